@@ -1,0 +1,141 @@
+//! What is kept of an API key: everything but its secret.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::{Timestamp, World};
+
+/// A key's public name, `key_` and twelve letters and digits. Names the key in commands and logs; opens nothing.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(Arc<str>);
+
+impl KeyId {
+    pub fn new(text: &str) -> Option<Self> {
+        let body = text.strip_prefix("key_")?;
+        let clean = body.len() == 12 && body.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        clean.then(|| KeyId(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a key is for. Its kind decides the world it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyKind {
+    Sandbox,
+    Production,
+}
+
+impl KeyKind {
+    pub const ALL: [KeyKind; 2] = [KeyKind::Sandbox, KeyKind::Production];
+
+    /// What every secret of this kind begins with.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            KeyKind::Sandbox => "sk_test_ob_",
+            KeyKind::Production => "sk_live_ob_",
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            KeyKind::Sandbox => "sandbox",
+            KeyKind::Production => "production",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<KeyKind> {
+        KeyKind::ALL.into_iter().find(|kind| kind.name() == text)
+    }
+
+    pub const fn world(self) -> World {
+        match self {
+            KeyKind::Sandbox => World::Sandbox,
+            KeyKind::Production => World::Live,
+        }
+    }
+}
+
+/// What a key may use, per minute, UTC day and UTC month. Day and month may be unlimited, but not both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub burst_per_minute: u32,
+    pub per_day: Option<u64>,
+    pub per_month: Option<u64>,
+}
+
+impl Limits {
+    pub const fn default_of(kind: KeyKind) -> Self {
+        match kind {
+            KeyKind::Sandbox => Limits { burst_per_minute: 60, per_day: Some(10_000), per_month: None },
+            KeyKind::Production => Limits { burst_per_minute: 600, per_day: Some(1_000_000), per_month: None },
+        }
+    }
+}
+
+/// The SHA-256 of a secret: all that is kept of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash(…)")
+    }
+}
+
+/// A secret that a rotation replaced and that still opens until its grace ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retired {
+    pub hash: SecretHash,
+    pub until: Timestamp,
+}
+
+/// A key as it is stored. Its permission is always `odds:read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    pub id: KeyId,
+    pub kind: KeyKind,
+    pub name: Box<str>,
+    /// The sport groups it is restricted to; empty means every sport. Production keys only.
+    pub groups: Box<[Box<str>]>,
+    pub limits: Limits,
+    pub created: Timestamp,
+    pub expires: Option<Timestamp>,
+    /// Who approved production access; always there for a production key.
+    pub approved_by: Option<Box<str>>,
+    pub revoked: Option<Timestamp>,
+    pub hash: SecretHash,
+    /// The last four characters of the secret, to tell keys apart.
+    pub last_four: Box<str>,
+    /// Every secret that was rotated out, newest last; those past their grace only tell *why* they no longer open.
+    pub retired: Box<[Retired]>,
+    pub last_used: Option<Timestamp>,
+}
+
+/// The only permission there is: odds, events and scores, read-only.
+pub const SCOPE: &str = "odds:read";
+
+/// What a key has used, or has been handed ahead of use, in one day and one month. Days are counted from 1970-01-01,
+/// months from January 1970. This is what is stored: after a crash the key goes on from here, so it never gets more
+/// than it had left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub day: u32,
+    pub day_used: u64,
+    pub month: u32,
+    pub month_used: u64,
+}

@@ -1,0 +1,6 @@
+//! oddsbox: a sports odds data service in one process.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod keys;
+pub mod model;

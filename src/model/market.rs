@@ -1,0 +1,132 @@
+//! The eleven market keys: their names, the older names they answer to, and how their outcomes settle.
+
+use std::fmt;
+
+use super::sport::SportKind;
+
+/// A market, in the order in which the interface lists the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Market {
+    Moneyline,
+    Spread,
+    TotalRounds,
+    TotalPoints,
+    Outright,
+    Top5,
+    Top10,
+    Top20,
+    ThreeBall,
+    Matchup,
+    RoundLeader,
+}
+
+/// How a market's outcomes settle: they stand in groups of `group` (all of them together where it is `None`),
+/// and in each group `winners` of them win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    pub group: Option<usize>,
+    pub winners: usize,
+}
+
+impl Market {
+    pub const COUNT: usize = 11;
+
+    pub const ALL: [Market; Market::COUNT] = [
+        Market::Moneyline,
+        Market::Spread,
+        Market::TotalRounds,
+        Market::TotalPoints,
+        Market::Outright,
+        Market::Top5,
+        Market::Top10,
+        Market::Top20,
+        Market::ThreeBall,
+        Market::Matchup,
+        Market::RoundLeader,
+    ];
+
+    pub const fn key(self) -> &'static str {
+        match self {
+            Market::Moneyline => "moneyline",
+            Market::Spread => "spread",
+            Market::TotalRounds => "total_rounds",
+            Market::TotalPoints => "total_points",
+            Market::Outright => "outright",
+            Market::Top5 => "top5",
+            Market::Top10 => "top10",
+            Market::Top20 => "top20",
+            Market::ThreeBall => "three_ball",
+            Market::Matchup => "matchup",
+            Market::RoundLeader => "round_leader",
+        }
+    }
+
+    pub fn parse(key: &str) -> Option<Market> {
+        Market::ALL.into_iter().find(|market| market.key() == key)
+    }
+
+    /// Also understands the names of the prior interface, whose `totals` depends on the sport.
+    pub fn parse_alias(key: &str, kind: SportKind) -> Option<Market> {
+        match key {
+            "h2h" => Some(Market::Moneyline),
+            "spreads" => Some(Market::Spread),
+            "totals" if kind == SportKind::Fight => Some(Market::TotalRounds),
+            "totals" => Some(Market::TotalPoints),
+            "outrights" => Some(Market::Outright),
+            _ => Market::parse(key),
+        }
+    }
+
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The inverse of [`Market::index`], for stored records.
+    pub fn from_index(index: usize) -> Option<Market> {
+        Market::ALL.get(index).copied()
+    }
+
+    pub const fn settlement(self) -> Settlement {
+        let (group, winners) = match self {
+            Market::ThreeBall => (Some(3), 1),
+            Market::Matchup => (Some(2), 1),
+            Market::Top5 => (None, 5),
+            Market::Top10 => (None, 10),
+            Market::Top20 => (None, 20),
+            _ => (None, 1),
+        };
+        Settlement { group, winners }
+    }
+
+    /// Whether each outcome of the market carries a handicap or line.
+    pub const fn has_point(self) -> bool {
+        matches!(self, Market::Spread | Market::TotalRounds | Market::TotalPoints)
+    }
+}
+
+impl fmt::Display for Market {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_indexes_come_back() {
+        for market in Market::ALL {
+            assert_eq!(Market::parse(market.key()), Some(market));
+            assert_eq!(Market::from_index(market.index()), Some(market));
+        }
+    }
+
+    #[test]
+    fn totals_of_the_prior_interface_depend_on_the_sport() {
+        assert_eq!(Market::parse_alias("totals", SportKind::Fight), Some(Market::TotalRounds));
+        assert_eq!(Market::parse_alias("totals", SportKind::HeadToHead), Some(Market::TotalPoints));
+        assert_eq!(Market::parse("totals"), None);
+    }
+}

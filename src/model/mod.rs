@@ -1,0 +1,29 @@
+//! What the service is about: sports, bookmakers, events, prices and scores. Plain values with their invariants;
+//! no input or output, and nothing of any serialisation.
+
+pub mod bookmaker;
+pub mod event;
+pub mod market;
+pub mod news;
+pub(crate) mod number;
+pub mod odds;
+pub mod price;
+pub mod region;
+pub mod score;
+pub mod source;
+pub mod sport;
+pub mod time;
+pub mod world;
+
+pub use bookmaker::{BookId, Bookmaker, Bookmakers};
+pub use event::{Contest, Event, EventId, EventStatus};
+pub use market::{Market, Settlement};
+pub use news::{EventNews, News, OddsNews, ReadNews, ScoreNews};
+pub use odds::{Outcome, Point, Record, RecordId};
+pub use price::{OddsFormat, Price, PriceError};
+pub use region::{Region, Regions};
+pub use score::{Period, Score, ScoreStatus};
+pub use source::Source;
+pub use sport::{Catalogue, CatalogueError, Sport, SportId, SportKind, SportSet};
+pub use time::Timestamp;
+pub use world::World;

@@ -1,0 +1,68 @@
+//! What a feed can tell: the closed set of messages that change a world. Every feed, whatever it reads, speaks in
+//! these; whoever makes one has validated it.
+
+use std::sync::Arc;
+
+use super::bookmaker::Bookmaker;
+use super::event::{Contest, EventId, EventStatus};
+use super::market::Market;
+use super::odds::Outcome;
+use super::score::Score;
+use super::sport::SportId;
+use super::time::Timestamp;
+
+/// One message of a feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Adds a bookmaker to the world, or changes its title and regions.
+    Bookmaker(Bookmaker),
+    Event(EventNews),
+    Odds(OddsNews),
+    Score(ScoreNews),
+    /// The event is gone at once, with its prices and its score.
+    Remove {
+        sport: SportId,
+        event: EventId,
+    },
+    Read(ReadNews),
+}
+
+/// Adds an event or changes what is known of it. It carries no time, so the last one to arrive counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventNews {
+    pub sport: SportId,
+    pub id: EventId,
+    pub competition: Arc<str>,
+    pub commence: Timestamp,
+    /// Of the shape that the sport's kind asks for.
+    pub contest: Contest,
+    pub status: EventStatus,
+}
+
+/// All prices of one bookmaker in one market of an event. No outcomes: the market is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OddsNews {
+    pub sport: SportId,
+    pub event: EventId,
+    pub bookmaker: Arc<str>,
+    pub market: Market,
+    pub last_update: Timestamp,
+    pub outcomes: Box<[Outcome]>,
+}
+
+/// The score of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScoreNews {
+    pub sport: SportId,
+    pub event: EventId,
+    pub score: Score,
+}
+
+/// A good read of a bookmaker's prices that changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadNews {
+    pub sport: SportId,
+    pub bookmaker: Arc<str>,
+    pub at: Timestamp,
+    pub latency_ms: u32,
+}

@@ -1,0 +1,127 @@
+//! Odds records: one bookmaker's prices in one market of one event.
+
+use std::fmt;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::bookmaker::BookId;
+use super::event::EventId;
+use super::market::Market;
+use super::number::{Scaled, parse_scaled};
+use super::price::Price;
+use super::time::Timestamp;
+
+/// A handicap or line, exact to a thousandth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point(i32);
+
+impl Point {
+    /// Far beyond any real line, and small enough for arithmetic in 32 bits.
+    const MILLI_MAX: i32 = 100_000_000;
+
+    pub fn from_milli(milli: i32) -> Option<Self> {
+        (-Self::MILLI_MAX..=Self::MILLI_MAX).contains(&milli).then_some(Point(milli))
+    }
+
+    pub const fn milli(self) -> i32 {
+        self.0
+    }
+
+    /// Reads a JSON number with at most three decimals.
+    pub fn parse(text: &str) -> Option<Self> {
+        match parse_scaled(text, 3)? {
+            Scaled { value, exact: true } => Self::from_milli(i32::try_from(value).ok()?),
+            _ => None,
+        }
+    }
+
+    /// Writes `-3.5`, `44.0`.
+    pub fn write(self, out: &mut Vec<u8>) {
+        if self.0 < 0 {
+            out.push(b'-');
+        }
+        super::number::write_milli(self.0.unsigned_abs(), out);
+    }
+}
+
+/// One side of a market.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub name: Arc<str>,
+    pub price: Price,
+    pub point: Option<Point>,
+}
+
+/// A record's identifier: a hash of what it is a record of, so it is the same on every machine and for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecordId(u64);
+
+impl RecordId {
+    pub fn new(sport_key: &str, event: &EventId, bookmaker_key: &str, market: Market) -> Self {
+        let mut hash = Xxh3::new();
+        for part in [sport_key, event.as_str(), bookmaker_key, market.key()] {
+            hash.update(part.as_bytes());
+            hash.update(&[0]);
+        }
+        RecordId(hash.digest())
+    }
+
+    /// Sixteen hexadecimal digits.
+    pub fn text(self) -> [u8; 16] {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 16];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0.to_be_bytes()) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
+        }
+        text
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The prices of one bookmaker in one market of an event. A record without outcomes does not exist: the market
+/// is closed instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub id: RecordId,
+    pub bookmaker: BookId,
+    pub market: Market,
+    pub last_update: Timestamp,
+    pub outcomes: Box<[Outcome]>,
+}
+
+impl Record {
+    /// A golf field with room to spare; a longer list is a mistake of the feed.
+    pub const OUTCOMES_MAX: usize = 500;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_same_for_ever() {
+        let id = RecordId::new("mma", &EventId::new("e1").unwrap(), "betmgm", Market::Moneyline);
+        assert_eq!(std::str::from_utf8(&id.text()).unwrap(), id.to_string());
+        assert_eq!(id.to_string(), "5c6b1e44366ffb2e");
+    }
+
+    #[test]
+    fn points_are_written_with_at_least_one_decimal() {
+        for (text, written) in
+            [("-3.5", "-3.5"), ("44", "44.0"), ("2.25", "2.25"), ("0", "0.0"), ("-0.5", "-0.5"), ("+7", "7.0")]
+        {
+            let mut out = Vec::new();
+            Point::parse(text).unwrap().write(&mut out);
+            assert_eq!(std::str::from_utf8(&out).unwrap(), written);
+        }
+        assert_eq!(Point::parse("1.0001"), None);
+        assert_eq!(Point::parse("1e9"), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! Prices: the exact profit per unit staked, and every conversion between American, decimal and fractional form.
+//!
+//! All rounding of the service lives here. A price remembers the format it was quoted in and comes back exactly in
+//! that format; the other two are derived by the rules in the README. Nothing here allocates or uses floats.
+
+mod fraction;
+mod ladder;
+
+use std::fmt;
+
+use super::number::{Scaled, parse_scaled, write_milli};
+
+/// The forms in which a price is quoted and served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum OddsFormat {
+    American,
+    Decimal,
+    Fractional,
+}
+
+impl OddsFormat {
+    pub const ALL: [OddsFormat; 3] = [OddsFormat::American, OddsFormat::Decimal, OddsFormat::Fractional];
+
+    pub const fn key(self) -> &'static str {
+        match self {
+            OddsFormat::American => "american",
+            OddsFormat::Decimal => "decimal",
+            OddsFormat::Fractional => "fractional",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<OddsFormat> {
+        OddsFormat::ALL.into_iter().find(|format| format.key() == text)
+    }
+}
+
+impl fmt::Display for OddsFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
+
+/// Why a text is no price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum PriceError {
+    #[error("the price is not a number")]
+    NotANumber,
+    #[error("an American price is a whole number")]
+    NotWhole,
+    #[error("an American price is never between -100 and 100")]
+    InsideHundred,
+    #[error("a fractional price is two whole numbers above zero, as in 10/11")]
+    BadFraction,
+    #[error("the price is below 1.001 in decimal")]
+    TooShort,
+    #[error("the price is above 100000 in decimal")]
+    TooLong,
+}
+
+/// A betting price: `profit / stake` in lowest terms, and how it was quoted.
+///
+/// Invariant: its decimal form lies between 1.001 and 100000, and a price quoted in decimal has at most three places.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Price {
+    profit: u32,
+    stake: u32,
+    quoted: OddsFormat,
+}
+
+const DECIMAL_MILLI_MIN: u64 = 1_001;
+const DECIMAL_MILLI_MAX: u64 = 100_000_000;
+
+impl Price {
+    /// Reads a price as a feed writes it: the text of a JSON number, or of a string such as `10/11`.
+    pub fn parse(text: &str, format: OddsFormat) -> Result<Self, PriceError> {
+        match format {
+            OddsFormat::American => Self::parse_american(text),
+            OddsFormat::Decimal => Self::parse_decimal(text),
+            OddsFormat::Fractional => Self::parse_fraction(text),
+        }
+    }
+
+    fn parse_american(text: &str) -> Result<Self, PriceError> {
+        match parse_scaled(text, 0) {
+            None => Err(PriceError::NotANumber),
+            Some(Scaled { exact: false, .. }) => Err(PriceError::NotWhole),
+            Some(Scaled { value, .. }) => Self::from_american(value),
+        }
+    }
+
+    pub fn from_american(value: i64) -> Result<Self, PriceError> {
+        match value {
+            ..=-100 => Self::from_fraction(100, value.unsigned_abs(), OddsFormat::American),
+            100.. => Self::from_fraction(value.unsigned_abs(), 100, OddsFormat::American),
+            _ => Err(PriceError::InsideHundred),
+        }
+    }
+
+    /// More than three places are rounded half up: a served decimal has no more.
+    fn parse_decimal(text: &str) -> Result<Self, PriceError> {
+        let scaled = parse_scaled(text, 3).ok_or(PriceError::NotANumber)?;
+        Self::from_decimal_milli(u64::try_from(scaled.value).map_err(|_| PriceError::TooShort)?)
+    }
+
+    /// From thousandths: 1910 is 1.91.
+    pub fn from_decimal_milli(milli: u64) -> Result<Self, PriceError> {
+        match milli {
+            ..DECIMAL_MILLI_MIN => Err(PriceError::TooShort),
+            DECIMAL_MILLI_MIN..=DECIMAL_MILLI_MAX => Self::from_fraction(milli - 1000, 1000, OddsFormat::Decimal),
+            _ => Err(PriceError::TooLong),
+        }
+    }
+
+    fn parse_fraction(text: &str) -> Result<Self, PriceError> {
+        let whole = |text: &str| match parse_scaled(text, 0) {
+            Some(Scaled { value, exact: true }) if value > 0 => Ok(value.unsigned_abs()),
+            _ => Err(PriceError::BadFraction),
+        };
+        let (profit, stake) = text.split_once('/').ok_or(PriceError::BadFraction)?;
+        Self::from_fraction(whole(profit)?, whole(stake)?, OddsFormat::Fractional)
+    }
+
+    /// The one constructor: reduces, and holds the bounds.
+    pub fn from_fraction(profit: u64, stake: u64, quoted: OddsFormat) -> Result<Self, PriceError> {
+        if profit == 0 || stake == 0 {
+            return Err(PriceError::BadFraction);
+        }
+        let divisor = gcd(profit, stake);
+        let (profit, stake) = (profit / divisor, stake / divisor);
+        let decimal_milli = 1000 + round_half_up(u128::from(profit) * 1000, u128::from(stake));
+        if decimal_milli < u128::from(DECIMAL_MILLI_MIN) {
+            return Err(PriceError::TooShort);
+        }
+        if u128::from(profit) > u128::from(DECIMAL_MILLI_MAX / 1000 - 1) * u128::from(stake) {
+            return Err(PriceError::TooLong);
+        }
+        match (u32::try_from(profit), u32::try_from(stake)) {
+            (Ok(profit), Ok(stake)) => Ok(Price { profit, stake, quoted }),
+            _ => Err(PriceError::BadFraction),
+        }
+    }
+
+    /// Profit and stake in lowest terms.
+    pub const fn fraction(self) -> (u32, u32) {
+        (self.profit, self.stake)
+    }
+
+    pub const fn quoted(self) -> OddsFormat {
+        self.quoted
+    }
+
+    /// A profit of 1 or more is positive, below 1 negative; even money is 100.
+    pub fn american(self) -> i32 {
+        let (profit, stake) = (u64::from(self.profit), u64::from(self.stake));
+        let rounded = |n: u64, d: u64| i32::try_from((200 * n + d) / (2 * d)).unwrap_or(i32::MAX);
+        if profit >= stake {
+            return rounded(profit, stake);
+        }
+        match rounded(stake, profit) {
+            100 => 100,
+            below_even => -below_even,
+        }
+    }
+
+    /// In thousandths, rounded half up.
+    pub fn decimal_milli(self) -> u32 {
+        let (profit, stake) = (u64::from(self.profit), u64::from(self.stake));
+        1000 + u32::try_from((2000 * profit + stake) / (2 * stake)).unwrap_or(u32::MAX - 1000)
+    }
+
+    /// The fraction to write: the exact one, or for a decimal quote the one that a bookmaker would write.
+    pub fn written_fraction(self) -> (u32, u32) {
+        match self.quoted {
+            OddsFormat::American | OddsFormat::Fractional => self.fraction(),
+            OddsFormat::Decimal => fraction::of_decimal(self.decimal_milli() - 1000),
+        }
+    }
+
+    /// Writes the price as a JSON value: `-110`, `1.91`, `"10/11"`.
+    pub fn write_json(self, format: OddsFormat, out: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        match format {
+            OddsFormat::American => out.extend_from_slice(digits.format(self.american()).as_bytes()),
+            OddsFormat::Decimal => write_milli(self.decimal_milli(), out),
+            OddsFormat::Fractional => {
+                let (profit, stake) = self.written_fraction();
+                out.push(b'"');
+                out.extend_from_slice(digits.format(profit).as_bytes());
+                out.push(b'/');
+                out.extend_from_slice(digits.format(stake).as_bytes());
+                out.push(b'"');
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{} ({})", self.profit, self.stake, self.quoted)
+    }
+}
+
+fn round_half_up(n: u128, d: u128) -> u128 {
+    (2 * n + d) / (2 * d)
+}
+
+fn gcd<T: Copy + PartialEq + Default + std::ops::Rem<Output = T>>(a: T, b: T) -> T {
+    if b == T::default() { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests;

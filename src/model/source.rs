@@ -1,0 +1,21 @@
+//! Sources: how fresh one bookmaker's prices in one sport are.
+
+use super::time::Timestamp;
+
+/// A bookmaker as a source of one sport's prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// When its prices were last known to be good: the newest time that a feed gave, never in the future.
+    pub last_read: Timestamp,
+    /// How long that read took, as its feed measured it.
+    pub latency_ms: u32,
+    /// Since when it has held no price at all; `None` while it holds one.
+    pub empty_since: Option<Timestamp>,
+}
+
+impl Source {
+    /// By time passing alone: no good read for longer than `stale_after`.
+    pub fn is_stale(&self, now: Timestamp, stale_after_seconds: u32) -> bool {
+        now.seconds_since(self.last_read) > stale_after_seconds
+    }
+}

@@ -1,0 +1,162 @@
+//! Sports, their kinds and groups, and the catalogue that lists them.
+//!
+//! A sport is a line of data; what is code is its kind, which decides the shape of its events.
+
+use super::bookmaker::Bookmaker;
+
+/// What the events of a sport are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SportKind {
+    /// Two sides meet.
+    HeadToHead,
+    /// Two fighters meet: results can be grouped by bout, and a score may name a winner.
+    Fight,
+    /// A field competes under a title; there are no sides.
+    Tournament,
+}
+
+/// A sport that the service carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sport {
+    pub key: Box<str>,
+    pub title: Box<str>,
+    /// The unit to which production keys can be restricted.
+    pub group: Box<str>,
+    pub kind: SportKind,
+}
+
+/// The position of a sport in this process's catalogue. Never leaves the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SportId(u8);
+
+impl SportId {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The sports carried and the bookmakers known from the start. Built once, then shared.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    sports: Box<[Sport]>,
+    bookmakers: Box<[Bookmaker]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CatalogueError {
+    #[error("it lists no sport")]
+    NoSport,
+    #[error("it lists {0} sports; {max} are possible", max = Catalogue::SPORTS_MAX)]
+    TooManySports(usize),
+    #[error("the key {0:?} stands in it twice")]
+    Duplicate(Box<str>),
+    #[error("{0:?} is no key: 1 to 40 of a to z, 0 to 9 and _")]
+    BadKey(Box<str>),
+}
+
+impl Catalogue {
+    /// As many as a [`SportSet`] has bits for.
+    pub const SPORTS_MAX: usize = 64;
+
+    pub fn new(sports: Vec<Sport>, bookmakers: Vec<Bookmaker>) -> Result<Self, CatalogueError> {
+        if sports.is_empty() {
+            return Err(CatalogueError::NoSport);
+        }
+        if sports.len() > Self::SPORTS_MAX {
+            return Err(CatalogueError::TooManySports(sports.len()));
+        }
+        unique_keys(sports.iter().map(|sport| &sport.key))?;
+        unique_keys(bookmakers.iter().map(|book| &book.key))?;
+        Ok(Catalogue { sports: sports.into(), bookmakers: bookmakers.into() })
+    }
+
+    pub fn sports(&self) -> impl Iterator<Item = (SportId, &Sport)> {
+        (0..).map(SportId).zip(&self.sports)
+    }
+
+    pub fn sport_ids(&self) -> impl Iterator<Item = SportId> + use<> {
+        (0..u8::try_from(self.sports.len()).unwrap_or(u8::MAX)).map(SportId)
+    }
+
+    pub fn sport_count(&self) -> usize {
+        self.sports.len()
+    }
+
+    pub fn find(&self, key: &str) -> Option<SportId> {
+        self.sports().find(|(_, sport)| *sport.key == *key).map(|(id, _)| id)
+    }
+
+    /// The sports of a group: none if no sport has it.
+    pub fn group(&self, group: &str) -> SportSet {
+        self.sports().filter(|(_, sport)| *sport.group == *group).fold(SportSet::NONE, |set, (id, _)| set.with(id))
+    }
+
+    /// Every group once, in the catalogue's order.
+    pub fn groups(&self) -> Vec<&str> {
+        let mut groups: Vec<&str> = Vec::new();
+        for sport in &self.sports {
+            if !groups.contains(&&*sport.group) {
+                groups.push(&sport.group);
+            }
+        }
+        groups
+    }
+
+    pub fn bookmakers(&self) -> &[Bookmaker] {
+        &self.bookmakers
+    }
+}
+
+impl std::ops::Index<SportId> for Catalogue {
+    type Output = Sport;
+
+    fn index(&self, id: SportId) -> &Sport {
+        &self.sports[id.index()]
+    }
+}
+
+fn unique_keys<'a>(keys: impl Iterator<Item = &'a Box<str>>) -> Result<(), CatalogueError> {
+    let mut seen = std::collections::HashSet::new();
+    for key in keys {
+        if !is_key(key) {
+            return Err(CatalogueError::BadKey(key.clone()));
+        }
+        if !seen.insert(key) {
+            return Err(CatalogueError::Duplicate(key.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a text can be the key of a sport or a bookmaker.
+pub fn is_key(text: &str) -> bool {
+    (1..=40).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// A set of sports of one catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SportSet(u64);
+
+impl SportSet {
+    pub const NONE: SportSet = SportSet(0);
+    pub const ALL: SportSet = SportSet(u64::MAX);
+
+    #[must_use]
+    pub const fn with(self, sport: SportId) -> Self {
+        SportSet(self.0 | 1 << sport.0)
+    }
+
+    #[must_use]
+    pub const fn union(self, other: SportSet) -> Self {
+        SportSet(self.0 | other.0)
+    }
+
+    pub const fn contains(self, sport: SportId) -> bool {
+        self.0 & (1 << sport.0) != 0
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
