@@ -14,11 +14,7 @@ const DIGITS_MAX: u32 = 30;
 /// Reads a JSON number (a leading `+` is tolerated) as `number × 10^places`. `None` if it is no number, or one
 /// too large or too long to be a price.
 pub(crate) fn parse_scaled(text: &str, places: i32) -> Option<Scaled> {
-    let (negative, unsigned) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
+    let (negative, unsigned) = split_sign(text.as_bytes());
     let (digits, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
         Some(at) => (&unsigned[..at], parse_exponent(&unsigned[at + 1..])?),
         None => (unsigned, 0),
@@ -27,6 +23,14 @@ pub(crate) fn parse_scaled(text: &str, places: i32) -> Option<Scaled> {
     let (magnitude, exact) = shift(mantissa, exponent - decimals + places)?;
     let magnitude = i64::try_from(magnitude).ok()?;
     Some(Scaled { value: if negative { -magnitude } else { magnitude }, exact })
+}
+
+/// Whether the number is negative, and what follows its sign.
+fn split_sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] | rest => (false, rest),
+    }
 }
 
 /// The digits as one integer, and how many of them stand behind the point.
@@ -55,11 +59,7 @@ fn parse_mantissa(digits: &[u8]) -> Option<(u128, i32)> {
 }
 
 fn parse_exponent(text: &[u8]) -> Option<i32> {
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
+    let (negative, digits) = split_sign(text);
     if !(1..=3).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }

@@ -96,6 +96,14 @@ pub struct Record {
     pub outcomes: Box<[Outcome]>,
 }
 
+/// What is left of a record whose market closed: news older than this does not open it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    pub bookmaker: BookId,
+    pub market: Market,
+    pub at: Timestamp,
+}
+
 impl Record {
     /// A golf field with room to spare; a longer list is a mistake of the feed.
     pub const OUTCOMES_MAX: usize = 500;

@@ -75,7 +75,7 @@ struct Bound {
 /// The fraction with the smallest denominator between two bounds, by descending their continued fractions.
 fn simplest_between(low: Bound, high: Bound) -> (u64, u64) {
     let whole = low.n / low.d;
-    let candidate = if low.included && low.n % low.d == 0 { whole } else { whole + 1 };
+    let candidate = if low.included && low.n.is_multiple_of(low.d) { whole } else { whole + 1 };
     let limit = candidate * high.d;
     if limit < high.n || (high.included && limit == high.n) {
         return (candidate, 1);

@@ -138,7 +138,9 @@ proptest! {
         for text in [text, number, fraction] {
             for format in OddsFormat::ALL {
                 if let Ok(price) = Price::parse(&text, format) {
-                    OddsFormat::ALL.map(|format| written(price, format));
+                    for format in OddsFormat::ALL {
+                        prop_assert!(!written(price, format).is_empty());
+                    }
                     prop_assert!(price.american().abs() >= 100);
                     prop_assert!((1001..=100_000_000).contains(&price.decimal_milli()));
                 }

@@ -1,0 +1,99 @@
+//! Why a line of a feed, or one outcome in it, was not taken.
+
+use std::fmt;
+
+use super::price::PriceError;
+
+/// A reason for turning something away at the feeds' door. Each is counted and shown under its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Reason {
+    BadJson,
+    LineTooLong,
+    UnknownType,
+    MissingField,
+    BadField,
+    BadTime,
+    UnknownSport,
+    UnknownMarket,
+    UnknownBookmaker,
+    UnknownEvent,
+    EventOver,
+    TooManyBookmakers,
+    Late,
+    PriceNotANumber,
+    PriceNotWhole,
+    PriceInsideHundred,
+    PriceBadFraction,
+    PriceTooShort,
+    PriceTooLong,
+}
+
+impl Reason {
+    pub const COUNT: usize = 19;
+
+    pub const ALL: [Reason; Reason::COUNT] = [
+        Reason::BadJson,
+        Reason::LineTooLong,
+        Reason::UnknownType,
+        Reason::MissingField,
+        Reason::BadField,
+        Reason::BadTime,
+        Reason::UnknownSport,
+        Reason::UnknownMarket,
+        Reason::UnknownBookmaker,
+        Reason::UnknownEvent,
+        Reason::EventOver,
+        Reason::TooManyBookmakers,
+        Reason::Late,
+        Reason::PriceNotANumber,
+        Reason::PriceNotWhole,
+        Reason::PriceInsideHundred,
+        Reason::PriceBadFraction,
+        Reason::PriceTooShort,
+        Reason::PriceTooLong,
+    ];
+
+    pub const fn key(self) -> &'static str {
+        match self {
+            Reason::BadJson => "bad_json",
+            Reason::LineTooLong => "line_too_long",
+            Reason::UnknownType => "unknown_type",
+            Reason::MissingField => "missing_field",
+            Reason::BadField => "bad_field",
+            Reason::BadTime => "bad_time",
+            Reason::UnknownSport => "unknown_sport",
+            Reason::UnknownMarket => "unknown_market",
+            Reason::UnknownBookmaker => "unknown_bookmaker",
+            Reason::UnknownEvent => "unknown_event",
+            Reason::EventOver => "event_over",
+            Reason::TooManyBookmakers => "too_many_bookmakers",
+            Reason::Late => "late",
+            Reason::PriceNotANumber => "price_not_a_number",
+            Reason::PriceNotWhole => "price_not_whole",
+            Reason::PriceInsideHundred => "price_inside_hundred",
+            Reason::PriceBadFraction => "price_bad_fraction",
+            Reason::PriceTooShort => "price_too_short",
+            Reason::PriceTooLong => "price_too_long",
+        }
+    }
+}
+
+impl From<PriceError> for Reason {
+    fn from(error: PriceError) -> Self {
+        match error {
+            PriceError::NotANumber => Reason::PriceNotANumber,
+            PriceError::NotWhole => Reason::PriceNotWhole,
+            PriceError::InsideHundred => Reason::PriceInsideHundred,
+            PriceError::BadFraction => Reason::PriceBadFraction,
+            PriceError::TooShort => Reason::PriceTooShort,
+            PriceError::TooLong => Reason::PriceTooLong,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key())
+    }
+}
