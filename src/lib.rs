@@ -1,6 +1,7 @@
 //! oddsbox: a sports odds data service in one process.
 #![forbid(unsafe_code)]
 
+pub mod board;
 pub mod clock;
 pub mod keys;
 pub mod model;

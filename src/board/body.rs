@@ -1,0 +1,134 @@
+//! Rendered answers: their bytes, their compressed forms and their validators, and the bounded store of them that
+//! lives and dies with a snapshot.
+
+use std::hash::Hash;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::query::Cursor;
+
+/// How a body is encoded on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    Identity,
+    Gzip,
+    Zstd,
+}
+
+/// Bodies smaller than this are sent as they are: compressed they would hardly shrink.
+pub const COMPRESS_BYTES_MIN: usize = 512;
+const GZIP_LEVEL: u32 = 4;
+const ZSTD_LEVEL: i32 = 1;
+
+/// A rendered answer. Each encoding is a representation of its own, with a strong validator of its own.
+#[derive(Debug)]
+pub struct Body {
+    identity: Bytes,
+    /// `"…"`, quotes included: a hash of the content.
+    etags: [Bytes; 3],
+    gzip: OnceLock<Bytes>,
+    zstd: OnceLock<Bytes>,
+    next: Option<Cursor>,
+}
+
+impl Body {
+    /// `next` is where the following page begins, if there is one.
+    pub fn new(json: Vec<u8>, next: Option<Cursor>) -> Self {
+        let hash = xxh3_128(&json);
+        let etag = |suffix: &str| Bytes::from(format!("\"{hash:032x}{suffix}\""));
+        Body {
+            identity: json.into(),
+            etags: [etag(""), etag("-gzip"), etag("-zstd")],
+            gzip: OnceLock::new(),
+            zstd: OnceLock::new(),
+            next,
+        }
+    }
+
+    pub fn next(&self) -> Option<&Cursor> {
+        self.next.as_ref()
+    }
+
+    pub fn len(&self) -> usize {
+        self.identity.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.identity.is_empty()
+    }
+
+    pub fn is_worth_compressing(&self) -> bool {
+        self.identity.len() >= COMPRESS_BYTES_MIN
+    }
+
+    pub fn etag(&self, encoding: Encoding) -> &Bytes {
+        &self.etags[encoding as usize]
+    }
+
+    /// The bytes in an encoding; compressed at most once.
+    pub fn bytes(&self, encoding: Encoding) -> &Bytes {
+        match encoding {
+            Encoding::Identity => &self.identity,
+            Encoding::Gzip => self.gzip.get_or_init(|| gzip(&self.identity)),
+            Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.identity)),
+        }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(GZIP_LEVEL));
+    in_memory(encoder.write_all(bytes).and_then(|()| encoder.finish()))
+}
+
+fn zstd(bytes: &[u8]) -> Bytes {
+    in_memory(zstd::bulk::compress(bytes, ZSTD_LEVEL))
+}
+
+/// Writing to memory does not fail. If a codec breaks that promise all the same, an empty body with a strong validator
+/// would be a wrong answer kept for ever: better that the one request dies.
+#[expect(clippy::panic, reason = "no sound answer can be given, and the listener contains a panic to its connection")]
+fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
+    match result {
+        Ok(bytes) => bytes.into(),
+        Err(error) => panic!("compression in memory failed: {error}"),
+    }
+}
+
+/// The rendered answers of one snapshot, within a bound of bytes.
+#[derive(Debug)]
+pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh>);
+
+#[derive(Clone, Debug)]
+struct Weigh;
+
+impl<Q> Weighter<Q, Arc<Body>> for Weigh {
+    fn weight(&self, _: &Q, body: &Arc<Body>) -> u64 {
+        // Both compressed forms together stay well below half of the text; the rest is the entry itself.
+        (body.len() + body.len() / 2 + 512) as u64
+    }
+}
+
+/// What the table starts with; it grows as answers come.
+const BODIES_EXPECTED: usize = 64;
+
+impl<Q: Eq + Hash + Clone> Bodies<Q> {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Bodies(Cache::with_weighter(BODIES_EXPECTED, bytes_max, Weigh))
+    }
+
+    /// The answer to a query, rendered if nobody asked before. Many who ask at once wait for one rendering.
+    pub(crate) fn get_or_render(&self, query: &Q, render: impl FnOnce() -> Body) -> Arc<Body> {
+        if let Some(body) = self.0.get(query) {
+            return body;
+        }
+        match self.0.get_or_insert_with(query, || Ok::<_, std::convert::Infallible>(Arc::new(render()))) {
+            Ok(body) => body,
+            Err(never) => match never {},
+        }
+    }
+}

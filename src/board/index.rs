@@ -1,0 +1,322 @@
+//! The events of one sport in the order of every list, as a value that never changes.
+//!
+//! Nodes stand in chunks, chunks in spans, and each of these carries a [`Summary`] of what is below it, so a lookup
+//! skips what cannot match: it costs what its answer costs, whatever the board holds. Applying edits copies only the
+//! chunks that they touch; everything else is shared with the index before.
+
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
+
+use super::coverage::{BookSet, Coverage};
+use super::node::{Edit, EventNode, OrderKey};
+use crate::model::{EventId, EventStatus, Market, Timestamp};
+
+const CHUNK_MAX: usize = 64;
+/// A touched chunk smaller than this joins its neighbour, so that chunks do not wear down to crumbs.
+const CHUNK_MIN: usize = 16;
+const SPAN: usize = 32;
+
+/// What stands below a chunk, a span or the whole index.
+#[derive(Clone, Debug, Default)]
+struct Summary {
+    coverage: Coverage,
+    /// One bit for each event status that occurs.
+    statuses: u8,
+    /// Events that are scheduled or live.
+    open: usize,
+    events: usize,
+    records: usize,
+}
+
+impl Summary {
+    fn of_nodes(nodes: &[Arc<EventNode>]) -> Self {
+        let status = |node: &Arc<EventNode>| node.event().status;
+        Summary {
+            coverage: Coverage::union(nodes.iter().map(|node| node.coverage())),
+            statuses: nodes.iter().fold(0, |all, node| all | 1 << status(node) as u8),
+            open: nodes.iter().filter(|node| !status(node).is_over()).count(),
+            events: nodes.len(),
+            records: nodes.iter().map(|node| node.records().len()).sum(),
+        }
+    }
+
+    fn union<'a>(parts: impl Iterator<Item = &'a Summary> + Clone) -> Self {
+        Summary {
+            coverage: Coverage::union(parts.clone().map(|part| &part.coverage)),
+            statuses: parts.clone().fold(0, |all, part| all | part.statuses),
+            open: parts.clone().map(|part| part.open).sum(),
+            events: parts.clone().map(|part| part.events).sum(),
+            records: parts.map(|part| part.records).sum(),
+        }
+    }
+
+    fn meets(&self, filter: &Filter<'_>) -> bool {
+        match filter {
+            Filter::Any => true,
+            Filter::Status(status) => self.statuses & (1 << *status as u8) != 0,
+            Filter::Priced { market, books } => self.coverage.meets(*market, *books),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Chunk {
+    /// Never empty.
+    nodes: Box<[Arc<EventNode>]>,
+    summary: Summary,
+}
+
+impl Chunk {
+    fn new(nodes: Vec<Arc<EventNode>>) -> Self {
+        let summary = Summary::of_nodes(&nodes);
+        Chunk { nodes: nodes.into(), summary }
+    }
+
+    fn last_key(&self) -> Option<OrderKey<'_>> {
+        self.nodes.last().map(|node| node.key())
+    }
+}
+
+/// What an event must have to be visited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Filter<'a> {
+    Any,
+    Status(EventStatus),
+    /// At least one record of the market (any if `None`) by one of the bookmakers (any if `None`).
+    Priced {
+        market: Option<Market>,
+        books: Option<&'a BookSet>,
+    },
+}
+
+impl Filter<'_> {
+    pub(crate) fn accepts(&self, node: &EventNode) -> bool {
+        match self {
+            Filter::Any => true,
+            Filter::Status(status) => node.event().status == *status,
+            Filter::Priced { market, books } => node.coverage().meets(*market, *books),
+        }
+    }
+}
+
+/// The events of one sport, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    chunks: Arc<[Arc<Chunk>]>,
+    /// The summary of each run of [`SPAN`] chunks.
+    spans: Arc<[Summary]>,
+    total: Summary,
+    ids: IdMap,
+}
+
+impl Index {
+    /// Builds an index from nodes that are already in order, as a file gives them.
+    pub fn from_sorted(nodes: Vec<Arc<EventNode>>) -> Self {
+        let ids = nodes.iter().map(|node| (node.event().id.clone(), node.event().commence)).collect();
+        let mut chunks = Vec::with_capacity(nodes.len().div_ceil(CHUNK_MAX / 2));
+        push_chunks(&mut chunks, nodes);
+        Index::new(chunks, ids)
+    }
+
+    fn new(chunks: Vec<Arc<Chunk>>, ids: IdMap) -> Self {
+        let spans: Arc<[Summary]> =
+            chunks.chunks(SPAN).map(|span| Summary::union(span.iter().map(|chunk| &chunk.summary))).collect();
+        Index { chunks: chunks.into(), total: Summary::union(spans.iter()), spans, ids }
+    }
+
+    pub fn event_count(&self) -> usize {
+        self.total.events
+    }
+
+    /// Events that are scheduled or live.
+    pub fn open_event_count(&self) -> usize {
+        self.total.open
+    }
+
+    pub fn record_count(&self) -> usize {
+        self.total.records
+    }
+
+    pub(crate) fn coverage(&self) -> &Coverage {
+        &self.total.coverage
+    }
+
+    pub fn get(&self, id: &str) -> Option<&Arc<EventNode>> {
+        let key = OrderKey { commence: self.ids.get(id)?, id };
+        let chunk = self.chunks.get(self.chunk_of(key))?;
+        let at = chunk.nodes.binary_search_by(|node| node.key().cmp(&key)).ok()?;
+        Some(&chunk.nodes[at])
+    }
+
+    /// Every node in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<EventNode>> {
+        self.chunks.iter().flat_map(|chunk| chunk.nodes.iter())
+    }
+
+    /// Visits the nodes that pass the filter, in order, from the first one at or after `from`.
+    pub(crate) fn visit<'a>(
+        &'a self,
+        from: Option<OrderKey<'_>>,
+        filter: &Filter<'_>,
+        mut visit: impl FnMut(&'a Arc<EventNode>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut at = from.map_or(0, |key| self.chunk_of(key));
+        let mut skip = match (from, self.chunks.get(at)) {
+            (Some(key), Some(chunk)) => chunk.nodes.partition_point(|node| node.key() < key),
+            _ => 0,
+        };
+        while at < self.chunks.len() {
+            if at.is_multiple_of(SPAN) && !self.spans[at / SPAN].meets(filter) {
+                at += SPAN;
+                skip = 0;
+                continue;
+            }
+            let chunk = &self.chunks[at];
+            if chunk.summary.meets(filter) {
+                for node in chunk.nodes[skip..].iter().filter(|node| filter.accepts(node)) {
+                    visit(node)?;
+                }
+            }
+            at += 1;
+            skip = 0;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The chunk in which a key stands or would stand.
+    fn chunk_of(&self, key: OrderKey<'_>) -> usize {
+        self.chunks.partition_point(|chunk| chunk.last_key().is_some_and(|last| last < key))
+    }
+
+    /// A new index with the edits applied; at most one edit for an event.
+    #[must_use]
+    pub fn apply(&self, edits: &[Edit]) -> Index {
+        let mut ids = self.ids.clone();
+        let mut steps = Vec::with_capacity(edits.len());
+        for edit in edits {
+            let held = ids.get(edit.id.as_str());
+            let commence = edit.node.as_ref().map(|node| node.event().commence);
+            if let Some(held) = held.filter(|held| commence != Some(*held)) {
+                steps.push(Step { key: OrderKey { commence: held, id: edit.id.as_str() }, node: None });
+            }
+            if let (Some(node), Some(commence)) = (&edit.node, commence) {
+                steps.push(Step { key: OrderKey { commence, id: edit.id.as_str() }, node: Some(node) });
+            }
+            ids.set(&edit.id, held, commence);
+        }
+        steps.sort_unstable_by_key(|step| step.key);
+        Index::new(self.rebuilt_chunks(&steps), ids)
+    }
+
+    /// Copies the chunks that the steps fall into and shares the others. A step beyond the last chunk's last key
+    /// belongs to the last chunk, so that a sport that grows at its end does not start a chunk for each event.
+    fn rebuilt_chunks(&self, mut steps: &[Step<'_>]) -> Vec<Arc<Chunk>> {
+        let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            let is_last = at + 1 == self.chunks.len();
+            let here = steps.partition_point(|step| is_last || chunk.last_key().is_some_and(|last| step.key <= last));
+            if here == 0 {
+                chunks.push(Arc::clone(chunk));
+                continue;
+            }
+            push_chunks(&mut chunks, merge(&chunk.nodes, &steps[..here]));
+            steps = &steps[here..];
+        }
+        push_chunks(&mut chunks, steps.iter().filter_map(|step| step.node.cloned()).collect());
+        chunks
+    }
+}
+
+/// Puts the node at the key, or takes out what is there.
+#[derive(Debug)]
+struct Step<'a> {
+    key: OrderKey<'a>,
+    node: Option<&'a Arc<EventNode>>,
+}
+
+/// The nodes of a chunk with the steps that fall into it, both in order.
+fn merge(nodes: &[Arc<EventNode>], steps: &[Step<'_>]) -> Vec<Arc<EventNode>> {
+    let mut merged = Vec::with_capacity(nodes.len() + steps.len());
+    let mut rest = nodes;
+    for step in steps {
+        let before = rest.partition_point(|node| node.key() < step.key);
+        merged.extend_from_slice(&rest[..before]);
+        rest = &rest[before..];
+        if rest.first().is_some_and(|node| node.key() == step.key) {
+            rest = &rest[1..];
+        }
+        merged.extend(step.node.cloned());
+    }
+    merged.extend_from_slice(rest);
+    merged
+}
+
+/// Appends nodes as chunks of fair size, joining a crumb with the chunk before it.
+fn push_chunks(chunks: &mut Vec<Arc<Chunk>>, mut nodes: Vec<Arc<EventNode>>) {
+    if nodes.is_empty() {
+        return;
+    }
+    let crumb = nodes.len() < CHUNK_MIN;
+    if let Some(last) = chunks.pop_if(|last| crumb && last.nodes.len() + nodes.len() <= CHUNK_MAX) {
+        nodes.splice(0..0, last.nodes.iter().cloned());
+    }
+    let pieces = nodes.len().div_ceil(CHUNK_MAX);
+    let size = nodes.len().div_ceil(pieces);
+    chunks.extend(nodes.chunks(size).map(|piece| Arc::new(Chunk::new(piece.to_vec()))));
+}
+
+/// Where each event stands, by id. Sharded, so that an edit copies one shard and shares the rest.
+#[derive(Clone, Debug)]
+struct IdMap {
+    hasher: RandomState,
+    shards: Arc<[Arc<HashMap<EventId, Timestamp>>]>,
+}
+
+const ID_SHARDS: usize = 256;
+
+impl IdMap {
+    fn shard_of(&self, id: &str) -> usize {
+        // The high bits choose the shard, so that the shard's own table still sees well-spread low bits.
+        usize::from(self.hasher.hash_one(id).to_be_bytes()[0])
+    }
+
+    fn get(&self, id: &str) -> Option<Timestamp> {
+        self.shards[self.shard_of(id)].get(id).copied()
+    }
+
+    /// Moves an event from where it is `held` to `commence`, `None` standing for nowhere.
+    fn set(&mut self, id: &EventId, held: Option<Timestamp>, commence: Option<Timestamp>) {
+        if held == commence {
+            return;
+        }
+        let at = self.shard_of(id.as_str());
+        let shard = Arc::make_mut(&mut Arc::make_mut(&mut self.shards)[at]);
+        match commence {
+            Some(commence) => shard.insert(id.clone(), commence),
+            None => shard.remove(id.as_str()),
+        };
+    }
+}
+
+impl Default for IdMap {
+    fn default() -> Self {
+        let empty = Arc::new(HashMap::default());
+        IdMap { hasher: RandomState::default(), shards: vec![empty; ID_SHARDS].into() }
+    }
+}
+
+impl FromIterator<(EventId, Timestamp)> for IdMap {
+    fn from_iter<I: IntoIterator<Item = (EventId, Timestamp)>>(events: I) -> Self {
+        let mut map = IdMap::default();
+        let mut shards: Vec<HashMap<EventId, Timestamp>> = vec![HashMap::default(); ID_SHARDS];
+        for (id, commence) in events {
+            shards[map.shard_of(id.as_str())].insert(id, commence);
+        }
+        map.shards = shards.into_iter().map(Arc::new).collect();
+        map
+    }
+}

@@ -1,0 +1,196 @@
+//! Everything held of one event: what it is, its score, its records, and the marks of closed markets.
+//!
+//! A node never changes. The writer takes a [`Draft`] of it, applies news to that, and finishes a new node.
+
+use std::sync::Arc;
+
+use super::coverage::Coverage;
+use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Timestamp};
+
+/// The place of an event in every list: by commence time, then by id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OrderKey<'a> {
+    pub commence: Timestamp,
+    pub id: &'a str,
+}
+
+/// An event and everything that hangs on it.
+#[derive(Clone, Debug)]
+pub struct EventNode {
+    event: Arc<Event>,
+    score: Option<Arc<Score>>,
+    /// Sorted by bookmaker key, then market key, as answers list them.
+    records: Box<[Arc<Record>]>,
+    closed: Box<[Closed]>,
+    coverage: Coverage,
+}
+
+impl EventNode {
+    pub fn event(&self) -> &Arc<Event> {
+        &self.event
+    }
+
+    pub fn score(&self) -> Option<&Arc<Score>> {
+        self.score.as_ref()
+    }
+
+    pub fn records(&self) -> &[Arc<Record>] {
+        &self.records
+    }
+
+    pub(crate) fn closed(&self) -> &[Closed] {
+        &self.closed
+    }
+
+    pub(crate) fn coverage(&self) -> &Coverage {
+        &self.coverage
+    }
+
+    /// The markets that have a price now.
+    pub fn markets(&self) -> impl Iterator<Item = Market> {
+        self.coverage.markets()
+    }
+
+    pub(crate) fn key(&self) -> OrderKey<'_> {
+        OrderKey { commence: self.event.commence, id: self.event.id.as_str() }
+    }
+}
+
+/// What became of a piece of news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    Changed,
+    /// It says what was known already.
+    Unchanged,
+    /// It is older than what is held.
+    Late,
+}
+
+/// A node being changed.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    event: Arc<Event>,
+    score: Option<Arc<Score>>,
+    records: Vec<Arc<Record>>,
+    closed: Vec<Closed>,
+}
+
+impl Draft {
+    pub fn new(event: Arc<Event>) -> Self {
+        Draft { event, score: None, records: Vec::new(), closed: Vec::new() }
+    }
+
+    /// Puts together what a file holds of an event; `records` in any order.
+    pub fn assemble(
+        event: Arc<Event>,
+        score: Option<Arc<Score>>,
+        records: Vec<Arc<Record>>,
+        closed: Vec<Closed>,
+    ) -> Self {
+        Draft { event, score, records, closed }
+    }
+
+    pub fn event(&self) -> &Arc<Event> {
+        &self.event
+    }
+
+    pub fn score(&self) -> Option<&Arc<Score>> {
+        self.score.as_ref()
+    }
+
+    pub fn set_event(&mut self, event: Arc<Event>) {
+        self.event = event;
+    }
+
+    pub fn set_score(&mut self, score: Arc<Score>) {
+        self.score = Some(score);
+    }
+
+    pub fn record(&self, book: BookId, market: Market) -> Option<&Arc<Record>> {
+        self.records.iter().find(|record| record.bookmaker == book && record.market == market)
+    }
+
+    /// Takes a record in, unless something newer is held of the same bookmaker and market.
+    pub fn put(&mut self, record: Arc<Record>) -> Applied {
+        let (book, market) = (record.bookmaker, record.market);
+        if self.closed_at(book, market).is_some_and(|at| record.last_update < at) {
+            return Applied::Late;
+        }
+        let held = self.records.iter_mut().find(|held| held.bookmaker == book && held.market == market);
+        match held {
+            Some(held) if record.last_update < held.last_update => return Applied::Late,
+            Some(held) if *held == record => return Applied::Unchanged,
+            Some(held) => *held = record,
+            None => self.records.push(record),
+        }
+        self.closed.retain(|mark| (mark.bookmaker, mark.market) != (book, market));
+        Applied::Changed
+    }
+
+    /// Closes a market of a bookmaker as of a time, unless a newer price is held.
+    pub fn close(&mut self, mark: Closed) -> Applied {
+        let same = |book: BookId, market: Market| (book, market) == (mark.bookmaker, mark.market);
+        if let Some(at) = self.closed_at(mark.bookmaker, mark.market) {
+            return if mark.at < at { Applied::Late } else { Applied::Unchanged };
+        }
+        let Some(at) = self.records.iter().position(|held| same(held.bookmaker, held.market)) else {
+            return Applied::Unchanged;
+        };
+        if mark.at < self.records[at].last_update {
+            return Applied::Late;
+        }
+        self.records.remove(at);
+        self.closed.push(mark);
+        Applied::Changed
+    }
+
+    /// Closes every open market, as an event's end does, and tells which.
+    pub fn close_all(&mut self, at: Timestamp) -> Vec<Closed> {
+        let marks: Vec<Closed> = self
+            .records
+            .drain(..)
+            .map(|record| Closed { bookmaker: record.bookmaker, market: record.market, at: at.max(record.last_update) })
+            .collect();
+        self.closed.extend(&marks);
+        marks
+    }
+
+    fn closed_at(&self, book: BookId, market: Market) -> Option<Timestamp> {
+        self.closed.iter().find(|mark| (mark.bookmaker, mark.market) == (book, market)).map(|mark| mark.at)
+    }
+
+    /// Makes the node, with its records in the order of answers.
+    pub fn finish(mut self, books: &Bookmakers) -> EventNode {
+        self.records.sort_unstable_by(|one, other| {
+            let key = |record: &Record| (books.key(record.bookmaker), record.market.key());
+            key(one).cmp(&key(other))
+        });
+        let coverage = Coverage::of(self.records.iter().map(|record| (record.bookmaker, record.market)));
+        EventNode {
+            event: self.event,
+            score: self.score,
+            records: self.records.into(),
+            closed: self.closed.into(),
+            coverage,
+        }
+    }
+}
+
+impl From<&EventNode> for Draft {
+    fn from(node: &EventNode) -> Self {
+        Draft {
+            event: Arc::clone(&node.event),
+            score: node.score.clone(),
+            records: node.records.to_vec(),
+            closed: node.closed.to_vec(),
+        }
+    }
+}
+
+/// A change to one event of an index.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub id: EventId,
+    /// `None` takes the event out.
+    pub node: Option<Arc<EventNode>>,
+}

@@ -1,0 +1,163 @@
+//! What can be asked of a board, and where a page of an answer ends.
+//!
+//! A query is complete and canonical: equal queries have equal answers on the same snapshot, so a query is also the
+//! name under which a rendered answer is kept.
+
+use crate::model::{BookId, EventId, EventStatus, Market, OddsFormat, Regions, ScoreStatus, Timestamp};
+
+/// How many results an answer holds at most: 1 to 500.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limit(u16);
+
+impl Limit {
+    pub const MAX: u16 = 500;
+    pub const DEFAULT: Limit = Limit(100);
+
+    pub fn new(value: u64) -> Option<Self> {
+        u16::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value)).map(Limit)
+    }
+
+    pub const fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The events that an answer is scoped to: sorted, each once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventIds(Box<[EventId]>);
+
+impl EventIds {
+    pub const MAX: usize = 100;
+
+    pub fn new(mut ids: Vec<EventId>) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        EventIds(ids.into())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &EventId> {
+        self.0.iter()
+    }
+}
+
+/// The last result of a page: the next page begins behind it. Made of what results are sorted by, so it holds on
+/// every machine and after every change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cursor {
+    pub commence: Timestamp,
+    pub event: EventId,
+    /// The bookmaker's key and the market, where results are records.
+    pub record: Option<(Box<str>, Market)>,
+}
+
+impl Cursor {
+    const SEPARATOR: char = ' ';
+
+    /// An opaque word for a URL: the hexadecimal form of the key.
+    pub fn to_text(&self) -> String {
+        let mut key = format!("{}{}{}", self.commence.unix(), Self::SEPARATOR, self.event);
+        if let Some((bookmaker, market)) = &self.record {
+            key.extend([Self::SEPARATOR]);
+            key.push_str(bookmaker);
+            key.extend([Self::SEPARATOR]);
+            key.push_str(market.key());
+        }
+        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+        key.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    }
+
+    /// `None` if the text was not made by [`Cursor::to_text`].
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: Option<Vec<u8>> =
+            text.chars().map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok())).collect();
+        let (pairs, odd) = digits.as_ref()?.as_chunks::<2>();
+        if !odd.is_empty() {
+            return None;
+        }
+        let key = String::from_utf8(pairs.iter().map(|[high, low]| high << 4 | low).collect()).ok()?;
+        let mut parts = key.split(Self::SEPARATOR);
+        let commence = Timestamp::from_unix(parts.next()?.parse().ok()?);
+        let event = EventId::new(parts.next()?)?;
+        let record = match (parts.next(), parts.next(), parts.next()) {
+            (None, ..) => None,
+            (Some(bookmaker), Some(market), None) => Some((bookmaker.into(), Market::parse(market)?)),
+            _ => return None,
+        };
+        Some(Cursor { commence, event, record })
+    }
+}
+
+/// Get Odds, as a bare array or grouped by bout.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OddsQuery {
+    pub market: Option<Market>,
+    pub bookmaker: Option<BookId>,
+    /// `None`: wherever the bookmaker is offered.
+    pub regions: Option<Regions>,
+    pub format: OddsFormat,
+    pub events: Option<EventIds>,
+    pub limit: Limit,
+    pub after: Option<Cursor>,
+    /// Grouped by bout instead of a bare array; the limit then counts bouts.
+    pub by_bout: bool,
+}
+
+impl Default for OddsQuery {
+    /// Everything, in American prices.
+    fn default() -> Self {
+        OddsQuery {
+            market: None,
+            bookmaker: None,
+            regions: None,
+            format: OddsFormat::American,
+            events: None,
+            limit: Limit::DEFAULT,
+            after: None,
+            by_bout: false,
+        }
+    }
+}
+
+/// List Events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventsQuery {
+    pub status: Option<EventStatus>,
+    pub events: Option<EventIds>,
+    pub commence_from: Option<Timestamp>,
+    pub commence_to: Option<Timestamp>,
+    pub limit: Limit,
+    pub after: Option<Cursor>,
+}
+
+/// Get Scores.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ScoresQuery {
+    pub status: Option<ScoreStatus>,
+    pub events: Option<EventIds>,
+    pub limit: Limit,
+    pub after: Option<Cursor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn cursors_come_back() {
+        let event = EventId::new("réunion-1").unwrap();
+        for record in [None, Some(("betmgm".into(), Market::Top5))] {
+            let cursor = Cursor { commence: Timestamp::from_unix(17), event: event.clone(), record };
+            assert_eq!(Cursor::parse(&cursor.to_text()), Some(cursor));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,80}", digits in "[0-9a-f]{0,80}") {
+            let _ = Cursor::parse(&text);
+            let _ = Cursor::parse(&digits);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Events: one, and the list.
+
+use crate::board::body::Body;
+use crate::board::index::Filter;
+use crate::board::node::EventNode;
+use crate::board::query::EventsQuery;
+use crate::board::select::{self, Scope};
+use crate::board::snapshot::SportBoard;
+
+use super::json;
+
+pub(crate) fn events(board: &SportBoard, sport_key: &str, query: &EventsQuery) -> Body {
+    let filter = query.status.map_or(Filter::Any, Filter::Status);
+    let scope = Scope {
+        commence_from: query.commence_from,
+        commence_to: query.commence_to,
+        ..Scope::new(filter, query.events.as_ref(), query.after.as_ref())
+    };
+    let (page, next) = select::events(board.current(), &scope, query.limit.get(), |_| true);
+    let mut out = Vec::with_capacity(300 * page.len() + 2);
+    json::array(page, &mut out, |node, out| write_event(board, node, sport_key, out));
+    Body::new(out, next)
+}
+
+pub(crate) fn event(board: &SportBoard, node: &EventNode, sport_key: &str) -> Body {
+    let mut out = Vec::with_capacity(512);
+    write_event(board, node, sport_key, &mut out);
+    Body::new(out, None)
+}
+
+fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
+    let event = node.event();
+    out.extend_from_slice(b"{\"id\":");
+    json::string(event.id.as_str(), out);
+    out.extend_from_slice(b",\"sport_key\":");
+    json::string(sport_key, out);
+    if let Some(title) = event.title() {
+        out.extend_from_slice(b",\"title\":");
+        json::string(title, out);
+    }
+    out.extend_from_slice(b",\"competition\":");
+    json::string(&event.competition, out);
+    out.extend_from_slice(b",\"commence_time\":\"");
+    event.commence.write(out);
+    out.extend_from_slice(b"\",\"home_team\":");
+    json::optional_string(event.home().map(|name| &**name), out);
+    out.extend_from_slice(b",\"away_team\":");
+    json::optional_string(event.away().map(|name| &**name), out);
+    out.extend_from_slice(b",\"status\":");
+    json::string(event.status.key(), out);
+    out.extend_from_slice(b",\"markets\":");
+    // What has a price now is what Get Odds serves now: the published prices, not those still waiting for the tick.
+    let priced = board.published().index().get(event.id.as_str());
+    json::array(priced.into_iter().flat_map(|node| node.markets()), out, |market, out| json::string(market.key(), out));
+    out.push(b'}');
+}

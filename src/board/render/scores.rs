@@ -1,0 +1,72 @@
+//! Scores with their periods.
+
+use crate::board::body::Body;
+use crate::board::index::Filter;
+use crate::board::node::EventNode;
+use crate::board::query::ScoresQuery;
+use crate::board::select::{self, Scope};
+use crate::board::snapshot::SportBoard;
+use crate::model::{Contest, EventStatus, Period};
+
+use super::json;
+
+pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -> Body {
+    let filter = query.status.map_or(Filter::Any, |status| Filter::Status(status.event_status()));
+    let scope = Scope::new(filter, query.events.as_ref(), query.after.as_ref());
+    let accept = |node: &EventNode| node.event().status != EventStatus::Cancelled;
+    let (page, next) = select::events(board.current(), &scope, query.limit.get(), accept);
+    let mut out = Vec::with_capacity(320 * page.len() + 2);
+    json::array(page, &mut out, |node, out| write_score(node, sport_key, out));
+    Body::new(out, next)
+}
+
+fn write_score(node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
+    let (event, score) = (node.event(), node.score());
+    // Before any score has come, two sides stand at nil-nil and a tournament has no score at all.
+    let unplayed = matches!(event.contest, Contest::Sides { .. }).then_some((0, 0));
+    let points = score.map_or(unplayed, |score| score.points);
+    let periods: &[Period] = score.map_or(&[], |score| &score.periods);
+    let updated = score.map_or(event.changed, |score| score.updated);
+
+    out.extend_from_slice(b"{\"event_id\":");
+    json::string(event.id.as_str(), out);
+    out.extend_from_slice(b",\"sport_key\":");
+    json::string(sport_key, out);
+    out.extend_from_slice(b",\"status\":");
+    json::string(event.status.key(), out);
+    out.extend_from_slice(b",\"home_team\":");
+    json::optional_string(event.home().map(|name| &**name), out);
+    out.extend_from_slice(b",\"away_team\":");
+    json::optional_string(event.away().map(|name| &**name), out);
+    out.extend_from_slice(b",\"home_score\":");
+    write_points(points.map(|(home, _)| home), out);
+    out.extend_from_slice(b",\"away_score\":");
+    write_points(points.map(|(_, away)| away), out);
+    out.extend_from_slice(b",\"periods\":");
+    json::array(periods, out, |period, out| write_period(*period, out));
+    out.extend_from_slice(b",\"updated_at\":\"");
+    updated.write(out);
+    out.push(b'"');
+    if let Some(winner) = score.and_then(|score| score.winner.as_ref()) {
+        out.extend_from_slice(b",\"winner\":");
+        json::string(winner, out);
+    }
+    out.push(b'}');
+}
+
+fn write_points(points: Option<i32>, out: &mut Vec<u8>) {
+    match points {
+        Some(points) => json::integer(points, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+fn write_period(period: Period, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"number\":");
+    json::integer(period.number, out);
+    out.extend_from_slice(b",\"home_score\":");
+    json::integer(period.home, out);
+    out.extend_from_slice(b",\"away_score\":");
+    json::integer(period.away, out);
+    out.push(b'}');
+}

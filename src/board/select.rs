@@ -1,0 +1,156 @@
+//! Finding the results of a query in an index: which events, which of their records, and where the page ends.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::coverage::BookSet;
+use super::index::{Filter, Index};
+use super::node::{EventNode, OrderKey};
+use super::query::{Cursor, EventIds};
+use crate::model::{Bookmakers, Market, Record, Timestamp};
+
+impl Cursor {
+    pub(crate) fn at_event(node: &EventNode) -> Self {
+        let event = node.event();
+        Cursor { commence: event.commence, event: event.id.clone(), record: None }
+    }
+
+    fn at_record(node: &EventNode, record: &Record, books: &Bookmakers) -> Self {
+        Cursor { record: Some((books.key(record.bookmaker).into(), record.market)), ..Cursor::at_event(node) }
+    }
+
+    fn key(&self) -> OrderKey<'_> {
+        OrderKey { commence: self.commence, id: self.event.as_str() }
+    }
+}
+
+/// Which events a query is about.
+#[derive(Debug)]
+pub(crate) struct Scope<'q> {
+    pub filter: Filter<'q>,
+    pub events: Option<&'q EventIds>,
+    pub commence_from: Option<Timestamp>,
+    pub commence_to: Option<Timestamp>,
+    pub after: Option<&'q Cursor>,
+}
+
+impl<'q> Scope<'q> {
+    pub(crate) fn new(filter: Filter<'q>, events: Option<&'q EventIds>, after: Option<&'q Cursor>) -> Self {
+        Scope { filter, events, commence_from: None, commence_to: None, after }
+    }
+
+    /// Lists are sorted by commence time, so a lower bound of it is a place to start from, as a cursor is.
+    fn start(&self) -> Option<OrderKey<'q>> {
+        let from = self.commence_from.map(|commence| OrderKey { commence, id: "" });
+        from.max(self.after.map(Cursor::key))
+    }
+}
+
+/// Visits the events of a scope in order, beginning with the event that the cursor stands in: whether that one
+/// still has results is for the caller to say.
+pub(crate) fn visit_events<'a>(
+    index: &'a Index,
+    scope: &Scope<'_>,
+    mut visit: impl FnMut(&'a Arc<EventNode>) -> ControlFlow<()>,
+) {
+    let from = scope.start();
+    let mut visit = |node: &'a Arc<EventNode>| {
+        if scope.commence_to.is_some_and(|to| node.event().commence > to) {
+            return ControlFlow::Break(());
+        }
+        visit(node)
+    };
+    let _ = match scope.events {
+        None => index.visit(from, &scope.filter, visit),
+        Some(ids) => {
+            let mut nodes: Vec<_> = ids.iter().filter_map(|id| index.get(id.as_str())).collect();
+            nodes.sort_unstable_by_key(|node| node.key());
+            let in_page = |node: &&Arc<EventNode>| from.is_none_or(|from| node.key() >= from);
+            nodes.into_iter().filter(in_page).filter(|node| scope.filter.accepts(node)).try_for_each(&mut visit)
+        }
+    };
+}
+
+/// One page of events, at most `limit` that `accept`; and the cursor if more follow.
+pub(crate) fn events<'a>(
+    index: &'a Index,
+    scope: &Scope<'_>,
+    limit: usize,
+    accept: impl Fn(&EventNode) -> bool,
+) -> (Vec<&'a Arc<EventNode>>, Option<Cursor>) {
+    let mut page: Vec<&Arc<EventNode>> = Vec::with_capacity(limit.min(64));
+    let mut more = false;
+    visit_events(index, scope, |node| {
+        let passed = scope.after.is_some_and(|after| node.key() <= after.key());
+        if passed || !accept(node) {
+            return ControlFlow::Continue(());
+        }
+        if page.len() == limit {
+            more = true;
+            return ControlFlow::Break(());
+        }
+        page.push(node);
+        ControlFlow::Continue(())
+    });
+    let next = page.last().filter(|_| more).map(|node| Cursor::at_event(node));
+    (page, next)
+}
+
+/// Which records of an event a query is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pick<'q> {
+    pub market: Option<Market>,
+    pub books: Option<&'q BookSet>,
+}
+
+impl<'q> Pick<'q> {
+    /// The events that have any such record.
+    pub(crate) fn filter(self) -> Filter<'q> {
+        Filter::Priced { market: self.market, books: self.books }
+    }
+
+    fn accepts(self, record: &Record) -> bool {
+        self.market.is_none_or(|market| market == record.market)
+            && self.books.is_none_or(|books| books.contains(record.bookmaker))
+    }
+
+    pub(crate) fn records(self, node: &EventNode) -> impl Iterator<Item = &Arc<Record>> {
+        node.records().iter().filter(move |record| self.accepts(record))
+    }
+}
+
+/// Hands one page of records to `emit`, in order, and returns the cursor if more follow.
+pub(crate) fn records<'a>(
+    index: &'a Index,
+    books: &Bookmakers,
+    scope: &Scope<'_>,
+    pick: Pick<'_>,
+    limit: usize,
+    mut emit: impl FnMut(&'a EventNode, &'a Record),
+) -> Option<Cursor> {
+    let mut left = limit;
+    let mut last: Option<(&EventNode, &Record)> = None;
+    let mut more = false;
+    visit_events(index, scope, |node| {
+        for record in pick.records(node).filter(|record| is_behind(node, record, books, scope.after)) {
+            if left == 0 {
+                more = true;
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            last = Some((node, record));
+            emit(node, record);
+        }
+        ControlFlow::Continue(())
+    });
+    last.filter(|_| more).map(|(node, record)| Cursor::at_record(node, record, books))
+}
+
+/// Whether a record comes after the cursor. Events before the cursor's are not visited, so only its own matters.
+fn is_behind(node: &EventNode, record: &Record, books: &Bookmakers, after: Option<&Cursor>) -> bool {
+    let Some(after) = after.filter(|after| after.key() == node.key()) else { return true };
+    match &after.record {
+        Some((bookmaker, market)) => (books.key(record.bookmaker), record.market.key()) > (bookmaker, market.key()),
+        None => false,
+    }
+}

@@ -1,0 +1,250 @@
+//! What readers see: immutable snapshots, one for each world and sport, behind an atomic pointer.
+//!
+//! A sport's board has two versions of its index. `current` holds events and scores as they come; `published` is the
+//! index as of the last publication of prices, so that between two ticks of the refresh the odds stay byte for byte
+//! the same. Both share whatever did not change.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::body::{Bodies, Body};
+use super::books::Books;
+use super::condition::Condition;
+use super::coverage::BookSet;
+use super::index::Index;
+use super::query::{EventsQuery, OddsQuery, ScoresQuery};
+use super::render;
+use crate::model::{BookId, Catalogue, EventId, Source, SportId, Timestamp, World};
+
+/// What one publication of a sport may keep rendered.
+const ODDS_BYTES_MAX: u64 = 16 << 20;
+/// The same for each shape of its events and scores.
+const EVENTS_BYTES_MAX: u64 = 4 << 20;
+
+/// A source as of a publication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedSource {
+    pub bookmaker: BookId,
+    pub last_read: Timestamp,
+    pub stale: bool,
+    pub latency_ms: u32,
+}
+
+/// The prices of a sport as of one publication.
+#[derive(Debug)]
+pub struct Published {
+    index: Index,
+    books: Arc<Books>,
+    /// In the order of the bookmakers' keys.
+    sources: Box<[PublishedSource]>,
+    at_ms: i64,
+    bodies: Bodies<OddsQuery>,
+}
+
+impl Published {
+    pub fn new(index: Index, books: Arc<Books>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
+        Published { index, books, sources, at_ms, bodies: Bodies::new(ODDS_BYTES_MAX) }
+    }
+
+    /// The same publication without some events, for those that were removed since.
+    #[must_use]
+    pub fn without(&self, index: Index) -> Self {
+        Published::new(index, Arc::clone(&self.books), self.sources.clone(), self.at_ms)
+    }
+
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    pub fn sources(&self) -> &[PublishedSource] {
+        &self.sources
+    }
+
+    /// When this was published.
+    pub fn at_ms(&self) -> i64 {
+        self.at_ms
+    }
+
+    /// The bookmakers that a query is about; `None` stands for all.
+    pub(crate) fn books_of(&self, query: &OddsQuery) -> Option<Arc<BookSet>> {
+        match (query.bookmaker, query.regions) {
+            (None, None) => None,
+            (None, Some(regions)) => Some(Arc::clone(self.books.offered_in(regions))),
+            (Some(book), regions) => {
+                let offered = regions.is_none_or(|regions| self.books.offered_in(regions).contains(book));
+                Some(Arc::new(offered.then_some(book).into_iter().collect()))
+            }
+        }
+    }
+}
+
+/// A source and the age at which it counts as stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceState {
+    pub bookmaker: BookId,
+    pub source: Source,
+    pub stale_after_s: u32,
+}
+
+impl SourceState {
+    pub fn is_stale(&self, now: Timestamp) -> bool {
+        self.source.is_stale(now, self.stale_after_s)
+    }
+}
+
+/// Everything that readers can know of one sport in one world.
+#[derive(Debug)]
+pub struct SportBoard {
+    current: Index,
+    published: Arc<Published>,
+    /// In the order of the bookmakers' keys.
+    sources: Arc<[SourceState]>,
+    event_bodies: Bodies<EventsQuery>,
+    score_bodies: Bodies<ScoresQuery>,
+    one_event_bodies: Bodies<EventId>,
+}
+
+impl SportBoard {
+    pub fn new(current: Index, published: Arc<Published>, sources: Arc<[SourceState]>) -> Self {
+        SportBoard {
+            current,
+            published,
+            sources,
+            event_bodies: Bodies::new(EVENTS_BYTES_MAX),
+            score_bodies: Bodies::new(EVENTS_BYTES_MAX),
+            one_event_bodies: Bodies::new(EVENTS_BYTES_MAX),
+        }
+    }
+
+    pub fn current(&self) -> &Index {
+        &self.current
+    }
+
+    pub fn published(&self) -> &Arc<Published> {
+        &self.published
+    }
+
+    pub fn sources(&self) -> &Arc<[SourceState]> {
+        &self.sources
+    }
+
+    /// Events that are scheduled or live.
+    pub fn open_event_count(&self) -> usize {
+        self.current.open_event_count()
+    }
+
+    /// Bookmakers with at least one published price.
+    pub fn book_count(&self) -> usize {
+        self.published.index.coverage().book_count()
+    }
+
+    /// Whether any source of the sport is fresh.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.sources.iter().any(|source| !source.is_stale(now))
+    }
+
+    pub fn has_stale_source(&self, now: Timestamp) -> bool {
+        self.sources.iter().any(|source| source.is_stale(now))
+    }
+
+    pub fn odds(&self, sport_key: &str, query: &OddsQuery) -> Arc<Body> {
+        let board = &*self.published;
+        let render = if query.by_bout { render::bouts } else { render::odds };
+        board.bodies.get_or_render(query, || render(board, sport_key, query))
+    }
+
+    pub fn events(&self, sport_key: &str, query: &EventsQuery) -> Arc<Body> {
+        self.event_bodies.get_or_render(query, || render::events(self, sport_key, query))
+    }
+
+    pub fn scores(&self, sport_key: &str, query: &ScoresQuery) -> Arc<Body> {
+        self.score_bodies.get_or_render(query, || render::scores(self, sport_key, query))
+    }
+
+    /// One event; `None` if it is unknown or removed.
+    pub fn event(&self, sport_key: &str, id: &str) -> Option<Arc<Body>> {
+        let node = self.current.get(id)?;
+        Some(self.one_event_bodies.get_or_render(&node.event().id, || render::event(self, node, sport_key)))
+    }
+}
+
+/// A world as of one moment.
+#[derive(Clone, Debug)]
+pub struct WorldBoard {
+    sports: Box<[Arc<SportBoard>]>,
+    books: Arc<Books>,
+}
+
+impl WorldBoard {
+    pub fn new(sports: Box<[Arc<SportBoard>]>, books: Arc<Books>) -> Self {
+        WorldBoard { sports, books }
+    }
+
+    pub fn sport(&self, id: SportId) -> &Arc<SportBoard> {
+        &self.sports[id.index()]
+    }
+
+    pub fn sports(&self) -> &[Arc<SportBoard>] {
+        &self.sports
+    }
+
+    pub fn books(&self) -> &Arc<Books> {
+        &self.books
+    }
+
+    #[must_use]
+    pub fn with_sport(&self, id: SportId, board: Arc<SportBoard>) -> Self {
+        let mut next = self.clone();
+        next.sports[id.index()] = board;
+        next
+    }
+
+    #[must_use]
+    pub fn with_books(&self, books: Arc<Books>) -> Self {
+        WorldBoard { sports: self.sports.clone(), books }
+    }
+
+    pub fn record_count(&self) -> usize {
+        self.sports.iter().map(|sport| sport.current.record_count()).sum()
+    }
+}
+
+/// Both worlds and the service's own condition, shared by every reader. Only the writer stores into it.
+#[derive(Debug)]
+pub struct Boards {
+    catalogue: Arc<Catalogue>,
+    worlds: [ArcSwap<WorldBoard>; 2],
+    condition: Condition,
+}
+
+impl Boards {
+    pub fn new(catalogue: Arc<Catalogue>, worlds: [WorldBoard; 2]) -> Self {
+        Boards { catalogue, worlds: worlds.map(ArcSwap::from_pointee), condition: Condition::default() }
+    }
+
+    pub fn catalogue(&self) -> &Arc<Catalogue> {
+        &self.catalogue
+    }
+
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
+    /// The world as it is now. A request loads it once and answers from what it got.
+    pub fn load(&self, world: World) -> arc_swap::Guard<Arc<WorldBoard>> {
+        self.worlds[world.index()].load()
+    }
+
+    pub fn load_full(&self, world: World) -> Arc<WorldBoard> {
+        self.worlds[world.index()].load_full()
+    }
+
+    pub(crate) fn publish(&self, world: World, board: WorldBoard) {
+        self.worlds[world.index()].store(Arc::new(board));
+    }
+}
