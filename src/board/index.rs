@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 
 use super::coverage::{BookSet, Coverage};
 use super::node::{Edit, EventNode, OrderKey};
-use crate::model::{EventId, EventStatus, Market, Timestamp};
+use crate::model::{BookId, EventId, EventStatus, Market, Timestamp};
 
 const CHUNK_MAX: usize = 64;
 /// A touched chunk smaller than this joins its neighbour, so that chunks do not wear down to crumbs.
@@ -145,6 +145,11 @@ impl Index {
         &self.total.coverage
     }
 
+    /// Whether the bookmaker has any price here.
+    pub fn has_prices_of(&self, book: BookId) -> bool {
+        self.total.coverage.has_book(book)
+    }
+
     pub fn get(&self, id: &str) -> Option<&Arc<EventNode>> {
         let key = OrderKey { commence: self.ids.get(id)?, id };
         let chunk = self.chunks.get(self.chunk_of(key))?;
@@ -155,6 +160,13 @@ impl Index {
     /// Every node in order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<EventNode>> {
         self.chunks.iter().flat_map(|chunk| chunk.nodes.iter())
+    }
+
+    /// Every node of a status, in order.
+    pub fn with_status(&self, status: EventStatus) -> impl Iterator<Item = &Arc<EventNode>> {
+        let filter = Filter::Status(status);
+        let chunks = self.chunks.iter().filter(move |chunk| chunk.summary.meets(&filter));
+        chunks.flat_map(|chunk| chunk.nodes.iter()).filter(move |node| filter.accepts(node))
     }
 
     /// Visits the nodes that pass the filter, in order, from the first one at or after `from`.

@@ -38,10 +38,6 @@ impl EventNode {
         &self.records
     }
 
-    pub(crate) fn closed(&self) -> &[Closed] {
-        &self.closed
-    }
-
     pub(crate) fn coverage(&self) -> &Coverage {
         &self.coverage
     }
@@ -113,7 +109,7 @@ impl Draft {
     /// Takes a record in, unless something newer is held of the same bookmaker and market.
     pub fn put(&mut self, record: Arc<Record>) -> Applied {
         let (book, market) = (record.bookmaker, record.market);
-        if self.closed_at(book, market).is_some_and(|at| record.last_update < at) {
+        if self.closed(book, market).is_some_and(|mark| record.last_update < mark.at) {
             return Applied::Late;
         }
         let held = self.records.iter_mut().find(|held| held.bookmaker == book && held.market == market);
@@ -130,8 +126,8 @@ impl Draft {
     /// Closes a market of a bookmaker as of a time, unless a newer price is held.
     pub fn close(&mut self, mark: Closed) -> Applied {
         let same = |book: BookId, market: Market| (book, market) == (mark.bookmaker, mark.market);
-        if let Some(at) = self.closed_at(mark.bookmaker, mark.market) {
-            return if mark.at < at { Applied::Late } else { Applied::Unchanged };
+        if let Some(held) = self.closed(mark.bookmaker, mark.market) {
+            return if mark.at < held.at { Applied::Late } else { Applied::Unchanged };
         }
         let Some(at) = self.records.iter().position(|held| same(held.bookmaker, held.market)) else {
             return Applied::Unchanged;
@@ -155,8 +151,9 @@ impl Draft {
         marks
     }
 
-    fn closed_at(&self, book: BookId, market: Market) -> Option<Timestamp> {
-        self.closed.iter().find(|mark| (mark.bookmaker, mark.market) == (book, market)).map(|mark| mark.at)
+    /// The mark of a closed market.
+    pub fn closed(&self, book: BookId, market: Market) -> Option<Closed> {
+        self.closed.iter().find(|mark| (mark.bookmaker, mark.market) == (book, market)).copied()
     }
 
     /// Makes the node, with its records in the order of answers.

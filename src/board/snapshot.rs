@@ -97,36 +97,48 @@ impl SourceState {
     }
 }
 
-/// Everything that readers can know of one sport in one world.
+/// The events of a sport with their scores and markets, and what was rendered of them.
 #[derive(Debug)]
-pub struct SportBoard {
+struct Listing {
     current: Index,
     published: Arc<Published>,
-    /// In the order of the bookmakers' keys.
-    sources: Arc<[SourceState]>,
     event_bodies: Bodies<EventsQuery>,
     score_bodies: Bodies<ScoresQuery>,
     one_event_bodies: Bodies<EventId>,
 }
 
+/// Everything that readers can know of one sport in one world.
+#[derive(Clone, Debug)]
+pub struct SportBoard {
+    listing: Arc<Listing>,
+    /// In the order of the bookmakers' keys.
+    sources: Arc<[SourceState]>,
+}
+
 impl SportBoard {
     pub fn new(current: Index, published: Arc<Published>, sources: Arc<[SourceState]>) -> Self {
-        SportBoard {
+        let listing = Listing {
             current,
             published,
-            sources,
             event_bodies: Bodies::new(EVENTS_BYTES_MAX),
             score_bodies: Bodies::new(EVENTS_BYTES_MAX),
             one_event_bodies: Bodies::new(EVENTS_BYTES_MAX),
-        }
+        };
+        SportBoard { listing: Arc::new(listing), sources }
+    }
+
+    /// The same events and prices with newer reads: what was rendered stays good.
+    #[must_use]
+    pub fn with_sources(&self, sources: Arc<[SourceState]>) -> Self {
+        SportBoard { listing: Arc::clone(&self.listing), sources }
     }
 
     pub fn current(&self) -> &Index {
-        &self.current
+        &self.listing.current
     }
 
     pub fn published(&self) -> &Arc<Published> {
-        &self.published
+        &self.listing.published
     }
 
     pub fn sources(&self) -> &Arc<[SourceState]> {
@@ -135,12 +147,12 @@ impl SportBoard {
 
     /// Events that are scheduled or live.
     pub fn open_event_count(&self) -> usize {
-        self.current.open_event_count()
+        self.current().open_event_count()
     }
 
     /// Bookmakers with at least one published price.
     pub fn book_count(&self) -> usize {
-        self.published.index.coverage().book_count()
+        self.published().index.coverage().book_count()
     }
 
     /// Whether any source of the sport is fresh.
@@ -153,23 +165,23 @@ impl SportBoard {
     }
 
     pub fn odds(&self, sport_key: &str, query: &OddsQuery) -> Arc<Body> {
-        let board = &*self.published;
+        let board = &**self.published();
         let render = if query.by_bout { render::bouts } else { render::odds };
         board.bodies.get_or_render(query, || render(board, sport_key, query))
     }
 
     pub fn events(&self, sport_key: &str, query: &EventsQuery) -> Arc<Body> {
-        self.event_bodies.get_or_render(query, || render::events(self, sport_key, query))
+        self.listing.event_bodies.get_or_render(query, || render::events(self, sport_key, query))
     }
 
     pub fn scores(&self, sport_key: &str, query: &ScoresQuery) -> Arc<Body> {
-        self.score_bodies.get_or_render(query, || render::scores(self, sport_key, query))
+        self.listing.score_bodies.get_or_render(query, || render::scores(self, sport_key, query))
     }
 
     /// One event; `None` if it is unknown or removed.
     pub fn event(&self, sport_key: &str, id: &str) -> Option<Arc<Body>> {
-        let node = self.current.get(id)?;
-        Some(self.one_event_bodies.get_or_render(&node.event().id, || render::event(self, node, sport_key)))
+        let node = self.current().get(id)?;
+        Some(self.listing.one_event_bodies.get_or_render(&node.event().id, || render::event(self, node, sport_key)))
     }
 }
 
@@ -210,7 +222,7 @@ impl WorldBoard {
     }
 
     pub fn record_count(&self) -> usize {
-        self.sports.iter().map(|sport| sport.current.record_count()).sum()
+        self.sports.iter().map(|sport| sport.current().record_count()).sum()
     }
 }
 

@@ -1,0 +1,377 @@
+//! A batch of news on its way in: applied to drafts, turned into changes of the file, and only after these are
+//! committed into the next state. Dropping a batch undoes it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use foldhash::HashMap;
+
+use super::report::IngestReport;
+use super::state::{SourceEntry, SportState, WorldState};
+use crate::board::{Applied, Books, Draft, Edit, EventNode, Index};
+use crate::model::{
+    BookId, Bookmaker, Bookmakers, Catalogue, Closed, Event, EventId, EventNews, EventStatus, Market, News, OddsNews,
+    ReadNews, Reason, Record, RecordId, Score, ScoreNews, ScoreStatus, Source, SportId, SportKind, Timestamp, World,
+};
+use crate::store::Change;
+
+/// A read is written to the file when it is this much newer than the one there, so that a quiet feed costs no commits.
+const READ_STORED_EVERY_S: u32 = 15;
+
+/// One event that the batch touches.
+#[derive(Debug)]
+struct Slot {
+    sport: SportId,
+    /// `None` once the event is removed.
+    draft: Option<Draft>,
+    before: Option<Arc<EventNode>>,
+    /// Whether the event was removed within the batch, and perhaps announced again.
+    removed: bool,
+    /// The records put or closed, so that only these are written.
+    touched: Vec<(BookId, Market)>,
+}
+
+/// What a batch does to one sport.
+#[derive(Debug)]
+pub(super) struct SportStep {
+    pub sport: SportId,
+    pub index: Option<Index>,
+    pub sources: BTreeMap<BookId, SourceEntry>,
+    /// Whether any price changed.
+    pub repriced: bool,
+    /// Removed events: they leave what is published at once.
+    pub removed: Vec<Edit>,
+}
+
+/// Everything that a committed batch changes.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub books: Option<Arc<Books>>,
+    pub sports: Vec<SportStep>,
+}
+
+/// News being applied to a world.
+#[derive(Debug)]
+pub(super) struct Batch<'w> {
+    world: World,
+    state: &'w WorldState,
+    catalogue: &'w Catalogue,
+    now: Timestamp,
+    register: Option<Bookmakers>,
+    slots: HashMap<(SportId, EventId), Slot>,
+    reads: BTreeMap<(SportId, BookId), Source>,
+    changes: Vec<Change>,
+    report: IngestReport,
+}
+
+impl<'w> Batch<'w> {
+    pub(super) fn new(world: World, state: &'w WorldState, catalogue: &'w Catalogue, now: Timestamp) -> Self {
+        Batch {
+            world,
+            state,
+            catalogue,
+            now,
+            register: None,
+            slots: HashMap::default(),
+            reads: BTreeMap::new(),
+            changes: Vec::new(),
+            report: IngestReport::default(),
+        }
+    }
+
+    pub(super) fn apply(&mut self, news: News) {
+        let applied = match news {
+            News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
+            News::Event(news) => self.event(news),
+            News::Odds(news) => self.odds(news),
+            News::Score(news) => self.score(news),
+            News::Remove { sport, event } => self.remove(sport, &event),
+            News::Read(news) => self.read(&news),
+        };
+        match applied {
+            Ok(Applied::Changed) => self.report.changed += 1,
+            Ok(Applied::Unchanged) => self.report.unchanged += 1,
+            Ok(Applied::Late) => self.report.reject(Reason::Late),
+            Err(reason) => self.report.reject(reason),
+        }
+    }
+
+    fn register(&self) -> &Bookmakers {
+        self.register.as_ref().unwrap_or(self.state.books.register())
+    }
+
+    fn bookmaker(&mut self, bookmaker: Bookmaker) -> Result<Applied, Reason> {
+        let held = self.register().find(&bookmaker.key);
+        if held.and_then(|id| self.register().get(id)).is_some_and(|held| **held == bookmaker) {
+            return Ok(Applied::Unchanged);
+        }
+        let id = held.or_else(|| self.register().next_id()).ok_or(Reason::TooManyBookmakers)?;
+        let bookmaker = Arc::new(bookmaker);
+        let state = self.state;
+        self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
+        self.changes.push(Change::PutBookmaker { world: self.world, id, bookmaker, declared: true });
+        Ok(Applied::Changed)
+    }
+
+    /// The event's slot; made from what is held when the batch first meets it.
+    fn slot(&mut self, sport: SportId, id: &EventId) -> Option<&mut Slot> {
+        let key = (sport, id.clone());
+        if !self.slots.contains_key(&key) {
+            let before = self.state.sports[sport.index()].current.get(id.as_str())?;
+            let draft = Some(Draft::from(&**before));
+            let slot = Slot { sport, draft, before: Some(Arc::clone(before)), removed: false, touched: Vec::new() };
+            self.slots.insert(key.clone(), slot);
+        }
+        self.slots.get_mut(&key)
+    }
+
+    fn draft(&mut self, sport: SportId, id: &EventId) -> Result<(&mut Draft, &mut Vec<(BookId, Market)>), Reason> {
+        let slot = self.slot(sport, id).ok_or(Reason::UnknownEvent)?;
+        Ok((slot.draft.as_mut().ok_or(Reason::UnknownEvent)?, &mut slot.touched))
+    }
+
+    fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
+        let now = self.now;
+        let event = |status: EventStatus, changed: Timestamp| Event {
+            id: news.id.clone(),
+            competition: Arc::clone(&news.competition),
+            commence: news.commence,
+            contest: news.contest.clone(),
+            status,
+            changed,
+        };
+        let Ok((draft, touched)) = self.draft(news.sport, &news.id) else {
+            let new = Slot { sport: news.sport, draft: None, before: None, removed: false, touched: Vec::new() };
+            let slot = self.slots.entry((news.sport, news.id.clone())).or_insert(new);
+            slot.draft = Some(Draft::new(Arc::new(event(news.status, now))));
+            return Ok(Applied::Changed);
+        };
+        // Once a score has come, the event's status is the score's; only a cancellation is news of its own.
+        let status = match draft.score() {
+            Some(score) if news.status != EventStatus::Cancelled => score.status.event_status(),
+            _ => news.status,
+        };
+        if **draft.event() == event(status, draft.event().changed) {
+            return Ok(Applied::Unchanged);
+        }
+        draft.set_event(Arc::new(event(status, now)));
+        close_if_over(draft, touched, now);
+        Ok(Applied::Changed)
+    }
+
+    fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {
+        let (now, kind) = (self.now, self.catalogue[news.sport].kind);
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let score = if kind == SportKind::Fight { fight_score(news.score, draft.event())? } else { news.score };
+        if let Some(held) = draft.score() {
+            if score.updated < held.updated {
+                return Ok(Applied::Late);
+            }
+            let is_cancelled = draft.event().status == EventStatus::Cancelled;
+            if **held == score && !is_cancelled {
+                return Ok(Applied::Unchanged);
+            }
+        }
+        let status = score.status.event_status();
+        draft.set_event(Arc::new(Event { status, changed: now, ..(**draft.event()).clone() }));
+        draft.set_score(Arc::new(score));
+        close_if_over(draft, touched, now);
+        Ok(Applied::Changed)
+    }
+
+    fn odds(&mut self, news: OddsNews) -> Result<Applied, Reason> {
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let sport_key = &self.catalogue[news.sport].key;
+        let id = RecordId::new(sport_key, &news.event, &news.bookmaker, news.market);
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let (market, last_update) = (news.market, news.last_update);
+        let applied = if news.outcomes.is_empty() {
+            draft.close(Closed { bookmaker, market, at: last_update })
+        } else if draft.event().status.is_over() {
+            return Err(Reason::EventOver);
+        } else {
+            draft.put(Arc::new(Record { id, bookmaker, market, last_update, outcomes: news.outcomes }))
+        };
+        if applied == Applied::Changed {
+            touched.push((bookmaker, market));
+        }
+        if applied != Applied::Late {
+            self.advance_read(news.sport, bookmaker, last_update, None);
+        }
+        Ok(applied)
+    }
+
+    fn remove(&mut self, sport: SportId, id: &EventId) -> Result<Applied, Reason> {
+        let slot = self.slot(sport, id).ok_or(Reason::UnknownEvent)?;
+        slot.draft.take().ok_or(Reason::UnknownEvent)?;
+        slot.removed = true;
+        slot.touched.clear();
+        Ok(Applied::Changed)
+    }
+
+    fn read(&mut self, news: &ReadNews) -> Result<Applied, Reason> {
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let held = self.source(news.sport, bookmaker).map(|source| source.last_read);
+        if held.is_some_and(|held| news.at < held) {
+            return Ok(Applied::Late);
+        }
+        self.advance_read(news.sport, bookmaker, news.at, Some(news.latency_ms));
+        Ok(Applied::Changed)
+    }
+
+    fn source(&self, sport: SportId, book: BookId) -> Option<Source> {
+        let held = || self.state.sports[sport.index()].sources.get(&book).map(|entry| entry.source);
+        self.reads.get(&(sport, book)).copied().or_else(held)
+    }
+
+    /// A good read as of `at`. A feed whose clock is ahead does not stay fresh for longer.
+    fn advance_read(&mut self, sport: SportId, book: BookId, at: Timestamp, latency_ms: Option<u32>) {
+        let at = at.min(self.now);
+        let mut source =
+            self.source(sport, book).unwrap_or(Source { last_read: at, latency_ms: 0, empty_since: Some(self.now) });
+        source.last_read = source.last_read.max(at);
+        source.latency_ms = latency_ms.unwrap_or(source.latency_ms);
+        self.reads.insert((sport, book), source);
+    }
+
+    /// The changes to commit, the step to take when they are, and the report.
+    pub(super) fn finish(mut self) -> (Vec<Change>, Step, IngestReport) {
+        let register = self.register.take();
+        let names = register.as_ref().unwrap_or(self.state.books.register());
+        let mut sports: BTreeMap<SportId, SportStep> = BTreeMap::new();
+        let mut edits: BTreeMap<SportId, Vec<Edit>> = BTreeMap::new();
+        for ((sport, id), slot) in self.slots.drain() {
+            let step = step_of(&mut sports, self.state, sport);
+            step.repriced |= !slot.touched.is_empty() || slot.is_moved_with_prices();
+            slot.changes(self.world, &id, &mut self.changes);
+            if slot.removed && slot.before.is_some() {
+                step.removed.push(Edit { id: id.clone(), node: None });
+            }
+            edits.entry(sport).or_default().extend(slot.edit(id, names));
+        }
+        for ((sport, book), source) in std::mem::take(&mut self.reads) {
+            let step = step_of(&mut sports, self.state, sport);
+            let stored_read = step.sources.get(&book).map_or(Timestamp::default(), |entry| entry.stored_read);
+            step.sources.insert(book, SourceEntry { source, stored_read });
+        }
+        for (sport, step) in &mut sports {
+            let state = &self.state.sports[sport.index()];
+            step.index = edits.get(sport).map(|edits| state.current.apply(edits));
+            let index = step.index.as_ref().unwrap_or(&state.current);
+            store_sources(self.world, *sport, index, self.now, &mut step.sources, &mut self.changes);
+        }
+        let books = register.map(|register| Arc::new(Books::new(register)));
+        (self.changes, Step { books, sports: sports.into_values().collect() }, self.report)
+    }
+}
+
+fn step_of<'s>(sports: &'s mut BTreeMap<SportId, SportStep>, state: &WorldState, sport: SportId) -> &'s mut SportStep {
+    let SportState { sources, .. } = &state.sports[sport.index()];
+    sports.entry(sport).or_insert_with(|| SportStep {
+        sport,
+        index: None,
+        sources: sources.clone(),
+        repriced: false,
+        removed: Vec::new(),
+    })
+}
+
+impl Slot {
+    /// Whether the event's place or names changed while it has prices: its records then stand elsewhere.
+    fn is_moved_with_prices(&self) -> bool {
+        match (&self.before, &self.draft) {
+            (Some(before), Some(draft)) => {
+                let (was, is) = (before.event(), draft.event());
+                !before.records().is_empty() && (was.commence != is.commence || was.contest != is.contest)
+            }
+            _ => false,
+        }
+    }
+
+    fn changes(&self, world: World, id: &EventId, changes: &mut Vec<Change>) {
+        let sport = self.sport;
+        let before = self.before.as_ref().filter(|_| !self.removed);
+        if self.removed && self.before.is_some() {
+            changes.push(Change::RemoveEvent { world, sport, event: id.clone() });
+        }
+        let Some(draft) = &self.draft else { return };
+        if before.is_none_or(|before| before.event() != draft.event()) {
+            changes.push(Change::PutEvent { world, sport, event: Arc::clone(draft.event()) });
+        }
+        if let Some(score) = draft.score()
+            && before.and_then(|before| before.score()) != Some(score)
+        {
+            changes.push(Change::PutScore { world, sport, event: id.clone(), score: Arc::clone(score) });
+        }
+        let mut touched = self.touched.clone();
+        touched.sort_unstable();
+        touched.dedup();
+        for (book, market) in touched {
+            let event = id.clone();
+            if let Some(record) = draft.record(book, market) {
+                changes.push(Change::PutOdds { world, sport, event, record: Arc::clone(record) });
+            } else if let Some(closed) = draft.closed(book, market) {
+                changes.push(Change::CloseOdds { world, sport, event, closed });
+            }
+        }
+    }
+
+    /// The change to the index; none if the event came and went within the batch.
+    fn edit(self, id: EventId, names: &Bookmakers) -> Option<Edit> {
+        match (self.draft, self.before) {
+            (None, None) => None,
+            (draft, _) => Some(Edit { id, node: draft.map(|draft| Arc::new(draft.finish(names))) }),
+        }
+    }
+}
+
+/// An event that is over has no open market.
+fn close_if_over(draft: &mut Draft, touched: &mut Vec<(BookId, Market)>, now: Timestamp) {
+    if draft.event().status.is_over() {
+        touched.extend(draft.close_all(now).iter().map(|mark| (mark.bookmaker, mark.market)));
+    }
+}
+
+/// A fight stands at nil-nil until its end; then the winner has 1. Feeds say it either way.
+fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> {
+    let (home, away) = (event.home(), event.away());
+    if score.status != ScoreStatus::Final {
+        return Ok(Score { points: Some((0, 0)), winner: None, ..score });
+    }
+    let by_points = match score.points {
+        Some((ours, theirs)) if ours > theirs => home.cloned(),
+        Some((ours, theirs)) if ours < theirs => away.cloned(),
+        _ => None,
+    };
+    let winner = score.winner.clone().or(by_points);
+    let points = match &winner {
+        None => (0, 0),
+        Some(name) if Some(name) == home => (1, 0),
+        Some(name) if Some(name) == away => (0, 1),
+        Some(_) => return Err(Reason::BadField),
+    };
+    Ok(Score { points: Some(points), winner, ..score })
+}
+
+/// Notes which sources hold no price any more, and writes those that changed enough to matter.
+fn store_sources(
+    world: World,
+    sport: SportId,
+    index: &Index,
+    now: Timestamp,
+    sources: &mut BTreeMap<BookId, SourceEntry>,
+    changes: &mut Vec<Change>,
+) {
+    for (bookmaker, entry) in sources {
+        let holds_price = index.has_prices_of(*bookmaker);
+        let was_empty = entry.source.empty_since.is_some();
+        if holds_price == was_empty {
+            entry.source.empty_since = (!holds_price).then_some(now);
+        }
+        let age_s = entry.source.last_read.seconds_since(entry.stored_read);
+        if holds_price == was_empty || age_s >= READ_STORED_EVERY_S {
+            entry.stored_read = entry.source.last_read;
+            changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source: entry.source });
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Operations on keys. Each is in force when it is answered: committed first, then put on the ring that every request
+//! is checked against.
+
+use std::sync::Arc;
+
+use super::{WriteError, Writer};
+use crate::keys::issue::{self, IssueError, KeyChange, NewKey};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage};
+use crate::store::Change;
+
+/// A key and its secret, which exists nowhere else.
+#[derive(Debug)]
+pub struct Issued {
+    pub key: Arc<KeyEntry>,
+    pub secret: Secret,
+}
+
+/// Why a key was not issued or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    #[error("no key with id {0}; `oddsbox keys list` shows them")]
+    NoSuchKey(Box<str>),
+    #[error(transparent)]
+    Refused(#[from] IssueError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Writer {
+    pub fn issue_key(&mut self, new: NewKey, who: &str) -> Result<Issued, KeyError> {
+        let (record, secret) = issue::issue(new, &self.catalogue, self.now())?;
+        let detail = described(&record);
+        let key = self.put_key(record, who, "issue", detail)?;
+        Ok(Issued { key, secret })
+    }
+
+    /// A new secret for the same key; the old one opens for `grace_s` more.
+    pub fn rotate_key(&mut self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
+        let (record, secret) = issue::rotate(self.key(id)?.record(), grace_s, self.now())?;
+        let key = self.put_key(record, who, "rotate", format!("grace {grace_s} s"))?;
+        Ok(Issued { key, secret })
+    }
+
+    pub fn revoke_key(&mut self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        let held = self.key(id)?;
+        if held.record().revoked.is_some() {
+            return Ok(held);
+        }
+        let record = issue::revoke(held.record(), self.now());
+        self.put_key(record, who, "revoke", String::new())
+    }
+
+    pub fn set_key(&mut self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        let record = issue::set(self.key(id)?.record(), change, &self.catalogue, self.now())?;
+        let detail = described(&record);
+        self.put_key(record, who, "set", detail)
+    }
+
+    /// Writes down what meters will hand out, ahead of use.
+    pub fn take_leases(&mut self, leases: &[(KeyId, Usage)]) -> Result<(), WriteError> {
+        let changes: Vec<_> = leases.iter().filter_map(|(id, usage)| self.usage_change(id, *usage)).collect();
+        self.commit(&changes)
+    }
+
+    /// Writes down what was really used. Only for an orderly stop: what was leased and not used is given back.
+    pub(super) fn flush_usage(&mut self) -> Result<(), WriteError> {
+        let keys = self.keyring.list();
+        let changes: Vec<_> =
+            keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
+        self.commit(&changes)
+    }
+
+    fn usage_change(&self, id: &KeyId, usage: Usage) -> Option<Change> {
+        let last_used = self.keyring.get(id)?.meter().last_used();
+        Some(Change::PutUsage { key: id.clone(), usage, last_used })
+    }
+
+    fn key(&self, id: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        let found = KeyId::new(id).and_then(|id| self.keyring.get(&id));
+        found.ok_or_else(|| KeyError::NoSuchKey(id.into()))
+    }
+
+    fn put_key(&mut self, record: KeyRecord, who: &str, action: &str, detail: String) -> Result<Arc<KeyEntry>, KeyError> {
+        let note = self.note(who, action, record.id.as_str(), detail);
+        self.commit(&[Change::PutKey(Arc::new(record.clone())), Change::Audit(note)])?;
+        Ok(self.keyring.put(record))
+    }
+}
+
+/// What the audit log says of a key.
+fn described(key: &KeyRecord) -> String {
+    let quota = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
+    let mut text = format!(
+        "{} key {:?}, {} a minute, {} a day, {} a month",
+        key.kind.name(),
+        key.name,
+        key.limits.burst_per_minute,
+        quota(key.limits.per_day),
+        quota(key.limits.per_month)
+    );
+    if !key.groups.is_empty() {
+        text.push_str(&format!(", only {}", key.groups.join(", ")));
+    }
+    if let Some(expires) = key.expires {
+        text.push_str(&format!(", until {expires}"));
+    }
+    if let Some(who) = &key.approved_by {
+        text.push_str(&format!(", approved by {who:?}"));
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! The writer: the one place where anything changes.
+//!
+//! A single thread takes operations from a bounded queue and does each in three steps, in this order:
+//! 1. commit to the file,
+//! 2. publish a new snapshot to readers,
+//! 3. answer.
+//!
+//! So what was acknowledged is durable and in force, and no reader ever waits. When the file refuses a write, the
+//! writer reopens it and tries once more; if it still refuses, the operation fails with nothing changed, the service
+//! says so in its condition, and the writer goes on trying by itself until the file takes writes again.
+//!
+//! [`Writer`] is a plain value whose methods are the operations: a server runs it on a thread of its own behind a
+//! [`WriterHandle`], a command without a server calls it directly.
+
+mod batch;
+mod keys;
+mod publish;
+mod queue;
+mod report;
+mod state;
+mod upkeep;
+
+use std::sync::Arc;
+
+use crate::board::{Boards, Maintenance};
+use crate::clock::Clock;
+use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
+use crate::model::{Catalogue, News, Timestamp, World};
+use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
+
+pub use keys::{Issued, KeyError};
+pub use queue::{Stopped, WriterHandle, spawn};
+pub use report::IngestReport;
+
+use batch::Batch;
+use state::WorldState;
+
+/// What the writer goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct WriterOptions {
+    /// Prices are published on ticks of this length.
+    pub refresh_ms: i64,
+    /// A source without a good read for longer than this is stale.
+    pub stale_after_s: u32,
+    /// How long an event that is over stays in the lists.
+    pub retention_s: u32,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600 }
+    }
+}
+
+/// Why an operation changed nothing.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("{0}; nothing was changed: mend that and try again")]
+    Store(Arc<StoreError>),
+    #[error("the server is stopping; nothing was changed: try again when it is back")]
+    Stopped,
+}
+
+/// Everything that the process holds, and the only hand that changes it.
+#[derive(Debug)]
+pub struct Writer {
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    boards: Arc<Boards>,
+    keyring: Arc<Keyring>,
+    clock: Clock,
+    options: WriterOptions,
+    worlds: [WorldState; 2],
+    maintenance: Option<Maintenance>,
+    last_tick: i64,
+    upkeep: upkeep::Schedule,
+}
+
+/// What opening a writer gives.
+#[derive(Debug)]
+pub struct Opened {
+    pub writer: Writer,
+    /// For whoever serves the lease desk.
+    pub lease_requests: LeaseRequests,
+    /// What could not be read and is therefore not served.
+    pub damage: DamageList,
+}
+
+impl Writer {
+    /// Loads everything that the file holds.
+    pub fn open(
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        clock: Clock,
+        options: WriterOptions,
+    ) -> Result<Opened, StoreError> {
+        let now = clock.now();
+        let loaded = store.load()?;
+        let (desk, lease_requests) = LeaseDesk::open();
+        let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
+        let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
+        let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
+        boards.condition().set_maintenance(loaded.maintenance);
+        let writer = Writer {
+            store,
+            catalogue,
+            boards,
+            keyring,
+            options,
+            worlds,
+            maintenance: loaded.maintenance,
+            last_tick: now.unix_ms.div_euclid(options.refresh_ms),
+            upkeep: upkeep::Schedule::starting(now.mono_ms),
+            clock,
+        };
+        Ok(Opened { writer, lease_requests, damage: loaded.damage })
+    }
+
+    pub fn boards(&self) -> &Arc<Boards> {
+        &self.boards
+    }
+
+    pub fn keyring(&self) -> &Arc<Keyring> {
+        &self.keyring
+    }
+
+    /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
+    /// is on its way.
+    pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
+        let now = self.clock.now();
+        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        for news in news {
+            batch.apply(news);
+        }
+        let (changes, step, report) = batch.finish();
+        self.commit(&changes)?;
+        self.take_step(world, step, now.unix_ms);
+        if end {
+            self.publish_quiet(world, now.unix_ms);
+        }
+        Ok(report)
+    }
+
+    /// Closes the service for maintenance, or opens it again.
+    pub fn set_maintenance(&mut self, until: Option<Maintenance>, who: &str) -> Result<(), WriteError> {
+        let (action, detail) = match until {
+            Some(Maintenance { until: Some(until), .. }) => ("maintenance on", format!("until {until}")),
+            Some(_) => ("maintenance on", "until it is ended".to_owned()),
+            None => ("maintenance off", String::new()),
+        };
+        let note = self.note(who, action, "service", detail);
+        self.commit(&[Change::SetMaintenance(until), Change::Audit(note)])?;
+        self.maintenance = until;
+        self.boards.condition().set_maintenance(until);
+        Ok(())
+    }
+
+    /// Writes a line to the audit log.
+    pub fn audit(&mut self, who: &str, action: &str, subject: &str, detail: String) -> Result<(), WriteError> {
+        let note = self.note(who, action, subject, detail);
+        self.commit(&[Change::Audit(note)])
+    }
+
+    /// The audit log behind a sequence number, oldest first.
+    pub fn read_audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.store.audit(after, limit).map_err(WriteError::from)
+    }
+
+    /// Reads every record and index of the file.
+    pub fn check(&mut self) -> Result<CheckReport, WriteError> {
+        self.store.check().map_err(WriteError::from)
+    }
+
+    pub fn file_bytes(&self) -> u64 {
+        self.store.file_bytes()
+    }
+
+    fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {
+        AuditNote {
+            at: self.now(),
+            who: who.into(),
+            action: action.into(),
+            subject: subject.into(),
+            detail: detail.into(),
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now().timestamp()
+    }
+
+    /// Commits changes; after a refusal reopens the file and tries once more, since no write to it can succeed before.
+    fn commit(&mut self, changes: &[Change]) -> Result<(), WriteError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let Err(error) = self.store.commit(changes) else {
+            self.boards.condition().set_unwritable(false);
+            return Ok(());
+        };
+        if !error.needs_reopen() {
+            return Err(error.into());
+        }
+        tracing::warn!(%error, "a write failed; reopening the file");
+        let retried = match self.store.reopen() {
+            Ok(()) => self.store.commit(changes).map_err(WriteError::from),
+            Err(reopening) => {
+                tracing::warn!(error = %reopening, "the file cannot be reopened yet");
+                Err(error.into())
+            }
+        };
+        self.boards.condition().set_unwritable(retried.is_err());
+        retried
+    }
+}
+
+impl From<StoreError> for WriteError {
+    fn from(error: StoreError) -> Self {
+        WriteError::Store(Arc::new(error))
+    }
+}

@@ -1,0 +1,129 @@
+//! When readers see what: events and scores with every commit, prices on the ticks of the refresh.
+//!
+//! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two
+//! exceptions: a removed event leaves at once, and a sport that published nothing for a whole refresh does not wait
+//! for the tick, so that the first prices of a quiet sport are seen within a second.
+
+use std::sync::Arc;
+
+use super::Writer;
+use super::batch::{Step, SportStep};
+use super::state::{Unpublished, published, published_sources, source_states};
+use crate::board::SportBoard;
+use crate::model::{SportId, World};
+
+/// How long the changes of a stream gather before a quiet sport publishes them.
+const AT_ONCE_AFTER_MS: i64 = 1000;
+
+impl Writer {
+    /// Makes a committed step the state, and shows readers what they may see of it now.
+    pub(super) fn take_step(&mut self, world: World, step: Step, now_ms: i64) {
+        if let Some(books) = step.books {
+            self.worlds[world.index()].books = books;
+            // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do.
+            for sport in &mut self.worlds[world.index()].sports {
+                sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
+            }
+        }
+        for sport in step.sports {
+            self.take_sport_step(world, sport, now_ms);
+        }
+        self.show(world);
+    }
+
+    fn take_sport_step(&mut self, world: World, step: SportStep, now_ms: i64) {
+        let stale_after_s = self.options.stale_after_s;
+        let state = &mut self.worlds[world.index()];
+        let sport = &mut state.sports[step.sport.index()];
+        sport.sources = step.sources;
+        let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
+        if step.repriced {
+            sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
+        }
+        let Some(index) = step.index else {
+            sport.board = sport.board.with_sources(sources);
+            return;
+        };
+        let mut shown = Arc::clone(sport.board.published());
+        if !step.removed.is_empty() {
+            shown = Arc::new(shown.without(shown.index().apply(&step.removed)));
+        }
+        sport.current = index;
+        sport.board = SportBoard::new(sport.current.clone(), shown, sources);
+    }
+
+    /// Publishes what is due: everything unpublished when a tick has passed, a quiet sport's changes after a second.
+    pub(super) fn publish_due(&mut self, now_ms: i64) {
+        let tick = now_ms.div_euclid(self.options.refresh_ms);
+        // Any other tick than the last one seen counts: a clock that was set back must not silence the board.
+        let ticked = tick != std::mem::replace(&mut self.last_tick, tick);
+        for world in World::ALL {
+            let mut any = false;
+            for id in self.catalogue.sport_ids() {
+                let due = if ticked { self.has_news(world, id, now_ms) } else { self.is_quiet_sport_due(world, id, now_ms) };
+                if due {
+                    self.publish(world, id, now_ms);
+                    any = true;
+                }
+            }
+            if any {
+                self.show(world);
+            }
+        }
+    }
+
+    /// Publishes at the end of an ingest whatever does not have to wait for the tick.
+    pub(super) fn publish_quiet(&mut self, world: World, now_ms: i64) {
+        for id in self.catalogue.sport_ids() {
+            let sport = &self.worlds[world.index()].sports[id.index()];
+            if sport.unpublished.is_some() && self.is_quiet(world, id, now_ms) {
+                self.publish(world, id, now_ms);
+            }
+        }
+        self.show(world);
+    }
+
+    /// Whether prices changed, or a source was read or went stale, since the last publication.
+    fn has_news(&self, world: World, id: SportId, now_ms: i64) -> bool {
+        let sport = &self.worlds[world.index()].sports[id.index()];
+        let now = crate::model::Timestamp::from_unix_ms(now_ms);
+        sport.unpublished.is_some() || *published_sources(sport.board.sources(), now) != *sport.board.published().sources()
+    }
+
+    /// Whether the sport published nothing for a whole refresh.
+    fn is_quiet(&self, world: World, id: SportId, now_ms: i64) -> bool {
+        let sport = &self.worlds[world.index()].sports[id.index()];
+        // A publication in the future is one before the clock was set back: long enough ago.
+        sport.published_ms.is_none_or(|at| now_ms < at || now_ms - at >= self.options.refresh_ms)
+    }
+
+    fn is_quiet_sport_due(&self, world: World, id: SportId, now_ms: i64) -> bool {
+        let sport = &self.worlds[world.index()].sports[id.index()];
+        let waited = |since_ms: i64| now_ms < since_ms || now_ms - since_ms >= AT_ONCE_AFTER_MS;
+        sport.unpublished.is_some_and(|news| waited(news.since_ms)) && self.is_quiet(world, id, now_ms)
+    }
+
+    fn publish(&mut self, world: World, id: SportId, now_ms: i64) {
+        let state = &mut self.worlds[world.index()];
+        let sport = &mut state.sports[id.index()];
+        let sources = source_states(&sport.sources, state.books.register(), self.options.stale_after_s);
+        let publication = published(sport.current.clone(), &state.books, &sources, now_ms);
+        sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), sources);
+        sport.unpublished = None;
+        sport.published_ms = Some(now_ms);
+    }
+
+    /// Lets readers see the world as the boards of its sports have it.
+    pub(super) fn show(&self, world: World) {
+        self.boards.publish(world, self.worlds[world.index()].board());
+    }
+
+    /// How long nothing will be due, if no operation comes.
+    pub(super) fn next_due_ms(&self, now_ms: i64) -> i64 {
+        let next_tick = (now_ms.div_euclid(self.options.refresh_ms) + 1) * self.options.refresh_ms;
+        let gathering = |sport: &super::state::SportState| sport.unpublished.map(|news| news.since_ms + AT_ONCE_AFTER_MS);
+        let sports = self.worlds.iter().flat_map(|world| &world.sports);
+        let soonest = sports.filter_map(gathering).filter(|due| *due > now_ms).min();
+        soonest.map_or(next_tick, |due| due.min(next_tick)) - now_ms
+    }
+}

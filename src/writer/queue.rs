@@ -1,0 +1,167 @@
+//! The writer's thread and the queue in front of it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{IngestReport, Issued, KeyError, WriteError, Writer};
+use crate::board::Maintenance;
+use crate::keys::issue::{KeyChange, NewKey};
+use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
+use crate::model::{News, World};
+use crate::store::{AuditEntry, CheckReport};
+
+/// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
+const QUEUE_MAX: usize = 64;
+
+type Reply<T> = oneshot::Sender<T>;
+
+/// Everything that can be asked of the writer.
+#[derive(Debug)]
+enum Op {
+    Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
+    IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
+    RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
+    RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
+    SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
+    TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
+    SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
+    Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
+    ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
+    Check { reply: Reply<Result<CheckReport, WriteError>> },
+    FileBytes { reply: Reply<u64> },
+    Tick { reply: Reply<()> },
+}
+
+impl Op {
+    /// Does the operation and answers it. Whoever asked may be gone: what is done is done.
+    fn run(self, writer: &mut Writer) {
+        match self {
+            Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
+            Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
+            Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
+            Op::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
+            Op::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
+            Op::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
+            Op::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),
+            Op::Audit { who, action, subject, detail, reply } => {
+                drop(reply.send(writer.audit(&who, &action, &subject, detail)));
+            }
+            Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
+            Op::Check { reply } => drop(reply.send(writer.check())),
+            Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
+            Op::Tick { reply } => drop(reply.send(writer.tick())),
+        }
+    }
+}
+
+/// The way to the writer. When every handle is gone, the writer ends.
+#[derive(Clone, Debug)]
+pub struct WriterHandle {
+    queue: mpsc::Sender<Op>,
+}
+
+/// The writer after its last operation. Holding it keeps the file open.
+#[derive(Debug)]
+pub struct Stopped(JoinHandle<Result<(), WriteError>>);
+
+impl Stopped {
+    /// Waits for the writer's end, once every handle is dropped: its last flush.
+    pub fn join(self) -> Result<(), WriteError> {
+        self.0.join().unwrap_or(Err(WriteError::Stopped))
+    }
+}
+
+/// Puts the writer on a thread of its own.
+pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
+    let (queue, operations) = mpsc::channel(QUEUE_MAX);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let thread = thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(move || runtime.block_on(serve(writer, operations)))?;
+    Ok((WriterHandle { queue }, Stopped(thread)))
+}
+
+async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
+    loop {
+        match tokio::time::timeout(writer.idle_time(), operations.recv()).await {
+            Ok(Some(operation)) => operation.run(&mut writer),
+            Ok(None) => return writer.flush(),
+            Err(_elapsed) => {}
+        }
+        writer.tick();
+    }
+}
+
+impl Writer {
+    /// How long the writer may sleep if no operation comes.
+    fn idle_time(&self) -> Duration {
+        const LONGEST_MS: u64 = 1_000;
+        let due_ms = u64::try_from(self.next_due_ms(self.clock.now().unix_ms)).unwrap_or(0);
+        Duration::from_millis(due_ms.min(LONGEST_MS))
+    }
+}
+
+impl WriterHandle {
+    async fn ask<T>(&self, operation: impl FnOnce(Reply<T>) -> Op) -> Result<T, WriteError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
+        answer.await.map_err(|_| WriteError::Stopped)
+    }
+
+    pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::Ingest { world, news, end, reply }).await?
+    }
+
+    pub async fn issue_key(&self, new: NewKey, who: &str) -> Result<Issued, KeyError> {
+        self.ask(|reply| Op::IssueKey { new: Box::new(new), who: who.into(), reply }).await?
+    }
+
+    pub async fn rotate_key(&self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
+        self.ask(|reply| Op::RotateKey { id: id.into(), grace_s, who: who.into(), reply }).await?
+    }
+
+    pub async fn revoke_key(&self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        self.ask(|reply| Op::RevokeKey { id: id.into(), who: who.into(), reply }).await?
+    }
+
+    pub async fn set_key(&self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        self.ask(|reply| Op::SetKey { id: id.into(), change: Box::new(change), who: who.into(), reply }).await?
+    }
+
+    pub async fn set_maintenance(&self, until: Option<Maintenance>, who: &str) -> Result<(), WriteError> {
+        self.ask(|reply| Op::SetMaintenance { until, who: who.into(), reply }).await?
+    }
+
+    pub async fn audit(&self, who: &str, action: &str, subject: &str, detail: String) -> Result<(), WriteError> {
+        let (who, action, subject) = (who.into(), action.into(), subject.into());
+        self.ask(|reply| Op::Audit { who, action, subject, detail, reply }).await?
+    }
+
+    pub async fn read_audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.ask(|reply| Op::ReadAudit { after, limit, reply }).await?
+    }
+
+    pub async fn check(&self) -> Result<CheckReport, WriteError> {
+        self.ask(|reply| Op::Check { reply }).await?
+    }
+
+    pub async fn file_bytes(&self) -> Result<u64, WriteError> {
+        self.ask(|reply| Op::FileBytes { reply }).await
+    }
+
+    /// Does what has come due, for tests that move the clock themselves.
+    pub async fn tick(&self) -> Result<(), WriteError> {
+        self.ask(|reply| Op::Tick { reply }).await
+    }
+}
+
+impl LeaseBook for WriterHandle {
+    async fn take(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
+        let taken = self.ask(|reply| Op::TakeLeases { leases, reply }).await;
+        taken.and_then(|result| result).map_err(|_| LeaseDeclined)
+    }
+}

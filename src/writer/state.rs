@@ -1,0 +1,103 @@
+//! What the writer holds in memory: the same worlds as the file, as values that a failed commit leaves untouched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::board::{Books, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::model::{BookId, Bookmakers, Source, Timestamp};
+use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
+
+/// A source, and the read that the file knows of. Reads that change nothing else are written now and then only.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SourceEntry {
+    pub source: Source,
+    pub stored_read: Timestamp,
+}
+
+/// One sport of one world.
+#[derive(Debug)]
+pub(super) struct SportState {
+    pub current: Index,
+    pub sources: BTreeMap<BookId, SourceEntry>,
+    pub board: SportBoard,
+    pub unpublished: Option<Unpublished>,
+    /// When prices were last published; `None` since the start.
+    pub published_ms: Option<i64>,
+}
+
+/// Price changes that readers have not seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unpublished {
+    /// When the first of them came.
+    pub since_ms: i64,
+}
+
+/// One world.
+#[derive(Debug)]
+pub(super) struct WorldState {
+    pub books: Arc<Books>,
+    pub sports: Vec<SportState>,
+}
+
+impl WorldState {
+    pub(super) fn new(loaded: LoadedWorld, now_ms: i64, stale_after_s: u32) -> Self {
+        let books = Arc::new(Books::new(loaded.bookmakers));
+        let sports =
+            loaded.sports.into_iter().map(|sport| SportState::new(sport, &books, now_ms, stale_after_s)).collect();
+        WorldState { books, sports }
+    }
+
+    pub(super) fn board(&self) -> WorldBoard {
+        WorldBoard::new(self.sports.iter().map(|sport| sport.board.clone()).collect(), Arc::clone(&self.books))
+    }
+}
+
+impl SportState {
+    fn new(loaded: LoadedSport, books: &Arc<Books>, now_ms: i64, stale_after_s: u32) -> Self {
+        let node = |event: LoadedEvent| {
+            let draft = Draft::assemble(event.event, event.score, event.records, event.closed);
+            Arc::new(draft.finish(books.register()))
+        };
+        let current = Index::from_sorted(loaded.events.into_iter().map(node).collect());
+        let sources: BTreeMap<_, _> = loaded
+            .sources
+            .into_iter()
+            .map(|(book, source)| (book, SourceEntry { source, stored_read: source.last_read }))
+            .collect();
+        let states = source_states(&sources, books.register(), stale_after_s);
+        let published = published(current.clone(), books, &states, now_ms);
+        let board = SportBoard::new(current.clone(), Arc::new(published), states);
+        SportState { current, sources, board, unpublished: None, published_ms: None }
+    }
+}
+
+/// The sources in the order of their bookmakers' keys, as readers get them.
+pub(super) fn source_states(
+    sources: &BTreeMap<BookId, SourceEntry>,
+    register: &Bookmakers,
+    stale_after_s: u32,
+) -> Arc<[SourceState]> {
+    register
+        .iter()
+        .filter_map(|(bookmaker, _)| {
+            Some(SourceState { bookmaker, source: sources.get(&bookmaker)?.source, stale_after_s })
+        })
+        .collect()
+}
+
+/// A publication of an index as of now.
+pub(super) fn published(index: Index, books: &Arc<Books>, sources: &[SourceState], now_ms: i64) -> Published {
+    Published::new(index, Arc::clone(books), published_sources(sources, Timestamp::from_unix_ms(now_ms)), now_ms)
+}
+
+pub(super) fn published_sources(sources: &[SourceState], now: Timestamp) -> Box<[PublishedSource]> {
+    sources
+        .iter()
+        .map(|state| PublishedSource {
+            bookmaker: state.bookmaker,
+            last_read: state.source.last_read,
+            stale: state.is_stale(now),
+            latency_ms: state.source.latency_ms,
+        })
+        .collect()
+}

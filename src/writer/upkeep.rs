@@ -1,0 +1,133 @@
+//! What the writer does by itself as time passes: ends of life, and healing after a full disk.
+
+use super::batch::{SportStep, Step};
+use super::{WriteError, Writer};
+use crate::model::{EventStatus, News, SportId, Timestamp, World};
+use crate::store::Change;
+
+const SWEEP_EVERY_MS: u64 = 60_000;
+const HEAL_EVERY_MS: u64 = 1_000;
+/// Unused names are dropped about this often.
+const NAMES_EVERY_MS: u64 = 3_600_000;
+/// As many events as one sweep takes out, so that a sweep never holds up other operations for long.
+const REMOVED_PER_SWEEP: usize = 1_000;
+/// A source that holds no price for this long is retired.
+const RETIRE_AFTER_S: u32 = 24 * 3600;
+
+/// When each chore was last done, on the clock that only grows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    swept_ms: u64,
+    healed_ms: u64,
+    names_ms: u64,
+}
+
+impl Schedule {
+    pub(super) fn starting(now_mono_ms: u64) -> Self {
+        Schedule { swept_ms: now_mono_ms, healed_ms: now_mono_ms, names_ms: now_mono_ms }
+    }
+}
+
+/// Whether `every_ms` have passed since `last_ms`; if so, the chore is noted as done now.
+fn is_due(last_ms: &mut u64, every_ms: u64, now_ms: u64) -> bool {
+    let due = now_ms.saturating_sub(*last_ms) >= every_ms;
+    if due {
+        *last_ms = now_ms;
+    }
+    due
+}
+
+impl Writer {
+    /// Does whatever has come due: publications, ends of life, healing.
+    pub fn tick(&mut self) {
+        let now = self.clock.now();
+        self.publish_due(now.unix_ms);
+        if self.boards.condition().is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
+            self.heal();
+        }
+        if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms)
+            && let Err(error) = self.sweep(now.timestamp())
+        {
+            tracing::warn!(%error, "events past their retention stay a little longer");
+        }
+        if is_due(&mut self.upkeep.names_ms, NAMES_EVERY_MS, now.mono_ms)
+            && let Err(error) = self.store.sweep_names()
+        {
+            tracing::warn!(%error, "unused names stay a little longer");
+        }
+    }
+
+    /// Writes what is already there, to learn whether the disk takes it again.
+    fn heal(&mut self) {
+        if self.commit(&[Change::SetMaintenance(self.maintenance)]).is_ok() {
+            tracing::info!("the file takes writes again");
+        }
+    }
+
+    /// Takes out events past their retention and sources past theirs.
+    fn sweep(&mut self, now: Timestamp) -> Result<(), WriteError> {
+        for world in World::ALL {
+            let over = self.past_retention(world, now);
+            if !over.is_empty() {
+                self.ingest(world, over, false)?;
+            }
+            self.retire_sources(world, now)?;
+        }
+        Ok(())
+    }
+
+    fn past_retention(&self, world: World, now: Timestamp) -> Vec<News> {
+        let retention_s = self.options.retention_s;
+        let over_in = |sport: SportId| {
+            let index = &self.worlds[world.index()].sports[sport.index()].current;
+            let is_past = move |changed: Timestamp| now.seconds_since(changed) >= retention_s;
+            [EventStatus::Final, EventStatus::Cancelled]
+                .into_iter()
+                .flat_map(|status| index.with_status(status))
+                .filter(move |node| is_past(node.event().changed))
+                .map(move |node| News::Remove { sport, event: node.event().id.clone() })
+        };
+        self.catalogue.sport_ids().flat_map(over_in).take(REMOVED_PER_SWEEP).collect()
+    }
+
+    fn retire_sources(&mut self, world: World, now: Timestamp) -> Result<(), WriteError> {
+        let mut changes = Vec::new();
+        let mut steps = Vec::new();
+        for sport in self.catalogue.sport_ids() {
+            let held = &self.worlds[world.index()].sports[sport.index()].sources;
+            let is_past = |since: Timestamp| now.seconds_since(since) >= RETIRE_AFTER_S;
+            let mut sources = held.clone();
+            sources.retain(|_, entry| !entry.source.empty_since.is_some_and(is_past));
+            if sources.len() == held.len() {
+                continue;
+            }
+            let gone = held.keys().filter(|book| !sources.contains_key(book));
+            changes.extend(gone.map(|book| Change::RemoveSource { world, sport, bookmaker: *book }));
+            steps.push(SportStep { sport, index: None, sources, repriced: false, removed: Vec::new() });
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        self.commit(&changes)?;
+        self.take_step(world, Step { books: None, sports: steps }, now.unix_ms());
+        Ok(())
+    }
+
+    /// The last writes of an orderly stop: exact counters and the newest reads.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.flush_usage()?;
+        let mut changes = Vec::new();
+        for world in World::ALL {
+            for sport in self.catalogue.sport_ids() {
+                let sources = &mut self.worlds[world.index()].sports[sport.index()].sources;
+                for (bookmaker, entry) in sources.iter_mut() {
+                    if entry.source.last_read != entry.stored_read {
+                        entry.stored_read = entry.source.last_read;
+                        changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source: entry.source });
+                    }
+                }
+            }
+        }
+        self.commit(&changes)
+    }
+}
