@@ -1,0 +1,213 @@
+//! What an operator sets: one file, variables of the environment, and flags, in that order of precedence, read once
+//! into one type and handed on as plain values.
+
+pub mod catalogue;
+mod nearest;
+mod settings;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use nearest::nearest;
+pub use settings::{Found, Origin, Setting, Settings};
+
+/// Every setting there is.
+pub const SETTINGS: &[Setting] = &[
+    Setting { name: "listen", default: "127.0.0.1:8080", help: "address of the public interface; port 0 picks a free one" },
+    Setting { name: "refresh", default: "30s", help: "how often prices are published; ticks are aligned to the clock" },
+    Setting { name: "stale_after", default: "120s", help: "a source without a good read for longer is stale" },
+    Setting { name: "retention", default: "72h", help: "how long an event that is over stays in the lists" },
+    Setting { name: "allow_query_key", default: "true", help: "accept the key as ?api_key= as well" },
+    Setting { name: "catalogue", default: "", help: "file of sports and bookmakers in place of the built-in one" },
+    Setting { name: "cache", default: "64", help: "MiB of memory for the database's pages" },
+    Setting { name: "connections", default: "10240", help: "open connections at most" },
+    Setting { name: "connections_per_address", default: "0", help: "open connections of one address at most; 0 is no limit" },
+    Setting { name: "header_timeout", default: "10s", help: "how long a client may take to send a request's headers" },
+    Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
+    Setting { name: "write_timeout", default: "30s", help: "how long a client may take no byte of an answer" },
+    Setting { name: "drain_timeout", default: "10s", help: "how long a stop waits for answers under way" },
+    Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
+    Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
+    Setting { name: "simulator.seed", default: "1", help: "the sandbox world's seed: the same seed gives the same prices" },
+];
+
+/// Variables of the environment that are no settings of the file.
+pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Text,
+    Json,
+}
+
+/// Everything that an operator can set, checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub refresh: Duration,
+    pub stale_after: Duration,
+    pub retention: Duration,
+    pub allow_query_key: bool,
+    pub catalogue: Option<PathBuf>,
+    pub cache_bytes: usize,
+    pub connections: usize,
+    /// `None` is no limit.
+    pub connections_per_address: Option<usize>,
+    pub header_timeout: Duration,
+    pub idle_timeout: Duration,
+    pub write_timeout: Duration,
+    pub drain_timeout: Duration,
+    pub log: String,
+    pub log_format: LogFormat,
+    pub simulator_seed: u64,
+}
+
+/// What is wrong with the configuration. Each message names the setting and what it takes.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{path}: {detail}", path = path.display())]
+    File { path: PathBuf, detail: String },
+    #[error("there is no setting {name}{hint}", hint = hint.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    Unknown { name: String, hint: Option<String> },
+    #[error("{name} = {value:?} (from {origin}): {takes}")]
+    Value { name: &'static str, value: String, origin: Origin, takes: String },
+}
+
+impl ConfigError {
+    fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        ConfigError::Unknown { name: name.to_owned(), hint: nearest(name, known).map(str::to_owned) }
+    }
+}
+
+impl Settings {
+    /// The file's settings under the environment's. Flags are put on top by the caller.
+    pub fn gather(
+        file: Option<&Path>,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Settings, ConfigError> {
+        let mut settings = Settings::defaults(SETTINGS);
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| ConfigError::File { path: path.to_owned(), detail: format!("cannot be read: {error}") })?;
+            settings = settings.with_file(path, &text)?;
+        }
+        settings.with_variables(SETTINGS, OTHER_VARIABLES, variables)
+    }
+
+    /// Reads every value into its type.
+    pub fn read(&self) -> Result<Config, ConfigError> {
+        let path = self.get("catalogue").value;
+        let per_address = self.number("connections_per_address", 0, 1_000_000)?;
+        Ok(Config {
+            listen: self.parse("listen", "takes an address and port, such as 127.0.0.1:8080", |text| text.parse().ok())?,
+            refresh: self.duration("refresh", 1, 3600)?,
+            stale_after: self.duration("stale_after", 1, 86_400)?,
+            retention: self.duration("retention", 0, 365 * 86_400)?,
+            allow_query_key: self.parse("allow_query_key", "takes true or false", |text| text.parse().ok())?,
+            catalogue: (!path.is_empty()).then(|| path.into()),
+            cache_bytes: self.number("cache", 1, 65_536)? << 20,
+            connections: self.number("connections", 1, 1_000_000)?,
+            connections_per_address: (per_address > 0).then_some(per_address),
+            header_timeout: self.duration("header_timeout", 1, 3600)?,
+            idle_timeout: self.duration("idle_timeout", 1, 86_400)?,
+            write_timeout: self.duration("write_timeout", 1, 3600)?,
+            drain_timeout: self.duration("drain_timeout", 0, 3600)?,
+            log: self.get("log").value,
+            log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
+                "auto" => Some(LogFormat::Auto),
+                "text" => Some(LogFormat::Text),
+                "json" => Some(LogFormat::Json),
+                _ => None,
+            })?,
+            simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
+        })
+    }
+
+    fn parse<T>(
+        &self,
+        name: &'static str,
+        takes: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let Found { value, origin } = self.get(name);
+        read(&value).ok_or_else(|| ConfigError::Value { name, value, origin, takes: takes.to_owned() })
+    }
+
+    fn number(&self, name: &'static str, least: usize, most: usize) -> Result<usize, ConfigError> {
+        let in_range = |text: &str| text.parse().ok().filter(|number| (least..=most).contains(number));
+        self.parse(name, &format!("takes a whole number from {least} to {most}"), in_range)
+    }
+
+    fn duration(&self, name: &'static str, least_s: u64, most_s: u64) -> Result<Duration, ConfigError> {
+        let (least, most) = (Duration::from_secs(least_s), Duration::from_secs(most_s));
+        let in_range = |text: &str| humantime::parse_duration(text).ok().filter(|value| (least..=most).contains(value));
+        let takes = format!(
+            "takes a duration such as 30s or 24h, from {} to {}",
+            humantime::format_duration(least),
+            humantime::format_duration(most)
+        );
+        self.parse(name, &takes, in_range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gather(file: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Settings::defaults(SETTINGS)
+            .with_file(Path::new("oddsbox.toml"), file)?
+            .with_variables(SETTINGS, OTHER_VARIABLES, variables)
+    }
+
+    #[test]
+    fn every_default_is_valid_and_no_setting_is_empty_by_mistake() {
+        let config = Settings::defaults(SETTINGS).read().unwrap();
+        assert_eq!(config.refresh, Duration::from_secs(30));
+        assert_eq!(config.retention, Duration::from_secs(72 * 3600));
+    }
+
+    #[test]
+    fn a_flag_beats_a_variable_beats_the_file() {
+        let settings = gather("refresh = \"10s\"\nretention = \"1h\"\nstale_after = \"5m\"", &[
+            ("ODDSBOX_REFRESH", "20s"),
+            ("ODDSBOX_LISTEN", "127.0.0.1:1"),
+            ("ODDSBOX_DATA", "elsewhere"),
+        ])
+        .unwrap()
+        .with_flag("listen", "--listen", Some("127.0.0.1:2".to_owned()))
+        .with_flag("refresh", "--refresh", None);
+        let config = settings.read().unwrap();
+        assert_eq!((config.refresh.as_secs(), config.retention.as_secs()), (20, 3600));
+        assert_eq!(config.listen.port(), 2);
+        assert_eq!(settings.get("listen").origin.to_string(), "--listen");
+        assert_eq!(settings.get("refresh").origin.to_string(), "ODDSBOX_REFRESH");
+        assert_eq!(settings.get("stale_after").origin.to_string(), "oddsbox.toml");
+        assert_eq!(settings.get("log").origin.to_string(), "default");
+    }
+
+    #[test]
+    fn an_unknown_setting_names_the_nearest() {
+        let error = |result: Result<Settings, ConfigError>| result.unwrap_err().to_string();
+        assert_eq!(error(gather("refersh = \"10s\"", &[])), "there is no setting refersh; did you mean refresh?");
+        assert_eq!(error(gather("[simulator]\nsed = 1", &[])), "there is no setting simulator.sed; did you mean simulator.seed?");
+        assert_eq!(
+            error(gather("", &[("ODDSBOX_REFESH", "1s")])),
+            "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
+        );
+    }
+
+    #[test]
+    fn a_bad_value_says_where_it_stands_and_what_is_taken() {
+        let error = gather("refresh = \"soon\"", &[]).unwrap().read().unwrap_err().to_string();
+        assert_eq!(error, "refresh = \"soon\" (from oddsbox.toml): takes a duration such as 30s or 24h, from 1s to 1h");
+        let error = gather("connections = 0", &[]).unwrap().read().unwrap_err().to_string();
+        assert_eq!(error, "connections = \"0\" (from oddsbox.toml): takes a whole number from 1 to 1000000");
+        assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false"));
+        assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
+    }
+}
