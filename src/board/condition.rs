@@ -6,16 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 
-use crate::model::Timestamp;
+use crate::model::{Maintenance, Timestamp};
 
-/// A time in which data is not served because the operator says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Maintenance {
-    pub since: Timestamp,
-    /// When it ends by itself; `None` lasts until it is ended.
-    pub until: Option<Timestamp>,
-}
-
+/// Read by every request, stored by the writer.
 #[derive(Debug, Default)]
 pub struct Condition {
     maintenance: ArcSwapOption<Maintenance>,

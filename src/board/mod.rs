@@ -17,7 +17,7 @@ mod snapshot;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use books::Books;
-pub use condition::{Condition, Maintenance};
+pub use condition::Condition;
 pub use index::Index;
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery};

@@ -188,37 +188,25 @@ impl SportBoard {
 /// A world as of one moment.
 #[derive(Clone, Debug)]
 pub struct WorldBoard {
-    sports: Box<[Arc<SportBoard>]>,
+    sports: Box<[SportBoard]>,
     books: Arc<Books>,
 }
 
 impl WorldBoard {
-    pub fn new(sports: Box<[Arc<SportBoard>]>, books: Arc<Books>) -> Self {
+    pub fn new(sports: Box<[SportBoard]>, books: Arc<Books>) -> Self {
         WorldBoard { sports, books }
     }
 
-    pub fn sport(&self, id: SportId) -> &Arc<SportBoard> {
+    pub fn sport(&self, id: SportId) -> &SportBoard {
         &self.sports[id.index()]
     }
 
-    pub fn sports(&self) -> &[Arc<SportBoard>] {
+    pub fn sports(&self) -> &[SportBoard] {
         &self.sports
     }
 
     pub fn books(&self) -> &Arc<Books> {
         &self.books
-    }
-
-    #[must_use]
-    pub fn with_sport(&self, id: SportId, board: Arc<SportBoard>) -> Self {
-        let mut next = self.clone();
-        next.sports[id.index()] = board;
-        next
-    }
-
-    #[must_use]
-    pub fn with_books(&self, books: Arc<Books>) -> Self {
-        WorldBoard { sports: self.sports.clone(), books }
     }
 
     pub fn record_count(&self) -> usize {

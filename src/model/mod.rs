@@ -3,6 +3,7 @@
 
 pub mod bookmaker;
 pub mod event;
+pub mod maintenance;
 pub mod market;
 pub mod news;
 pub(crate) mod number;
@@ -18,6 +19,7 @@ pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
 pub use event::{Contest, Event, EventId, EventStatus};
+pub use maintenance::Maintenance;
 pub use market::{Market, Settlement};
 pub use news::{EventNews, News, OddsNews, ReadNews, ScoreNews};
 pub use odds::{Closed, Outcome, Point, Record, RecordId};

@@ -22,10 +22,10 @@ mod upkeep;
 
 use std::sync::Arc;
 
-use crate::board::{Boards, Maintenance};
+use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
-use crate::model::{Catalogue, News, Timestamp, World};
+use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
 pub use keys::{Issued, KeyError};
@@ -171,8 +171,8 @@ impl Writer {
         self.store.check().map_err(WriteError::from)
     }
 
-    pub fn file_bytes(&self) -> u64 {
-        self.store.file_bytes()
+    pub fn file_bytes(&self) -> Result<u64, WriteError> {
+        self.store.file_bytes().map_err(WriteError::from)
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

@@ -8,10 +8,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{IngestReport, Issued, KeyError, WriteError, Writer};
-use crate::board::Maintenance;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
-use crate::model::{News, World};
+use crate::model::{Maintenance, News, World};
 use crate::store::{AuditEntry, CheckReport};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
@@ -32,7 +31,7 @@ enum Op {
     Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
     ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     Check { reply: Reply<Result<CheckReport, WriteError>> },
-    FileBytes { reply: Reply<u64> },
+    FileBytes { reply: Reply<Result<u64, WriteError>> },
     Tick { reply: Reply<()> },
 }
 
@@ -150,7 +149,7 @@ impl WriterHandle {
     }
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {
-        self.ask(|reply| Op::FileBytes { reply }).await
+        self.ask(|reply| Op::FileBytes { reply }).await?
     }
 
     /// Does what has come due, for tests that move the clock themselves.
