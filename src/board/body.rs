@@ -38,11 +38,11 @@ pub struct Body {
 
 impl Body {
     /// `next` is where the following page begins, if there is one.
-    pub fn new(json: Vec<u8>, next: Option<Cursor>) -> Self {
-        let hash = xxh3_128(&json);
+    pub fn new(json: &[u8], next: Option<Cursor>) -> Self {
+        let hash = xxh3_128(json);
         let etag = |suffix: &str| Bytes::from(format!("\"{hash:032x}{suffix}\""));
         Body {
-            identity: json.into(),
+            identity: Bytes::copy_from_slice(json),
             etags: [etag(""), etag("-gzip"), etag("-zstd")],
             gzip: OnceLock::new(),
             zstd: OnceLock::new(),

@@ -63,11 +63,10 @@ impl Timestamp {
         let second = self.0 % SECONDS_PER_DAY;
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let mut text = *b"0000-00-00T00:00:00Z";
-        text[0] = digit(year / 1000);
-        text[1] = digit(year / 100);
-        for (at, value) in [(2, year), (5, month), (8, day), (11, hour), (14, minute), (17, second)] {
+        let pairs = [(0, year / 100), (2, year % 100), (5, month), (8, day), (11, hour), (14, minute), (17, second)];
+        for (at, value) in pairs {
             text[at] = digit(value / 10);
-            text[at + 1] = digit(value);
+            text[at + 1] = digit(value % 10);
         }
         text
     }
@@ -80,8 +79,9 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// The last digit of a small number.
 fn digit(value: u32) -> u8 {
-    b'0' + u8::try_from(value % 10).unwrap_or(0)
+    b'0' + (value % 10).to_le_bytes()[0]
 }
 
 /// Year, month and day of a day counted from 1970-01-01, by Howard Hinnant's `civil_from_days`.

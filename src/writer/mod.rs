@@ -89,7 +89,7 @@ pub struct Opened {
 impl Writer {
     /// Loads everything that the file holds.
     pub fn open(
-        store: Store,
+        mut store: Store,
         catalogue: Arc<Catalogue>,
         clock: Clock,
         options: WriterOptions,

@@ -19,17 +19,18 @@ pub(crate) fn bouts(board: &Published, sport_key: &str, query: &OddsQuery) -> Bo
     let sources =
         board.sources().iter().filter(|source| books.as_ref().is_none_or(|set| set.contains(source.bookmaker)));
 
-    let mut out = Vec::with_capacity(4096);
-    out.extend_from_slice(b"{\"sport\":");
-    json::string(sport_key, &mut out);
-    out.extend_from_slice(b",\"generated_at\":\"");
-    Timestamp::write_millis(board.at_ms(), &mut out);
-    out.extend_from_slice(b"\",\"sources\":");
-    json::array(sources, &mut out, |source, out| write_source(source, register, out));
-    out.extend_from_slice(b",\"bouts\":");
-    json::array(page, &mut out, |node, out| write_bout(node, pick, register, query.format, out));
-    out.push(b'}');
-    Body::new(out, next)
+    super::body(|out| {
+        out.extend_from_slice(b"{\"sport\":");
+        json::string(sport_key, out);
+        out.extend_from_slice(b",\"generated_at\":\"");
+        Timestamp::write_millis(board.at_ms(), out);
+        out.extend_from_slice(b"\",\"sources\":");
+        json::array(sources, out, |source, out| write_source(source, register, out));
+        out.extend_from_slice(b",\"bouts\":");
+        json::array(page, out, |node, out| write_bout(node, pick, register, query.format, out));
+        out.push(b'}');
+        next
+    })
 }
 
 fn write_source(source: &PublishedSource, register: &Bookmakers, out: &mut Vec<u8>) {

@@ -17,15 +17,17 @@ pub(crate) fn events(board: &SportBoard, sport_key: &str, query: &EventsQuery) -
         ..Scope::new(filter, query.events.as_ref(), query.after.as_ref())
     };
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), |_| true);
-    let mut out = Vec::with_capacity(300 * page.len() + 2);
-    json::array(page, &mut out, |node, out| write_event(board, node, sport_key, out));
-    Body::new(out, next)
+    super::body(|out| {
+        json::array(page, out, |node, out| write_event(board, node, sport_key, out));
+        next
+    })
 }
 
 pub(crate) fn event(board: &SportBoard, node: &EventNode, sport_key: &str) -> Body {
-    let mut out = Vec::with_capacity(512);
-    write_event(board, node, sport_key, &mut out);
-    Body::new(out, None)
+    super::body(|out| {
+        write_event(board, node, sport_key, out);
+        None
+    })
 }
 
 fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {

@@ -3,7 +3,9 @@
 /// Writes a string with its quotes.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    // Without an early exit the compiler looks at many bytes at once, and names are short.
+    let is_special = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+    if text.bytes().fold(0, |special, byte| special | is_special(byte)) != 0 {
         escaped(text, out);
     } else {
         out.extend_from_slice(text.as_bytes());

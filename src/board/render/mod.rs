@@ -1,5 +1,10 @@
 //! Answers as bytes: one function for each shape of the interface, straight from the records.
 
+use std::cell::RefCell;
+
+use super::body::Body;
+use super::query::Cursor;
+
 mod bouts;
 mod events;
 pub(crate) mod json;
@@ -10,3 +15,22 @@ pub(crate) use bouts::bouts;
 pub(crate) use events::{event, events};
 pub(crate) use odds::odds;
 pub(crate) use scores::scores;
+
+thread_local! {
+    /// Where bodies are written before they are kept: it has grown to size after a few answers, so that writing one
+    /// allocates nothing, and what is kept is exactly as long as it must be.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What the scratch may keep between two answers.
+const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+/// A body from what `write` writes; it returns where the next page begins.
+fn body(write: impl FnOnce(&mut Vec<u8>) -> Option<Cursor>) -> Body {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        scratch.shrink_to(SCRATCH_BYTES_MAX);
+        let next = write(scratch);
+        Body::new(scratch, next)
+    })
+}

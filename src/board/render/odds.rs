@@ -9,25 +9,23 @@ use crate::model::{OddsFormat, Outcome, Record};
 
 use super::json;
 
-/// What a record of two outcomes takes, about: the first guess at a body's size.
-const RECORD_BYTES: usize = 320;
-
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
     let books = board.books_of(query);
     let pick = Pick { market: query.market, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
     let frame = Frame::new(sport_key, query.format);
     let register = board.books().register();
-    let mut out = Vec::with_capacity(RECORD_BYTES * query.limit.get().min(board.index().record_count()) + 2);
-    out.push(b'[');
-    let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, record| {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        frame.record(node, record, register.key(record.bookmaker), &mut out);
-    });
-    out.push(b']');
-    Body::new(out, next)
+    super::body(|out| {
+        out.push(b'[');
+        let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, record| {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            frame.record(node, record, register.key(record.bookmaker), out);
+        });
+        out.push(b']');
+        next
+    })
 }
 
 /// The parts of a record that are the same for a whole answer, as they stand between the others.

@@ -15,9 +15,10 @@ pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -
     let scope = Scope::new(filter, query.events.as_ref(), query.after.as_ref());
     let accept = |node: &EventNode| node.event().status != EventStatus::Cancelled;
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), accept);
-    let mut out = Vec::with_capacity(320 * page.len() + 2);
-    json::array(page, &mut out, |node, out| write_score(node, sport_key, out));
-    Body::new(out, next)
+    super::body(|out| {
+        json::array(page, out, |node, out| write_score(node, sport_key, out));
+        next
+    })
 }
 
 fn write_score(node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
