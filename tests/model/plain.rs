@@ -1,0 +1,166 @@
+//! The model: maps and loops, no index, no cache, no file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use oddsbox::model::{Catalogue, EventId, EventNews, EventStatus, Market, News, Outcome, Regions, Score, ScoreStatus, Timestamp};
+
+/// A question about odds, in plain words.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub market: Option<Market>,
+    pub bookmaker: Option<&'static str>,
+    pub regions: Option<Regions>,
+    pub events: Option<Vec<EventId>>,
+    pub limit: u64,
+}
+
+#[derive(Clone)]
+struct PlainEvent {
+    news: EventNews,
+    status: EventStatus,
+    score: Option<Score>,
+    /// By bookmaker and market key; no outcomes is a closed market.
+    prices: BTreeMap<(String, &'static str), (Timestamp, Vec<Outcome>)>,
+}
+
+pub struct Plain {
+    regions: BTreeMap<String, Regions>,
+    events: BTreeMap<String, PlainEvent>,
+}
+
+impl Plain {
+    pub fn new(catalogue: &Catalogue) -> Self {
+        let regions = catalogue.bookmakers().iter().map(|book| (book.key.to_string(), book.regions)).collect();
+        Plain { regions, events: BTreeMap::new() }
+    }
+
+    pub fn apply(&mut self, news: News) {
+        match news {
+            News::Event(news) => self.event(news),
+            News::Remove { event, .. } => drop(self.events.remove(event.as_str())),
+            News::Score(news) => {
+                let Some(event) = self.events.get_mut(news.event.as_str()) else { return };
+                if event.score.as_ref().is_none_or(|held| held.updated <= news.score.updated) {
+                    event.status = news.score.status.event_status();
+                    event.score = Some(news.score);
+                    event.close_if_over();
+                }
+            }
+            News::Odds(news) => {
+                let Some(event) = self.events.get_mut(news.event.as_str()) else { return };
+                let key = (news.bookmaker.to_string(), news.market.key());
+                let held = event.prices.get(&key);
+                let late = held.is_some_and(|(at, _)| news.last_update < *at);
+                // Closing what is closed, or was never open, says nothing new.
+                let closes_nothing = news.outcomes.is_empty() && held.is_none_or(|(_, outcomes)| outcomes.is_empty());
+                let over = event.status.is_over();
+                if !late && !closes_nothing && !over {
+                    event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
+                }
+            }
+            News::Bookmaker(_) | News::Read(_) => {}
+        }
+    }
+
+    fn event(&mut self, news: EventNews) {
+        let id = news.id.as_str().to_owned();
+        let status = news.status;
+        let event = self.events.entry(id).or_insert_with(|| PlainEvent {
+            news: news.clone(),
+            status,
+            score: None,
+            prices: BTreeMap::new(),
+        });
+        event.news = news;
+        event.status = match &event.score {
+            Some(score) if status != EventStatus::Cancelled => score.status.event_status(),
+            _ => status,
+        };
+        event.close_if_over();
+    }
+
+    fn in_order(&self) -> Vec<&PlainEvent> {
+        let mut events: Vec<&PlainEvent> = self.events.values().collect();
+        events.sort_by_key(|event| (event.news.commence, event.news.id.clone()));
+        events
+    }
+
+    pub fn records(&self, asked: &Asked) -> Vec<String> {
+        let mut found = Vec::new();
+        for event in self.in_order() {
+            if asked.events.as_ref().is_some_and(|ids| !ids.contains(&event.news.id)) {
+                continue;
+            }
+            for ((book, market), (time, outcomes)) in &event.prices {
+                let wanted = !outcomes.is_empty()
+                    && asked.market.is_none_or(|wanted| wanted.key() == *market)
+                    && asked.bookmaker.is_none_or(|wanted| wanted == book)
+                    && asked.regions.is_none_or(|regions| self.regions[book].intersects(regions));
+                if wanted {
+                    let prices: Vec<String> = outcomes.iter().map(|outcome| outcome.price.american().to_string()).collect();
+                    found.push(format!("{} {book} {market} {time} {}", event.news.id, prices.join(",")));
+                }
+            }
+        }
+        found
+    }
+
+    pub fn events(&self, status: Option<EventStatus>) -> Vec<String> {
+        let wanted = self.in_order().into_iter().filter(|event| status.is_none_or(|status| event.status == status));
+        wanted
+            .map(|event| {
+                let open: BTreeSet<&str> = event.open_markets().collect();
+                let markets: Vec<&str> =
+                    Market::ALL.into_iter().map(Market::key).filter(|market| open.contains(market)).collect();
+                let markets = serde_json::to_string(&markets).unwrap();
+                format!("\"{}\" \"{}\" \"{}\" {markets}", event.news.id, event.news.commence, event.status)
+            })
+            .collect()
+    }
+
+    pub fn scores(&self, status: Option<ScoreStatus>) -> Vec<String> {
+        let wanted = self.in_order().into_iter().filter(|event| {
+            event.status != EventStatus::Cancelled
+                && status.is_none_or(|status| event.status == status.event_status())
+        });
+        wanted
+            .map(|event| {
+                let home = event.score.as_ref().and_then(|score| score.points).map_or(0, |(home, _)| home);
+                format!("\"{}\" \"{}\" {home}", event.news.id, event.status)
+            })
+            .collect()
+    }
+
+    pub fn has(&self, id: &str) -> bool {
+        self.events.contains_key(id)
+    }
+
+    pub fn open_events(&self) -> usize {
+        self.events.values().filter(|event| !event.status.is_over()).count()
+    }
+
+    pub fn books(&self) -> usize {
+        let open = |event: &PlainEvent| event.open().map(|(book, _)| book.clone()).collect::<Vec<_>>();
+        self.events.values().flat_map(open).collect::<BTreeSet<_>>().len()
+    }
+}
+
+impl PlainEvent {
+    fn open(&self) -> impl Iterator<Item = &(String, &'static str)> {
+        self.prices.iter().filter(|(_, (_, outcomes))| !outcomes.is_empty()).map(|(key, _)| key)
+    }
+
+    fn open_markets(&self) -> impl Iterator<Item = &'static str> {
+        self.open().map(|(_, market)| *market)
+    }
+
+    /// The clock stands after every time in the test, so nothing reopens an event that is over.
+    fn close_if_over(&mut self) {
+        if self.status.is_over() {
+            for (time, outcomes) in self.prices.values_mut().filter(|(_, outcomes)| !outcomes.is_empty()) {
+                *time = Timestamp::MAX;
+                outcomes.clear();
+            }
+        }
+    }
+}
