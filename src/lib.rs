@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod config;
+pub mod feeds;
 pub mod keys;
 pub mod model;

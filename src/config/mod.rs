@@ -1,0 +1,3 @@
+//! What an operator sets: read from files, checked once, and handed on as plain values.
+
+pub mod catalogue;

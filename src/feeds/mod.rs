@@ -1,0 +1,1 @@
+//! Where news comes from.
