@@ -92,8 +92,12 @@ pub fn builtin() -> Catalogue {
 /// Reads a catalogue from the text of a file.
 pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
     let file: File = toml::from_str(text)?;
-    let places: Vec<Place> =
-        file.sports.iter().map(|sport| place(&sport.key)).chain(file.bookmakers.iter().map(|b| place(&b.key))).collect();
+    let places: Vec<Place> = file
+        .sports
+        .iter()
+        .map(|sport| place(&sport.key))
+        .chain(file.bookmakers.iter().map(|b| place(&b.key)))
+        .collect();
     let at = |start: usize, problem| CatalogueFileError::Entry { line: line_of(text, start), problem };
 
     let mut sports = Vec::with_capacity(file.sports.len());
