@@ -3,5 +3,7 @@
 
 pub mod board;
 pub mod clock;
+pub mod config;
+pub mod feeds;
 pub mod keys;
 pub mod model;

@@ -141,6 +141,11 @@ impl Price {
         }
     }
 
+    /// The fractions that bookmakers traditionally quote, as profit and stake, shortest price first.
+    pub const fn ladder() -> &'static [(u32, u32)] {
+        &ladder::LADDER
+    }
+
     /// Profit and stake in lowest terms.
     pub const fn fraction(self) -> (u32, u32) {
         (self.profit, self.stake)

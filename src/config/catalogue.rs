@@ -1,0 +1,237 @@
+//! The catalogue of sports and bookmakers as a TOML file: the one compiled in, or the operator's own in its place.
+//!
+//! A sport or a bookmaker is a line of that file. Reading is strict: an unknown field, kind or region, a key that
+//! stands twice or an empty title is refused with the line that it stands on, so a typing mistake never becomes a
+//! silent gap.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind};
+
+const BUILTIN: &str = include_str!("../../data/catalogue.toml");
+
+/// As long as a name may be anywhere in the service.
+const TITLE_BYTES_MAX: usize = 200;
+
+/// Why a text is no catalogue.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogueFileError {
+    /// The parser's own message shows the line and the field.
+    #[error("the catalogue does not parse: {0}")]
+    Syntax(#[from] toml::de::Error),
+    #[error("the catalogue, line {line}: {problem}")]
+    Entry { line: usize, problem: EntryProblem },
+    #[error("the catalogue cannot be used: {0}")]
+    Whole(CatalogueError),
+}
+
+/// What is wrong with one entry.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryProblem {
+    #[error("{0:?} has a bad field `title`: 1 to 200 bytes without control characters")]
+    BadTitle(Box<str>),
+    #[error("{key:?} has a bad field `group`: {group:?} is no key of 1 to 40 of a to z, 0 to 9 and _")]
+    BadGroup { key: Box<str>, group: Box<str> },
+    #[error("{0:?} has an empty field `regions`: name at least one of us, uk, eu, au")]
+    NoRegion(Box<str>),
+    #[error("{key:?} has the region {region} twice in its field `regions`")]
+    RegionTwice { key: Box<str>, region: Region },
+    #[error("bad field `key`: {0}")]
+    Key(CatalogueError),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    sports: Vec<SportLine>,
+    #[serde(default)]
+    bookmakers: Vec<BookmakerLine>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SportLine {
+    key: Spanned<Box<str>>,
+    title: Box<str>,
+    group: Box<str>,
+    kind: KindName,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BookmakerLine {
+    key: Spanned<Box<str>>,
+    title: Box<str>,
+    regions: Vec<RegionName>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum KindName {
+    HeadToHead,
+    Fight,
+    Tournament,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RegionName {
+    Us,
+    Uk,
+    Eu,
+    Au,
+}
+
+/// The catalogue that is compiled in.
+#[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
+pub fn builtin() -> Catalogue {
+    parse(BUILTIN).expect("the catalogue that is compiled in is valid")
+}
+
+/// Reads a catalogue from the text of a file.
+pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
+    let file: File = toml::from_str(text)?;
+    let places: Vec<Place> = file
+        .sports
+        .iter()
+        .map(|sport| place(&sport.key))
+        .chain(file.bookmakers.iter().map(|b| place(&b.key)))
+        .collect();
+    let at = |start: usize, problem| CatalogueFileError::Entry { line: line_of(text, start), problem };
+
+    let mut sports = Vec::with_capacity(file.sports.len());
+    for line in file.sports {
+        let start = line.key.span().start;
+        sports.push(sport(line).map_err(|problem| at(start, problem))?);
+    }
+    let mut bookmakers = Vec::with_capacity(file.bookmakers.len());
+    for line in file.bookmakers {
+        let start = line.key.span().start;
+        bookmakers.push(bookmaker(line).map_err(|problem| at(start, problem))?);
+    }
+    Catalogue::new(sports, bookmakers).map_err(|error| match last_place(&places, &error) {
+        Some(start) => at(start, EntryProblem::Key(error)),
+        None => CatalogueFileError::Whole(error),
+    })
+}
+
+/// A key and where in the text it stands.
+type Place = (Box<str>, usize);
+
+fn place(key: &Spanned<Box<str>>) -> Place {
+    (key.get_ref().clone(), key.span().start)
+}
+
+/// Where the key that an error names stands; of two equal ones, the second.
+fn last_place(places: &[Place], error: &CatalogueError) -> Option<usize> {
+    let (CatalogueError::Duplicate(named) | CatalogueError::BadKey(named)) = error else { return None };
+    places.iter().rev().find(|(key, _)| key == named).map(|(_, start)| *start)
+}
+
+fn sport(line: SportLine) -> Result<Sport, EntryProblem> {
+    let key = line.key.into_inner();
+    check_title(&key, &line.title)?;
+    if !crate::model::sport::is_key(&line.group) {
+        return Err(EntryProblem::BadGroup { key, group: line.group });
+    }
+    let kind = match line.kind {
+        KindName::HeadToHead => SportKind::HeadToHead,
+        KindName::Fight => SportKind::Fight,
+        KindName::Tournament => SportKind::Tournament,
+    };
+    Ok(Sport { key, title: line.title, group: line.group, kind })
+}
+
+fn bookmaker(line: BookmakerLine) -> Result<Bookmaker, EntryProblem> {
+    let key = line.key.into_inner();
+    check_title(&key, &line.title)?;
+    let mut regions = Regions::NONE;
+    for name in line.regions {
+        let region = match name {
+            RegionName::Us => Region::Us,
+            RegionName::Uk => Region::Uk,
+            RegionName::Eu => Region::Eu,
+            RegionName::Au => Region::Au,
+        };
+        if regions.contains(region) {
+            return Err(EntryProblem::RegionTwice { key, region });
+        }
+        regions = regions.with(region);
+    }
+    if regions.is_empty() {
+        return Err(EntryProblem::NoRegion(key));
+    }
+    Ok(Bookmaker { key, title: line.title, regions })
+}
+
+fn check_title(key: &str, title: &str) -> Result<(), EntryProblem> {
+    let fits = !title.trim().is_empty() && title.len() <= TITLE_BYTES_MAX;
+    if fits && !title.chars().any(char::is_control) { Ok(()) } else { Err(EntryProblem::BadTitle(key.into())) }
+}
+
+fn line_of(text: &str, start: usize) -> usize {
+    1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    const SPORT: &str = "sports = [{ key = \"mma\", title = \"MMA\", group = \"combat\", kind = \"fight\" }]\n";
+
+    #[test]
+    fn the_builtin_catalogue_covers_every_region() {
+        let catalogue = builtin();
+        let keys: Vec<&str> = catalogue.sports().map(|(_, sport)| &*sport.key).collect();
+        assert_eq!(keys, ["mma", "boxing", "tennis", "american_football", "golf"]);
+        assert_eq!(catalogue.groups(), ["combat", "tennis", "american_football", "golf"]);
+        assert!(catalogue.bookmakers().len() >= 30);
+        for region in Region::ALL {
+            let books = catalogue.bookmakers().iter().filter(|book| book.regions.contains(region)).count();
+            assert!(books >= 8, "{region}: {books}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_its_line() {
+        let text = format!("{SPORT}bookmakers = [\n  {{ key = \"a\", title = \"A\", region = [\"us\"] }},\n]");
+        let complaint = complaint(&text);
+        assert!(complaint.contains("line 3") && complaint.contains("`region`"), "{complaint}");
+    }
+
+    #[test]
+    fn an_unknown_region_is_named_with_the_known_ones() {
+        let text = format!("{SPORT}bookmakers = [\n\n  {{ key = \"a\", title = \"A\", regions = [\"usa\"] }},\n]");
+        let complaint = complaint(&text);
+        for part in ["line 4", "`usa`", "`us`", "`uk`", "`eu`", "`au`"] {
+            assert!(complaint.contains(part), "{part} in {complaint}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_named_with_its_second_line() {
+        let line = "  { key = \"a\", title = \"A\", regions = [\"us\"] },\n";
+        let complaint = complaint(&format!("{SPORT}bookmakers = [\n{line}{line}]"));
+        assert_eq!(complaint, "the catalogue, line 4: bad field `key`: the key \"a\" stands in it twice");
+    }
+
+    #[test]
+    fn bad_entries_are_named() {
+        for (entry, part) in [
+            ("{ key = \"A\", title = \"A\", regions = [\"us\"] }", "\"A\" is no key"),
+            ("{ key = \"a\", title = \" \", regions = [\"us\"] }", "`title`"),
+            ("{ key = \"a\", title = \"A\", regions = [] }", "`regions`"),
+            ("{ key = \"a\", title = \"A\", regions = [\"us\", \"us\"] }", "region us twice"),
+        ] {
+            let complaint = complaint(&format!("{SPORT}bookmakers = [\n{entry}]"));
+            assert!(complaint.contains(part) && complaint.contains("line 3"), "{complaint}");
+        }
+        assert!(complaint("sports = []").contains("no sport"));
+        assert!(complaint(&SPORT.replace("fight", "duel")).contains("`head_to_head`"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Feeds: where prices, events and scores come from. Each kind of feed turns what it reads into
+//! [`News`](crate::model::News), already validated; none of them knows who takes the news or where it is kept.
+
+pub mod simulator;
+pub mod wire;
+
+pub use simulator::Simulator;

@@ -1,0 +1,125 @@
+//! From true chances to prices: the bookmaker's margin on top, then the nearest price below that it would write.
+//!
+//! Promises that the implied chances of every group of outcomes sum to more than what can win, and to less than 1.35
+//! times that. Rounding only ever shortens a price, so it cannot eat the margin.
+
+use super::books::Book;
+use super::curve::ONE;
+use super::fair::Side;
+use crate::model::{Market, OddsFormat, Outcome, Point, Price};
+
+/// How much of an even chance is mixed into every true one, in millionths: nobody is certain, nobody hopeless.
+const DOUBT_OF_FEW: i64 = 100_000;
+const DOUBT_OF_MANY: i64 = 80_000;
+
+/// No outcome carries more than this share of its own uncertainty as margin: the shortest price stays a price.
+const LOAD_MAX: i64 = 800_000;
+
+/// A bookmaker's prices for a market. `None` if one of them would be no price.
+pub(super) fn price(sides: &[Side], market: Market, book: &Book) -> Option<Box<[Outcome]>> {
+    let settlement = market.settlement();
+    let size = settlement.group.unwrap_or(sides.len()).max(1);
+    let winners = i64::try_from(settlement.winners).ok()?;
+    let mut outcomes = Vec::with_capacity(sides.len());
+    for group in sides.chunks(size) {
+        for (side, implied) in group.iter().zip(loaded(group, winners, book.margin)?) {
+            let point = side.point_milli.and_then(Point::from_milli);
+            outcomes.push(Outcome { name: side.name.clone(), price: quote(implied, book.format)?, point });
+        }
+    }
+    (!outcomes.is_empty()).then(|| outcomes.into())
+}
+
+/// The chances that the prices of one group will imply. The margin is laid on by uncertainty, so that it bends long
+/// and short prices alike and no chance ever reaches one.
+fn loaded(group: &[Side], winners: i64, margin: i64) -> Option<Vec<i64>> {
+    let count = i64::try_from(group.len()).ok().filter(|count| *count > winners)?;
+    let doubt = if count <= 3 { DOUBT_OF_FEW } else { DOUBT_OF_MANY };
+    let even = ONE * winners / count;
+    let doubted = |side: &Side| (side.chance * (ONE - doubt) + even * doubt) / ONE;
+    let chances: Vec<i64> = group.iter().map(doubted).collect();
+    let uncertainty: i64 = chances.iter().map(|chance| spread(*chance)).sum();
+    // The sum of the chances may miss the winners by a little; the margin makes up for that as well.
+    let missing = winners * (ONE + margin) - chances.iter().sum::<i64>();
+    let load = (missing * ONE / uncertainty.max(1)).clamp(0, LOAD_MAX);
+    Some(chances.into_iter().map(|chance| chance + spread(chance) * load / ONE).collect())
+}
+
+/// Chance times its opposite, in millionths.
+const fn spread(chance: i64) -> i64 {
+    chance * (ONE - chance) / ONE
+}
+
+/// The price that a book would write for an implied chance: never longer than the exact one.
+fn quote(implied: i64, format: OddsFormat) -> Option<Price> {
+    if !(1..ONE).contains(&implied) {
+        return None;
+    }
+    match format {
+        OddsFormat::American => Price::from_american(american(implied)).ok(),
+        OddsFormat::Decimal => Price::from_decimal_milli(u64::try_from(decimal_milli(implied)).ok()?).ok(),
+        OddsFormat::Fractional => {
+            let (profit, stake) = ladder_step(implied)?;
+            Price::from_fraction(u64::from(profit), u64::from(stake), OddsFormat::Fractional).ok()
+        }
+    }
+}
+
+fn american(implied: i64) -> i64 {
+    if 2 * implied >= ONE {
+        let exact = div_up(100 * implied, ONE - implied);
+        let step = step(exact, &[(300, 5), (1_000, 10), (2_000, 50)], 100);
+        return -(div_up(exact, step) * step);
+    }
+    let exact = 100 * (ONE - implied) / implied;
+    exact - exact % step(exact, &[(200, 5), (500, 10), (1_000, 25), (2_000, 50), (5_000, 100), (10_000, 500)], 1_000)
+}
+
+fn decimal_milli(implied: i64) -> i64 {
+    let exact = ONE * 1000 / implied;
+    exact - exact % step(exact, &[(5_000, 10), (10_000, 100), (20_000, 500), (100_000, 1_000)], 5_000)
+}
+
+/// The longest step of the traditional ladder that is not longer than the exact price.
+fn ladder_step(implied: i64) -> Option<(u32, u32)> {
+    let fits = |(profit, stake): &(u32, u32)| i64::from(*profit) * implied <= (ONE - implied) * i64::from(*stake);
+    let ladder = Price::ladder();
+    ladder.partition_point(fits).checked_sub(1).map(|at| ladder[at])
+}
+
+/// How finely books write at a size: the first row that it lies below says it.
+fn step(size: i64, rows: &[(i64, i64)], beyond: i64) -> i64 {
+    rows.iter().find(|(below, _)| size < *below).map_or(beyond, |(_, step)| *step)
+}
+
+/// Rounded up, for two numbers above zero.
+const fn div_up(number: i64, divisor: i64) -> i64 {
+    (number + divisor - 1) / divisor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_never_lengthens_a_price() {
+        for implied in (1_200..989_000).step_by(37) {
+            for format in OddsFormat::ALL {
+                let price = quote(implied, format).unwrap();
+                let (profit, stake) = price.fraction();
+                let exact = i64::from(profit) * implied <= i64::from(stake) * (ONE - implied);
+                assert!(exact, "{implied}: {price:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn books_write_round_prices() {
+        assert_eq!(
+            [american(523_800), american(540_000), american(333_333), american(12_000)],
+            [-110, -120, 200, 8_000]
+        );
+        assert_eq!([decimal_milli(523_560), decimal_milli(140_000), decimal_milli(12_000)], [1_910, 7_100, 83_000]);
+        assert_eq!([ladder_step(523_000), ladder_step(19_000)], [Some((10, 11)), Some((50, 1))]);
+    }
+}

@@ -1,0 +1,190 @@
+//! The simulated world held to its promises: the same on every reading, a difference that adds up, prices with a margin
+//! and scores by the rules of each sport.
+
+mod course;
+mod prices;
+mod steps;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+use crate::model::{EventId, EventNews, EventStatus, Market, OddsNews, Outcome, Score};
+
+const SEED: u64 = 20_26;
+/// 2026-01-05, a Monday.
+const START: u32 = 1_767_571_200;
+const DAY: u32 = 86_400;
+const YEAR: u32 = 365 * DAY;
+
+fn simulator() -> Simulator {
+    Simulator::new(SEED, &catalogue())
+}
+
+fn catalogue() -> Catalogue {
+    crate::config::catalogue::builtin()
+}
+
+fn at(seconds: u32) -> Timestamp {
+    Timestamp::from_unix(seconds)
+}
+
+/// Moments spread over a year, the same in every run.
+fn moments(count: i64) -> impl Iterator<Item = u32> {
+    (0..count).map(|n| START + u32::try_from(Dice::new(99).nth(n).below(i64::from(YEAR))).unwrap())
+}
+
+/// What a reader of the news holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct World {
+    events: BTreeMap<EventId, EventNews>,
+    scores: BTreeMap<EventId, Score>,
+    prices: BTreeMap<(EventId, Arc<str>, Market), Box<[Outcome]>>,
+    removed: Vec<EventId>,
+}
+
+impl World {
+    fn of(news: Vec<News>) -> Self {
+        let mut world = World::default();
+        world.apply(news);
+        world
+    }
+
+    fn apply(&mut self, news: Vec<News>) {
+        for news in news {
+            match news {
+                News::Event(event) => self.event(event),
+                News::Odds(odds) => self.odds(odds),
+                News::Score(score) => drop(self.scores.insert(score.event, score.score)),
+                News::Remove { event, .. } => self.remove(event),
+                News::Read(_) => {}
+                News::Bookmaker(_) => panic!("the books come from the catalogue"),
+            }
+        }
+    }
+
+    fn event(&mut self, event: EventNews) {
+        assert!(!self.removed.contains(&event.id), "a removed event came back");
+        if let Some(known) = self.events.get(&event.id) {
+            assert_eq!((&known.contest, known.commence), (&event.contest, event.commence));
+            assert!(known.status <= event.status && !known.status.is_over(), "{known:?} became {event:?}");
+        }
+        if event.status.is_over() {
+            self.prices.retain(|(id, ..), _| *id != event.id);
+        }
+        self.events.insert(event.id.clone(), event);
+    }
+
+    fn odds(&mut self, odds: OddsNews) {
+        let status = self.events.get(&odds.event).map(|event| event.status);
+        assert!(status.is_some_and(|status| !status.is_over()), "a price for an event that is {status:?}");
+        let key = (odds.event, odds.bookmaker, odds.market);
+        if odds.outcomes.is_empty() {
+            assert!(self.prices.remove(&key).is_some(), "a market closed twice");
+        } else {
+            self.prices.insert(key, odds.outcomes);
+        }
+    }
+
+    fn remove(&mut self, event: EventId) {
+        assert!(self.events.remove(&event).is_some());
+        self.scores.remove(&event);
+        self.prices.retain(|(id, ..), _| *id != event);
+        self.removed.push(event);
+    }
+
+    /// Forgets what an opening does not list: events that have been over for a day, and what was removed.
+    fn without_what_is_over(mut self, opening: &World) -> Self {
+        self.removed.clear();
+        self.events.retain(|id, event| opening.events.contains_key(id) || !event.status.is_over());
+        self.scores.retain(|id, _| self.events.contains_key(id));
+        self
+    }
+}
+
+#[test]
+fn the_same_seed_and_second_give_the_same_world() {
+    let (one, other) = (simulator(), simulator());
+    let now = at(START + 3 * DAY + 1_234);
+    other.opening(at(START + YEAR));
+    other.between(at(START), at(START + 7));
+    assert_eq!(one.opening(now), other.opening(now));
+    assert_ne!(World::of(one.opening(now)), World::of(Simulator::new(SEED + 1, &catalogue()).opening(now)));
+}
+
+#[test]
+fn every_second_of_the_calendar_can_be_asked_for() {
+    let simulator = simulator();
+    for unix in [0, 1, 500_000, u32::MAX / 2, u32::MAX - 1, u32::MAX] {
+        simulator.opening(at(unix));
+        simulator.between(at(unix.saturating_sub(60)), at(unix));
+    }
+    simulator.between(at(0), at(u32::MAX));
+}
+
+#[test]
+fn a_sport_that_the_catalogue_lacks_is_left_out() {
+    let text = "sports = [{ key = \"golf\", title = \"Golf\", group = \"golf\", kind = \"tournament\" }]\n\
+                bookmakers = [{ key = \"one\", title = \"One\", regions = [\"au\"] }]";
+    let catalogue = crate::config::catalogue::parse(text).unwrap();
+    let world = World::of(Simulator::new(1, &catalogue).opening(at(START)));
+    assert!(world.events.len() >= 2 && world.events.len() < 6);
+    assert!(world.prices.keys().all(|(_, book, _)| &**book == "one"));
+}
+
+#[test]
+fn all_its_news_can_be_said_on_the_feed_line() {
+    let catalogue = catalogue();
+    let mut line = Vec::new();
+    for news in simulator().opening(at(START + 12 * DAY)) {
+        line.clear();
+        crate::feeds::wire::write(&news, &catalogue, &mut line);
+        assert_eq!(crate::feeds::wire::read(&line, &catalogue).unwrap().news, news);
+    }
+}
+
+/// Run by hand: `cargo test --release --lib simulator::tests::measure -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn measure() {
+    let simulator = simulator();
+    for unix in [START + 2 * DAY + 3, START + 5 * DAY + 80_000, START + 6 * DAY + 70_000, START + 200 * DAY] {
+        let start = std::time::Instant::now();
+        let news = simulator.opening(at(unix));
+        let cold = start.elapsed();
+        let start = std::time::Instant::now();
+        simulator.opening(at(unix));
+        let warm = start.elapsed();
+        let start = std::time::Instant::now();
+        let steps: usize = (0..600).map(|n| simulator.between(at(unix + n), at(unix + n + 1)).len()).sum();
+        let step = start.elapsed() / 600;
+        println!(
+            "{} {} news, opening {cold:?} cold {warm:?} warm, step {step:?} with {} news",
+            at(unix),
+            news.len(),
+            steps / 600
+        );
+        board(news);
+    }
+}
+
+/// Events by status, and records by sport and region.
+fn board(news: Vec<News>) {
+    let catalogue = catalogue();
+    let mut rows: BTreeMap<String, usize> = BTreeMap::new();
+    let mut add = |row: String| *rows.entry(row).or_default() += 1;
+    for news in news {
+        match news {
+            News::Event(event) => add(format!("{} events {}", catalogue[event.sport].key, event.status)),
+            News::Odds(odds) => {
+                add("all records".into());
+                let book = catalogue.bookmakers().iter().find(|book| *book.key == *odds.bookmaker).unwrap();
+                for region in book.regions.iter() {
+                    add(format!("{} records {region}", catalogue[odds.sport].key));
+                }
+            }
+            _ => {}
+        }
+    }
+    println!("  {rows:?}");
+}

@@ -1,0 +1,95 @@
+//! Steps through time: what `between` tells adds up to what `opening` shows.
+
+use std::collections::{HashMap, HashSet};
+
+use super::*;
+
+/// Steps a world from `start` by the given seconds, comparing with the opening at the end.
+fn walk(start: u32, steps: impl Iterator<Item = u32>) {
+    let simulator = simulator();
+    let mut world = World::of(simulator.opening(at(start)));
+    let mut now = start;
+    for step in steps {
+        world.apply(simulator.between(at(now), at(now + step)));
+        now += step;
+    }
+    let opening = World::of(simulator.opening(at(now)));
+    let world = world.without_what_is_over(&opening);
+    assert_eq!(world.events, opening.events);
+    assert_eq!(world.scores, opening.scores);
+    assert_eq!(world.prices.len(), opening.prices.len());
+    for (key, prices) in &opening.prices {
+        assert_eq!(world.prices.get(key), Some(prices), "{key:?}");
+    }
+}
+
+#[test]
+fn seconds_add_up_on_a_busy_evening() {
+    // Sunday from 17:55: kick-offs, the end of a round of golf, tennis on two courts.
+    walk(START + 6 * DAY + 64_500, std::iter::repeat_n(1, 900));
+}
+
+#[test]
+fn uneven_steps_add_up_over_days() {
+    let dice = Dice::new(5);
+    walk(START + 4 * DAY, (0..400).map(|n| u32::try_from(dice.nth(n).within(1, 1_500)).unwrap()));
+}
+
+#[test]
+fn a_jump_adds_up_however_long() {
+    for gap in [3_600, DAY, 9 * DAY, 70 * DAY] {
+        walk(START + 40 * DAY, std::iter::once(gap));
+    }
+    assert!(simulator().between(at(START), at(START)).is_empty());
+    assert!(simulator().between(at(START + 1), at(START)).is_empty());
+}
+
+#[test]
+fn a_step_tells_only_what_is_new() {
+    let simulator = simulator();
+    let start = START + 5 * DAY + 80_000;
+    let mut changed: HashMap<(EventId, Arc<str>, Market), Timestamp> = HashMap::new();
+    let mut intervals = Vec::new();
+    for now in start..start + 1_200 {
+        let mut sources = HashSet::new();
+        for news in simulator.between(at(now), at(now + 1)) {
+            match news {
+                News::Odds(odds) => {
+                    assert_eq!(odds.last_update, at(now + 1));
+                    let key = (odds.event, odds.bookmaker, odds.market);
+                    let before = changed.insert(key, odds.last_update);
+                    intervals.extend(before.map(|before| odds.last_update.seconds_since(before)));
+                }
+                News::Read(read) => {
+                    assert!(read.at <= at(now + 1) && read.latency_ms < 1_000);
+                    assert!(sources.insert((read.sport, read.bookmaker)));
+                }
+                _ => {}
+            }
+        }
+    }
+    let quick = intervals.iter().filter(|interval| **interval < 15).count();
+    assert!(intervals.len() > 1_000 && quick * 100 < intervals.len(), "{quick} of {}", intervals.len());
+}
+
+#[test]
+fn one_book_falls_silent_for_five_minutes_of_every_hour() {
+    let simulator = simulator();
+    let mut longest: HashMap<(SportId, Arc<str>), (u32, u32)> = HashMap::new();
+    for now in (START..START + 2 * 3_600).step_by(10) {
+        for news in simulator.between(at(now), at(now + 10)) {
+            let (source, heard) = match news {
+                News::Odds(odds) => ((odds.sport, odds.bookmaker), odds.last_update),
+                News::Read(read) => ((read.sport, read.bookmaker), read.at),
+                _ => continue,
+            };
+            let (last, gap) = longest.entry(source).or_insert((heard.unix(), 0));
+            *gap = (*gap).max(heard.unix().saturating_sub(*last));
+            *last = heard.unix().max(*last);
+        }
+    }
+    let silent: HashSet<&Arc<str>> =
+        longest.iter().filter(|(_, (_, gap))| *gap > 120).map(|((_, book), _)| book).collect();
+    assert_eq!(silent.len(), 1, "{longest:?}");
+    assert!(longest.values().all(|(_, gap)| *gap < 330));
+}

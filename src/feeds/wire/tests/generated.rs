@@ -1,0 +1,140 @@
+//! Generated news of every kind, and hostile bytes.
+
+use std::sync::{Arc, LazyLock};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::{read, write};
+use crate::model::{
+    Bookmaker, Catalogue, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews, Outcome,
+    Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, SportId, SportKind, Timestamp,
+};
+
+static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
+
+fn text() -> impl Strategy<Value = Arc<str>> {
+    "[\\PC&&[^ ]]([\\PC ]{0,30}[\\PC&&[^ ]])?"
+        .prop_filter("a text is trimmed and bounded", |text: &String| text.trim() == text && text.len() <= 200)
+        .prop_map(Arc::from)
+}
+
+fn key() -> impl Strategy<Value = Box<str>> {
+    "[a-z0-9_]{1,40}".prop_map(Box::from)
+}
+
+fn event_id() -> impl Strategy<Value = EventId> {
+    "[!-+.-~é]{1,60}".prop_map(|text| EventId::new(&text).unwrap())
+}
+
+fn sport() -> impl Strategy<Value = SportId> {
+    prop::sample::select(CATALOGUE.sport_ids().collect::<Vec<_>>())
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    any::<u32>().prop_map(Timestamp::from_unix)
+}
+
+fn price() -> impl Strategy<Value = Price> {
+    let american = (100..200_000i64, any::<bool>())
+        .prop_filter_map("a price", |(value, minus)| Price::from_american(if minus { -value } else { value }).ok());
+    let decimal = (1_001..100_000_000u64).prop_map(|milli| Price::from_decimal_milli(milli).unwrap());
+    let fraction = (1..5_000u64, 1..500u64)
+        .prop_filter_map("a price", |(n, d)| Price::from_fraction(n, d, OddsFormat::Fractional).ok());
+    prop_oneof![american, decimal, fraction]
+}
+
+fn odds() -> impl Strategy<Value = News> {
+    let outcome = (text(), price(), -100_000_000..=100_000_000);
+    let record = (prop::sample::select(Market::ALL.to_vec()), vec(outcome, 0..8));
+    (sport(), event_id(), key(), time(), record).prop_map(|(sport, event, bookmaker, last_update, (market, list))| {
+        let whole = list.len() - list.len() % market.settlement().group.unwrap_or(1);
+        let outcome = |(name, price, milli)| Outcome {
+            name,
+            price,
+            point: if market.has_point() { Point::from_milli(milli) } else { None },
+        };
+        let outcomes = list.into_iter().take(whole).map(outcome).collect();
+        News::Odds(OddsNews { sport, event, bookmaker: bookmaker.into(), market, last_update, outcomes })
+    })
+}
+
+fn score() -> impl Strategy<Value = News> {
+    let points = (0..=1_000_000i32, 0..=1_000_000i32);
+    let status = prop::sample::select(ScoreStatus::ALL.to_vec());
+    (sport(), event_id(), status, points.clone(), vec(points, 0..6), prop::option::of(text()), time()).prop_map(
+        |(sport, event, status, points, periods, winner, updated)| {
+            let kind = CATALOGUE[sport].kind;
+            let numbered = |(number, (home, away))| Period { number, home, away };
+            let score = Score {
+                status,
+                points: (kind != SportKind::Tournament).then_some(points),
+                periods: (1..).zip(periods).map(numbered).collect(),
+                winner: winner.filter(|_| kind == SportKind::Fight && status == ScoreStatus::Final),
+                updated,
+            };
+            News::Score(ScoreNews { sport, event, score })
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = News> {
+    let status = prop::sample::select(EventStatus::ALL.to_vec());
+    (sport(), event_id(), text(), time(), (text(), text()), status).prop_map(
+        |(sport, id, competition, commence, (home, away), status)| {
+            let contest = match CATALOGUE[sport].kind {
+                SportKind::Tournament => Contest::Tournament { title: home },
+                SportKind::HeadToHead | SportKind::Fight => Contest::Sides { home, away },
+            };
+            News::Event(EventNews { sport, id, competition, commence, contest, status })
+        },
+    )
+}
+
+fn news() -> impl Strategy<Value = News> {
+    let bookmaker = (key(), text(), 1..16u8).prop_map(|(key, title, bits)| {
+        News::Bookmaker(Bookmaker { key, title: (*title).into(), regions: Regions::from_bits(bits).unwrap() })
+    });
+    let remove = (sport(), event_id()).prop_map(|(sport, event)| News::Remove { sport, event });
+    let good_read = (sport(), key(), time(), 0..=3_600_000u32).prop_map(|(sport, bookmaker, at, latency_ms)| {
+        News::Read(ReadNews { sport, bookmaker: bookmaker.into(), at, latency_ms })
+    });
+    prop_oneof![4 => odds(), 2 => score(), 2 => event(), 1 => bookmaker, 1 => remove, 1 => good_read]
+}
+
+fn line_of(news: &News) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(news, &CATALOGUE, &mut line);
+    line
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_as_the_same_news(news in news()) {
+        let line = line_of(&news);
+        prop_assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
+        let reading = read(&line, &CATALOGUE).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert!(reading.dropped.is_empty());
+        prop_assert_eq!(reading.news, news);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in vec(any::<u8>(), 0..200)) {
+        let _ = read(&bytes, &CATALOGUE);
+    }
+
+    #[test]
+    fn no_damaged_line_panics(news in news(), damage in vec((any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 1..8)) {
+        let mut line = line_of(&news);
+        for (at, byte, kind) in damage {
+            let at = at.index(line.len());
+            match kind {
+                0 => line[at] = byte,
+                1 => line.insert(at, byte),
+                _ => { line.remove(at); }
+            }
+            if line.is_empty() { break; }
+        }
+        let _ = read(&line, &CATALOGUE);
+    }
+}
