@@ -1,4 +1,5 @@
 //! The integration tests: one binary, a module for each concern.
+#![allow(unreachable_pub, reason = "a test binary has no public face")]
 
 /// Random batches of news against a plain model of what a board must answer.
 mod model;

@@ -1,0 +1,97 @@
+//! Keeps a simulated world going: fills it at the start, then tells the writer each second what changed.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::board::Boards;
+use crate::clock::Clock;
+use crate::feeds::Simulator;
+use crate::model::{News, SportId, Timestamp, World};
+use crate::writer::{WriteError, WriterHandle};
+
+/// As many messages as go into one commit.
+const BATCH: usize = 2_000;
+const STEP: Duration = Duration::from_secs(1);
+
+/// A simulator at work on a world.
+#[derive(Debug)]
+pub(super) struct Simulation {
+    world: World,
+    simulator: Simulator,
+    writer: WriterHandle,
+    clock: Clock,
+    /// Up to when the world has been told; `None` when it must be told everything.
+    told: Option<Timestamp>,
+}
+
+impl Simulation {
+    pub(super) fn new(world: World, simulator: Simulator, writer: WriterHandle, clock: Clock) -> Self {
+        Simulation { world, simulator, writer, clock, told: None }
+    }
+
+    /// Brings the whole world up to date, whatever the file held: a restart after a year costs as much as any other.
+    pub(super) async fn fill(&mut self, boards: &Boards) -> Result<(), WriteError> {
+        let now = self.clock.now().timestamp();
+        let mut news = self.simulator.opening(now);
+        news.extend(self.left_behind(boards, &news, now));
+        self.tell(news, true).await?;
+        self.told = Some(now);
+        Ok(())
+    }
+
+    /// Events that began while nobody simulated them and that the simulator has long finished with: they would never
+    /// end by themselves.
+    fn left_behind(&self, boards: &Boards, opening: &[News], now: Timestamp) -> Vec<News> {
+        let announced: HashSet<(SportId, &str)> = opening
+            .iter()
+            .filter_map(|news| match news {
+                News::Event(event) => Some((event.sport, event.id.as_str())),
+                _ => None,
+            })
+            .collect();
+        let world = boards.load_full(self.world);
+        let mut gone = Vec::new();
+        for sport in boards.catalogue().sport_ids() {
+            let events = world.sport(sport).current().iter().map(|node| node.event());
+            let begun = events.filter(|event| !event.status.is_over() && event.commence <= now);
+            let unknown = begun.filter(|event| !announced.contains(&(sport, event.id.as_str())));
+            gone.extend(unknown.map(|event| News::Remove { sport, event: event.id.clone() }));
+        }
+        gone
+    }
+
+    /// Goes on until it is dropped. After a failed write everything is told again: the world may have missed a part.
+    pub(super) async fn run(mut self) {
+        let mut steps = interval(STEP);
+        steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            steps.tick().await;
+            let now = self.clock.now().timestamp();
+            let news = match self.told {
+                Some(told) if told == now => continue,
+                Some(told) => self.simulator.between(told, now),
+                None => self.simulator.opening(now),
+            };
+            self.told = match self.tell(news, false).await {
+                Ok(()) => Some(now),
+                Err(WriteError::Stopped) => return,
+                Err(WriteError::Store(_)) => None,
+            };
+        }
+    }
+
+    async fn tell(&self, news: Vec<News>, end: bool) -> Result<(), WriteError> {
+        let mut news = news.into_iter().peekable();
+        while news.peek().is_some() {
+            let batch: Vec<News> = news.by_ref().take(BATCH).collect();
+            let is_last = news.peek().is_none();
+            let report = self.writer.ingest(self.world, batch, end && is_last).await?;
+            for (reason, count) in report.reasons() {
+                tracing::debug!(world = %self.world, %reason, count, "the simulator's news was not taken");
+            }
+        }
+        Ok(())
+    }
+}
