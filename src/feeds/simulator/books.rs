@@ -29,16 +29,15 @@ pub(super) struct Book {
     silent_from: Option<i64>,
 }
 
-/// The world's bookmakers, in the order of the catalogue.
+/// The world's bookmakers, in the order of the catalogue. One that is offered in two regions counts for the first of
+/// them that still has room.
 pub(super) fn choose(catalogue: &[Bookmaker], dice: Dice) -> Vec<Book> {
     let mut room = Region::ALL.map(|region| (region, PER_REGION));
     let mut books = Vec::new();
     for bookmaker in catalogue {
-        let wanted = room.iter().any(|(region, left)| *left > 0 && bookmaker.regions.contains(*region));
-        if wanted {
-            for (_, left) in room.iter_mut().filter(|(region, _)| bookmaker.regions.contains(*region)) {
-                *left = left.saturating_sub(1);
-            }
+        let free = room.iter_mut().find(|(region, left)| *left > 0 && bookmaker.regions.contains(*region));
+        if let Some((_, left)) = free {
+            *left -= 1;
             books.push(Book::new(bookmaker, i64::try_from(books.len()).unwrap_or(0), dice));
         }
     }

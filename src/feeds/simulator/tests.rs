@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::*;
 use crate::model::{EventId, EventNews, EventStatus, Market, OddsNews, Outcome, Score};
 
-const SEED: u64 = 20_26;
+const SEED: u64 = 2026;
 /// 2026-01-05, a Monday.
 const START: u32 = 1_767_571_200;
 const DAY: u32 = 86_400;

@@ -12,6 +12,7 @@ use crate::model::{
 };
 
 /// Every field of every kind of line, unparsed: a line is scanned once, and what its kind does not use is ignored.
+/// Names are compared in this order, so those of odds lines come first.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow, rename = "type")]
@@ -19,21 +20,7 @@ struct Line<'a> {
     #[serde(borrow)]
     sport: Raw<'a>,
     #[serde(borrow)]
-    id: Raw<'a>,
-    #[serde(borrow)]
     event: Raw<'a>,
-    #[serde(borrow)]
-    competition: Raw<'a>,
-    #[serde(borrow)]
-    commence_time: Raw<'a>,
-    #[serde(borrow)]
-    home: Raw<'a>,
-    #[serde(borrow)]
-    away: Raw<'a>,
-    #[serde(borrow)]
-    title: Raw<'a>,
-    #[serde(borrow)]
-    status: Raw<'a>,
     #[serde(borrow)]
     bookmaker: Raw<'a>,
     #[serde(borrow)]
@@ -45,6 +32,12 @@ struct Line<'a> {
     #[serde(borrow)]
     outcomes: Raw<'a>,
     #[serde(borrow)]
+    at: Raw<'a>,
+    #[serde(borrow)]
+    latency_ms: Raw<'a>,
+    #[serde(borrow)]
+    status: Raw<'a>,
+    #[serde(borrow)]
     home_score: Raw<'a>,
     #[serde(borrow)]
     away_score: Raw<'a>,
@@ -55,13 +48,21 @@ struct Line<'a> {
     #[serde(borrow)]
     updated_at: Raw<'a>,
     #[serde(borrow)]
+    id: Raw<'a>,
+    #[serde(borrow)]
+    competition: Raw<'a>,
+    #[serde(borrow)]
+    commence_time: Raw<'a>,
+    #[serde(borrow)]
+    home: Raw<'a>,
+    #[serde(borrow)]
+    away: Raw<'a>,
+    #[serde(borrow)]
+    title: Raw<'a>,
+    #[serde(borrow)]
     key: Raw<'a>,
     #[serde(borrow)]
     regions: Raw<'a>,
-    #[serde(borrow)]
-    at: Raw<'a>,
-    #[serde(borrow)]
-    latency_ms: Raw<'a>,
 }
 
 #[derive(Deserialize)]

@@ -32,7 +32,7 @@ fn seconds_add_up_on_a_busy_evening() {
 #[test]
 fn uneven_steps_add_up_over_days() {
     let dice = Dice::new(5);
-    walk(START + 4 * DAY, (0..400).map(|n| u32::try_from(dice.nth(n).within(1, 1_500)).unwrap()));
+    walk(START + 4 * DAY, (0..160).map(|n| u32::try_from(dice.nth(n).within(1, 2_400)).unwrap()));
 }
 
 #[test]
