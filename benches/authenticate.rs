@@ -1,1 +1,94 @@
-fn main() {}
+//! What a key costs each request, with ten thousand keys in force: finding it, refusing it, charging it; and what a
+//! change of one key costs the writer.
+#![allow(clippy::unwrap_used, reason = "a bench that cannot set itself up has nothing to measure")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use oddsbox::clock::Moment;
+use oddsbox::keys::issue::issue;
+use oddsbox::keys::{
+    BURST_MAX, Cost, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Meter, NewKey, Refusal, Secret, Usage,
+};
+use oddsbox::model::{Catalogue, Sport, SportKind, Timestamp};
+
+const KEYS: usize = 10_000;
+const NOON: Moment = Moment { unix_ms: 1_794_657_600_000, mono_ms: 0 };
+
+fn catalogue() -> Catalogue {
+    let mma = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight };
+    Catalogue::new(vec![mma], Vec::new()).unwrap()
+}
+
+fn new_key() -> (KeyRecord, Secret) {
+    let new = NewKey {
+        kind: KeyKind::Sandbox,
+        name: "bench".into(),
+        groups: Vec::new(),
+        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(1 << 40), per_month: Some(1 << 45) },
+        expires: None,
+        approved_by: None,
+    };
+    issue(new, &catalogue(), Timestamp::from_unix_ms(NOON.unix_ms)).unwrap()
+}
+
+/// Ten thousand keys and the texts of a hundred of them.
+fn keyring() -> (Keyring, Vec<String>) {
+    let issued: Vec<_> = (0..KEYS).map(|_| new_key()).collect();
+    let texts = issued.iter().step_by(KEYS / 100).map(|(_, secret)| secret.expose().to_owned()).collect();
+    let (desk, _) = LeaseDesk::open();
+    let loaded = issued.into_iter().map(|(record, _)| (record, Usage::default()));
+    (Keyring::new(Arc::new(catalogue()), loaded, desk), texts)
+}
+
+/// Charges one in full and grants a lease where one is needed, once in some thousand times.
+fn charge(meter: &Meter, now: Moment) -> u64 {
+    loop {
+        match meter.charge(Cost::Full, now) {
+            Ok(charge) => return charge.standing().day.used,
+            Err(Refusal::NeedsLease) => meter.grant(meter.plan_lease(now).unwrap()),
+            Err(refusal) => panic!("{refusal}"),
+        }
+    }
+}
+
+fn authenticate(criterion: &mut Criterion) {
+    let (keyring, texts) = keyring();
+    let mut next = texts.iter().cycle();
+    // Each request comes a millisecond after the one before, so that windows open and close as they do in service.
+    let mut now = NOON;
+    let mut tick = move || {
+        now.mono_ms += 1;
+        now
+    };
+    let mut group = criterion.benchmark_group("authenticate");
+    group.bench_function("valid", |bencher| {
+        bencher.iter(|| keyring.authenticate(black_box(next.next().map(String::as_str)), NOON));
+    });
+    let stranger = Secret::generate(KeyKind::Sandbox).unwrap();
+    group.bench_function("unknown", |bencher| {
+        bencher.iter(|| keyring.authenticate(black_box(Some(stranger.expose())), NOON));
+    });
+    let mistyped = stranger.expose().replace("ob_", "ob-");
+    group.bench_function("mistyped", |bencher| {
+        bencher.iter(|| keyring.authenticate(black_box(Some(&mistyped)), NOON));
+    });
+    let meter = keyring.list();
+    let meter = meter[0].meter();
+    group.bench_function("charge", |bencher| bencher.iter(|| charge(meter, tick())));
+    group.bench_function("valid_and_charge", |bencher| {
+        bencher.iter(|| {
+            let grant = keyring.authenticate(black_box(next.next().map(String::as_str)), NOON).unwrap();
+            charge(grant.meter(), tick())
+        });
+    });
+    group.bench_function("put", |bencher| {
+        let record = keyring.list()[0].record().clone();
+        bencher.iter(|| keyring.put(record.clone()));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, authenticate);
+criterion_main!(benches);

@@ -1,8 +1,12 @@
 //! What is kept of an API key: everything but its secret.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use subtle::ConstantTimeEq;
+
+use super::base62::{RandomError, fill_random};
 use crate::model::{Timestamp, World};
 
 /// A key's public name, `key_` and twelve letters and digits. Names the key in commands and logs; opens nothing.
@@ -14,6 +18,14 @@ impl KeyId {
         let body = text.strip_prefix("key_")?;
         let clean = body.len() == 12 && body.bytes().all(|byte| byte.is_ascii_alphanumeric());
         clean.then(|| KeyId(text.into()))
+    }
+
+    /// A new id. Twelve letters are 71 bits: no two keys of a service will ever share one.
+    pub fn generate() -> Result<Self, RandomError> {
+        let mut letters = [0; 12];
+        fill_random(&mut letters)?;
+        let text: String = "key_".chars().chain(letters.map(char::from)).collect();
+        Ok(KeyId(text.into()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -88,8 +100,22 @@ impl Limits {
 }
 
 /// The SHA-256 of a secret: all that is kept of it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Eq)]
 pub struct SecretHash(pub [u8; 32]);
+
+/// Takes the same time however much of two hashes agrees, so that no map or comparison tells a guesser how near he is.
+impl PartialEq for SecretHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+/// A SHA-256 is spread evenly already: a map needs no more than its first eight bytes.
+impl Hash for SecretHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)));
+    }
+}
 
 impl fmt::Debug for SecretHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,4 +164,28 @@ pub struct Usage {
     pub day_used: u64,
     pub month: u32,
     pub month_used: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_ids_are_ids() {
+        for _ in 0..100 {
+            let id = KeyId::generate().unwrap();
+            assert_eq!(KeyId::new(id.as_str()), Some(id));
+        }
+    }
+
+    #[test]
+    fn hashes_are_equal_only_when_every_byte_is() {
+        let hash = SecretHash([7; 32]);
+        assert_eq!(hash, SecretHash([7; 32]));
+        for at in 0..32 {
+            let mut other = hash;
+            other.0[at] ^= 1;
+            assert_ne!(hash, other);
+        }
+    }
 }

@@ -1,0 +1,74 @@
+//! Proof of authority, as values that cannot be made elsewhere.
+//!
+//! A [`Grant`] says that the request holds a valid key; only the keyring makes one. A [`SportAccess`] says that the key
+//! may read one sport of one world; only a grant makes one. A function that takes either has nothing left to check,
+//! and one that forgets to ask has nothing to pass on.
+
+use std::sync::Arc;
+
+use super::meter::Meter;
+use super::record::{KeyId, KeyRecord};
+use super::ring::KeyEntry;
+use crate::model::{SportId, World};
+
+/// A request that holds a valid key. Good for this request: a later one asks the keyring again.
+#[derive(Debug)]
+pub struct Grant {
+    entry: Arc<KeyEntry>,
+}
+
+impl Grant {
+    pub(super) fn new(entry: Arc<KeyEntry>) -> Self {
+        Grant { entry }
+    }
+
+    /// The world that the key reads.
+    pub fn world(&self) -> World {
+        self.entry.record().kind.world()
+    }
+
+    pub fn key_id(&self) -> &KeyId {
+        self.entry.id()
+    }
+
+    pub fn record(&self) -> &KeyRecord {
+        self.entry.record()
+    }
+
+    pub fn meter(&self) -> &Meter {
+        self.entry.meter()
+    }
+
+    /// The right to read one sport, if the key is not restricted to others.
+    pub fn for_sport(&self, sport: SportId) -> Result<SportAccess, Forbidden> {
+        if self.entry.sports().contains(sport) {
+            Ok(SportAccess { world: self.world(), sport })
+        } else {
+            Err(Forbidden { sport })
+        }
+    }
+}
+
+/// The right to read one sport of one world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SportAccess {
+    world: World,
+    sport: SportId,
+}
+
+impl SportAccess {
+    pub const fn world(self) -> World {
+        self.world
+    }
+
+    pub const fn sport(self) -> SportId {
+        self.sport
+    }
+}
+
+/// The key is restricted to groups that this sport is not in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this key is restricted to other sports")]
+pub struct Forbidden {
+    pub sport: SportId,
+}

@@ -1,0 +1,160 @@
+//! What is issued and changed, and what each refusal tells the operator to do.
+
+use super::*;
+use crate::keys::fixture::{NOON, at, catalogue, issued, new_key};
+
+fn refused(new: NewKey) -> String {
+    issue(new, &catalogue(), at(NOON)).unwrap_err().to_string()
+}
+
+fn changed(key: &KeyRecord, change: KeyChange) -> Result<KeyRecord, IssueError> {
+    set(key, change, &catalogue(), at(NOON))
+}
+
+#[test]
+fn a_key_is_issued_as_asked() {
+    let groups: Vec<Box<str>> = vec!["tennis".into(), "combat".into(), "tennis".into()];
+    let (key, secret) = issued(NewKey { groups, expires: Some(at(NOON + 1)), ..new_key(KeyKind::Production) });
+    assert_eq!(Secret::hash_of(secret.expose()), Some((KeyKind::Production, key.hash)));
+    assert_eq!(&*key.last_four, secret.last_four());
+    assert_eq!(*key.groups, ["tennis".into(), "combat".into()], "each once");
+    assert_eq!((key.created, key.expires), (at(NOON), Some(at(NOON + 1))));
+    assert_eq!((key.revoked, key.last_used, key.retired.len()), (None, None, 0));
+    assert_eq!(key.approved_by.as_deref(), Some("the test"));
+    assert_ne!(issued(new_key(KeyKind::Sandbox)).0.id, key.id);
+}
+
+#[test]
+fn a_name_is_short_and_printable() {
+    let named = |name: &str| NewKey { name: name.into(), ..new_key(KeyKind::Sandbox) };
+    for name in ["", "   ", "a\nb", "\u{1b}[2J", &"é".repeat(101)] {
+        assert!(refused(named(name)).contains("1 to 100 characters"), "{name:?}");
+    }
+    assert_eq!(issued(named(&"é".repeat(100))).0.name.chars().count(), 100);
+}
+
+#[test]
+fn production_needs_approval() {
+    let unapproved = NewKey { approved_by: None, ..new_key(KeyKind::Production) };
+    assert_eq!(refused(unapproved), "a production key needs approval: say who approved it");
+    let blank = NewKey { approved_by: Some(" ".into()), ..new_key(KeyKind::Production) };
+    assert!(refused(blank).contains("approver"));
+}
+
+#[test]
+fn groups_are_known_and_for_production_only() {
+    let grouped = |kind, group: &str| NewKey { groups: vec![group.into()], ..new_key(kind) };
+    assert!(refused(grouped(KeyKind::Sandbox, "combat")).contains("use a production key"));
+    let unknown = refused(grouped(KeyKind::Production, "curling"));
+    assert_eq!(unknown, "there is no group \"curling\": choose from combat, tennis");
+}
+
+#[test]
+fn limits_can_be_kept() {
+    let limited = |burst_per_minute, per_day, per_month| NewKey {
+        limits: Limits { burst_per_minute, per_day, per_month },
+        ..new_key(KeyKind::Sandbox)
+    };
+    for (burst, day, month) in [(0, Some(1), None), (1, Some(0), None), (1, Some(1), Some(0))] {
+        assert!(refused(limited(burst, day, month)).contains("1 or more"));
+    }
+    assert!(refused(limited(1, None, None)).contains("cannot both"));
+    assert!(refused(limited(u32::MAX, Some(1), None)).contains("lower burst"));
+    assert!(refused(limited(1, Some(u64::MAX), None)).contains("lower limit"));
+    issued(limited(BURST_MAX, Some(QUOTA_MAX), Some(1)));
+    issued(limited(1, None, Some(1)));
+}
+
+#[test]
+fn an_expiry_lies_ahead() {
+    let past = NewKey { expires: Some(at(NOON)), ..new_key(KeyKind::Sandbox) };
+    assert_eq!(refused(past), "2026-11-14T12:00:00Z is not in the future: give a later expiry, or none");
+}
+
+#[test]
+fn a_rotation_changes_the_secret_and_nothing_else() {
+    let (key, first) = issued(new_key(KeyKind::Production));
+    let (rotated, second) = rotate(&key, 3600, at(NOON + 7)).unwrap();
+    assert_eq!(*rotated.retired, [Retired { hash: first.hash(), until: at(NOON + 3607) }]);
+    assert_eq!((rotated.hash, &*rotated.last_four), (second.hash(), second.last_four()));
+    let undone = KeyRecord { hash: key.hash, last_four: key.last_four.clone(), retired: Box::default(), ..rotated };
+    assert_eq!(undone, key);
+}
+
+#[test]
+fn the_newest_retired_secrets_are_remembered_those_in_grace_first() {
+    let (mut key, first) = issued(new_key(KeyKind::Sandbox));
+    (key, _) = rotate(&key, 1000, at(NOON)).unwrap();
+    for second in 1..=20 {
+        (key, _) = rotate(&key, 0, at(NOON + second)).unwrap();
+    }
+    assert_eq!(key.retired.len(), RETIRED_MAX);
+    assert_eq!(key.retired[0].hash, first.hash(), "the oldest, but still in its grace");
+    let until: Vec<_> = key.retired[1..].iter().map(|retired| retired.until.unix() - NOON).collect();
+    assert_eq!(until, [14, 15, 16, 17, 18, 19, 20]);
+    for second in 21..=40 {
+        (key, _) = rotate(&key, 5000, at(NOON + second)).unwrap();
+    }
+    assert_eq!(key.retired.len(), RETIRED_MAX, "bounded even when all are in their grace");
+    assert_eq!(key.retired[7].until, at(NOON + 5040));
+}
+
+#[test]
+fn what_cannot_open_is_not_rotated() {
+    let (key, _) = issued(NewKey { expires: Some(at(NOON + 10)), ..new_key(KeyKind::Sandbox) });
+    let error = rotate(&key, 0, at(NOON + 10)).unwrap_err().to_string();
+    assert_eq!(error, format!("{} has expired, a new secret would not open either: set a later expiry first", key.id));
+    let error = rotate(&revoke(&key, at(NOON)), 0, at(NOON)).unwrap_err().to_string();
+    assert_eq!(error, format!("{} is revoked, which cannot be undone: issue a new key instead", key.id));
+}
+
+#[test]
+fn a_key_is_revoked_once() {
+    let (key, _) = issued(new_key(KeyKind::Sandbox));
+    let revoked = revoke(&key, at(NOON + 1));
+    assert_eq!(revoked.revoked, Some(at(NOON + 1)));
+    assert_eq!(revoke(&revoked, at(NOON + 2)), revoked);
+}
+
+#[test]
+fn only_what_is_named_changes() {
+    let (key, _) = issued(NewKey { groups: vec!["combat".into()], ..new_key(KeyKind::Production) });
+    assert_eq!(changed(&key, KeyChange::default()).unwrap(), key);
+    let change = KeyChange {
+        name: Some("renamed".into()),
+        groups: Some(Vec::new()),
+        burst_per_minute: Some(7),
+        per_day: Edit::Remove,
+        per_month: Edit::To(9),
+        expires: Edit::To(at(NOON + 1)),
+    };
+    let after = changed(&key, change).unwrap();
+    assert_eq!((&*after.name, after.groups.len(), after.expires), ("renamed", 0, Some(at(NOON + 1))));
+    assert_eq!(after.limits, Limits { burst_per_minute: 7, per_day: None, per_month: Some(9) });
+    let forever = changed(&after, KeyChange { expires: Edit::Remove, ..KeyChange::default() }).unwrap();
+    assert_eq!(forever, KeyRecord { expires: None, ..after });
+}
+
+#[test]
+fn a_change_obeys_the_rules_of_issuing() {
+    let (key, _) = issued(new_key(KeyKind::Sandbox));
+    let refused = |change| changed(&key, change).unwrap_err();
+    assert!(matches!(refused(KeyChange { per_day: Edit::Remove, ..KeyChange::default() }), IssueError::NoQuota));
+    assert!(matches!(refused(KeyChange { name: Some("".into()), ..KeyChange::default() }), IssueError::BadName));
+    assert!(matches!(
+        refused(KeyChange { groups: Some(vec!["combat".into()]), ..KeyChange::default() }),
+        IssueError::GroupsOfSandbox
+    ));
+    assert!(matches!(
+        refused(KeyChange { expires: Edit::To(at(NOON)), ..KeyChange::default() }),
+        IssueError::PastExpiry(_)
+    ));
+}
+
+#[test]
+fn a_key_whose_group_is_gone_can_still_be_changed() {
+    let (key, _) = issued(new_key(KeyKind::Production));
+    let orphan = KeyRecord { groups: ["curling".into()].into(), ..key };
+    let renamed = changed(&orphan, KeyChange { name: Some("renamed".into()), ..KeyChange::default() }).unwrap();
+    assert_eq!(renamed.groups, orphan.groups);
+}

@@ -1,0 +1,111 @@
+//! The minute: a fixed window of sixty seconds that opens with the first request.
+//!
+//! Owns one word of memory, the window's opening and its count together, so that concurrent requests agree on both:
+//! exactly as many pass as the limit says. Counts on the monotonic clock, so setting the clock opens no new window.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::standing::BurstStanding;
+
+const WINDOW_MS: u64 = 60_000;
+/// Twenty-four bits of count; the forty above them hold 34 years of milliseconds since the process started.
+const COUNT_BITS: u32 = 24;
+const OPENED_MAX: u64 = u64::MAX >> COUNT_BITS;
+
+/// The largest burst that can be counted: some 280,000 requests a second by one key.
+pub const BURST_MAX: u32 = (1 << COUNT_BITS) - 1;
+
+#[derive(Debug)]
+pub(super) struct Burst {
+    window: AtomicU64,
+    limit: AtomicU32,
+}
+
+/// A window and how many requests it has let pass. One that counts none is not open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) opened_ms: u64,
+    count: u32,
+}
+
+impl Window {
+    fn unpack(word: u64) -> Self {
+        let count = u32::try_from(word & u64::from(BURST_MAX)).unwrap_or(BURST_MAX);
+        Window { opened_ms: word >> COUNT_BITS, count }
+    }
+
+    fn pack(self) -> u64 {
+        self.opened_ms << COUNT_BITS | u64::from(self.count)
+    }
+
+    /// The window that a request at `mono_ms` falls into. A reading taken just before another thread opened the
+    /// window counts as inside.
+    fn at(self, mono_ms: u64) -> Self {
+        let open = self.count > 0 && mono_ms.saturating_sub(self.opened_ms) < WINDOW_MS;
+        if open { self } else { Window { opened_ms: mono_ms.min(OPENED_MAX), count: 0 } }
+    }
+
+    fn with_one_more(self) -> Self {
+        Window { count: self.count + 1, ..self }
+    }
+
+    /// Whole seconds until it closes, rounded up, so that who waits them finds it closed.
+    fn closes_in_s(self, mono_ms: u64) -> u32 {
+        let left_ms = WINDOW_MS - mono_ms.saturating_sub(self.opened_ms).min(WINDOW_MS - 1);
+        u32::try_from(left_ms.div_ceil(1000)).unwrap_or(u32::MAX)
+    }
+}
+
+/// The window is spent.
+#[derive(Debug)]
+pub(super) struct Spent {
+    pub(super) retry_after_s: u32,
+}
+
+impl Burst {
+    pub(super) fn new(limit: u32) -> Self {
+        Burst { window: AtomicU64::new(0), limit: AtomicU32::new(limit.min(BURST_MAX)) }
+    }
+
+    pub(super) fn set_limit(&self, limit: u32) {
+        self.limit.store(limit.min(BURST_MAX), Ordering::Relaxed);
+    }
+
+    /// Takes one; the window it was taken from.
+    pub(super) fn take(&self, mono_ms: u64) -> Result<Window, Spent> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let mut held = self.window.load(Ordering::Relaxed);
+        loop {
+            let window = Window::unpack(held).at(mono_ms);
+            if window.count >= limit {
+                return Err(Spent { retry_after_s: window.closes_in_s(mono_ms) });
+            }
+            let taken = window.with_one_more();
+            match self.window.compare_exchange_weak(held, taken.pack(), Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Ok(taken),
+                Err(changed) => held = changed,
+            }
+        }
+    }
+
+    /// Gives one back to the window that it was taken from; to a later one it would be a present.
+    pub(super) fn refund(&self, taken: Window) {
+        let give_back = |word| {
+            let held = Window::unpack(word);
+            let same = held.opened_ms == taken.opened_ms && held.count > 0;
+            same.then(|| Window { count: held.count - 1, ..held }.pack())
+        };
+        // An error only says that the window is another: then there is nothing to do.
+        let _ = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+    }
+
+    pub(super) fn look(&self, mono_ms: u64) -> Window {
+        Window::unpack(self.window.load(Ordering::Relaxed)).at(mono_ms)
+    }
+
+    pub(super) fn standing(&self, window: Window, mono_ms: u64) -> BurstStanding {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let reset_s = if window.count == 0 { 0 } else { window.closes_in_s(mono_ms) };
+        BurstStanding { limit, remaining: limit.saturating_sub(window.count), reset_s }
+    }
+}

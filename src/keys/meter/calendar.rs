@@ -1,0 +1,92 @@
+//! UTC days and months as numbers, counted from the first of January 1970, and when each of them ends.
+//!
+//! Owns the dates that quotas speak of. A charge asks for them on every request, so it is arithmetic only; the tests
+//! compare every day there is with a calendar library.
+
+use crate::clock::Moment;
+
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// A moment as quotas see it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dates {
+    pub(super) second: u32,
+    pub(super) day: u64,
+    pub(super) month: u64,
+}
+
+impl Dates {
+    pub(super) fn of(now: Moment) -> Self {
+        let second = now.timestamp().unix();
+        let day = u64::from(second) / SECONDS_PER_DAY;
+        Dates { second, day, month: month_of(day) }
+    }
+
+    /// Seconds until a day is over. It may lie ahead of this moment, when the clock has been set back since.
+    pub(super) fn until_day_ends(&self, day: u64) -> u32 {
+        self.until_day_begins(day + 1)
+    }
+
+    /// Seconds until a month is over.
+    pub(super) fn until_month_ends(&self, month: u64) -> u32 {
+        self.until_day_begins(first_day_of(month + 1))
+    }
+
+    fn until_day_begins(&self, day: u64) -> u32 {
+        let left = (day * SECONDS_PER_DAY).saturating_sub(self.second.into());
+        u32::try_from(left).unwrap_or(u32::MAX)
+    }
+}
+
+/// The first day of a month. Counts in years that begin in March, so that a leap day is the last of its year.
+fn first_day_of(month: u64) -> u64 {
+    const MONTHS_FROM_MARCH_OF_YEAR_0: u64 = 1970 * 12 - 2;
+    const DAYS_FROM_MARCH_OF_YEAR_0: u64 = 719_468;
+    let months = month + MONTHS_FROM_MARCH_OF_YEAR_0;
+    let (year, month_of_year) = (months / 12, months % 12);
+    let days_of_years = 365 * year + year / 4 - year / 100 + year / 400;
+    days_of_years + (153 * month_of_year + 2) / 5 - DAYS_FROM_MARCH_OF_YEAR_0
+}
+
+/// The month that a day falls in: a guess by the mean length of a month, which is never too high, then a step on
+/// where it was too low.
+fn month_of(day: u64) -> u64 {
+    let mut month = day * 400 / 12_175;
+    while first_day_of(month + 1) <= day {
+        month += 1;
+    }
+    month
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Timestamp;
+
+    fn dates(second: u32) -> Dates {
+        Dates::of(Moment { unix_ms: Timestamp::from_unix(second).unix_ms(), mono_ms: 0 })
+    }
+
+    #[test]
+    fn agrees_with_a_calendar_library_on_every_day() {
+        for day in 0..u32::MAX / 86_400 {
+            let dates = dates(day * 86_400 + 86_399);
+            let theirs = jiff::Timestamp::from_second(dates.second.into()).unwrap().to_zoned(jiff::tz::TimeZone::UTC);
+            let months = (i64::from(theirs.year()) - 1970) * 12 + i64::from(theirs.month()) - 1;
+            let rest_of_month = i64::from(theirs.days_in_month()) - i64::from(theirs.day());
+            assert_eq!((dates.day, i64::try_from(dates.month).unwrap()), (day.into(), months));
+            assert_eq!(dates.until_day_ends(dates.day), 1);
+            assert_eq!(i64::from(dates.until_month_ends(dates.month)), rest_of_month * 86_400 + 1);
+        }
+    }
+
+    #[test]
+    fn the_last_second_of_a_day_is_one_second_from_its_end() {
+        let midnight = dates(20_000 * 86_400);
+        assert_eq!(midnight.day, 20_000);
+        assert_eq!(midnight.until_day_ends(20_000), 86_400);
+        assert_eq!(midnight.until_day_ends(20_001), 2 * 86_400, "a day that the clock was set back from");
+        assert_eq!(dates(20_000 * 86_400 - 1).day, 19_999);
+        assert!(dates(u32::MAX).until_month_ends(dates(u32::MAX).month) > 0);
+    }
+}

@@ -1,0 +1,229 @@
+//! The meter of one key: what it has used of its minute, its day and its month.
+//!
+//! Owns the counters and promises that exactly N of N+k concurrent requests pass, that a refused request leaves
+//! nothing charged, and that after a crash a key is never handed more than it had left. It keeps the last promise by
+//! handing out only what has been stored ahead of use: a lease. It takes no lock, reads no clock and does no I/O; who
+//! stores the leases is reached through the [desk](super::desk).
+//!
+//! 1. the minute is taken from, then the day, then the month; the first that is spent refuses, and what was taken
+//!    before it goes back;
+//! 2. where a quota has room but no lease, the answer is [`Refusal::NeedsLease`]: wait for [`Meter::lease_arrives`]
+//!    and charge again;
+//! 3. when less than half a lease is left, the next one is asked for while requests go on.
+
+mod burst;
+mod calendar;
+mod quota;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use self::burst::{Burst, Window};
+use self::calendar::Dates;
+use self::quota::{Quota, Short, Tally};
+use super::desk::{Bell, LeaseDeclined, LeaseDesk};
+use super::record::{KeyRecord, Limits, Usage};
+use crate::clock::Moment;
+use crate::model::Timestamp;
+
+pub use self::burst::BURST_MAX;
+pub use self::quota::{QUOTA_MAX, lease_size};
+pub use self::standing::{BurstStanding, QuotaStanding, Standing};
+
+/// What a request costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// One of the minute, the day and the month.
+    Full,
+    /// One of the minute only, so that health checks are free.
+    BurstOnly,
+}
+
+/// Why a request does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the minute is spent, try again in {retry_after_s} s")]
+    Burst { retry_after_s: u32 },
+    #[error("the day is spent, try again in {retry_after_s} s")]
+    Day { retry_after_s: u32 },
+    #[error("the month is spent, try again in {retry_after_s} s")]
+    Month { retry_after_s: u32 },
+    /// There is room, but none that has been stored. Never shown to a client.
+    #[error("a lease is on its way")]
+    NeedsLease,
+}
+
+#[derive(Debug)]
+pub struct Meter {
+    burst: Burst,
+    day: Quota,
+    month: Quota,
+    /// The second of the last request that passed; zero for none.
+    last_used: AtomicU32,
+    bell: Bell,
+}
+
+impl Meter {
+    /// Goes on from what was stored for the key.
+    pub fn new(key: &KeyRecord, stored: Usage, desk: &LeaseDesk) -> Self {
+        Meter {
+            burst: Burst::new(key.limits.burst_per_minute),
+            day: Quota::new(key.limits.per_day, day_of(stored)),
+            month: Quota::new(key.limits.per_month, month_of(stored)),
+            last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
+            bell: desk.bell(key.id.clone()),
+        }
+    }
+
+    /// Takes effect at once and keeps the counters.
+    pub fn set_limits(&self, limits: Limits) {
+        self.burst.set_limit(limits.burst_per_minute);
+        self.day.set_limit(limits.per_day);
+        self.month.set_limit(limits.per_month);
+    }
+
+    /// Lets one request pass, or says why not. A charge that is dropped stays charged.
+    pub fn charge(&self, cost: Cost, now: Moment) -> Result<Charge<'_>, Refusal> {
+        let dates = Dates::of(now);
+        let window =
+            self.burst.take(now.mono_ms).map_err(|spent| Refusal::Burst { retry_after_s: spent.retry_after_s })?;
+        let (day, month) = match cost {
+            Cost::Full => self.take_quotas(&dates).inspect_err(|_| self.burst.refund(window))?,
+            Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
+        };
+        if self.last_used.load(Ordering::Relaxed) < dates.second {
+            self.last_used.fetch_max(dates.second, Ordering::Relaxed);
+        }
+        let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
+        Ok(Charge { meter: self, cost, window, day, month, standing })
+    }
+
+    fn take_quotas(&self, dates: &Dates) -> Result<(Tally, Tally), Refusal> {
+        let day = self.day.take(dates.day).map_err(|short| match short {
+            Short::Spent { period } => Refusal::Day { retry_after_s: dates.until_day_ends(period) },
+            Short::NeedsLease => self.ask(dates),
+        })?;
+        let month = self.month.take(dates.month).map_err(|short| {
+            self.day.refund(day.tally);
+            match short {
+                Short::Spent { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
+                Short::NeedsLease => self.ask(dates),
+            }
+        })?;
+        if day.runs_low || month.runs_low {
+            self.bell.ring();
+        }
+        Ok((day.tally, month.tally))
+    }
+
+    /// Asks for a lease of the periods that are now, whatever the clock says by the time it is planned.
+    fn ask(&self, dates: &Dates) -> Refusal {
+        self.day.enter(dates.day);
+        self.month.enter(dates.month);
+        self.bell.ring();
+        Refusal::NeedsLease
+    }
+
+    /// How much is left, without charging anything.
+    pub fn standing(&self, now: Moment) -> Standing {
+        let dates = Dates::of(now);
+        let (day, month) = (self.day.look(dates.day), self.month.look(dates.month));
+        self.standing_of(self.burst.look(now.mono_ms), day, month, now.mono_ms, &dates)
+    }
+
+    fn standing_of(&self, window: Window, day: Tally, month: Tally, mono_ms: u64, dates: &Dates) -> Standing {
+        Standing {
+            burst: self.burst.standing(window, mono_ms),
+            day: self.day.standing(day, dates.until_day_ends(day.period())),
+            month: self.month.standing(month, dates.until_month_ends(month.period())),
+        }
+    }
+
+    /// What is really used. Storing it gives back the rest of the leases, so store it only when no request can be
+    /// charged any more: at the end of a clean shutdown.
+    pub fn usage(&self) -> Usage {
+        usage_of(self.day.used(), self.month.used())
+    }
+
+    pub fn last_used(&self) -> Option<Timestamp> {
+        Some(self.last_used.load(Ordering::Relaxed)).filter(|second| *second > 0).map(Timestamp::from_unix)
+    }
+
+    /// What is to be stored next for this key, and then to be granted or declined. `None` when it needs nothing more,
+    /// which answers whoever asked.
+    pub fn plan_lease(&self, now: Moment) -> Option<Usage> {
+        let dates = Dates::of(now);
+        let (day, month) = (self.day.plan(dates.day), self.month.plan(dates.month));
+        if !day.wanted && !month.wanted {
+            self.bell.answer();
+            return None;
+        }
+        Some(usage_of(day.tally, month.tally))
+    }
+
+    /// Makes usable what has been planned and stored since.
+    pub fn grant(&self, stored: Usage) {
+        self.day.grant(day_of(stored));
+        self.month.grant(month_of(stored));
+        self.bell.answer();
+    }
+
+    /// What was planned could not be stored.
+    pub fn decline_lease(&self) {
+        self.bell.decline();
+    }
+
+    /// Waits until a charge that needed a lease is worth trying again. An error says that none could be stored. It
+    /// waits as long as the disk takes: the caller bounds its patience.
+    pub async fn lease_arrives(&self, now: Moment) -> Result<(), LeaseDeclined> {
+        let answer = self.bell.next_answer();
+        let dates = Dates::of(now);
+        if !self.day.needs_lease(dates.day) && !self.month.needs_lease(dates.month) {
+            return Ok(());
+        }
+        self.ask(&dates);
+        answer.await
+    }
+}
+
+/// One request that has passed.
+#[derive(Debug)]
+pub struct Charge<'m> {
+    meter: &'m Meter,
+    cost: Cost,
+    window: Window,
+    day: Tally,
+    month: Tally,
+    standing: Standing,
+}
+
+impl Charge<'_> {
+    /// The key's standing as of this very request.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Gives everything back, for a request that failed through no fault of the client; the standing without it.
+    pub fn refund(self) -> Standing {
+        self.meter.burst.refund(self.window);
+        if self.cost == Cost::Full {
+            self.meter.day.refund(self.day);
+            self.meter.month.refund(self.month);
+        }
+        self.standing.without_one(self.cost == Cost::Full)
+    }
+}
+
+fn day_of(usage: Usage) -> Tally {
+    Tally::new(usage.day.into(), usage.day_used)
+}
+
+fn month_of(usage: Usage) -> Tally {
+    Tally::new(usage.month.into(), usage.month_used)
+}
+
+fn usage_of(day: Tally, month: Tally) -> Usage {
+    Usage { day: day.period_number(), day_used: day.count(), month: month.period_number(), month_used: month.count() }
+}

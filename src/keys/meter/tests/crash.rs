@@ -1,0 +1,207 @@
+//! The failure that this prevents: after a crash, or a change of the clock, a key gets its quota a second time; or it
+//! loses more than the one lease that it had not used up.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::keys::record::KeyRecord;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Charge(u16),
+    /// A request that passes and is given back, if one passes.
+    Refund,
+    /// The lease is planned and stored.
+    Store,
+    /// What was stored last is granted.
+    Grant,
+    /// All memory is lost.
+    Crash,
+    /// What is really used is stored, then the process starts anew.
+    Restart,
+    Wait(u32),
+    /// To the next midnight, or the first of the next month.
+    ToMidnight,
+    ToNextMonth,
+    /// Somebody sets the clock back.
+    SetBack(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1_u16..400).prop_map(Step::Charge),
+        1 => Just(Step::Refund),
+        5 => Just(Step::Store),
+        5 => Just(Step::Grant),
+        1 => Just(Step::Crash),
+        1 => Just(Step::Restart),
+        2 => (1_u32..90_000).prop_map(Step::Wait),
+        1 => Just(Step::ToMidnight),
+        1 => Just(Step::ToNextMonth),
+        1 => (1_u32..200_000).prop_map(Step::SetBack),
+    ]
+}
+
+/// A key, the disk under it, and what an onlooker has seen pass.
+struct World {
+    key: KeyRecord,
+    desk: LeaseDesk,
+    meter: Meter,
+    now: Moment,
+    stored: Usage,
+    /// The day and the month that requests count in, as the onlooker reckons it: they never go back.
+    day: u64,
+    month: u64,
+    passed_by_day: HashMap<u64, u64>,
+    passed_by_month: HashMap<u64, u64>,
+    refunds: u64,
+}
+
+impl World {
+    fn new(per_day: Option<u64>, per_month: Option<u64>) -> Self {
+        let (desk, _) = LeaseDesk::open();
+        let key = limited(BURST_MAX, per_day, per_month);
+        let meter = Meter::new(&key, Usage::default(), &desk);
+        let (passed_by_day, passed_by_month) = (HashMap::new(), HashMap::new());
+        let (now, stored) = (wall(NOON), Usage::default());
+        World { key, desk, meter, now, stored, day: 0, month: 0, passed_by_day, passed_by_month, refunds: 0 }
+    }
+
+    fn apply(&mut self, step: Step) {
+        match step {
+            Step::Charge(times) => (0..times).for_each(|_| self.charge()),
+            Step::Refund => self.refund(),
+            Step::Store => self.store(),
+            Step::Grant => self.meter.grant(self.stored),
+            Step::Crash => self.crash(),
+            Step::Restart => {
+                self.stored = self.meter.usage();
+                self.start();
+            }
+            Step::Wait(seconds) => self.wait(seconds),
+            Step::ToMidnight => self.wait(self.meter_dates().until_day_ends(self.meter_dates().day)),
+            Step::ToNextMonth => self.wait(self.meter_dates().until_month_ends(self.meter_dates().month)),
+            Step::SetBack(seconds) => self.now.unix_ms -= i64::from(seconds) * 1000,
+        }
+    }
+
+    fn meter_dates(&self) -> Dates {
+        Dates::of(self.now)
+    }
+
+    fn wait(&mut self, seconds: u32) {
+        self.now.unix_ms += i64::from(seconds) * 1000;
+        self.now.mono_ms += u64::from(seconds) * 1000;
+    }
+
+    fn look_at_the_calendar(&mut self) {
+        let dates = Dates::of(self.now);
+        self.day = self.day.max(dates.day);
+        self.month = self.month.max(dates.month);
+    }
+
+    fn charge(&mut self) {
+        self.look_at_the_calendar();
+        if self.meter.charge(Cost::Full, self.now).is_ok() {
+            *self.passed_by_day.entry(self.day).or_default() += 1;
+            *self.passed_by_month.entry(self.month).or_default() += 1;
+        }
+    }
+
+    fn refund(&mut self) {
+        self.look_at_the_calendar();
+        if let Ok(charge) = self.meter.charge(Cost::Full, self.now) {
+            charge.refund();
+            self.refunds += 1;
+        }
+    }
+
+    fn store(&mut self) {
+        self.look_at_the_calendar();
+        if let Some(lease) = self.meter.plan_lease(self.now) {
+            self.stored = lease;
+        }
+    }
+
+    fn crash(&mut self) {
+        let used = self.meter.usage();
+        self.start();
+        let after = self.meter.usage();
+        let limits = self.key.limits;
+        let lost = |limit: Option<u64>, same, before, after: u64| {
+            limit.filter(|_| same).map(|limit| (after.checked_sub(before), lease_size(limit) + self.refunds))
+        };
+        let day = lost(limits.per_day, after.day == used.day, used.day_used, after.day_used);
+        let month = lost(limits.per_month, after.month == used.month, used.month_used, after.month_used);
+        for (lost, lease) in [day, month].into_iter().flatten() {
+            assert!(lost.is_some_and(|lost| lost <= lease), "{lost:?} were lost, a lease is {lease}");
+        }
+    }
+
+    fn start(&mut self) {
+        self.meter = Meter::new(&self.key, self.stored, &self.desk);
+        // A date that was only looked at is forgotten with the memory; one in which a request passed is on the disk.
+        (self.day, self.month) = (self.stored.day.into(), self.stored.month.into());
+    }
+
+    fn check(&self) {
+        for (limit, passed) in
+            [(self.key.limits.per_day, &self.passed_by_day), (self.key.limits.per_month, &self.passed_by_month)]
+        {
+            let most = passed.values().max().copied().unwrap_or(0);
+            assert!(limit.is_none_or(|limit| most <= limit), "{most} of {limit:?} passed");
+        }
+    }
+}
+
+fn quota() -> impl Strategy<Value = u64> {
+    prop_oneof![1_u64..300, 1_u64..3000, Just(25_000_u64)]
+}
+
+fn quotas() -> impl Strategy<Value = (Option<u64>, Option<u64>)> {
+    prop_oneof![
+        quota().prop_map(|day| (Some(day), None)),
+        quota().prop_map(|month| (None, Some(month))),
+        (quota(), quota()).prop_map(|(day, month)| (Some(day), Some(month))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_crash_and_no_clock_hands_out_more_than_the_quota(
+        (per_day, per_month) in quotas(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut world = World::new(per_day, per_month);
+        for step in steps {
+            world.apply(step);
+            world.check();
+        }
+    }
+}
+
+#[test]
+fn a_clean_restart_loses_nothing() {
+    let (before, _requests) = meter(100, Some(10_000), Some(20_000));
+    assert!((0..30).all(|_| refusal(&before, wall(NOON)).is_none()));
+    let (desk, _requests) = LeaseDesk::open();
+    let after = Meter::new(&limited(100, Some(10_000), Some(20_000)), before.usage(), &desk);
+    assert_eq!(refusal(&after, wall(NOON)), None);
+    assert_eq!(after.usage(), Usage { day: 20_771, day_used: 31, month: 682, month_used: 31 });
+}
+
+#[test]
+fn a_crash_costs_what_was_leased_and_not_used() {
+    let (before, _requests) = meter(1000, Some(10_000), None);
+    let stored = before.plan_lease(wall(NOON)).unwrap();
+    before.grant(stored);
+    assert!((0..30).all(|_| before.charge(Cost::Full, wall(NOON)).is_ok()));
+    let (desk, _requests) = LeaseDesk::open();
+    let after = Meter::new(&limited(1000, Some(10_000), None), stored, &desk);
+    assert_eq!(after.usage().day_used, 100);
+    assert_eq!(after.charge(Cost::Full, wall(NOON)).err(), Some(Refusal::NeedsLease), "nothing of it is used twice");
+}

@@ -1,0 +1,97 @@
+//! The failure that this prevents: under concurrency a key gets one request more, or one less, than it has.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::*;
+
+const THREADS: usize = 8;
+
+/// Makes requests 0 to `requests` from eight threads at once, while a ninth grants what the meter asks for.
+fn storm(meter: &Meter, mut wanted: LeaseRequests, requests: u64, request: impl Fn(u64) + Sync) {
+    let (next, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let send = || {
+        let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+        numbers.take_while(|number| *number < requests).for_each(&request);
+    };
+    thread::scope(|scope| {
+        let senders: Vec<_> = (0..THREADS).map(|_| scope.spawn(send)).collect();
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                match wanted.waiting() {
+                    0 => thread::yield_now(),
+                    _ => supply(meter, wall(NOON)),
+                }
+            }
+        });
+        let ends: Vec<_> = senders.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Relaxed);
+        assert!(ends.iter().all(Result::is_ok));
+    });
+}
+
+/// Charges one in full, as often as it takes for the lease to come.
+fn charge_waiting(meter: &Meter, now: Moment) -> Result<Charge<'_>, Refusal> {
+    loop {
+        match meter.charge(Cost::Full, now) {
+            Err(Refusal::NeedsLease) => thread::yield_now(),
+            answer => return answer,
+        }
+    }
+}
+
+/// Which of the three limits is the tight one; the others are out of the way.
+fn tight(limit: u32) -> [(u32, Option<u64>, Option<u64>); 4] {
+    let (quota, wide) = (Some(u64::from(limit)), Some(1_000_000));
+    let twice = Some(u64::from(limit) * 2);
+    [(limit, wide, wide), (BURST_MAX, quota, None), (BURST_MAX, None, quota), (BURST_MAX, twice, quota)]
+}
+
+#[test]
+fn exactly_n_of_n_and_k_concurrent_requests_pass() {
+    for round in 0..25 {
+        let limit = 50 + round * 37;
+        for (burst, per_day, per_month) in tight(limit) {
+            let (meter, wanted) = meter(burst, per_day, per_month);
+            let passed = AtomicU64::new(0);
+            storm(&meter, wanted, u64::from(limit) + 200, |_| {
+                if charge_waiting(&meter, wall(NOON)).is_ok() {
+                    passed.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            let passed = passed.into_inner();
+            assert_eq!(passed, u64::from(limit), "burst {burst}, day {per_day:?}, month {per_month:?}");
+            assert_eq!(meter.usage().day_used, passed);
+        }
+    }
+}
+
+#[test]
+fn what_is_given_back_can_be_used_again_and_no_more_than_that() {
+    for (burst, per_day, per_month) in tight(1000) {
+        let (meter, wanted) = meter(burst, per_day, per_month);
+        let kept = AtomicU64::new(0);
+        storm(&meter, wanted, 5000, |number| match charge_waiting(&meter, wall(NOON)) {
+            Ok(charge) if number % 3 == 0 => drop(charge.refund()),
+            Ok(_) => drop(kept.fetch_add(1, Ordering::Relaxed)),
+            Err(_) => {}
+        });
+        assert_eq!(kept.into_inner(), 1000, "burst {burst}, day {per_day:?}, month {per_month:?}");
+    }
+}
+
+#[test]
+fn a_day_that_turns_under_load_neither_loses_nor_adds_one() {
+    for _ in 0..25 {
+        let (meter, wanted) = meter(BURST_MAX, Some(300), None);
+        let passed = [AtomicU64::new(0), AtomicU64::new(0)];
+        storm(&meter, wanted, 800, |number| {
+            let now = if number < 400 { wall(NOON) } else { wall(NOON + 86_400) };
+            if let Ok(charge) = charge_waiting(&meter, now) {
+                passed[usize::from(charge.day.period() == 20_772)].fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let [first, second] = passed.map(AtomicU64::into_inner);
+        assert!(first <= 300 && second == 300, "{first} and {second} passed");
+    }
+}

@@ -1,0 +1,169 @@
+//! The text of an API key.
+//!
+//! Owns its form: the prefix of its kind, thirty random letters, and six letters of checksum over all that comes
+//! before. The text exists from issue until it has been shown once; what is kept is its SHA-256. It is never in a
+//! `Debug`, has no `Display` and no `Clone`, and its memory is overwritten when it is dropped.
+
+use std::fmt;
+use std::mem;
+
+use sha2::{Digest, Sha256};
+
+use super::base62::{RandomError, fill_random, six_letters};
+use super::record::{KeyKind, SecretHash};
+
+const PREFIX_LEN: usize = 11;
+const RANDOM_LEN: usize = 30;
+const CHECKED_LEN: usize = PREFIX_LEN + RANDOM_LEN;
+const LAST_SHOWN: usize = 4;
+
+/// A key's secret while it can still be shown.
+pub struct Secret {
+    kind: KeyKind,
+    text: String,
+}
+
+impl Secret {
+    /// The length of every secret, in characters.
+    pub const LEN: usize = CHECKED_LEN + 6;
+
+    /// A new secret, from the operating system's randomness.
+    pub fn generate(kind: KeyKind) -> Result<Secret, RandomError> {
+        let mut random = [0; RANDOM_LEN];
+        fill_random(&mut random)?;
+        // The capacity is final: growing would leave a copy behind that nobody overwrites.
+        let mut text = String::with_capacity(Self::LEN);
+        text.push_str(kind.prefix());
+        text.extend(random.iter().copied().map(char::from));
+        text.extend(checksum(text.as_bytes()).map(char::from));
+        wipe(&mut random);
+        Ok(Secret { kind, text })
+    }
+
+    /// The kind and the hash of a text, if it has the form of a secret. Runs on every request: it does not allocate,
+    /// and only a well-formed text costs a SHA-256.
+    pub fn hash_of(text: &str) -> Option<(KeyKind, SecretHash)> {
+        let (checked, check) = text.as_bytes().split_at_checked(CHECKED_LEN)?;
+        let kind = KeyKind::ALL.into_iter().find(|kind| checked.starts_with(kind.prefix().as_bytes()))?;
+        let clean = checked[PREFIX_LEN..].iter().all(u8::is_ascii_alphanumeric);
+        (clean && check == checksum(checked)).then(|| (kind, digest(text)))
+    }
+
+    pub fn kind(&self) -> KeyKind {
+        self.kind
+    }
+
+    pub fn hash(&self) -> SecretHash {
+        digest(&self.text)
+    }
+
+    /// The text, for the one time that it is shown to whom it was issued.
+    pub fn expose(&self) -> &str {
+        &self.text
+    }
+
+    /// What may be shown later, to tell keys apart.
+    pub fn last_four(&self) -> &str {
+        self.text.get(Self::LEN - LAST_SHOWN..).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({}…)", self.kind.prefix())
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        wipe(&mut mem::take(&mut self.text).into_bytes());
+    }
+}
+
+/// Overwrites what was secret. Safe Rust cannot promise that the compiler keeps a write which nobody reads, so the
+/// bytes are shown to a black box, the nearest thing to a reader.
+pub(super) fn wipe(bytes: &mut [u8]) {
+    bytes.fill(0);
+    std::hint::black_box(bytes);
+}
+
+fn checksum(checked: &[u8]) -> [u8; 6] {
+    six_letters(crc32fast::hash(checked))
+}
+
+fn digest(text: &str) -> SecretHash {
+    SecretHash(Sha256::digest(text).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> impl Iterator<Item = Secret> {
+        KeyKind::ALL.into_iter().cycle().take(200).map(|kind| Secret::generate(kind).unwrap())
+    }
+
+    #[test]
+    fn what_is_generated_is_well_formed() {
+        for secret in secrets() {
+            assert_eq!(secret.expose().len(), Secret::LEN);
+            assert!(secret.expose().starts_with(secret.kind().prefix()));
+            assert!(secret.expose().ends_with(secret.last_four()));
+            assert_eq!(secret.last_four().len(), 4);
+            assert_eq!(Secret::hash_of(secret.expose()), Some((secret.kind(), secret.hash())));
+        }
+    }
+
+    #[test]
+    fn a_known_text_has_a_known_checksum_and_hash() {
+        // Computed with Python's zlib.crc32 and hashlib.sha256: the form must not drift, keys outlive the program.
+        let text = "sk_test_ob_0123456789ABCDEFGHIJKLMNOPabcd2JykUn";
+        let (kind, hash) = Secret::hash_of(text).unwrap();
+        assert_eq!(kind, KeyKind::Sandbox);
+        assert_eq!(hash.0[..4], [94, 27, 29, 237]);
+    }
+
+    #[test]
+    fn the_checksum_catches_every_single_character_change() {
+        for kind in KeyKind::ALL {
+            let secret = Secret::generate(kind).unwrap();
+            let text = secret.expose().as_bytes();
+            for at in 0..text.len() {
+                for other in (0x20..0x7F).filter(|byte| *byte != text[at]) {
+                    let mut changed = text.to_vec();
+                    changed[at] = other;
+                    let changed = String::from_utf8(changed).unwrap();
+                    assert_eq!(Secret::hash_of(&changed), None, "character {at} became {}", char::from(other));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_another_form_are_refused() {
+        let secret = Secret::generate(KeyKind::Production).unwrap();
+        let text = secret.expose();
+        let stranger = ["", "sk_live_ob_", "é", &text[..Secret::LEN - 1], &text[1..]];
+        let longer = [format!("{text}0"), format!(" {text}"), text.replace("live", "test"), "é".repeat(24)];
+        for text in stranger.into_iter().chain(longer.iter().map(String::as_str)) {
+            assert_eq!(Secret::hash_of(text), None, "{text:?}");
+        }
+        // Its checksum is right, its alphabet is not.
+        let dashes = format!("sk_live_ob_{}", "-".repeat(RANDOM_LEN));
+        let dashes = dashes.clone() + std::str::from_utf8(&checksum(dashes.as_bytes())).unwrap();
+        assert_eq!(Secret::hash_of(&dashes), None);
+    }
+
+    #[test]
+    fn debug_shows_nothing_of_the_secret() {
+        let secret = Secret::generate(KeyKind::Sandbox).unwrap();
+        assert_eq!(format!("{secret:?}"), "Secret(sk_test_ob_…)");
+        assert_eq!(format!("{:?}", secret.hash()), "SecretHash(…)");
+    }
+
+    #[test]
+    fn a_character_cut_in_two_at_the_boundary_is_no_panic() {
+        let text = format!("sk_test_ob_{}é{}", "0".repeat(29), "0".repeat(5));
+        assert_eq!((text.len(), Secret::hash_of(&text)), (Secret::LEN, None));
+    }
+}
