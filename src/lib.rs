@@ -3,5 +3,6 @@
 
 pub mod board;
 pub mod clock;
+pub mod http;
 pub mod keys;
 pub mod model;
