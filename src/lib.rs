@@ -5,5 +5,6 @@ pub mod board;
 pub mod clock;
 pub mod config;
 pub mod feeds;
+pub mod http;
 pub mod keys;
 pub mod model;

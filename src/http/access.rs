@@ -1,0 +1,22 @@
+//! The access log: one event for each request. Never the key, and never the query string, which may hold one.
+
+use std::time::Duration;
+
+use http::Method;
+
+use super::handle::Note;
+use crate::keys::KeyId;
+
+pub(super) fn log(method: &Method, note: &Note, took: Duration) {
+    tracing::info!(
+        target: "access",
+        method = method.as_str(),
+        route = note.route,
+        status = note.status.as_u16(),
+        bytes = note.bytes,
+        micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        key = note.key.as_ref().map_or("-", KeyId::as_str),
+        refused = note.refused,
+        request_id = note.request_id.as_str(),
+    );
+}

@@ -1,0 +1,29 @@
+//! List Events: `/v1/sports/{sport_key}/events`, a bare array.
+
+use super::error::ApiError;
+use super::query::{Parameter, Params};
+use super::reply::{Content, Freshness};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf, Round};
+use super::view::SportView;
+use crate::board::EventsQuery;
+use crate::model::EventStatus;
+
+const STATUS: Parameter = Parameter { name: "status", takes: "scheduled, live, final or cancelled" };
+const COMMENCE_FROM: Parameter = Parameter { name: "commence_from", takes: TIME };
+const COMMENCE_TO: Parameter = Parameter { name: "commence_to", takes: TIME };
+const TIME: &str = "a time from 1970 to 2105 such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
+
+pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
+
+pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let params = Params::read(query, PARAMETERS)?;
+    let query = EventsQuery {
+        status: params.parse(&STATUS, EventStatus::parse)?,
+        events: values::event_ids(&params)?,
+        commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
+        commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
+        limit: values::limit(&params)?,
+        after: values::after(&params, PageOf::Events)?,
+    };
+    Ok(Content::kept(view.board().events(&view.sport.key, &query), Freshness::Revalidated))
+}

@@ -1,0 +1,216 @@
+//! One request on its way to an answer: what is known of it so far, and each step that needs it.
+
+use http::HeaderName;
+
+use super::asked::Asked;
+use super::error::{ApiError, Code};
+use super::handle::{Answer, Note};
+use super::query;
+use super::reply::{Content, Reply};
+use super::request_id::RequestId;
+use super::route::{Route, UNKNOWN_TEMPLATE};
+use super::service::Service;
+use super::view::SportView;
+use super::{books, event, events, odds, scores, sports, status};
+use crate::clock::Moment;
+use crate::keys::{AuthError, Charge, Grant, KeyId};
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// How long a client waits before it looks whether a maintenance without an announced end is over.
+const MAINTENANCE_RETRY_S: u32 = 60;
+
+#[derive(Debug)]
+pub(super) struct Exchange<'s, 'r> {
+    pub asked: Asked<'r>,
+    pub now: Moment,
+    /// The route's template, once it is known.
+    pub route: &'static str,
+    service: &'s Service,
+    request_id: RequestId,
+    key: Option<KeyId>,
+    refused: Option<&'static str>,
+    key_in_query: bool,
+}
+
+impl<'s, 'r> Exchange<'s, 'r> {
+    pub(super) fn begin(service: &'s Service, asked: Asked<'r>) -> Self {
+        Exchange {
+            now: service.clock.now(),
+            route: UNKNOWN_TEMPLATE,
+            request_id: service.request_ids.id_of(asked.headers),
+            key: None,
+            refused: None,
+            key_in_query: false,
+            service,
+            asked,
+        }
+    }
+
+    pub(super) fn authenticate(&mut self) -> Result<Grant, AuthError> {
+        let grant = self.grant()?;
+        self.key = Some(grant.key_id().clone());
+        Ok(grant)
+    }
+
+    /// The header wins over the query, even when its key is no good: two keys are a mistake worth hearing of.
+    fn grant(&mut self) -> Result<Grant, AuthError> {
+        let keyring = &self.service.keyring;
+        let mut sent = self.asked.headers.get_all(X_API_KEY).iter();
+        match (sent.next(), sent.next()) {
+            (Some(value), None) => {
+                let text = value.to_str().map_err(|_| AuthError::Malformed)?;
+                keyring.authenticate(Some(text), self.now)
+            }
+            (Some(_), Some(_)) => Err(AuthError::Malformed),
+            (None, _) if self.service.settings.allow_query_key => {
+                let text = query::api_key(self.asked.query);
+                self.key_in_query = text.is_some();
+                keyring.authenticate(text.as_deref(), self.now)
+            }
+            (None, _) => Err(AuthError::Missing),
+        }
+    }
+
+    /// What the route answers with: is there such a route, may the key read it, is the service open, and then the
+    /// endpoint.
+    pub(super) fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
+        let (boards, query, now) = (&*self.service.boards, self.asked.query, self.now.timestamp());
+        self.check_route(route)?;
+        match route {
+            Route::Odds { sport } => odds::get(&self.view(grant, sport)?, query),
+            Route::Scores { sport } => scores::get(&self.view(grant, sport)?, query),
+            Route::Events { sport } => events::get(&self.view(grant, sport)?, query),
+            Route::Event { sport, id } => event::get(&self.view(grant, sport)?, id, query),
+            Route::Sports => {
+                self.check_open()?;
+                sports::get(boards, grant.world(), now, query)
+            }
+            Route::Books => {
+                self.check_open()?;
+                books::get(boards, &self.service.kept_books, grant.world(), query)
+            }
+            Route::Status => status::get(boards, grant, now, query),
+            _ => Err(not_found()),
+        }
+    }
+
+    fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
+        if matches!(route, Route::Unknown { .. }) {
+            return Err(not_found());
+        }
+        if !self.asked.is_read() {
+            return Err(ApiError::new(Code::MethodNotAllowed, "This is read-only: use GET or HEAD."));
+        }
+        Ok(())
+    }
+
+    fn view(&self, grant: &Grant, sport_key: &str) -> Result<SportView<'s>, ApiError> {
+        let boards = &*self.service.boards;
+        let Some(sport) = boards.catalogue().find(sport_key) else {
+            return Err(ApiError::new(Code::SportNotFound, "There is no such sport: /v1/sports lists those there are."));
+        };
+        let Ok(access) = grant.for_sport(sport) else {
+            return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
+        };
+        self.check_open()?;
+        Ok(SportView::new(boards, access))
+    }
+
+    fn check_open(&self) -> Result<(), ApiError> {
+        let now = self.now.timestamp();
+        let Some(maintenance) = self.service.boards.condition().maintenance(now) else { return Ok(()) };
+        let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(now));
+        let message = format!("The service is closed for maintenance. Try again in {retry_after_s} seconds.");
+        Err(ApiError::new(Code::Maintenance, message).retry_after(retry_after_s))
+    }
+
+    /// Answers a request that was charged; what fails on our side is given back.
+    pub(super) fn answer(self, content: Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
+        let mut reply = match &content {
+            Ok(content) => self.reply(content),
+            Err(error) => Reply::error(error, &self.request_id),
+        };
+        match charge.settle() {
+            Some(charge) if reply.status.is_server_error() => reply.insert_usage(&charge.refund(), self.now),
+            Some(charge) => reply.insert_usage(charge.standing(), self.now),
+            None => {}
+        }
+        self.finish(reply)
+    }
+
+    /// Answers a request that holds a valid key and was not let pass.
+    pub(super) fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
+        self.key = Some(grant.key_id().clone());
+        let mut reply = Reply::error(error, &self.request_id);
+        reply.insert_usage(&grant.meter().standing(self.now), self.now);
+        self.finish(reply)
+    }
+
+    /// Answers a request whose key opens nothing.
+    pub(super) fn refuse_key(mut self, error: AuthError) -> Answer {
+        self.refused = Some(error.reason());
+        self.key = error.key().cloned();
+        // Only a key that opened something is worth a word on how it came.
+        self.key_in_query = false;
+        self.fail(&error.into())
+    }
+
+    /// Answers a request of which no key is known.
+    pub(super) fn fail(self, error: &ApiError) -> Answer {
+        let reply = Reply::error(error, &self.request_id);
+        self.finish(reply)
+    }
+
+    pub(super) fn open_page(self, route: &Route<'_>) -> Answer {
+        if let Err(error) = self.check_route(route) {
+            return self.fail(&error);
+        }
+        let Some(page) = self.service.pages.get(route) else { return self.fail(&not_found()) };
+        let mut reply = self.reply(&page.content);
+        for (name, value) in &page.headers {
+            reply.insert(name.clone(), value.clone());
+        }
+        self.finish(reply)
+    }
+
+    fn reply(&self, content: &Content) -> Reply {
+        Reply::content(&self.asked, content, self.now, self.service.settings.refresh_ms)
+    }
+
+    fn finish(self, mut reply: Reply) -> Answer {
+        if self.key_in_query {
+            reply.insert_deprecation();
+        }
+        let status = reply.status;
+        let (response, bytes) = reply.finish(&self.asked, &self.request_id);
+        let Exchange { route, key, refused, request_id, .. } = self;
+        Answer { response, note: Note { route, status, bytes, key, refused, request_id } }
+    }
+}
+
+fn not_found() -> ApiError {
+    ApiError::new(Code::NotFound, "There is nothing here: /docs lists what there is.")
+}
+
+/// A charge that is given back if the handling breaks off.
+#[derive(Debug)]
+pub(super) struct Charged<'m>(Option<Charge<'m>>);
+
+impl<'m> Charged<'m> {
+    pub(super) fn new(charge: Charge<'m>) -> Self {
+        Charged(Some(charge))
+    }
+
+    fn settle(mut self) -> Option<Charge<'m>> {
+        self.0.take()
+    }
+}
+
+impl Drop for Charged<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() && let Some(charge) = self.0.take() {
+            charge.refund();
+        }
+    }
+}

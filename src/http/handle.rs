@@ -1,0 +1,116 @@
+//! From a request to its answer: no disk, no waiting.
+//!
+//! 1. The request gets its id, and the clock is read once.
+//! 2. A URL or headers beyond our bounds are refused, whoever asks.
+//! 3. The path becomes a route; an open one is answered without a key.
+//! 4. The key becomes a grant.
+//! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
+//! 6. The route is looked at: does it exist, is the method one that reads?
+//! 7. For a route of one sport, the grant becomes an access to it; then maintenance closes what it closes.
+//! 8. The endpoint reads its parameters and finds its content.
+//! 9. The content or the error becomes an answer; what fails on our side is not charged.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+
+use super::asked::Asked;
+use super::error::{ApiError, Code};
+use super::exchange::{Charged, Exchange};
+use super::request_id::RequestId;
+use super::route::Route;
+use super::service::Service;
+use crate::keys::{Cost, Grant, KeyId, Refusal};
+
+/// Our bounds, below those of the HTTP library, so that going beyond them is answered like any other mistake.
+pub(super) const URI_BYTES_MAX: usize = 8 << 10;
+pub(super) const HEADER_BYTES_MAX: usize = 16 << 10;
+pub(super) const HEADERS_MAX: usize = 100;
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Handled {
+    Answer(Answer),
+    /// The key has room but no lease: wait for its meter's lease and ask again.
+    NeedsLease(Grant),
+}
+
+impl From<Answer> for Handled {
+    fn from(answer: Answer) -> Self {
+        Handled::Answer(answer)
+    }
+}
+
+/// An answer, and what is worth keeping of it.
+#[derive(Debug)]
+pub struct Answer {
+    pub response: Response<Full<Bytes>>,
+    pub note: Note,
+}
+
+/// What the access log and the counters hold of an answer.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// The path with its variables named.
+    pub route: &'static str,
+    pub status: StatusCode,
+    /// Of the body, as sent.
+    pub bytes: usize,
+    pub key: Option<KeyId>,
+    /// Why the key opened nothing, as one word, where it did not.
+    pub refused: Option<&'static str>,
+    pub request_id: RequestId,
+}
+
+/// Answers one request, following the steps above.
+pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
+    let mut exchange = Exchange::begin(service, Asked::of(request));
+    if let Err(error) = check_bounds(request.uri(), &exchange.asked) {
+        return exchange.fail(&error).into();
+    }
+    let route = Route::of(exchange.asked.path);
+    exchange.route = route.template();
+    if !route.needs_key() {
+        return exchange.open_page(&route).into();
+    }
+    let grant = match exchange.authenticate() {
+        Ok(grant) => grant,
+        Err(error) => return exchange.refuse_key(error).into(),
+    };
+    let cost = if matches!(route, Route::Status) { Cost::BurstOnly } else { Cost::Full };
+    let charge = match grant.meter().charge(cost, exchange.now) {
+        Ok(charge) => Charged::new(charge),
+        Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant),
+        Err(refusal) => return exchange.refuse(&refusal.into(), &grant).into(),
+    };
+    let content = exchange.content(&route, &grant);
+    exchange.answer(content, charge).into()
+}
+
+/// A request is answered with `overloaded`, because the lease that it needs did not come in time.
+pub(super) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant) -> Answer {
+    let mut exchange = Exchange::begin(service, Asked::of(request));
+    exchange.route = Route::of(exchange.asked.path).template();
+    exchange.refuse(&ApiError::overloaded(), grant)
+}
+
+/// A request whose handling broke off.
+pub(super) fn broken<B>(service: &Service, request: &Request<B>) -> Answer {
+    let mut exchange = Exchange::begin(service, Asked::of(request));
+    exchange.route = Route::of(exchange.asked.path).template();
+    exchange.fail(&ApiError::internal())
+}
+
+fn check_bounds(uri: &Uri, asked: &Asked<'_>) -> Result<(), ApiError> {
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    if asked.path.len() + asked.query.map_or(0, str::len) + authority > URI_BYTES_MAX {
+        let message = "The URL is longer than 8 KiB. Ask for fewer events at a time.";
+        return Err(ApiError::new(Code::UriTooLong, message));
+    }
+    let bytes: usize = asked.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if bytes > HEADER_BYTES_MAX || asked.headers.len() > HEADERS_MAX {
+        let message = "The headers are more than 100 or longer than 16 KiB. Leave out what is not needed.";
+        return Err(ApiError::new(Code::HeadersTooLarge, message));
+    }
+    Ok(())
+}

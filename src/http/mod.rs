@@ -1,0 +1,39 @@
+//! The public interface: read-only HTTP over TCP, answered from memory.
+//!
+//! - `listener` accepts, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
+//! - `service` is what every request is answered from; `handle` is the way from a request to its answer
+//! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
+//! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
+//! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
+//!
+//! It reads boards and keys, charges meters, and changes nothing else.
+
+mod access;
+mod asked;
+mod books;
+mod docs;
+mod error;
+mod event;
+mod events;
+mod exchange;
+mod handle;
+mod link;
+mod negotiate;
+mod odds;
+mod pages;
+mod percent;
+mod query;
+mod reply;
+mod request_id;
+mod route;
+mod scores;
+mod service;
+mod sports;
+mod status;
+mod usage;
+mod values;
+mod view;
+
+pub use handle::{Answer, Handled, Note, handle};
+pub use request_id::RequestId;
+pub use service::{Service, Settings};

@@ -1,0 +1,64 @@
+//! Get Odds: `/v1/sports/{sport_key}/odds`, as a bare array of records or grouped by bout.
+
+use super::error::ApiError;
+use super::query::{Parameter, Params};
+use super::reply::{Content, Freshness};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf};
+use super::view::SportView;
+use crate::board::OddsQuery;
+use crate::model::{Market, OddsFormat, Region, Regions, SportKind};
+
+const MARKET: Parameter = Parameter {
+    name: "market",
+    takes: "moneyline, spread, total_rounds, total_points, outright, top5, top10, top20, three_ball, matchup or \
+            round_leader (or the older h2h, spreads, totals, outrights)",
+};
+const BOOKMAKER: Parameter = Parameter { name: "bookmaker", takes: "the key of a bookmaker that /v1/books lists" };
+const REGIONS: Parameter = Parameter { name: "regions", takes: "us, uk, eu and au, separated by commas" };
+const REGION: Parameter = Parameter { name: "region", takes: "us, uk, eu and au, separated by commas" };
+const ODDS_FORMAT: Parameter = Parameter { name: "odds_format", takes: "american, decimal or fractional" };
+const GROUP: Parameter = Parameter { name: "group", takes: "bout, for fight sports only" };
+
+pub(super) const PARAMETERS: &[Parameter] =
+    &[MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, LIMIT, AFTER, GROUP];
+
+/// Where bookmakers are taken from when nobody says otherwise.
+const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
+
+pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let query = read(view, &Params::read(query, PARAMETERS)?)?;
+    Ok(Content::kept(view.board().odds(&view.sport.key, &query), Freshness::UntilRefresh))
+}
+
+fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError> {
+    let kind = view.sport.kind;
+    let bookmaker = params.parse(&BOOKMAKER, |key| view.bookmakers().find(key))?;
+    let by_bout = params.parse(&GROUP, |group| (group == "bout" && kind == SportKind::Fight).then_some(()))?.is_some();
+    let page = if by_bout { PageOf::Events } else { PageOf::Records };
+    let query = OddsQuery {
+        market: params.parse(&MARKET, |key| Market::parse_alias(key, kind))?,
+        bookmaker,
+        // A named bookmaker is wanted wherever it is offered: the default region would hide it.
+        regions: regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
+        format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
+        events: values::event_ids(params)?,
+        limit: values::limit(params)?,
+        after: values::after(params, page)?,
+        by_bout,
+    };
+    match query.market {
+        Some(market) if by_bout && market != Market::Moneyline => {
+            Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"))
+        }
+        // Bouts carry the moneyline only: named or not, it is the same answer.
+        _ if by_bout => Ok(OddsQuery { market: None, ..query }),
+        _ => Ok(query),
+    }
+}
+
+/// Both spellings are read, so that a mistake in either is told; `regions` wins.
+fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
+    let parse = |text: &str| text.split(',').map(Region::parse).collect::<Option<Regions>>();
+    let (plural, singular) = (params.parse(&REGIONS, parse)?, params.parse(&REGION, parse)?);
+    Ok(plural.or(singular))
+}

@@ -1,0 +1,242 @@
+//! The query string: which parameters were sent, decoded, each at most once and none empty.
+//!
+//! A mistake is never passed over. A misspelt `odd_format=decimal` that quietly returned American prices would cost
+//! somebody money, so an unknown name is an error that names the nearest known one.
+
+use std::borrow::Cow;
+
+use super::error::ApiError;
+use super::percent::{self, Plus};
+
+/// A parameter that an endpoint takes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub name: &'static str,
+    /// What a value can be, as the end of the sentence "`name` takes …".
+    pub takes: &'static str,
+}
+
+/// The key in the query: every endpoint knows it, and none reads it as a parameter of its own.
+const API_KEY: Parameter = Parameter { name: "api_key", takes: "an API key; better send it in the X-API-Key header" };
+
+/// As many as the endpoint with the most parameters takes.
+const PARAMETERS_MAX: usize = 9;
+
+/// The first text that was sent as the query's `api_key`. Whether it was sent twice is looked at with the parameters.
+pub(super) fn api_key(query: Option<&str>) -> Option<Cow<'_, str>> {
+    let value = pieces(query?).find(|(name, _)| is_named(name, API_KEY.name))?.1;
+    // What cannot be decoded is no key either, and an empty text opens nothing.
+    Some(percent::decode(value, Plus::Space).unwrap_or_default())
+}
+
+/// The query without the key and without one other parameter, as its pieces were sent.
+pub(super) fn pieces_without<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
+    let unwanted = move |piece: &str| {
+        let (sent, _) = split(piece);
+        is_named(sent, name) || is_named(sent, API_KEY.name)
+    };
+    query.split('&').filter(move |piece| !piece.is_empty() && !unwanted(piece))
+}
+
+fn pieces(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query.split('&').filter(|piece| !piece.is_empty()).map(split)
+}
+
+fn split(piece: &str) -> (&str, &str) {
+    piece.split_once('=').unwrap_or((piece, ""))
+}
+
+fn is_named(sent: &str, name: &str) -> bool {
+    sent == name || (sent.contains('%') && percent::decode(sent, Plus::Space).is_some_and(|sent| sent == name))
+}
+
+/// The parameters of one request.
+#[derive(Debug)]
+pub(super) struct Params<'q> {
+    known: &'static [Parameter],
+    values: [Option<Cow<'q, str>>; PARAMETERS_MAX],
+}
+
+impl<'q> Params<'q> {
+    /// Reads a query in which only `known` parameters may stand.
+    pub(super) fn read(query: Option<&'q str>, known: &'static [Parameter]) -> Result<Self, ApiError> {
+        debug_assert!(known.len() <= PARAMETERS_MAX);
+        let mut params = Params { known, values: Default::default() };
+        let mut api_key = None;
+        for (sent, value) in pieces(query.unwrap_or_default()) {
+            let name = percent::decode(sent, Plus::Space).ok_or_else(|| badly_encoded_name(sent))?;
+            let (parameter, slot) = match known.iter().position(|parameter| parameter.name == name) {
+                Some(at) => (&known[at], &mut params.values[at]),
+                None if name == API_KEY.name => (&API_KEY, &mut api_key),
+                None => return Err(unknown(&name, known)),
+            };
+            if slot.is_some() {
+                return Err(parameter.fault("was sent twice"));
+            }
+            let value = percent::decode(value, Plus::Space)
+                .ok_or_else(|| parameter.fault("is not UTF-8 in percent-encoding (a plain % is written %25)"))?;
+            if value.is_empty() {
+                return Err(parameter.fault("is empty"));
+            }
+            *slot = Some(value);
+        }
+        Ok(params)
+    }
+
+    /// What was sent for a parameter.
+    pub(super) fn get(&self, parameter: &'static Parameter) -> Option<&str> {
+        let at = self.known.iter().position(|known| known.name == parameter.name)?;
+        self.values.get(at)?.as_deref()
+    }
+
+    /// What was sent for a parameter, understood. `None` from `parse` says that it takes no such value.
+    pub(super) fn parse<T>(
+        &self,
+        parameter: &'static Parameter,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.get(parameter) else { return Ok(None) };
+        parse(text).map(Some).ok_or_else(|| parameter.refuse(text))
+    }
+}
+
+impl Parameter {
+    /// The value cannot be taken.
+    pub(super) fn refuse(&self, value: &str) -> ApiError {
+        let (name, takes) = (self.name, self.takes);
+        ApiError::invalid_parameter(name, format!("`{name}` takes {takes}, not `{}`.", shortened(value)))
+    }
+
+    /// Something is wrong with how the parameter was sent.
+    pub(super) fn fault(&self, fault: &str) -> ApiError {
+        let (name, takes) = (self.name, self.takes);
+        ApiError::invalid_parameter(name, format!("`{name}` {fault}. It takes {takes}."))
+    }
+}
+
+fn badly_encoded_name(sent: &str) -> ApiError {
+    let sent = shortened(sent).to_owned();
+    let message = format!("The parameter name `{sent}` is not UTF-8 in percent-encoding.");
+    ApiError::invalid_parameter(sent, message)
+}
+
+fn unknown(name: &str, known: &[Parameter]) -> ApiError {
+    let name = shortened(name).to_owned();
+    let nearest = known.iter().chain([&API_KEY]).map(|parameter| parameter.name);
+    let nearest = nearest.map(|known| (distance(&name, known), known)).min().filter(|(distance, _)| *distance <= 2);
+    let advice = match nearest {
+        Some((_, known)) => format!("Did you mean `{known}`?"),
+        None if known.is_empty() => "It takes none.".to_owned(),
+        None => {
+            let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
+            format!("It takes {}.", names.join(", "))
+        }
+    };
+    let message = format!("This endpoint has no parameter `{name}`. {advice}");
+    ApiError::invalid_parameter(name, message)
+}
+
+/// What of a client's text is repeated to it.
+fn shortened(text: &str) -> &str {
+    const SHOWN_MAX: usize = 40;
+    text.char_indices().nth(SHOWN_MAX).map_or(text, |(at, _)| &text[..at])
+}
+
+/// How many letters must be added, left out or changed to make one text the other; upper case counts as lower case.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, wanted) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(!letter.eq_ignore_ascii_case(wanted));
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FORMAT: Parameter = Parameter { name: "odds_format", takes: "american, decimal or fractional" };
+    const LIMIT: Parameter = Parameter { name: "limit", takes: "an integer from 1 to 500" };
+    const KNOWN: &[Parameter] = &[FORMAT, LIMIT];
+
+    #[test]
+    fn reads_decoded_values_without_copying_plain_ones() {
+        let params = Params::read(Some("&odds_format=dec+imal&&l%69mit=%C3%A9&api_key=x"), KNOWN).unwrap();
+        assert_eq!(params.get(&FORMAT), Some("dec imal"));
+        assert_eq!(params.get(&LIMIT), Some("é"));
+        let params = Params::read(Some("limit=5"), KNOWN).unwrap();
+        assert!(matches!(params.values[1], Some(Cow::Borrowed("5"))));
+        assert_eq!(params.get(&FORMAT), None);
+        assert!(Params::read(None, &[]).is_ok());
+    }
+
+    #[test]
+    fn every_mistake_is_told() {
+        for (query, param, message) in [
+            ("limit=", "limit", "`limit` is empty. It takes an integer from 1 to 500."),
+            ("limit", "limit", "`limit` is empty. It takes an integer from 1 to 500."),
+            ("limit=1&limit=1", "limit", "`limit` was sent twice. It takes an integer from 1 to 500."),
+            (
+                "limit=%FF",
+                "limit",
+                "`limit` is not UTF-8 in percent-encoding (a plain % is written %25). It takes an integer from 1 to 500.",
+            ),
+            ("%zz=1", "%zz", "The parameter name `%zz` is not UTF-8 in percent-encoding."),
+            (
+                "odd_format=decimal",
+                "odd_format",
+                "This endpoint has no parameter `odd_format`. Did you mean `odds_format`?",
+            ),
+            (
+                "oddsFormat=decimal",
+                "oddsFormat",
+                "This endpoint has no parameter `oddsFormat`. Did you mean `odds_format`?",
+            ),
+            ("apiKey=x", "apiKey", "This endpoint has no parameter `apiKey`. Did you mean `api_key`?"),
+            ("page=2", "page", "This endpoint has no parameter `page`. It takes odds_format, limit."),
+            (
+                "api_key=a&api_key=b",
+                "api_key",
+                "`api_key` was sent twice. It takes an API key; better send it in the X-API-Key header.",
+            ),
+        ] {
+            let error = Params::read(Some(query), KNOWN).unwrap_err();
+            assert_eq!((error.param.as_deref(), &*error.message), (Some(param), message), "{query}");
+        }
+        let error = Params::read(Some("a=1"), &[]).unwrap_err();
+        assert_eq!(error.message, "This endpoint has no parameter `a`. It takes none.");
+    }
+
+    #[test]
+    fn finds_the_key_and_leaves_it_out_of_links() {
+        assert_eq!(api_key(Some("limit=1&api_key=a%2Bb&api_key=c")).as_deref(), Some("a+b"));
+        assert_eq!(api_key(Some("api%5Fkey=x")).as_deref(), Some("x"));
+        assert_eq!(api_key(Some("api_key=%FF")).as_deref(), Some(""));
+        assert_eq!(api_key(Some("limit=1")), None);
+        let left: Vec<_> = pieces_without("a=1&api_key=s&api%5fkey=s&after=x&&b=%20", "after").collect();
+        assert_eq!(left, ["a=1", "b=%20"]);
+    }
+
+    #[test]
+    fn refused_values_are_shown_in_part() {
+        let error = LIMIT.refuse(&"é".repeat(100));
+        assert_eq!(error.message, format!("`limit` takes an integer from 1 to 500, not `{}`.", "é".repeat(40)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_panics(query in "\\PC{0,80}", near in "[a-z_=&%+0-9]{0,80}") {
+            let _ = (Params::read(Some(&query), KNOWN), api_key(Some(&query)));
+            let _ = (Params::read(Some(&near), KNOWN), pieces_without(&near, "after").count());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Answers: status, headers and bytes.
+//!
+//! Building headers is most of what an answer costs, so every value that can be prepared is a constant here, and the
+//! bodies bring their own validators and compressed forms.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+
+use super::asked::Asked;
+use super::error::{ApiError, Code};
+use super::request_id::{RequestId, X_REQUEST_ID};
+use super::{link, negotiate, usage};
+use crate::board::{Body, Encoding};
+use crate::clock::Moment;
+use crate::keys::Standing;
+
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+/// Since the first of January 2026 the key in the query is accepted for those who still move over.
+const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
+const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
+const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
+const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
+
+/// Room for every header that an answer to a valid key can have.
+const HEADERS_EXPECTED: usize = 16;
+
+/// How long an answer may be kept by who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freshness {
+    /// Until prices are next published.
+    UntilRefresh,
+    /// Not at all without asking again.
+    Revalidated,
+    /// A page of the documentation: by anyone, for some minutes.
+    Shared,
+}
+
+/// What an endpoint answers with.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    pub body: Arc<Body>,
+    pub freshness: Freshness,
+    /// Whether the body outlives the request, so that compressing it is paid back.
+    pub is_kept: bool,
+    pub content_type: HeaderValue,
+}
+
+impl Content {
+    /// A body of the board.
+    pub(super) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
+        Content { body, freshness, is_kept: true, content_type: JSON }
+    }
+
+    /// A body that was rendered for this request.
+    pub(super) fn once(json: Vec<u8>) -> Self {
+        let body = Arc::new(Body::new(json, None));
+        Content { body, freshness: Freshness::Revalidated, is_kept: false, content_type: JSON }
+    }
+}
+
+/// An answer in the making.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Reply {
+    /// The content, or 304 for a client that has it.
+    pub(super) fn content(asked: &Asked<'_>, content: &Content, now: Moment, refresh_ms: i64) -> Self {
+        let Content { body, freshness, is_kept, content_type } = content;
+        let encoding = match *is_kept && body.is_worth_compressing() {
+            true => negotiate::encoding(asked.headers),
+            false => Encoding::Identity,
+        };
+        let etag = body.etag(encoding);
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
+            headers.insert(ETAG, etag);
+        }
+        headers.insert(CACHE_CONTROL, cache_control(*freshness, now, refresh_ms));
+        headers.insert(VARY, VARY_ENCODING);
+        if let Some(next) = body.next().and_then(|cursor| link::next(asked, cursor)) {
+            headers.insert(LINK, next);
+        }
+        if negotiate::has_current(asked.headers, etag) {
+            return Reply { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
+        }
+        headers.insert(CONTENT_TYPE, content_type.clone());
+        match encoding {
+            Encoding::Identity => None,
+            Encoding::Gzip => headers.insert(CONTENT_ENCODING, GZIP),
+            Encoding::Zstd => headers.insert(CONTENT_ENCODING, ZSTD),
+        };
+        Reply { status: StatusCode::OK, headers, body: body.bytes(encoding).clone() }
+    }
+
+    pub(super) fn error(error: &ApiError, request_id: &RequestId) -> Self {
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        match error.code {
+            Code::AuthenticationFailed => headers.insert(WWW_AUTHENTICATE, CHALLENGE),
+            Code::MethodNotAllowed => headers.insert(ALLOW, ALLOWED),
+            _ => None,
+        };
+        if let Some(seconds) = error.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        Reply { status: error.code.status(), headers, body: error.to_json(request_id.as_str()).into() }
+    }
+
+    pub(super) fn insert(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    pub(super) fn insert_usage(&mut self, standing: &Standing, now: Moment) {
+        usage::insert(&mut self.headers, standing, now.timestamp());
+    }
+
+    /// The key came in the query.
+    pub(super) fn insert_deprecation(&mut self) {
+        self.headers.insert(DEPRECATION, QUERY_KEY_DEPRECATED);
+    }
+
+    /// The finished answer, and how many bytes of body it sends.
+    pub(super) fn finish(mut self, asked: &Asked<'_>, request_id: &RequestId) -> (Response<Full<Bytes>>, usize) {
+        self.headers.insert(X_REQUEST_ID, request_id.header());
+        self.headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        if asked.is_head && self.status != StatusCode::NOT_MODIFIED {
+            self.headers.insert(CONTENT_LENGTH, self.body.len().into());
+            self.body = Bytes::new();
+        }
+        let bytes = self.body.len();
+        let mut response = Response::new(Full::new(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        (response, bytes)
+    }
+}
+
+/// `Cache-Control` for each number of seconds until the next refresh.
+static PRIVATE: [HeaderValue; 31] = {
+    const fn value(text: &'static str) -> HeaderValue {
+        HeaderValue::from_static(text)
+    }
+    [
+        value("private, max-age=0"),
+        value("private, max-age=1"),
+        value("private, max-age=2"),
+        value("private, max-age=3"),
+        value("private, max-age=4"),
+        value("private, max-age=5"),
+        value("private, max-age=6"),
+        value("private, max-age=7"),
+        value("private, max-age=8"),
+        value("private, max-age=9"),
+        value("private, max-age=10"),
+        value("private, max-age=11"),
+        value("private, max-age=12"),
+        value("private, max-age=13"),
+        value("private, max-age=14"),
+        value("private, max-age=15"),
+        value("private, max-age=16"),
+        value("private, max-age=17"),
+        value("private, max-age=18"),
+        value("private, max-age=19"),
+        value("private, max-age=20"),
+        value("private, max-age=21"),
+        value("private, max-age=22"),
+        value("private, max-age=23"),
+        value("private, max-age=24"),
+        value("private, max-age=25"),
+        value("private, max-age=26"),
+        value("private, max-age=27"),
+        value("private, max-age=28"),
+        value("private, max-age=29"),
+        value("private, max-age=30"),
+    ]
+};
+
+fn cache_control(freshness: Freshness, now: Moment, refresh_ms: i64) -> HeaderValue {
+    let seconds = match freshness {
+        Freshness::Shared => return HeaderValue::from_static("public, max-age=300"),
+        Freshness::Revalidated => 0,
+        Freshness::UntilRefresh => seconds_until_refresh(now, refresh_ms),
+    };
+    PRIVATE[seconds.min(PRIVATE.len() - 1)].clone()
+}
+
+/// Whole seconds, rounded down: what is kept that long is never older than the next publication.
+fn seconds_until_refresh(now: Moment, refresh_ms: i64) -> usize {
+    let left_ms = refresh_ms - now.unix_ms.rem_euclid(refresh_ms.max(1));
+    usize::try_from(left_ms / 1000).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odds_are_kept_until_the_next_tick_of_the_wall_clock() {
+        let at = |unix_ms: i64| Moment { unix_ms, mono_ms: 0 };
+        for (unix_ms, refresh_ms, value) in [
+            (1_794_699_540_000, 30_000, "private, max-age=30"),
+            (1_794_699_540_001, 30_000, "private, max-age=29"),
+            (1_794_699_569_500, 30_000, "private, max-age=0"),
+            (1_794_699_545_000, 10_000, "private, max-age=5"),
+            (1_794_699_540_000, 300_000, "private, max-age=30"),
+            (1_794_699_540_000, 0, "private, max-age=0"),
+        ] {
+            let header = cache_control(Freshness::UntilRefresh, at(unix_ms), refresh_ms);
+            assert_eq!(header, value, "{unix_ms} {refresh_ms}");
+        }
+        assert_eq!(cache_control(Freshness::Revalidated, at(0), 30_000), "private, max-age=0");
+    }
+
+    #[test]
+    fn the_prepared_values_are_in_order() {
+        for (seconds, value) in PRIVATE.iter().enumerate() {
+            assert_eq!(value.to_str().unwrap(), format!("private, max-age={seconds}"));
+        }
+    }
+}

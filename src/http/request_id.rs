@@ -1,0 +1,101 @@
+//! The name of a request: in its answer, in its error and in its line of the log.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// A well-formed id: 1 to 128 of `A-Z a-z 0-9 . _ -`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestId(HeaderValue);
+
+impl RequestId {
+    const LEN_MAX: usize = 128;
+
+    /// The id that the client sent, if it is well-formed.
+    fn sent(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(X_REQUEST_ID)?;
+        let is_clean = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        let fits = (1..=Self::LEN_MAX).contains(&value.len());
+        (fits && value.as_bytes().iter().all(is_clean)).then(|| RequestId(value.clone()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+
+    pub(super) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+/// Makes ids that no other request has: a random word drawn once by the process, and a number that grows.
+#[derive(Debug)]
+pub(super) struct RequestIds {
+    process: [u8; RequestIds::PROCESS_LEN],
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    const PROCESS_LEN: usize = 12;
+    const DIGITS: usize = 9;
+    const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+    pub(super) fn new() -> Self {
+        let mut random = [0; Self::PROCESS_LEN];
+        if getrandom::fill(&mut random).is_err() {
+            // An id is a name and no secret: the time of the start tells this process from others well enough.
+            let nanos = std::time::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
+            random.copy_from_slice(&nanos.to_le_bytes()[..Self::PROCESS_LEN]);
+        }
+        let process = random.map(|byte| Self::ALPHABET[usize::from(byte & 31)]);
+        RequestIds { process, next: AtomicU64::new(0) }
+    }
+
+    /// The client's own id, or a new one.
+    pub(super) fn id_of(&self, headers: &HeaderMap) -> RequestId {
+        RequestId::sent(headers).unwrap_or_else(|| self.generate())
+    }
+
+    fn generate(&self) -> RequestId {
+        let mut text = [b'-'; Self::PROCESS_LEN + 1 + Self::DIGITS];
+        text[..Self::PROCESS_LEN].copy_from_slice(&self.process);
+        let mut number = self.next.fetch_add(1, Ordering::Relaxed);
+        for digit in text[Self::PROCESS_LEN + 1..].iter_mut().rev() {
+            *digit = Self::ALPHABET[usize::from(number.to_le_bytes()[0] & 31)];
+            number >>= 5;
+        }
+        let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&text));
+        RequestId(value.unwrap_or(HeaderValue::from_static("-")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_distinct_and_well_formed() {
+        let ids = RequestIds::new();
+        let none = HeaderMap::new();
+        let (first, second) = (ids.id_of(&none), ids.id_of(&none));
+        assert_ne!(first, second);
+        assert_eq!(first.as_str().len(), 22);
+        let mut headers = HeaderMap::new();
+        headers.insert(X_REQUEST_ID, first.header());
+        assert_eq!(ids.id_of(&headers), first);
+    }
+
+    #[test]
+    fn only_a_clean_id_is_kept() {
+        let ids = RequestIds::new();
+        let long = "a".repeat(129);
+        for (sent, kept) in [("job-7.A_b", true), ("", false), ("a b", false), ("a\"b", false), (&*long, false)] {
+            let mut headers = HeaderMap::new();
+            headers.insert(X_REQUEST_ID, HeaderValue::from_str(sent).unwrap());
+            assert_eq!(ids.id_of(&headers).as_str() == sent, kept, "{sent}");
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Get Scores: `/v1/sports/{sport_key}/scores`, with period detail.
+
+use super::error::ApiError;
+use super::query::{Parameter, Params};
+use super::reply::{Content, Freshness};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf};
+use super::view::SportView;
+use crate::board::ScoresQuery;
+use crate::model::ScoreStatus;
+
+const STATUS: Parameter = Parameter { name: "status", takes: "scheduled, live or final" };
+
+pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, LIMIT, AFTER];
+
+pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let params = Params::read(query, PARAMETERS)?;
+    let query = ScoresQuery {
+        status: params.parse(&STATUS, ScoreStatus::parse)?,
+        events: values::event_ids(&params)?,
+        limit: values::limit(&params)?,
+        after: values::after(&params, PageOf::Events)?,
+    };
+    Ok(Content::kept(view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
+}

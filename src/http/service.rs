@@ -1,0 +1,94 @@
+//! What every request is answered from, and the little of answering that waits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+
+use super::access;
+use super::books::KeptLists;
+use super::handle::{Answer, Handled, broken, handle, overloaded};
+use super::pages::Pages;
+use super::request_id::RequestIds;
+use crate::board::Boards;
+use crate::clock::Clock;
+use crate::keys::{Grant, Keyring};
+
+/// How the interface behaves where the operator may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether a key is accepted in the query as well.
+    pub allow_query_key: bool,
+    /// Between two publications of prices, in milliseconds.
+    pub refresh_ms: i64,
+    /// How long a request waits for its key's lease before it is answered with `overloaded`.
+    pub lease_patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+    }
+}
+
+/// The public interface: built once, shared by every connection.
+#[derive(Debug)]
+pub struct Service {
+    pub(super) boards: Arc<Boards>,
+    pub(super) keyring: Arc<Keyring>,
+    pub(super) clock: Clock,
+    pub(super) settings: Settings,
+    pub(super) request_ids: RequestIds,
+    pub(super) pages: Pages,
+    pub(super) kept_books: KeptLists,
+}
+
+impl Service {
+    pub fn new(boards: Arc<Boards>, keyring: Arc<Keyring>, clock: Clock, settings: Settings) -> Self {
+        Service {
+            boards,
+            keyring,
+            clock,
+            settings,
+            request_ids: RequestIds::new(),
+            pages: Pages::new(),
+            kept_books: KeptLists::default(),
+        }
+    }
+
+    /// Answers a request and writes its line of the log. The only wait is for a lease, and it is bounded.
+    pub async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let started = Instant::now();
+        let answer = match self.handle_contained(request) {
+            Handled::Answer(answer) => answer,
+            Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
+        };
+        access::log(request.method(), &answer.note, started.elapsed());
+        answer.response
+    }
+
+    async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> Answer {
+        let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
+        loop {
+            let lease = grant.meter().lease_arrives(self.clock.now());
+            match tokio::time::timeout_at(deadline, lease).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant),
+            }
+            match self.handle_contained(request) {
+                Handled::Answer(answer) => return answer,
+                // Others were quicker and took all of it: the deadline bounds how often that can happen.
+                Handled::NeedsLease(again) => grant = again,
+            }
+        }
+    }
+
+    /// A panic costs one request its answer, not its connection the others.
+    fn handle_contained<B>(&self, request: &Request<B>) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle(self, request)))
+            .unwrap_or_else(|_| Handled::Answer(broken(self, request)))
+    }
+}

@@ -1,0 +1,139 @@
+//! The headers that tell a client what is left of its limits: two short ones of our own, and the two fields of
+//! draft-ietf-httpapi-ratelimit-headers that name every limit of the key.
+//!
+//! They stand on every answer to a valid key, so they are written into one buffer that all four values share.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::board::render::json;
+use crate::keys::{QuotaStanding, Standing};
+use crate::model::Timestamp;
+
+const X_REQUESTS_REMAINING: HeaderName = HeaderName::from_static("x-requests-remaining");
+const X_REQUESTS_USED: HeaderName = HeaderName::from_static("x-requests-used");
+const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+const MINUTE_S: u32 = 60;
+const DAY_S: u32 = 86_400;
+
+/// Room for all four values of a key with every limit.
+const TEXT_BYTES: usize = 256;
+
+pub(super) fn insert(headers: &mut HeaderMap, standing: &Standing, now: Timestamp) {
+    let quota = standing.quota();
+    let mut text = Vec::with_capacity(TEXT_BYTES);
+    json::integer(quota.used, &mut text);
+    let used = text.len();
+    if let Some(remaining) = quota.remaining() {
+        json::integer(remaining, &mut text);
+    }
+    let remaining = text.len();
+    write_policy(standing, now, &mut text);
+    let policy = text.len();
+    write_limits(standing, &mut text);
+    let limits = text.len();
+
+    let text = Bytes::from(text);
+    insert_part(headers, X_REQUESTS_USED, text.slice(..used));
+    if used < remaining {
+        insert_part(headers, X_REQUESTS_REMAINING, text.slice(used..remaining));
+    }
+    insert_part(headers, RATELIMIT_POLICY, text.slice(remaining..policy));
+    insert_part(headers, RATELIMIT, text.slice(policy..limits));
+}
+
+fn insert_part(headers: &mut HeaderMap, name: HeaderName, part: Bytes) {
+    // Digits, letters and punctuation: always a header value.
+    if let Ok(value) = HeaderValue::from_maybe_shared(part) {
+        headers.insert(name, value);
+    }
+}
+
+/// `"burst";q=60;w=60, "day";q=10000;w=86400`
+fn write_policy(standing: &Standing, now: Timestamp, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"burst\"");
+    write_field(b";q=", standing.burst.limit, out);
+    write_field(b";w=", MINUTE_S, out);
+    if let Some(limit) = standing.day.limit {
+        out.extend_from_slice(b", \"day\"");
+        write_field(b";q=", limit, out);
+        write_field(b";w=", DAY_S, out);
+    }
+    if let Some(limit) = standing.month.limit {
+        out.extend_from_slice(b", \"month\"");
+        write_field(b";q=", limit, out);
+        write_field(b";w=", month_s(now), out);
+    }
+}
+
+/// `"burst";r=59;t=58, "day";r=9999;t=3600`
+fn write_limits(standing: &Standing, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"burst\"");
+    write_field(b";r=", standing.burst.remaining, out);
+    write_field(b";t=", standing.burst.reset_s, out);
+    write_quota(b", \"day\"", standing.day, out);
+    write_quota(b", \"month\"", standing.month, out);
+}
+
+fn write_quota(name: &[u8], quota: QuotaStanding, out: &mut Vec<u8>) {
+    if let Some(remaining) = quota.remaining() {
+        out.extend_from_slice(name);
+        write_field(b";r=", remaining, out);
+        write_field(b";t=", quota.reset_s, out);
+    }
+}
+
+fn write_field(name: &[u8], value: impl itoa::Integer, out: &mut Vec<u8>) {
+    out.extend_from_slice(name);
+    json::integer(value, out);
+}
+
+/// How long the month is that a moment falls in.
+fn month_s(now: Timestamp) -> u32 {
+    let date = jiff::Timestamp::from_second(now.unix().into()).map(|at| jiff::tz::Offset::UTC.to_datetime(at).date());
+    DAY_S * date.map_or(30, |date| u32::from(date.days_in_month().unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::BurstStanding;
+
+    fn headers(day: Option<u64>, month: Option<u64>) -> Vec<(String, String)> {
+        let burst = BurstStanding { limit: 60, remaining: 59, reset_s: 58 };
+        let day = QuotaStanding { limit: day, used: 7, reset_s: 3600 };
+        let month = QuotaStanding { limit: month, used: 70, reset_s: 7200 };
+        let mut headers = HeaderMap::new();
+        // In November.
+        insert(&mut headers, &Standing { burst, day, month }, Timestamp::from_unix(1_794_699_540));
+        let text = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
+        headers.iter().map(text).collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_day_comes_first_and_every_limit_is_named() {
+        let day = pairs(&[
+            ("x-requests-used", "7"),
+            ("x-requests-remaining", "9993"),
+            ("ratelimit-policy", r#""burst";q=60;w=60, "day";q=10000;w=86400"#),
+            ("ratelimit", r#""burst";r=59;t=58, "day";r=9993;t=3600"#),
+        ]);
+        assert_eq!(headers(Some(10_000), None), day);
+        let month = pairs(&[
+            ("x-requests-used", "70"),
+            ("x-requests-remaining", "30"),
+            ("ratelimit-policy", r#""burst";q=60;w=60, "month";q=100;w=2592000"#),
+            ("ratelimit", r#""burst";r=59;t=58, "month";r=30;t=7200"#),
+        ]);
+        assert_eq!(headers(None, Some(100)), month);
+        let both = headers(Some(5), Some(100));
+        assert_eq!(both[1].1, "0");
+        assert_eq!(both[3].1, r#""burst";r=59;t=58, "day";r=0;t=3600, "month";r=30;t=7200"#);
+    }
+}

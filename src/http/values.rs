@@ -1,0 +1,121 @@
+//! The parameters that several endpoints take, and how their values are read.
+
+use super::error::ApiError;
+use super::query::{Parameter, Params};
+use crate::board::{Cursor, EventIds, Limit};
+use crate::model::{EventId, Timestamp};
+
+pub(super) const LIMIT: Parameter = Parameter { name: "limit", takes: "an integer from 1 to 500" };
+pub(super) const AFTER: Parameter =
+    Parameter { name: "after", takes: "what the Link header of the page before has, unchanged" };
+pub(super) const EVENT_IDS: Parameter = Parameter { name: "event_ids", takes: "up to 100 event ids, separated by commas" };
+
+/// Anything but 1 to 500 is refused, never brought into range: a client that asks for 1000 would take 500 for all.
+pub(super) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
+    let parse = |text: &str| {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        Limit::new(text.parse().ok().filter(|_| is_plain)?)
+    };
+    Ok(params.parse(&LIMIT, parse)?.unwrap_or(Limit::DEFAULT))
+}
+
+/// What a page consists of, which decides what its cursor names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PageOf {
+    Events,
+    Records,
+}
+
+pub(super) fn after(params: &Params<'_>, page: PageOf) -> Result<Option<Cursor>, ApiError> {
+    let parse = |text: &str| {
+        let is_of_page = |cursor: &Cursor| cursor.record.is_some() == (page == PageOf::Records);
+        Cursor::parse(text).filter(is_of_page)
+    };
+    params.parse(&AFTER, parse)
+}
+
+/// A text that can be no event's id matches nothing and is left out; an empty one is a mistake.
+pub(super) fn event_ids(params: &Params<'_>) -> Result<Option<EventIds>, ApiError> {
+    let parse = |text: &str| {
+        let mut ids = Vec::new();
+        for (at, id) in text.split(',').enumerate() {
+            if id.is_empty() || at == EventIds::MAX {
+                return None;
+            }
+            ids.extend(EventId::new(id));
+        }
+        Some(EventIds::new(ids))
+    };
+    params.parse(&EVENT_IDS, parse)
+}
+
+/// Which whole second stands for a moment between two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Round {
+    Down,
+    Up,
+}
+
+/// A point in time as RFC 3339 writes it, with any offset.
+pub(super) fn time(text: &str, round: Round) -> Option<Timestamp> {
+    let moment: jiff::Timestamp = text.parse().ok()?;
+    let below = moment.as_nanosecond().div_euclid(1_000_000_000);
+    let has_fraction = moment.as_nanosecond().rem_euclid(1_000_000_000) != 0;
+    let second = below + i128::from(has_fraction && round == Round::Up);
+    Timestamp::checked_from_unix(i64::try_from(second).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[Parameter] = &[LIMIT, AFTER, EVENT_IDS];
+
+    fn params(query: &str) -> Params<'_> {
+        Params::read(Some(query), ALL).unwrap()
+    }
+
+    #[test]
+    fn a_limit_is_from_1_to_500() {
+        assert_eq!(limit(&params("")).unwrap(), Limit::DEFAULT);
+        for (query, value) in [("limit=1", 1), ("limit=500", 500), ("limit=007", 7)] {
+            assert_eq!(limit(&params(query)).unwrap().get(), value);
+        }
+        for query in ["limit=0", "limit=501", "limit=-1", "limit=%2B5", "limit=5.0", "limit=x", "limit=99999999999999999999"] {
+            assert_eq!(limit(&params(query)).unwrap_err().param.as_deref(), Some("limit"), "{query}");
+        }
+    }
+
+    #[test]
+    fn up_to_a_hundred_ids() {
+        let count = |query: &str| event_ids(&params(query)).map(|ids| ids.map(|ids| ids.iter().count()));
+        assert_eq!(count(""), Ok(None));
+        assert_eq!(count("event_ids=a,b,a"), Ok(Some(2)));
+        assert_eq!(count("event_ids=a%20b"), Ok(Some(0)));
+        let ids: Vec<String> = (0..101).map(|id| id.to_string()).collect();
+        assert_eq!(count(&format!("event_ids={}", ids[..100].join(","))), Ok(Some(100)));
+        assert!(count(&format!("event_ids={}", ids.join(","))).is_err());
+        assert!(count("event_ids=a,,b").is_err());
+    }
+
+    #[test]
+    fn a_cursor_fits_its_page() {
+        let cursor = Cursor { commence: Timestamp::from_unix(5), event: EventId::new("e").unwrap(), record: None };
+        let query = format!("after={}", cursor.to_text());
+        assert_eq!(after(&params(&query), PageOf::Events), Ok(Some(cursor)));
+        assert!(after(&params(&query), PageOf::Records).is_err());
+        assert!(after(&params("after=zz"), PageOf::Events).is_err());
+    }
+
+    #[test]
+    fn times_have_an_offset_and_round_to_seconds() {
+        let unix = |text: &str, round| time(text, round).map(Timestamp::unix);
+        assert_eq!(unix("2026-11-14T23:39:00Z", Round::Down), Some(1_794_699_540));
+        assert_eq!(unix("2026-11-15T01:39:00+02:00", Round::Down), Some(1_794_699_540));
+        assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Down), Some(1_794_699_540));
+        assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Up), Some(1_794_699_541));
+        for text in ["2026-11-14", "2026-11-14T23:39:00", "1794699540", "1969-12-31T00:00:00Z", "2200-01-01T00:00:00Z"] {
+            assert_eq!(time(text, Round::Down), None, "{text}");
+        }
+    }
+}
