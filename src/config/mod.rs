@@ -14,7 +14,11 @@ pub use settings::{Found, Origin, Setting, Settings};
 
 /// Every setting there is.
 pub const SETTINGS: &[Setting] = &[
-    Setting { name: "listen", default: "127.0.0.1:8080", help: "address of the public interface; port 0 picks a free one" },
+    Setting {
+        name: "listen",
+        default: "127.0.0.1:8080",
+        help: "address of the public interface; port 0 picks a free one",
+    },
     Setting { name: "refresh", default: "30s", help: "how often prices are published; ticks are aligned to the clock" },
     Setting { name: "stale_after", default: "120s", help: "a source without a good read for longer is stale" },
     Setting { name: "retention", default: "72h", help: "how long an event that is over stays in the lists" },
@@ -22,14 +26,22 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "catalogue", default: "", help: "file of sports and bookmakers in place of the built-in one" },
     Setting { name: "cache", default: "64", help: "MiB of memory for the database's pages" },
     Setting { name: "connections", default: "10240", help: "open connections at most" },
-    Setting { name: "connections_per_address", default: "0", help: "open connections of one address at most; 0 is no limit" },
+    Setting {
+        name: "connections_per_address",
+        default: "0",
+        help: "open connections of one address at most; 0 is no limit",
+    },
     Setting { name: "header_timeout", default: "10s", help: "how long a client may take to send a request's headers" },
     Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
     Setting { name: "write_timeout", default: "30s", help: "how long a client may take no byte of an answer" },
     Setting { name: "drain_timeout", default: "10s", help: "how long a stop waits for answers under way" },
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
-    Setting { name: "simulator.seed", default: "1", help: "the sandbox world's seed: the same seed gives the same prices" },
+    Setting {
+        name: "simulator.seed",
+        default: "1",
+        help: "the sandbox world's seed: the same seed gives the same prices",
+    },
 ];
 
 /// Variables of the environment that are no settings of the file.
@@ -90,8 +102,10 @@ impl Settings {
     ) -> Result<Settings, ConfigError> {
         let mut settings = Settings::defaults(SETTINGS);
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| ConfigError::File { path: path.to_owned(), detail: format!("cannot be read: {error}") })?;
+            let text = std::fs::read_to_string(path).map_err(|error| ConfigError::File {
+                path: path.to_owned(),
+                detail: format!("cannot be read: {error}"),
+            })?;
             settings = settings.with_file(path, &text)?;
         }
         settings.with_variables(SETTINGS, OTHER_VARIABLES, variables)
@@ -102,7 +116,8 @@ impl Settings {
         let path = self.get("catalogue").value;
         let per_address = self.number("connections_per_address", 0, 1_000_000)?;
         Ok(Config {
-            listen: self.parse("listen", "takes an address and port, such as 127.0.0.1:8080", |text| text.parse().ok())?,
+            listen: self
+                .parse("listen", "takes an address and port, such as 127.0.0.1:8080", |text| text.parse().ok())?,
             refresh: self.duration("refresh", 1, 3600)?,
             stale_after: self.duration("stale_after", 1, 86_400)?,
             retention: self.duration("retention", 0, 365 * 86_400)?,
@@ -159,9 +174,11 @@ mod tests {
 
     fn gather(file: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Settings::defaults(SETTINGS)
-            .with_file(Path::new("oddsbox.toml"), file)?
-            .with_variables(SETTINGS, OTHER_VARIABLES, variables)
+        Settings::defaults(SETTINGS).with_file(Path::new("oddsbox.toml"), file)?.with_variables(
+            SETTINGS,
+            OTHER_VARIABLES,
+            variables,
+        )
     }
 
     #[test]
@@ -173,11 +190,10 @@ mod tests {
 
     #[test]
     fn a_flag_beats_a_variable_beats_the_file() {
-        let settings = gather("refresh = \"10s\"\nretention = \"1h\"\nstale_after = \"5m\"", &[
-            ("ODDSBOX_REFRESH", "20s"),
-            ("ODDSBOX_LISTEN", "127.0.0.1:1"),
-            ("ODDSBOX_DATA", "elsewhere"),
-        ])
+        let settings = gather(
+            "refresh = \"10s\"\nretention = \"1h\"\nstale_after = \"5m\"",
+            &[("ODDSBOX_REFRESH", "20s"), ("ODDSBOX_LISTEN", "127.0.0.1:1"), ("ODDSBOX_DATA", "elsewhere")],
+        )
         .unwrap()
         .with_flag("listen", "--listen", Some("127.0.0.1:2".to_owned()))
         .with_flag("refresh", "--refresh", None);
@@ -194,7 +210,10 @@ mod tests {
     fn an_unknown_setting_names_the_nearest() {
         let error = |result: Result<Settings, ConfigError>| result.unwrap_err().to_string();
         assert_eq!(error(gather("refersh = \"10s\"", &[])), "there is no setting refersh; did you mean refresh?");
-        assert_eq!(error(gather("[simulator]\nsed = 1", &[])), "there is no setting simulator.sed; did you mean simulator.seed?");
+        assert_eq!(
+            error(gather("[simulator]\nsed = 1", &[])),
+            "there is no setting simulator.sed; did you mean simulator.seed?"
+        );
         assert_eq!(
             error(gather("", &[("ODDSBOX_REFESH", "1s")])),
             "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
@@ -207,7 +226,9 @@ mod tests {
         assert_eq!(error, "refresh = \"soon\" (from oddsbox.toml): takes a duration such as 30s or 24h, from 1s to 1h");
         let error = gather("connections = 0", &[]).unwrap().read().unwrap_err().to_string();
         assert_eq!(error, "connections = \"0\" (from oddsbox.toml): takes a whole number from 1 to 1000000");
-        assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false"));
+        assert!(
+            gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false")
+        );
         assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
     }
 }

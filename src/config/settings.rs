@@ -68,7 +68,8 @@ impl Settings {
         let unreadable = |detail: String| ConfigError::File { path: path.to_owned(), detail };
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| unreadable(error.to_string()))?;
         for (name, value) in flattened(&table) {
-            let value = text_of(value).ok_or_else(|| unreadable(format!("{name} must be a text, a number or true/false")))?;
+            let value =
+                text_of(value).ok_or_else(|| unreadable(format!("{name} must be a text, a number or true/false")))?;
             self.put(&name, value, Origin::File(path.to_owned()))?;
         }
         Ok(self)

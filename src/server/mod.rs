@@ -8,6 +8,7 @@
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod logging;
+mod signals;
 mod simulate;
 
 use std::future::Future;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::admin;
 use crate::board::Boards;
@@ -29,7 +30,8 @@ use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle, WriterOptions};
 
-pub use logging::init as init_logging;
+pub use logging::{LogFilterError, init as init_logging};
+pub use signals::signals;
 
 use simulate::Simulation;
 
@@ -113,5 +115,88 @@ pub(crate) fn writer_options(config: &Config) -> WriterOptions {
         refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
         stale_after_s: seconds(config.stale_after),
         retention_s: seconds(config.retention),
+    }
+}
+
+/// What is served beside the data itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// Simulate the live world too, as the demonstration does.
+    pub simulate_live: bool,
+}
+
+impl Server {
+    /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
+    ///
+    /// `ready` is called when the first request can be answered from full boards.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        extras: Extras,
+        ready: impl AsyncFnOnce(&Server),
+        stop: impl Future<Output = ()>,
+        hurry: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let mut tasks = JoinSet::new();
+        for mut simulation in self.simulations(extras) {
+            simulation.fill(&self.boards).await?;
+            tasks.spawn(simulation.run());
+        }
+        let (socket, door) = (admin::Socket::bind(&self.data)?, self.admin_context());
+        tasks.spawn(socket.serve(door));
+        ready(&self).await;
+
+        let Server { config, clock, boards, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, Arc::clone(&keyring), clock.clone(), writer));
+        let service = Arc::new(http::Service::new(boards, keyring, clock, interface_settings(&config)));
+        tokio::select! {
+            summary = http::run(listener, service, listener_options(&config), stop) => {
+                tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
+            }
+            () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
+        }
+        // With the last handle goes the writer, after it has written the counters: no request can change them now.
+        tasks.shutdown().await;
+        tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
+        Ok(())
+    }
+
+    /// The sandbox is always simulated.
+    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
+        let seed = self.config.simulator_seed;
+        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+        let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
+        let simulation = |(world, seed)| {
+            let simulator = Simulator::new(seed, &self.catalogue);
+            Simulation::new(world, simulator, self.writer.clone(), self.clock.clone())
+        };
+        worlds.map(simulation).collect()
+    }
+}
+
+/// Writes down what meters hand out, ahead of use, for as long as the server runs.
+async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
+    desk::serve(requests, &keyring, &clock, &writer).await;
+}
+
+fn interface_settings(config: &Config) -> http::Settings {
+    http::Settings {
+        allow_query_key: config.allow_query_key,
+        refresh_ms: writer_options(config).refresh_ms,
+        ..http::Settings::default()
+    }
+}
+
+fn listener_options(config: &Config) -> http::Options {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    http::Options {
+        connections_max: count(config.connections),
+        connections_per_address_max: config.connections_per_address.map(count),
+        deadlines: http::Deadlines {
+            head: config.header_timeout,
+            idle: config.idle_timeout,
+            write: config.write_timeout,
+        },
+        drain: config.drain_timeout,
     }
 }

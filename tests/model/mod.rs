@@ -10,8 +10,8 @@ use oddsbox::board::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuer
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
 use oddsbox::model::{
-    Catalogue, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews, Outcome, Point, Price, Region,
-    Regions, Score, ScoreNews, ScoreStatus, SportId, Timestamp, World,
+    Catalogue, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews, Outcome, Point, Price,
+    Region, Regions, Score, ScoreNews, ScoreStatus, SportId, Timestamp, World,
 };
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
@@ -58,10 +58,13 @@ fn odds(sport: SportId) -> impl Strategy<Value = News> {
 }
 
 fn score(sport: SportId) -> impl Strategy<Value = News> {
-    (event_id(), select(ScoreStatus::ALL.as_slice()), 0..3_i32, 0..6_u32).prop_map(move |(event, status, home, time)| {
-        let score = Score { status, points: Some((home, 0)), periods: Box::default(), winner: None, updated: at(time) };
-        News::Score(ScoreNews { sport, event, score })
-    })
+    (event_id(), select(ScoreStatus::ALL.as_slice()), 0..3_i32, 0..6_u32).prop_map(
+        move |(event, status, home, time)| {
+            let score =
+                Score { status, points: Some((home, 0)), periods: Box::default(), winner: None, updated: at(time) };
+            News::Score(ScoreNews { sport, event, score })
+        },
+    )
 }
 
 fn news(sport: SportId) -> impl Strategy<Value = News> {
@@ -82,7 +85,13 @@ fn asked() -> impl Strategy<Value = Asked> {
         prop::option::of(prop::collection::vec(event_id(), 0..3)),
         1..8_u64,
     )
-        .prop_map(|(market, bookmaker, regions, events, limit)| Asked { market, bookmaker, regions, events, limit })
+        .prop_map(|(market, bookmaker, regions, events, limit)| Asked {
+            market,
+            bookmaker,
+            regions,
+            events,
+            limit,
+        })
 }
 
 /// Opens the file and loads what it holds.

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use oddsbox::model::{Catalogue, EventId, EventNews, EventStatus, Market, News, Outcome, Regions, Score, ScoreStatus, Timestamp};
+use oddsbox::model::{
+    Catalogue, EventId, EventNews, EventStatus, Market, News, Outcome, Regions, Score, ScoreStatus, Timestamp,
+};
 
 /// A question about odds, in plain words.
 #[derive(Clone, Debug)]
@@ -97,7 +99,8 @@ impl Plain {
                     && asked.bookmaker.is_none_or(|wanted| wanted == book)
                     && asked.regions.is_none_or(|regions| self.regions[book].intersects(regions));
                 if wanted {
-                    let prices: Vec<String> = outcomes.iter().map(|outcome| outcome.price.american().to_string()).collect();
+                    let prices: Vec<String> =
+                        outcomes.iter().map(|outcome| outcome.price.american().to_string()).collect();
                     found.push(format!("{} {book} {market} {time} {}", event.news.id, prices.join(",")));
                 }
             }
@@ -120,8 +123,7 @@ impl Plain {
 
     pub fn scores(&self, status: Option<ScoreStatus>) -> Vec<String> {
         let wanted = self.in_order().into_iter().filter(|event| {
-            event.status != EventStatus::Cancelled
-                && status.is_none_or(|status| event.status == status.event_status())
+            event.status != EventStatus::Cancelled && status.is_none_or(|status| event.status == status.event_status())
         });
         wanted
             .map(|event| {

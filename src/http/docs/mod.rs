@@ -1,4 +1,6 @@
 //! stub
 pub(super) const OPENAPI: &str = "{}";
 pub(super) const STYLE: &str = "";
-pub(super) fn html() -> String { String::new() }
+pub(super) fn html() -> String {
+    String::new()
+}

@@ -1,0 +1,30 @@
+//! The signals that stop a server: the first one orderly, the second one at once.
+
+use std::future::Future;
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Two futures: ready with the first SIGTERM or SIGINT, and with the second.
+pub fn signals() -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (count, counted) = watch::channel(0_u32);
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            count.send_modify(|count| *count += 1);
+        }
+    });
+    Ok((reached(counted.clone(), 1), reached(counted, 2)))
+}
+
+async fn reached(mut counted: watch::Receiver<u32>, signals: u32) {
+    // The sender lives as long as the process: an error would mean that no signal can come any more.
+    if counted.wait_for(|count| *count >= signals).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

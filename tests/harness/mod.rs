@@ -1,0 +1,169 @@
+//! A whole service in the test's own process: its own directory, port and clock.
+#![allow(dead_code, reason = "each module uses the part that it needs")]
+
+mod answer;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use oddsbox::clock::Clock;
+use oddsbox::config::{Config, SETTINGS, Settings, catalogue};
+use oddsbox::feeds::wire;
+use oddsbox::keys::issue::NewKey;
+use oddsbox::keys::{KeyKind, Limits};
+use oddsbox::model::World;
+use oddsbox::server::{Extras, Server};
+use oddsbox::writer::{IngestReport, Issued, WriterHandle};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub use answer::Answer;
+
+/// When every test begins: Saturday, 2026-11-14, 23:39:00 UTC, on a tick of the refresh.
+pub const START: &str = "2026-11-14T23:39:00Z";
+pub const START_MS: i64 = 1_794_699_540_000;
+
+/// A running service with a production and a sandbox key.
+pub struct Service {
+    pub address: SocketAddr,
+    pub clock: Clock,
+    /// `None` once the service is stopped.
+    writer: Option<WriterHandle>,
+    pub live: String,
+    pub sandbox: String,
+    directory: tempfile::TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<JoinHandle<()>>,
+}
+
+impl Service {
+    pub async fn start() -> Service {
+        Service::start_with(&[]).await
+    }
+
+    /// With settings other than the defaults.
+    pub async fn start_with(settings: &[(&'static str, &str)]) -> Service {
+        Service::start_in(tempfile::tempdir().expect("a directory"), settings).await
+    }
+
+    async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
+        let clock = Clock::manual(START_MS);
+        let server = Server::open(directory.path(), config(settings), clock.clone()).expect("a server");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let writer = server.writer().clone();
+        let (stop, stopped) = oneshot::channel();
+        let (ready, is_ready) = oneshot::channel();
+        let served = tokio::spawn(async move {
+            let announce = async |_: &Server| ready.send(()).expect("somebody waits");
+            let stopped = async { drop(stopped.await) };
+            server.serve(listener, Extras::default(), announce, stopped, std::future::pending()).await.expect("an orderly end");
+        });
+        is_ready.await.expect("the server is ready");
+        let mut service = Service {
+            address,
+            clock,
+            writer: Some(writer),
+            live: String::new(),
+            sandbox: String::new(),
+            directory,
+            stop: Some(stop),
+            served: Some(served),
+        };
+        service.live = service.issue(KeyKind::Production, |_| {}).await.secret.expose().to_owned();
+        service.sandbox = service.issue(KeyKind::Sandbox, |_| {}).await.secret.expose().to_owned();
+        service
+    }
+
+    pub fn writer(&self) -> &WriterHandle {
+        self.writer.as_ref().expect("a running service")
+    }
+
+    pub fn data(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Issues a key; `change` makes it other than the default of its kind.
+    pub async fn issue(&self, kind: KeyKind, change: impl FnOnce(&mut NewKey)) -> Issued {
+        let approved_by = (kind == KeyKind::Production).then(|| "the harness".into());
+        let limits = Limits::default_of(kind);
+        let mut new = NewKey { kind, name: "test".into(), groups: Vec::new(), limits, expires: None, approved_by };
+        change(&mut new);
+        self.writer().issue_key(new, "test").await.expect("a key")
+    }
+
+    /// Takes feed lines into the live world; every line must be taken.
+    pub async fn ingest(&self, lines: &str) {
+        let report = self.ingest_report(World::Live, lines).await;
+        assert_eq!(report.reasons().collect::<Vec<_>>(), [], "{lines}");
+    }
+
+    /// Takes feed lines into a world, as the end of an ingest.
+    pub async fn ingest_report(&self, world: World, lines: &str) -> IngestReport {
+        let catalogue = catalogue::builtin();
+        let read = |line: &str| wire::read(line.as_bytes(), &catalogue).unwrap_or_else(|why| panic!("{line}: {why:?}")).news;
+        let news = lines.lines().filter(|line| !line.trim().is_empty()).map(read).collect();
+        self.writer().ingest(world, news, true).await.expect("a commit")
+    }
+
+    /// Lets time pass, and with it the ticks of the refresh.
+    pub async fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.writer().tick().await.expect("a writer");
+    }
+
+    /// GET with the production key.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.get_as(&self.live, path).await
+    }
+
+    pub async fn get_as(&self, key: &str, path: &str) -> Answer {
+        self.send("GET", path, &[("x-api-key", key)]).await
+    }
+
+    /// One request on a connection of its own.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut text = format!("{method} {path} HTTP/1.1\r\nhost: oddsbox\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        text.push_str("\r\n");
+        Answer::parse(&self.exchange(text.as_bytes()).await)
+    }
+
+    /// Sends bytes and reads until the server closes.
+    pub async fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = TcpStream::connect(self.address).await.expect("a connection");
+        stream.write_all(bytes).await.expect("a request");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("an answer");
+        answer
+    }
+
+    /// Stops in order and starts again on the same directory, with a new clock at the same start.
+    pub async fn restart(mut self) -> Service {
+        self.stop().await;
+        let Service { directory, .. } = self;
+        Service::start_in(directory, &[]).await
+    }
+
+    /// Stops in order.
+    pub async fn stop(&mut self) {
+        if let (Some(stop), Some(served)) = (self.stop.take(), self.served.take()) {
+            let _ = stop.send(());
+            // The harness's own handle would keep the writer alive.
+            self.writer = None;
+            served.await.expect("an orderly end");
+        }
+    }
+}
+
+/// The default configuration with some settings changed.
+pub fn config(settings: &[(&'static str, &str)]) -> Config {
+    let defaults = Settings::defaults(SETTINGS);
+    let changed = settings.iter().fold(defaults, |all, (name, value)| all.with_flag(name, "test", Some((*value).to_owned())));
+    changed.read().expect("a valid configuration")
+}
