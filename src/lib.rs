@@ -4,3 +4,4 @@
 pub mod clock;
 pub mod keys;
 pub mod model;
+pub mod store;
