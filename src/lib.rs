@@ -8,3 +8,4 @@ pub mod feeds;
 pub mod http;
 pub mod keys;
 pub mod model;
+pub mod store;

@@ -1,0 +1,97 @@
+//! What a commit can change: the closed set of changes, in the words of the model.
+
+use std::sync::Arc;
+
+use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::model::{BookId, Bookmaker, Closed, Event, EventId, Record, Score, Source, SportId, Timestamp, World};
+
+/// One change. A batch of them is applied in its order, all or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// `declared` by a feed: it then stays when the catalogue does not list it.
+    PutBookmaker {
+        world: World,
+        id: BookId,
+        bookmaker: Arc<Bookmaker>,
+        declared: bool,
+    },
+    /// With its prices and its sources. Its number is never given to another.
+    RemoveBookmaker {
+        world: World,
+        id: BookId,
+    },
+    PutEvent {
+        world: World,
+        sport: SportId,
+        event: Arc<Event>,
+    },
+    /// With its score, its prices and its closed marks.
+    RemoveEvent {
+        world: World,
+        sport: SportId,
+        event: EventId,
+    },
+    PutScore {
+        world: World,
+        sport: SportId,
+        event: EventId,
+        score: Arc<Score>,
+    },
+    PutOdds {
+        world: World,
+        sport: SportId,
+        event: EventId,
+        record: Arc<Record>,
+    },
+    /// Replaces the record by a mark, so that older news cannot open the market again, not even after a restart.
+    CloseOdds {
+        world: World,
+        sport: SportId,
+        event: EventId,
+        closed: Closed,
+    },
+    PutSource {
+        world: World,
+        sport: SportId,
+        bookmaker: BookId,
+        source: Source,
+    },
+    RemoveSource {
+        world: World,
+        sport: SportId,
+        bookmaker: BookId,
+    },
+    PutKey(Arc<KeyRecord>),
+    PutUsage {
+        key: KeyId,
+        usage: Usage,
+        last_used: Option<Timestamp>,
+    },
+    SetMaintenance(Option<Maintenance>),
+    /// Appends to the audit log. The one change that is not the same when committed twice.
+    Audit(AuditNote),
+}
+
+/// The operator's word that the service is being worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Maintenance {
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+}
+
+/// Who did what to which thing, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditNote {
+    pub at: Timestamp,
+    pub who: Box<str>,
+    pub action: Box<str>,
+    pub subject: Box<str>,
+    pub detail: Box<str>,
+}
+
+/// A note in the audit log with its place in it. Sequence numbers begin at 1 and have no gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    pub sequence: u64,
+    pub note: AuditNote,
+}

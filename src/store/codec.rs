@@ -1,0 +1,246 @@
+//! How a row is written: one version byte, the row in bincode, and a CRC-32 over the row's key and all of that, so
+//! that a row under the wrong key is found as well. The only place that knows bincode.
+//!
+//! bincode 2.0.1 is the last release of its maintainers (3.0.0 is an empty stub that does not compile), so the rows
+//! are kept plain enough that another writer of the same varint format can take its place. The tests pin the bytes.
+
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use bincode::{Decode, Encode};
+use redb::{Key, Value};
+
+use super::tables::Table;
+
+/// What the rows below are. A row of another version is not read.
+const VERSION: u8 = 1;
+
+/// What a row may take in memory: a hostile length stops here.
+const DECODED_BYTES_MAX: usize = 1 << 20;
+
+/// What a row may take on disk: small enough that whatever is written can be read back within the bound above.
+const ENCODED_BYTES_MAX: usize = 1 << 16;
+
+const CHECKSUM_BYTES: usize = 4;
+
+const CONFIG: Configuration<LittleEndian, Varint, Limit<DECODED_BYTES_MAX>> =
+    bincode::config::standard().with_limit::<DECODED_BYTES_MAX>();
+
+/// Why a row cannot be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Flaw {
+    #[error("it is cut short")]
+    Short,
+    #[error("its checksum does not match")]
+    Checksum,
+    #[error("it has version {0}, which this oddsbox does not know")]
+    Version(u8),
+    #[error("it cannot be decoded")]
+    Malformed,
+    #[error("{0}")]
+    Invalid(&'static str),
+    #[error("its name {0} is missing")]
+    Name(u32),
+}
+
+/// A row that would take more room than any row may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is longer than {ENCODED_BYTES_MAX} bytes")]
+pub(super) struct TooLong;
+
+/// What a table can hold.
+pub(super) trait Row: Encode + Decode<()> {}
+
+impl<R: Encode + Decode<()>> Row for R {}
+
+impl<K: Key + 'static, R: Row> Table<K, R> {
+    /// The bytes of a row under its key.
+    // The table says which key and row belong together, although nothing else of it is needed.
+    #[allow(clippy::unused_self)]
+    pub(super) fn seal(&self, key: &K::SelfType<'_>, row: &R) -> Result<Vec<u8>, TooLong> {
+        let mut bytes = Vec::with_capacity(48);
+        bytes.push(VERSION);
+        bincode::encode_into_std_write(row, &mut bytes, CONFIG).map_err(|_| TooLong)?;
+        if bytes.len() > ENCODED_BYTES_MAX {
+            return Err(TooLong);
+        }
+        let checksum = checksum::<K>(key, &bytes);
+        bytes.extend_from_slice(&checksum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// The row that [`Table::seal`] wrote, or what is wrong with it.
+    pub(super) fn unseal(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<R, Flaw> {
+        match self.verified(key, bytes)?.split_first() {
+            Some((&VERSION, row)) => match bincode::decode_from_slice(row, CONFIG) {
+                Ok((decoded, used)) if used == row.len() => Ok(decoded),
+                _ => Err(Flaw::Malformed),
+            },
+            Some((version, _)) => Err(Flaw::Version(*version)),
+            None => Err(Flaw::Short),
+        }
+    }
+
+    /// Whether the checksum matches, whatever the row says.
+    pub(super) fn is_sound(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> bool {
+        self.verified(key, bytes).is_ok()
+    }
+
+    /// The bytes without their checksum, which matches.
+    // As for sealing.
+    #[allow(clippy::unused_self)]
+    fn verified<'b>(&self, key: &K::SelfType<'_>, bytes: &'b [u8]) -> Result<&'b [u8], Flaw> {
+        let (bytes, stored) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Flaw::Short)?;
+        if checksum::<K>(key, bytes) == u32::from_le_bytes(*stored) { Ok(bytes) } else { Err(Flaw::Checksum) }
+    }
+}
+
+fn checksum<K: Key + 'static>(key: &K::SelfType<'_>, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(<K as Value>::as_bytes(key).as_ref());
+    hasher.update(bytes);
+    hasher.finalize()
+}
+
+/// Whether an odds row is a closed mark, told from its bytes alone: the number of outcomes follows the version.
+pub(super) fn is_closed_mark(bytes: &[u8]) -> bool {
+    bytes.get(1) == Some(&0)
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) enum MetaRow {
+    /// The numbers that come next: they only ever grow, so that none is used twice.
+    Counters {
+        next_name: u32,
+        next_event: u32,
+        next_audit: u64,
+    },
+    Maintenance {
+        since: u32,
+        until: Option<u32>,
+    },
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct SportRow {
+    pub(super) key: String,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct BookRow {
+    pub(super) key: String,
+    pub(super) title: String,
+    pub(super) regions: u8,
+    pub(super) standing: Standing,
+}
+
+/// Where a bookmaker comes from, or that only its number is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub(super) enum Standing {
+    Catalogue,
+    Declared,
+    Gone,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct NameRow(pub(super) String);
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct EventRow {
+    pub(super) id: String,
+    pub(super) competition: u32,
+    pub(super) commence: u32,
+    pub(super) contest: ContestRow,
+    pub(super) status: u8,
+    pub(super) changed: u32,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) enum ContestRow {
+    Sides { home: u32, away: u32 },
+    Tournament { title: u32 },
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct ScoreRow {
+    pub(super) status: u8,
+    pub(super) points: Option<(i32, i32)>,
+    pub(super) periods: Vec<(u16, i32, i32)>,
+    pub(super) winner: Option<u32>,
+    pub(super) updated: u32,
+}
+
+/// A record, or with no outcomes the mark of a closed market. The outcomes come first: see [`is_closed_mark`].
+#[derive(Debug, Encode, Decode)]
+pub(super) struct OddsRow {
+    pub(super) outcomes: Vec<OutcomeRow>,
+    /// Little-endian seconds: as a varint they would take five bytes.
+    pub(super) last_update: [u8; 4],
+    pub(super) quoted: QuotedRow,
+    pub(super) points: PointsRow,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct OutcomeRow {
+    pub(super) name: u32,
+    pub(super) profit: u32,
+    pub(super) stake: u32,
+}
+
+/// The formats of a record's prices: one byte where they are all the same, as they nearly always are.
+#[derive(Debug, Encode, Decode)]
+pub(super) enum QuotedRow {
+    American,
+    Decimal,
+    Fractional,
+    Each(Vec<u8>),
+}
+
+/// The points of a record's outcomes in thousandths.
+#[derive(Debug, Encode, Decode)]
+pub(super) enum PointsRow {
+    None,
+    All(Vec<i32>),
+    Some(Vec<Option<i32>>),
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct SourceRow {
+    pub(super) last_read: u32,
+    pub(super) latency_ms: u32,
+    pub(super) empty_since: Option<u32>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct KeyRow {
+    pub(super) kind: u8,
+    pub(super) name: String,
+    pub(super) groups: Vec<String>,
+    pub(super) burst_per_minute: u32,
+    pub(super) per_day: Option<u64>,
+    pub(super) per_month: Option<u64>,
+    pub(super) created: u32,
+    pub(super) expires: Option<u32>,
+    pub(super) approved_by: Option<String>,
+    pub(super) revoked: Option<u32>,
+    pub(super) hash: [u8; 32],
+    pub(super) last_four: String,
+    pub(super) retired: Vec<([u8; 32], u32)>,
+    pub(super) last_used: Option<u32>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct UsageRow {
+    pub(super) day: u32,
+    pub(super) day_used: u64,
+    pub(super) month: u32,
+    pub(super) month_used: u64,
+    pub(super) last_used: Option<u32>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct AuditRow {
+    pub(super) at: u32,
+    pub(super) who: String,
+    pub(super) action: String,
+    pub(super) subject: String,
+    pub(super) detail: String,
+}

@@ -1,0 +1,195 @@
+//! Loading: every row is read once, checked, and turned into what the model has for it.
+//!
+//! 1. names, keys and bookmakers;
+//! 2. sport by sport the events in schedule order, their scores and records;
+//! 3. the sports that nobody serves any more, for the names that they still use;
+//! 4. and with that it is known which names nothing uses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redb::{ReadTransaction, ReadableTableMetadata};
+
+use super::codec::{Flaw, Standing};
+use super::error::{DamageList, StoreError};
+use super::load_sport::{Seen, SportLoader};
+use super::loaded::{Loaded, LoadedWorld, UnservedSport};
+use super::names::NamesByNumber;
+use super::scan::scan;
+use super::sports::SportNumbers;
+use super::tables::{
+    BOOKS, EVENTS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport, world_number,
+};
+use crate::keys::{KeyRecord, Usage};
+use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, World};
+
+/// What was read, the names by number, and which of those nothing uses.
+pub(super) struct Reading {
+    pub(super) loaded: Loaded,
+    pub(super) names: NamesByNumber,
+    pub(super) unused_names: Vec<u32>,
+}
+
+/// What is common to all sports of a world.
+pub(super) struct WorldContext {
+    pub(super) world: World,
+    pub(super) bookmakers: Bookmakers,
+    /// The place of each bookmaker in the order of keys, by number.
+    pub(super) book_ranks: Vec<u16>,
+    /// The place of each market in the order of keys, by index.
+    pub(super) market_ranks: [u8; Market::COUNT],
+}
+
+pub(super) fn read(
+    txn: &ReadTransaction,
+    catalogue: &Catalogue,
+    sports: &SportNumbers,
+    mut damage: DamageList,
+) -> Result<Reading, StoreError> {
+    let names = NamesByNumber::read(txn, &mut damage)?;
+    let mut loaded = Loaded {
+        keys: read_keys(txn, &mut damage)?,
+        maintenance: read_maintenance(txn, &mut damage)?,
+        ..Loaded::default()
+    };
+    let mut seen = Seen::default();
+    for world in World::ALL {
+        let context = WorldContext::new(world, read_bookmakers(txn, world, &mut damage)?);
+        let mut loaded_sports = Vec::new();
+        for (sport, number) in sports.served() {
+            let (damage, seen) = (&mut damage, &mut seen);
+            let mut sport_loader = SportLoader { txn, names: &names, context: &context, number, damage, seen };
+            loaded_sports.push(sport_loader.load(&catalogue[sport].key)?);
+        }
+        loaded.worlds[world.index()] = LoadedWorld { bookmakers: context.bookmakers, sports: loaded_sports };
+    }
+    let mut still_used = Vec::new();
+    for (number, key) in sports.unserved() {
+        let (rows, records) = read_unserved(txn, number, &names, &mut still_used, &mut damage)?;
+        loaded.unserved.push(UnservedSport { key: key.into(), events: rows.events, records });
+        seen.add(rows);
+    }
+    note_strays(txn, seen, &mut damage)?;
+    // A damaged row may use a name that nothing else uses: then every name stays until somebody has looked.
+    let unused_names = if damage.is_empty() { names.unshared() } else { Vec::new() };
+    loaded.damage = damage;
+    Ok(Reading { loaded, names, unused_names })
+}
+
+impl WorldContext {
+    pub(super) fn new(world: World, bookmakers: Bookmakers) -> Self {
+        let mut book_ranks = Vec::new();
+        for (rank, (id, _)) in (0..).zip(bookmakers.iter()) {
+            if book_ranks.len() <= id.index() {
+                book_ranks.resize(id.index() + 1, u16::MAX);
+            }
+            book_ranks[id.index()] = rank;
+        }
+        let mut by_key = Market::ALL;
+        by_key.sort_unstable_by_key(|market| market.key());
+        let mut market_ranks = [0; Market::COUNT];
+        for (rank, market) in (0..).zip(by_key) {
+            market_ranks[market.index()] = rank;
+        }
+        WorldContext { world, bookmakers, book_ranks, market_ranks }
+    }
+}
+
+pub(super) fn read_bookmakers(
+    txn: &ReadTransaction,
+    world: World,
+    damage: &mut DamageList,
+) -> Result<Bookmakers, StoreError> {
+    let mut books = Bookmakers::default();
+    let range = || books_of(world_number(world));
+    // The highest number stays used, also when its bookmaker is gone or its row is damaged.
+    if let Some(last) = txn.open_table(BOOKS.definition)?.range::<super::tables::BookKey>(range())?.next_back() {
+        let id = BookId::from_number(last?.0.value().1);
+        let nobody = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
+        books.put(id, Arc::new(nobody));
+        books.remove(id);
+    }
+    scan(&BOOKS, txn, range(), damage, |(_, number), row| {
+        let is_gone = row.standing == Standing::Gone;
+        let book = row.bookmaker()?;
+        match (is_gone, books.find(&book.key)) {
+            (true, _) => Ok(()),
+            (false, Some(_)) => Err(Flaw::Invalid("its key has a number already")),
+            (false, None) => {
+                books.put(BookId::from_number(number), Arc::new(book));
+                Ok(())
+            }
+        }
+    })?;
+    Ok(books)
+}
+
+fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(KeyRecord, Usage)>, StoreError> {
+    let mut keys: BTreeMap<String, (KeyRecord, Usage)> = BTreeMap::new();
+    scan(&KEYS, txn, .., damage, |id, row| {
+        keys.insert(id.to_owned(), (row.key(id)?, Usage::default()));
+        Ok(())
+    })?;
+    scan(&USAGE, txn, .., damage, |id, row| {
+        let (key, stored) = keys.get_mut(id).ok_or(Flaw::Invalid("its key is missing"))?;
+        let (usage, last_used) = row.usage();
+        *stored = usage;
+        key.last_used = key.last_used.max(last_used);
+        Ok(())
+    })?;
+    Ok(keys.into_values().collect())
+}
+
+fn read_maintenance(
+    txn: &ReadTransaction,
+    damage: &mut DamageList,
+) -> Result<Option<super::change::Maintenance>, StoreError> {
+    let mut maintenance = None;
+    scan(&META, txn, .., damage, |key, row| {
+        if key == META_MAINTENANCE {
+            maintenance = Some(row.maintenance()?);
+        }
+        Ok(())
+    })?;
+    Ok(maintenance)
+}
+
+/// Reads the rows of a sport for the names that they use, and counts the open records.
+fn read_unserved(
+    txn: &ReadTransaction,
+    sport: u16,
+    names: &NamesByNumber,
+    used: &mut Vec<Arc<str>>,
+    damage: &mut DamageList,
+) -> Result<(Seen, u64), StoreError> {
+    let (mut seen, mut records) = (Seen::default(), 0);
+    for world in World::ALL.map(world_number) {
+        seen.events += scan(&EVENTS, txn, events_of(world, sport), damage, |_, row| {
+            row.name_numbers().into_iter().try_for_each(|number| names.get(number).map(|name| used.push(name)))
+        })?;
+        seen.scores += scan(&SCORES, txn, events_of(world, sport), damage, |_, row| {
+            used.extend(row.winner.map(|number| names.get(number)).transpose()?);
+            Ok(())
+        })?;
+        seen.odds += scan(&ODDS, txn, odds_of_sport(world, sport), damage, |_, row| {
+            records += u64::from(!row.outcomes.is_empty());
+            row.outcomes.iter().try_for_each(|outcome| names.get(outcome.name).map(|name| used.push(name)))
+        })?;
+    }
+    Ok((seen, records))
+}
+
+/// Rows that no known sport leads to: their sport's own row must be lost.
+fn note_strays(txn: &ReadTransaction, seen: Seen, damage: &mut DamageList) -> Result<(), StoreError> {
+    let held = [
+        (EVENTS.name, txn.open_table(EVENTS.definition)?.len()?, seen.events),
+        (SCORES.name, txn.open_table(SCORES.definition)?.len()?, seen.scores),
+        (ODDS.name, txn.open_table(ODDS.definition)?.len()?, seen.odds),
+    ];
+    for (table, held, seen) in held {
+        if held != seen {
+            damage.add(table, format!("{} rows", held.abs_diff(seen)), "they belong to no known sport");
+        }
+    }
+    Ok(())
+}

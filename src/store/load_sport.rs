@@ -1,0 +1,184 @@
+//! Loading one sport of one world.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use redb::ReadTransaction;
+
+use super::codec::{Flaw, OddsRow};
+use super::error::{DamageList, StoreError};
+use super::load::WorldContext;
+use super::loaded::{LoadedEvent, LoadedSport};
+use super::names::{FastMap, NamesByNumber};
+use super::scan::scan;
+use super::tables::{
+    EVENTS, EventKey, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, ScheduleKey, describe_event, describe_schedule,
+    events_of, odds_of_sport, schedule_of, sources_of, world_number,
+};
+use crate::model::{BookId, Closed, Event, Market, Record, RecordId};
+
+pub(super) struct SportLoader<'a> {
+    pub(super) txn: &'a ReadTransaction,
+    pub(super) names: &'a NamesByNumber,
+    pub(super) context: &'a WorldContext,
+    pub(super) number: u16,
+    pub(super) damage: &'a mut DamageList,
+    pub(super) seen: &'a mut Seen,
+}
+
+/// How many rows were read, so that those which no known sport leads to are missed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
+    pub(super) events: u64,
+    pub(super) scores: u64,
+    pub(super) odds: u64,
+}
+
+impl Seen {
+    pub(super) const fn add(&mut self, other: Seen) {
+        self.events += other.events;
+        self.scores += other.scores;
+        self.odds += other.odds;
+    }
+}
+
+/// The events by their numbers, as positions in the sport's list.
+type Positions = FastMap<u32, usize>;
+
+impl SportLoader<'_> {
+    pub(super) fn load(&mut self, sport_key: &str) -> Result<LoadedSport, StoreError> {
+        let (mut events, positions) = self.events()?;
+        self.scores(&mut events, &positions)?;
+        self.odds(&mut events, &positions, sport_key)?;
+        for event in &mut events {
+            event.records.sort_unstable_by_key(|record| {
+                (self.context.book_ranks[record.bookmaker.index()], self.context.market_ranks[record.market.index()])
+            });
+        }
+        Ok(LoadedSport { events, sources: self.sources()? })
+    }
+
+    fn world(&self) -> u8 {
+        world_number(self.context.world)
+    }
+
+    fn event_range(&self) -> RangeInclusive<EventKey> {
+        events_of(self.world(), self.number)
+    }
+
+    fn events(&mut self) -> Result<(Vec<LoadedEvent>, Positions), StoreError> {
+        let mut found: FastMap<u32, Arc<Event>> = FastMap::default();
+        self.seen.events += scan(&EVENTS, self.txn, self.event_range(), self.damage, |key, row| {
+            found.insert(key.2, Arc::new(row.event(self.names)?));
+            Ok(())
+        })?;
+        let mut numbered = Vec::with_capacity(found.len());
+        for row in self.txn.open_table(SCHEDULE)?.range::<ScheduleKey>(schedule_of(self.world(), self.number))? {
+            let key = row?.0.value();
+            match found.get(&key.3) {
+                Some(event) if event.commence.unix() == key.2 => numbered.extend(found.remove_entry(&key.3)),
+                _ => self.damage.add("schedule", describe_schedule(key), "it points to no event"),
+            }
+        }
+        // Sound, only not in the index: they are served all the same.
+        for (number, event) in found {
+            let key = (self.world(), self.number, number);
+            self.damage.add(EVENTS.name, describe_event(key), "it is not in the schedule");
+            numbered.push((number, event));
+        }
+        numbered.sort_by(|(_, a), (_, b)| (a.commence, &a.id).cmp(&(b.commence, &b.id)));
+        self.keep_one_of_each(&mut numbered);
+        let positions = numbered.iter().enumerate().map(|(at, (number, _))| (*number, at)).collect();
+        let loaded = |(_, event)| LoadedEvent { event, score: None, records: Vec::new(), closed: Vec::new() };
+        Ok((numbered.into_iter().map(loaded).collect(), positions))
+    }
+
+    /// Two events of one id can only come from damage; the later number is the one in use.
+    fn keep_one_of_each(&mut self, numbered: &mut Vec<(u32, Arc<Event>)>) {
+        let mut newest: FastMap<&str, u32> = FastMap::default();
+        for (number, event) in numbered.iter() {
+            let held = newest.entry(event.id.as_str()).or_insert(*number);
+            *held = (*held).max(*number);
+        }
+        if newest.len() == numbered.len() {
+            return;
+        }
+        let newest: Vec<u32> = newest.into_values().collect();
+        let (world, sport) = (self.world(), self.number);
+        numbered.retain(|(number, _)| {
+            let is_newest = newest.contains(number);
+            if !is_newest {
+                self.damage.add(EVENTS.name, describe_event((world, sport, *number)), "its id has a newer event");
+            }
+            is_newest
+        });
+    }
+
+    fn scores(&mut self, events: &mut [LoadedEvent], positions: &Positions) -> Result<(), StoreError> {
+        self.seen.scores += scan(&SCORES, self.txn, self.event_range(), self.damage, |key, row| {
+            let at = *positions.get(&key.2).ok_or(Flaw::Invalid("its event is missing"))?;
+            events[at].score = Some(Arc::new(row.score(self.names)?));
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn odds(&mut self, events: &mut [LoadedEvent], positions: &Positions, sport_key: &str) -> Result<(), StoreError> {
+        let (context, names) = (self.context, self.names);
+        // The rows of an event follow each other: its position is looked up once.
+        let mut last: Option<(u32, Option<usize>)> = None;
+        let range = odds_of_sport(self.world(), self.number);
+        self.seen.odds += scan(&ODDS, self.txn, range, self.damage, |key, row| {
+            let at = match last {
+                Some((number, at)) if number == key.2 => at,
+                _ => positions.get(&key.2).copied(),
+            };
+            last = Some((key.2, at));
+            let event = &mut events[at.ok_or(Flaw::Invalid("its event is missing"))?];
+            context.add_odds(event, sport_key, key, &row, names)
+        })?;
+        Ok(())
+    }
+
+    fn sources(&mut self) -> Result<Vec<(BookId, crate::model::Source)>, StoreError> {
+        let bookmakers = &self.context.bookmakers;
+        let mut sources = Vec::new();
+        scan(&SOURCES, self.txn, sources_of(self.world(), self.number), self.damage, |key, row| {
+            let id = BookId::from_number(key.2);
+            bookmakers.get(id).ok_or(Flaw::Invalid("its bookmaker is missing"))?;
+            sources.push((id, row.source()));
+            Ok(())
+        })?;
+        Ok(sources)
+    }
+}
+
+impl WorldContext {
+    fn add_odds(
+        &self,
+        event: &mut LoadedEvent,
+        sport_key: &str,
+        (_, _, _, book, market): OddsKey,
+        row: &OddsRow,
+        names: &NamesByNumber,
+    ) -> Result<(), Flaw> {
+        let market = Market::from_index(usize::from(market)).ok_or(Flaw::Invalid("its market is unknown"))?;
+        let id = BookId::from_number(book);
+        if row.outcomes.is_empty() {
+            // A mark may outlive its bookmaker, whose number nobody else gets.
+            if self.bookmakers.get(id).is_some() {
+                event.closed.push(Closed { bookmaker: id, market, at: row.last_update() });
+            }
+            return Ok(());
+        }
+        let bookmaker = self.bookmakers.get(id).ok_or(Flaw::Invalid("its bookmaker is missing"))?;
+        event.records.push(Arc::new(Record {
+            id: RecordId::new(sport_key, &event.event.id, &bookmaker.key, market),
+            bookmaker: id,
+            market,
+            last_update: row.last_update(),
+            outcomes: row.outcomes(names)?,
+        }));
+        Ok(())
+    }
+}

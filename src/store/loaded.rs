@@ -1,0 +1,60 @@
+//! What a file holds, in the words of the model.
+
+use std::sync::Arc;
+
+use super::change::Maintenance;
+use super::error::DamageList;
+use crate::keys::{KeyRecord, Usage};
+use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};
+
+/// Everything in the file that can be served, and what of it cannot.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// By [`World::index`].
+    pub worlds: [LoadedWorld; 2],
+    /// In the order of their ids. A key whose usage is damaged begins a new day and month.
+    pub keys: Vec<(KeyRecord, Usage)>,
+    pub maintenance: Option<Maintenance>,
+    /// What was left out.
+    pub damage: DamageList,
+    /// Sports that the catalogue no longer lists: kept, not served.
+    pub unserved: Vec<UnservedSport>,
+}
+
+impl Loaded {
+    pub const fn world(&self, world: World) -> &LoadedWorld {
+        &self.worlds[world.index()]
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct LoadedWorld {
+    pub bookmakers: Bookmakers,
+    /// By the index of the catalogue's sport ids.
+    pub sports: Vec<LoadedSport>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct LoadedSport {
+    /// In the order of commence time and event id.
+    pub events: Vec<LoadedEvent>,
+    pub sources: Vec<(BookId, Source)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedEvent {
+    pub event: Arc<Event>,
+    pub score: Option<Arc<Score>>,
+    /// In the order of bookmaker key and market key.
+    pub records: Vec<Arc<Record>>,
+    pub closed: Vec<Closed>,
+}
+
+/// A sport of an earlier catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnservedSport {
+    pub key: Box<str>,
+    /// In both worlds together.
+    pub events: u64,
+    pub records: u64,
+}

@@ -1,0 +1,194 @@
+//! Where the file is, and how it is opened without being changed before it is known to be ours and sound.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use redb::backends::FileBackend;
+use redb::{Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageBackend, StorageError, TableError};
+
+use super::error::{OpenError, StoreError};
+use super::gate::Gate;
+use super::handle::StoreOptions;
+use super::scan::guarded;
+use super::tables::{FORMAT, FORMAT_KEY, FORMATS};
+
+/// How often a file in use is tried again.
+const LOCK_RETRY: Duration = Duration::from_millis(50);
+
+/// Makes the same storage again, each time it is called.
+pub type BackendFactory = Box<dyn Fn() -> io::Result<Box<dyn StorageBackend>> + Send + Sync>;
+
+pub(super) enum Place {
+    Path(PathBuf),
+    Backend(BackendFactory),
+}
+
+/// A file that is open, locked, ours and of a known format.
+pub(super) struct OpenFile {
+    pub(super) db: Database,
+    pub(super) gate: Gate,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Path(path) => path.display().fmt(f),
+            Place::Backend(_) => f.write_str("the backend"),
+        }
+    }
+}
+
+impl Place {
+    /// Opens the file, waiting for whoever has it. A missing one is made only if `may_create`.
+    pub(super) fn open(&self, options: &StoreOptions, may_create: bool) -> Result<OpenFile, OpenError> {
+        let began = Instant::now();
+        loop {
+            match self.try_open(options, may_create) {
+                Err(OpenError::InUse { place, .. }) => {
+                    let waited = began.elapsed();
+                    if waited >= options.wait_for_lock {
+                        return Err(OpenError::InUse { place, waited: options.wait_for_lock });
+                    }
+                    thread::sleep(LOCK_RETRY.min(options.wait_for_lock.saturating_sub(waited)));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn try_open(&self, options: &StoreOptions, may_create: bool) -> Result<OpenFile, OpenError> {
+        let io_error = |error| OpenError::from_io(&self.to_string(), error);
+        let backend = self.backend(may_create)?;
+        let gate = Gate::new(backend);
+        let opened = guarded(|| {
+            let db = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(gate.clone());
+            Ok::<_, StoreError>(db)
+        });
+        let db = match opened {
+            Ok(Ok(db)) => db,
+            Ok(Err(error)) => return Err(self.explain(error, &gate)),
+            Err(error) => return Err(OpenError::from_store(&self.to_string(), error)),
+        };
+        let is_empty =
+            guarded(|| examine(&db.begin_read().map_err(StoreError::from)?)).map_err(|fault| fault.explain(self))?;
+        if is_empty && !may_create {
+            return Err(OpenError::Gone { place: self.to_string() });
+        }
+        let is_new = gate.is_new();
+        gate.open().map_err(io_error)?;
+        if is_new && let Place::Path(path) = self {
+            sync_parent(path).map_err(io_error)?;
+        }
+        Ok(OpenFile { db, gate })
+    }
+
+    fn backend(&self, may_create: bool) -> Result<Box<dyn StorageBackend>, OpenError> {
+        let io_error = |error| OpenError::from_io(&self.to_string(), error);
+        match self {
+            Place::Backend(make) => make().map_err(io_error),
+            Place::Path(path) => {
+                let file = self.file(path, may_create)?;
+                let backend = FileBackend::new(file).map_err(|error| io_error(io::Error::other(error)))?;
+                Ok(Box::new(backend))
+            }
+        }
+    }
+
+    fn file(&self, path: &Path, may_create: bool) -> Result<File, OpenError> {
+        let place = self.to_string();
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Err(OpenError::IsADirectory { place }),
+            Ok(found) if !found.is_file() => return Err(OpenError::NotOurs { place }),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !may_create => {
+                return Err(OpenError::Gone { place });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_parent(path).map_err(|error| OpenError::from_io(&place, error))?;
+            }
+            Err(error) => return Err(OpenError::from_io(&place, error)),
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(may_create).truncate(false).mode(0o600);
+        options.open(path).map_err(|error| OpenError::from_io(&place, error))
+    }
+
+    /// What redb's refusal means for the operator.
+    fn explain(&self, error: DatabaseError, gate: &Gate) -> OpenError {
+        let place = self.to_string();
+        match error {
+            DatabaseError::DatabaseAlreadyOpen => OpenError::InUse { place, waited: Duration::ZERO },
+            DatabaseError::Storage(StorageError::Io(error)) => match gate.looks_like_redb() {
+                Ok(false) => OpenError::NotOurs { place },
+                Ok(true) if error.kind() == io::ErrorKind::InvalidData => {
+                    OpenError::Damaged { place, detail: "its beginning is missing".to_owned() }
+                }
+                _ => OpenError::from_io(&place, error),
+            },
+            other => OpenError::Damaged { place, detail: other.to_string() },
+        }
+    }
+}
+
+/// What can be wrong with a file that redb could open.
+enum Fault {
+    NotOurs,
+    Format(u32),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Fault::Store(error)
+    }
+}
+
+impl Fault {
+    fn explain(self, place: &Place) -> OpenError {
+        let place = place.to_string();
+        match self {
+            Fault::NotOurs => OpenError::NotOurs { place },
+            Fault::Format(found) => OpenError::NewerFormat { place, found, known: FORMAT },
+            Fault::Store(error) => OpenError::from_store(&place, error),
+        }
+    }
+}
+
+/// Whether the file is empty; if it is not, it must be ours and of a format that we know.
+fn examine(txn: &ReadTransaction) -> Result<bool, Fault> {
+    if txn.list_tables().map_err(StoreError::from)?.next().is_none() {
+        return Ok(true);
+    }
+    let formats = match txn.open_table(FORMATS) {
+        Ok(formats) => formats,
+        Err(TableError::Storage(error)) => return Err(StoreError::from(error).into()),
+        Err(_) => return Err(Fault::NotOurs),
+    };
+    match formats.get(FORMAT_KEY).map_err(StoreError::from)?.map(|format| format.value()) {
+        None => Err(Fault::NotOurs),
+        Some(FORMAT) => Ok(false),
+        // An older format would be upgraded here, after a backup. There is none yet.
+        Some(found) => Err(Fault::Format(found)),
+    }
+}
+
+/// Makes the directory that the file is to be in, for its owner only.
+fn make_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.exists() => {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A new file is on disk only when the directory that names it is.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}

@@ -1,0 +1,101 @@
+//! Keys, their usage, the maintenance notice and the audit log.
+
+use super::{seconds, timestamp};
+use crate::keys::{KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
+use crate::model::Timestamp;
+use crate::store::change::{AuditNote, Maintenance};
+use crate::store::codec::{AuditRow, Flaw, KeyRow, MetaRow, UsageRow};
+
+impl KeyRow {
+    pub(in crate::store) fn of(key: &KeyRecord) -> Self {
+        KeyRow {
+            kind: key.kind as u8,
+            name: key.name.to_string(),
+            groups: key.groups.iter().map(ToString::to_string).collect(),
+            burst_per_minute: key.limits.burst_per_minute,
+            per_day: key.limits.per_day,
+            per_month: key.limits.per_month,
+            created: key.created.unix(),
+            expires: seconds(key.expires),
+            approved_by: key.approved_by.as_ref().map(ToString::to_string),
+            revoked: seconds(key.revoked),
+            hash: key.hash.0,
+            last_four: key.last_four.to_string(),
+            retired: key.retired.iter().map(|old| (old.hash.0, old.until.unix())).collect(),
+            last_used: seconds(key.last_used),
+        }
+    }
+
+    pub(in crate::store) fn key(self, id: &str) -> Result<KeyRecord, Flaw> {
+        let kind = KeyKind::ALL.get(usize::from(self.kind)).copied();
+        let retired = |(hash, until)| Retired { hash: SecretHash(hash), until: Timestamp::from_unix(until) };
+        Ok(KeyRecord {
+            id: KeyId::new(id).ok_or(Flaw::Invalid("its id is not one"))?,
+            kind: kind.ok_or(Flaw::Invalid("its kind is unknown"))?,
+            name: self.name.into(),
+            groups: self.groups.into_iter().map(Into::into).collect(),
+            limits: Limits {
+                burst_per_minute: self.burst_per_minute,
+                per_day: self.per_day,
+                per_month: self.per_month,
+            },
+            created: Timestamp::from_unix(self.created),
+            expires: timestamp(self.expires),
+            approved_by: self.approved_by.map(Into::into),
+            revoked: timestamp(self.revoked),
+            hash: SecretHash(self.hash),
+            last_four: self.last_four.into(),
+            retired: self.retired.into_iter().map(retired).collect(),
+            last_used: timestamp(self.last_used),
+        })
+    }
+}
+
+impl UsageRow {
+    pub(in crate::store) fn of(usage: Usage, last_used: Option<Timestamp>) -> Self {
+        let Usage { day, day_used, month, month_used } = usage;
+        UsageRow { day, day_used, month, month_used, last_used: seconds(last_used) }
+    }
+
+    pub(in crate::store) fn usage(&self) -> (Usage, Option<Timestamp>) {
+        let &UsageRow { day, day_used, month, month_used, last_used } = self;
+        (Usage { day, day_used, month, month_used }, timestamp(last_used))
+    }
+}
+
+impl MetaRow {
+    pub(in crate::store) fn of_maintenance(maintenance: Maintenance) -> Self {
+        MetaRow::Maintenance { since: maintenance.since.unix(), until: seconds(maintenance.until) }
+    }
+
+    pub(in crate::store) fn maintenance(&self) -> Result<Maintenance, Flaw> {
+        match *self {
+            MetaRow::Maintenance { since, until } => {
+                Ok(Maintenance { since: Timestamp::from_unix(since), until: timestamp(until) })
+            }
+            MetaRow::Counters { .. } => Err(Flaw::Invalid("it is another kind of row")),
+        }
+    }
+}
+
+impl AuditRow {
+    pub(in crate::store) fn of(note: &AuditNote) -> Self {
+        AuditRow {
+            at: note.at.unix(),
+            who: note.who.to_string(),
+            action: note.action.to_string(),
+            subject: note.subject.to_string(),
+            detail: note.detail.to_string(),
+        }
+    }
+
+    pub(in crate::store) fn note(self) -> AuditNote {
+        AuditNote {
+            at: Timestamp::from_unix(self.at),
+            who: self.who.into(),
+            action: self.action.into(),
+            subject: self.subject.into(),
+            detail: self.detail.into(),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Between rows and the model. Reading a row goes through the model's own constructors, so that nothing the model
+//! would refuse comes out of a file.
+
+mod admin;
+mod odds;
+mod world;
+
+use std::sync::Arc;
+
+use crate::model::Timestamp;
+
+/// Gives a name its number while a row is being written.
+pub(super) trait NumberNames {
+    fn number(&mut self, name: &Arc<str>) -> u32;
+}
+
+pub(super) fn seconds(at: Option<Timestamp>) -> Option<u32> {
+    at.map(Timestamp::unix)
+}
+
+pub(super) fn timestamp(seconds: Option<u32>) -> Option<Timestamp> {
+    seconds.map(Timestamp::from_unix)
+}

@@ -1,0 +1,103 @@
+//! Odds records and closed marks.
+
+use super::NumberNames;
+use crate::model::{Closed, OddsFormat, Outcome, Point, Price, Record, Timestamp};
+use crate::store::codec::{Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow};
+use crate::store::names::NamesByNumber;
+
+impl OddsRow {
+    pub(in crate::store) fn of(record: &Record, names: &mut impl NumberNames) -> Self {
+        let outcome = |outcome: &Outcome| {
+            let (profit, stake) = outcome.price.fraction();
+            OutcomeRow { name: names.number(&outcome.name), profit, stake }
+        };
+        OddsRow {
+            outcomes: record.outcomes.iter().map(outcome).collect(),
+            last_update: record.last_update.unix().to_le_bytes(),
+            quoted: QuotedRow::of(&record.outcomes),
+            points: PointsRow::of(&record.outcomes),
+        }
+    }
+
+    /// What stays of a record that closed.
+    pub(in crate::store) fn closed(closed: Closed) -> Self {
+        OddsRow {
+            outcomes: Vec::new(),
+            last_update: closed.at.unix().to_le_bytes(),
+            quoted: QuotedRow::American,
+            points: PointsRow::None,
+        }
+    }
+
+    pub(in crate::store) fn last_update(&self) -> Timestamp {
+        Timestamp::from_unix(u32::from_le_bytes(self.last_update))
+    }
+
+    pub(in crate::store) fn outcomes(&self, names: &NamesByNumber) -> Result<Box<[Outcome]>, Flaw> {
+        if self.outcomes.len() > Record::OUTCOMES_MAX {
+            return Err(Flaw::Invalid("it has too many outcomes"));
+        }
+        self.outcomes.iter().enumerate().map(|(at, row)| self.outcome(at, row, names)).collect()
+    }
+
+    fn outcome(&self, at: usize, row: &OutcomeRow, names: &NamesByNumber) -> Result<Outcome, Flaw> {
+        let quoted = self.quoted.at(at)?;
+        let price = Price::from_fraction(row.profit.into(), row.stake.into(), quoted);
+        Ok(Outcome {
+            name: names.get(row.name)?,
+            price: price.map_err(|_| Flaw::Invalid("a price in it is not one"))?,
+            point: self.points.at(at)?,
+        })
+    }
+}
+
+impl QuotedRow {
+    fn of(outcomes: &[Outcome]) -> Self {
+        let Some(first) = outcomes.first().map(|outcome| outcome.price.quoted()) else { return QuotedRow::American };
+        if outcomes.iter().any(|outcome| outcome.price.quoted() != first) {
+            return QuotedRow::Each(outcomes.iter().map(|outcome| outcome.price.quoted() as u8).collect());
+        }
+        match first {
+            OddsFormat::American => QuotedRow::American,
+            OddsFormat::Decimal => QuotedRow::Decimal,
+            OddsFormat::Fractional => QuotedRow::Fractional,
+        }
+    }
+
+    fn at(&self, at: usize) -> Result<OddsFormat, Flaw> {
+        match self {
+            QuotedRow::American => Ok(OddsFormat::American),
+            QuotedRow::Decimal => Ok(OddsFormat::Decimal),
+            QuotedRow::Fractional => Ok(OddsFormat::Fractional),
+            QuotedRow::Each(formats) => formats
+                .get(at)
+                .and_then(|format| OddsFormat::ALL.get(usize::from(*format)).copied())
+                .ok_or(Flaw::Invalid("the format of a price is unknown")),
+        }
+    }
+}
+
+impl PointsRow {
+    fn of(outcomes: &[Outcome]) -> Self {
+        let points = || outcomes.iter().map(|outcome| outcome.point.map(Point::milli));
+        if points().all(|point| point.is_none()) {
+            return PointsRow::None;
+        }
+        match points().collect::<Option<Vec<i32>>>() {
+            Some(all) => PointsRow::All(all),
+            None => PointsRow::Some(points().collect()),
+        }
+    }
+
+    fn at(&self, at: usize) -> Result<Option<Point>, Flaw> {
+        let milli = match self {
+            PointsRow::None => return Ok(None),
+            PointsRow::All(points) => points.get(at).copied().map(Some),
+            PointsRow::Some(points) => points.get(at).copied(),
+        };
+        match milli.ok_or(Flaw::Invalid("a point is missing"))? {
+            Some(milli) => Point::from_milli(milli).map(Some).ok_or(Flaw::Invalid("a point in it is not one")),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Bringing a file up to the catalogue when it is opened: each sport has a number, each bookmaker has one in both
+//! worlds, and what an older catalogue left behind goes when nothing hangs on it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redb::{ReadTransaction, ReadableDatabase};
+
+use super::batch::begin;
+use super::change::Change;
+use super::codec::Standing;
+use super::error::{DamageList, OpenError, StoreError};
+use super::handle::Store;
+use super::scan::scan;
+use super::sports::SportNumbers;
+use super::tables::{
+    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, SCHEDULE,
+    SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+};
+use crate::model::{BookId, Bookmaker, Bookmakers, World};
+
+/// Why a file could not be brought up to the catalogue.
+pub(super) enum Unsettled {
+    Store(StoreError),
+    NumbersSpent { what: String, limit: usize },
+}
+
+impl From<StoreError> for Unsettled {
+    fn from(error: StoreError) -> Self {
+        Unsettled::Store(error)
+    }
+}
+
+impl Unsettled {
+    pub(super) fn explain(self, place: &str) -> OpenError {
+        match self {
+            Unsettled::Store(error) => OpenError::from_store(place, error),
+            Unsettled::NumbersSpent { what, limit } => OpenError::NumbersSpent { place: place.to_owned(), what, limit },
+        }
+    }
+}
+
+/// A bookmaker's row as it is found.
+struct Found {
+    id: BookId,
+    book: Bookmaker,
+    standing: Standing,
+}
+
+impl Store {
+    pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
+        if self.file()?.db.begin_read().map_err(StoreError::from)?.open_table(FORMATS).is_err() {
+            self.writing(Self::make_tables)?;
+        }
+        let (sports, added) = self.reading(|store, file| {
+            SportNumbers::read(&file.db.begin_read()?, store.catalogue(), &mut DamageList::default())
+        })?;
+        if added.contains(&u16::MAX) {
+            return Err(Unsettled::NumbersSpent { what: "catalogue's sports".to_owned(), limit: u16::MAX.into() });
+        }
+        self.sports = sports;
+        if !added.is_empty() {
+            self.writing(|store| store.write_sports(&added))?;
+        }
+        Ok(())
+    }
+
+    fn make_tables(&mut self) -> Result<(), StoreError> {
+        let txn = begin(&self.file()?.db)?;
+        txn.open_table(META.definition)?;
+        txn.open_table(SPORTS.definition)?;
+        txn.open_table(BOOKS.definition)?;
+        txn.open_table(NAMES.definition)?;
+        txn.open_table(EVENTS.definition)?;
+        txn.open_table(SCORES.definition)?;
+        txn.open_table(ODDS.definition)?;
+        txn.open_table(SOURCES.definition)?;
+        txn.open_table(KEYS.definition)?;
+        txn.open_table(USAGE.definition)?;
+        txn.open_table(AUDIT.definition)?;
+        txn.open_table(SCHEDULE)?;
+        txn.open_table(COVERAGE)?;
+        txn.open_table(FORMATS)?.insert(FORMAT_KEY, FORMAT)?;
+        Ok(txn.commit()?)
+    }
+
+    fn write_sports(&mut self, numbers: &[u16]) -> Result<(), StoreError> {
+        let txn = begin(&self.file()?.db)?;
+        {
+            let mut table = txn.open_table(SPORTS.definition)?;
+            for number in numbers {
+                let row = self.sports.seal(*number).map_err(|error| StoreError::Refused(error.to_string()))?;
+                table.insert(number, &*row)?;
+            }
+        }
+        Ok(txn.commit()?)
+    }
+
+    pub(super) fn number_bookmakers(&mut self) -> Result<(), Unsettled> {
+        let mut changes = Vec::new();
+        for world in World::ALL {
+            let (found, next) = self.reading(|_, file| find_bookmakers(&file.db.begin_read()?, world))?;
+            self.put_catalogue(world, &found, next, &mut changes)?;
+            for (id, _) in self.leftover(world, &found)? {
+                changes.push(Change::RemoveBookmaker { world, id });
+            }
+        }
+        Ok(self.commit(&changes)?)
+    }
+
+    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions.
+    fn put_catalogue(
+        &self,
+        world: World,
+        found: &[Found],
+        mut next: u16,
+        changes: &mut Vec<Change>,
+    ) -> Result<(), Unsettled> {
+        // Where a number was left behind under the same key, one that is in use comes first.
+        let mut by_key: BTreeMap<&str, &Found> = BTreeMap::new();
+        for row in found {
+            let known = by_key.entry(&row.book.key).or_insert(row);
+            if row.standing != Standing::Gone {
+                *known = row;
+            }
+        }
+        for book in self.catalogue().bookmakers() {
+            let id = match by_key.get(&*book.key) {
+                Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
+                Some(row) => row.id,
+                None if usize::from(next) >= Bookmakers::MAX => {
+                    let what = format!("bookmaker {} in the {world} world", book.key);
+                    return Err(Unsettled::NumbersSpent { what, limit: Bookmakers::MAX });
+                }
+                None => {
+                    next += 1;
+                    BookId::from_number(next - 1)
+                }
+            };
+            changes.push(Change::PutBookmaker { world, id, bookmaker: Arc::new(book.clone()), declared: false });
+        }
+        Ok(())
+    }
+
+    /// The bookmakers of an older catalogue that hold no price.
+    fn leftover<'f>(&self, world: World, found: &'f [Found]) -> Result<Vec<(BookId, &'f Bookmaker)>, StoreError> {
+        let is_listed = |book: &Bookmaker| self.catalogue().bookmakers().iter().any(|listed| listed.key == book.key);
+        let old = found.iter().filter(|row| row.standing == Standing::Catalogue && !is_listed(&row.book));
+        let mut leftover = Vec::new();
+        for row in old {
+            if !self.reading(|store, file| holds_odds(&file.db.begin_read()?, &store.sports, world, row.id))? {
+                leftover.push((row.id, &row.book));
+            }
+        }
+        Ok(leftover)
+    }
+}
+
+/// The bookmakers of a world, and the number that comes next.
+fn find_bookmakers(txn: &ReadTransaction, world: World) -> Result<(Vec<Found>, u16), StoreError> {
+    let mut found = Vec::new();
+    let range = books_of(world_number(world));
+    scan(&BOOKS, txn, range.clone(), &mut DamageList::default(), |(_, number), row| {
+        let standing = row.standing;
+        found.push(Found { id: BookId::from_number(number), book: row.bookmaker()?, standing });
+        Ok(())
+    })?;
+    let last = txn.open_table(BOOKS.definition)?.range::<super::tables::BookKey>(range)?.next_back().transpose()?;
+    Ok((found, last.map_or(0, |(key, _)| key.value().1.saturating_add(1))))
+}
+
+fn holds_odds(txn: &ReadTransaction, sports: &SportNumbers, world: World, book: BookId) -> Result<bool, StoreError> {
+    let coverage = txn.open_table(COVERAGE)?;
+    for sport in sports.all() {
+        let range = coverage_of(world_number(world), sport, book.number());
+        if coverage.range::<CoverageKey>(range)?.next().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,289 @@
+//! From changes to rows. A batch is turned into the rows that it leaves behind, numbered and sealed, before the file
+//! is touched: what cannot be kept is refused here, and a batch that fails to reach the disk leaves no number behind.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use super::batch::Batch;
+use super::change::Change;
+use super::codec::{
+    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, Standing, TooLong, UsageRow,
+};
+use super::error::StoreError;
+use super::mirror::{Counters, EventEntry, Mirror};
+use super::names::{FastMap, NumbersByName};
+use super::rows::NumberNames;
+use super::sports::SportNumbers;
+use super::tables::{
+    AUDIT, BOOKS, BookKey, EVENTS, EventKey, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS, OddsKey, SCORES,
+    SOURCES, ScheduleKey, USAGE, market_number, world_number,
+};
+use crate::model::{BookId, Bookmaker, Event, EventId, Market, Record, Score, SportId, World};
+
+/// A batch that is being put together.
+pub(super) struct Staging<'a> {
+    mirror: &'a Mirror,
+    sports: &'a SportNumbers,
+    names: Numbering<'a>,
+    batch: Batch,
+    news: News,
+}
+
+/// What the mirror learns once the batch is on disk.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    names: FastMap<Arc<str>, u32>,
+    events: BTreeMap<(World, SportId, EventId), Option<EventEntry>>,
+    books: BTreeMap<(World, BookId), Option<Arc<Bookmaker>>>,
+    counters: Counters,
+}
+
+impl Mirror {
+    pub(super) fn adopt(&mut self, news: News) {
+        self.names.extend(news.names);
+        for ((world, sport, event), entry) in news.events {
+            self.events.set(world, sport, event, entry);
+        }
+        for ((world, id), book) in news.books {
+            match book {
+                Some(book) => self.books[world.index()].insert(id, book),
+                None => self.books[world.index()].remove(&id),
+            };
+        }
+        self.counters = news.counters;
+    }
+}
+
+/// Numbers names: the file's, and new ones for those it does not have.
+struct Numbering<'a> {
+    known: &'a NumbersByName,
+    new: FastMap<Arc<str>, u32>,
+    next: u32,
+}
+
+impl NumberNames for Numbering<'_> {
+    fn number(&mut self, name: &Arc<str>) -> u32 {
+        if let Some(number) = self.known.get(name).or_else(|| self.new.get(name)) {
+            return *number;
+        }
+        let number = self.next;
+        self.new.insert(Arc::clone(name), number);
+        self.next = self.next.saturating_add(1);
+        number
+    }
+}
+
+impl<'a> Staging<'a> {
+    pub(super) fn new(mirror: &'a Mirror, sports: &'a SportNumbers) -> Self {
+        Staging {
+            mirror,
+            sports,
+            names: Numbering { known: &mirror.names, new: FastMap::default(), next: mirror.counters.name },
+            batch: Batch::default(),
+            news: News { counters: mirror.counters, ..News::default() },
+        }
+    }
+
+    pub(super) fn add(&mut self, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::PutBookmaker { world, id, bookmaker, declared } => {
+                self.put_bookmaker(*world, *id, bookmaker, *declared)
+            }
+            Change::RemoveBookmaker { world, id } => self.remove_bookmaker(*world, *id),
+            Change::PutEvent { world, sport, event } => self.put_event(*world, *sport, event),
+            Change::RemoveEvent { world, sport, event } => self.remove_event(*world, *sport, event),
+            Change::PutScore { world, sport, event, score } => self.put_score(*world, *sport, event, score),
+            Change::PutOdds { world, sport, event, record } => self.put_odds(*world, *sport, event, record),
+            Change::CloseOdds { world, sport, event, closed } => {
+                let key = self.odds_key(*world, *sport, event, closed.bookmaker, closed.market)?;
+                self.batch.odds.insert(key, sealed(ODDS.seal(&key, &OddsRow::closed(*closed)), event)?);
+                Ok(())
+            }
+            Change::PutSource { world, sport, bookmaker, source } => {
+                let book = self.known_book(*world, *bookmaker)?;
+                let key = (world_number(*world), self.sport(*sport)?, book);
+                let row = sealed(SOURCES.seal(&key, &SourceRow::of(source)), "source")?;
+                self.batch.sources.insert(key, Some(row));
+                Ok(())
+            }
+            Change::RemoveSource { world, sport, bookmaker } => {
+                self.batch.sources.insert((world_number(*world), self.sport(*sport)?, bookmaker.number()), None);
+                Ok(())
+            }
+            other => self.add_administrative(other),
+        }
+    }
+
+    fn add_administrative(&mut self, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::PutKey(record) => {
+                let row = sealed(KEYS.seal(&record.id.as_str(), &KeyRow::of(record)), &record.id)?;
+                self.batch.keys.insert(record.id.as_str().to_owned(), row);
+            }
+            Change::PutUsage { key, usage, last_used } => {
+                let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;
+                self.batch.usage.insert(key.as_str().to_owned(), row);
+            }
+            Change::SetMaintenance(maintenance) => {
+                let seal = |maintenance| META.seal(&META_MAINTENANCE, &MetaRow::of_maintenance(maintenance));
+                let row = maintenance.map(seal).transpose();
+                self.batch.meta.insert(META_MAINTENANCE, sealed(row, META_MAINTENANCE)?);
+            }
+            Change::Audit(note) => {
+                let sequence = self.news.counters.audit;
+                self.news.counters.audit += 1;
+                let row = sealed(AUDIT.seal(&sequence, &AuditRow::of(note)), "audit note")?;
+                self.batch.audit.insert(sequence, row);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn put_bookmaker(
+        &mut self,
+        world: World,
+        id: BookId,
+        book: &Arc<Bookmaker>,
+        declared: bool,
+    ) -> Result<(), StoreError> {
+        let key: BookKey = (world_number(world), id.number());
+        let standing = if declared { Standing::Declared } else { Standing::Catalogue };
+        self.batch.books.insert(key, sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?);
+        self.news.books.insert((world, id), Some(Arc::clone(book)));
+        Ok(())
+    }
+
+    fn remove_bookmaker(&mut self, world: World, id: BookId) -> Result<(), StoreError> {
+        let Some(book) = self.book(world, id) else { return Ok(()) };
+        let key: BookKey = (world_number(world), id.number());
+        let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, Standing::Gone)), &book.key)?;
+        self.batch.books.insert(key, row);
+        self.batch.gone_books.insert(key);
+        self.batch.odds.retain(|odds, _| (odds.0, odds.3) != key);
+        self.batch.sources.retain(|source, _| (source.0, source.2) != key);
+        self.news.books.insert((world, id), None);
+        Ok(())
+    }
+
+    fn put_event(&mut self, world: World, sport: SportId, event: &Event) -> Result<(), StoreError> {
+        let known = self.event(world, sport, &event.id);
+        let number = known.map_or(self.news.counters.event, |entry| entry.number);
+        let key = (world_number(world), self.sport(sport)?, number);
+        let row = EventRow::of(event, &mut self.names);
+        self.batch.events.insert(key, sealed(EVENTS.seal(&key, &row), &event.id)?);
+
+        let entry = EventEntry { number, commence: event.commence };
+        match known {
+            Some(old) if old == entry => return Ok(()),
+            Some(old) => {
+                self.batch.schedule.insert(schedule_key(key, old), false);
+            }
+            None => self.news.counters.event = number.saturating_add(1),
+        }
+        self.batch.schedule.insert(schedule_key(key, entry), true);
+        self.news.events.insert((world, sport, event.id.clone()), Some(entry));
+        Ok(())
+    }
+
+    fn remove_event(&mut self, world: World, sport: SportId, event: &EventId) -> Result<(), StoreError> {
+        let Some(entry) = self.event(world, sport, event) else { return Ok(()) };
+        let key = (world_number(world), self.sport(sport)?, entry.number);
+        self.batch.forget_event(key);
+        self.batch.schedule.insert(schedule_key(key, entry), false);
+        self.news.events.insert((world, sport, event.clone()), None);
+        Ok(())
+    }
+
+    fn put_score(&mut self, world: World, sport: SportId, event: &EventId, score: &Score) -> Result<(), StoreError> {
+        if score.periods.len() > Score::PERIODS_MAX {
+            return Err(StoreError::Refused(format!("the score of event {event} has too many periods")));
+        }
+        let key = self.event_key(world, sport, event)?;
+        let row = ScoreRow::of(score, &mut self.names);
+        self.batch.scores.insert(key, sealed(SCORES.seal(&key, &row), event)?);
+        Ok(())
+    }
+
+    fn put_odds(&mut self, world: World, sport: SportId, event: &EventId, record: &Record) -> Result<(), StoreError> {
+        if !(1..=Record::OUTCOMES_MAX).contains(&record.outcomes.len()) {
+            return Err(StoreError::Refused(format!(
+                "a record of event {event} has {} outcomes",
+                record.outcomes.len()
+            )));
+        }
+        let key = self.odds_key(world, sport, event, record.bookmaker, record.market)?;
+        let row = OddsRow::of(record, &mut self.names);
+        self.batch.odds.insert(key, sealed(ODDS.seal(&key, &row), event)?);
+        Ok(())
+    }
+
+    /// The rows, and what the mirror learns when they are on disk.
+    pub(super) fn finish(mut self) -> Result<(Batch, News), StoreError> {
+        self.news.counters.name = self.names.next;
+        if self.names.next == u32::MAX || self.news.counters.event == u32::MAX {
+            return Err(StoreError::Refused("the file has handed out every number that it has".to_owned()));
+        }
+        for (name, number) in &self.names.new {
+            let row = sealed(NAMES.seal(number, &NameRow(name.to_string())), "name")?;
+            self.batch.names.insert(*number, row);
+        }
+        if self.news.counters != self.mirror.counters {
+            let row = sealed(META.seal(&META_COUNTERS, &self.news.counters.row()), META_COUNTERS)?;
+            self.batch.meta.insert(META_COUNTERS, Some(row));
+        }
+        self.news.names = self.names.new;
+        Ok((self.batch, self.news))
+    }
+
+    fn sport(&self, sport: SportId) -> Result<u16, StoreError> {
+        let refused = || StoreError::Refused("a change is about a sport of another catalogue".to_owned());
+        self.sports.number(sport).ok_or_else(refused)
+    }
+
+    fn event(&self, world: World, sport: SportId, event: &EventId) -> Option<EventEntry> {
+        match self.news.events.get(&(world, sport, event.clone())) {
+            Some(entry) => *entry,
+            None => self.mirror.events.get(world, sport, event),
+        }
+    }
+
+    fn event_key(&self, world: World, sport: SportId, event: &EventId) -> Result<EventKey, StoreError> {
+        let refused = || StoreError::Refused(format!("event {event} is not in the {world} world"));
+        let entry = self.event(world, sport, event).ok_or_else(refused)?;
+        Ok((world_number(world), self.sport(sport)?, entry.number))
+    }
+
+    fn odds_key(
+        &self,
+        world: World,
+        sport: SportId,
+        event: &EventId,
+        book: BookId,
+        market: Market,
+    ) -> Result<OddsKey, StoreError> {
+        let (world_no, sport_no, event_no) = self.event_key(world, sport, event)?;
+        Ok((world_no, sport_no, event_no, self.known_book(world, book)?, market_number(market)))
+    }
+
+    fn book(&self, world: World, id: BookId) -> Option<Arc<Bookmaker>> {
+        match self.news.books.get(&(world, id)) {
+            Some(book) => book.clone(),
+            None => self.mirror.books[world.index()].get(&id).cloned(),
+        }
+    }
+
+    fn known_book(&self, world: World, id: BookId) -> Result<u16, StoreError> {
+        let refused = || StoreError::Refused(format!("bookmaker {} is not in the {world} world", id.number()));
+        self.book(world, id).map(|_| id.number()).ok_or_else(refused)
+    }
+}
+
+fn schedule_key((world, sport, number): EventKey, entry: EventEntry) -> ScheduleKey {
+    (world, sport, entry.commence.unix(), number)
+}
+
+fn sealed<T>(row: Result<T, TooLong>, what: impl Display) -> Result<T, StoreError> {
+    row.map_err(|error| StoreError::Refused(format!("the row of {what} does not fit: {error}")))
+}
