@@ -1,4 +1,18 @@
 //! oddsbox: a sports odds data service in one process.
+//!
+//! Feeds of prices come in, one redb file keeps everything, a read-only HTTP interface answers from memory. The house:
+//!
+//! - [`model`]: what the service is about; plain values with their invariants
+//! - [`keys`]: API keys, their secrets, limits and meters
+//! - [`store`]: the file, and the only place that knows redb
+//! - [`board`]: immutable snapshots that every answer is read from
+//! - [`feeds`]: what comes in: the feed line, the simulator
+//! - [`writer`]: the one hand that changes anything: commit, publish, answer
+//! - [`http`]: the public door, read-only
+//! - [`admin`]: the admin door, a Unix socket, and the client of it
+//! - [`config`], [`clock`]: what the operator set, and what time it is
+//! - [`server`]: where all of it is put together
+//! - [`cli`]: the command line
 #![forbid(unsafe_code)]
 
 pub mod board;
@@ -9,3 +23,4 @@ pub mod http;
 pub mod keys;
 pub mod model;
 pub mod store;
+pub mod writer;

@@ -38,11 +38,12 @@ pub struct Body {
 
 impl Body {
     /// `next` is where the following page begins, if there is one.
-    pub fn new(json: &[u8], next: Option<Cursor>) -> Self {
-        let hash = xxh3_128(json);
+    pub fn new(json: impl Into<Bytes>, next: Option<Cursor>) -> Self {
+        let identity = json.into();
+        let hash = xxh3_128(&identity);
         let etag = |suffix: &str| Bytes::from(format!("\"{hash:032x}{suffix}\""));
         Body {
-            identity: Bytes::copy_from_slice(json),
+            identity,
             etags: [etag(""), etag("-gzip"), etag("-zstd")],
             gzip: OnceLock::new(),
             zstd: OnceLock::new(),

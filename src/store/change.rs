@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::keys::{KeyId, KeyRecord, Usage};
-use crate::model::{BookId, Bookmaker, Closed, Event, EventId, Record, Score, Source, SportId, Timestamp, World};
+use crate::model::{BookId, Bookmaker, Closed, Event, EventId, Maintenance, Record, Score, Source, SportId, Timestamp, World};
 
 /// One change. A batch of them is applied in its order, all or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +70,6 @@ pub enum Change {
     SetMaintenance(Option<Maintenance>),
     /// Appends to the audit log. The one change that is not the same when committed twice.
     Audit(AuditNote),
-}
-
-/// The operator's word that the service is being worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Maintenance {
-    pub since: Timestamp,
-    pub until: Option<Timestamp>,
 }
 
 /// Who did what to which thing, and when.

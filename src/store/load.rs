@@ -143,7 +143,7 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(KeyR
 fn read_maintenance(
     txn: &ReadTransaction,
     damage: &mut DamageList,
-) -> Result<Option<super::change::Maintenance>, StoreError> {
+) -> Result<Option<crate::model::Maintenance>, StoreError> {
     let mut maintenance = None;
     scan(&META, txn, .., damage, |key, row| {
         if key == META_MAINTENANCE {

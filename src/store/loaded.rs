@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::change::Maintenance;
+use crate::model::Maintenance;
 use super::error::DamageList;
 use crate::keys::{KeyRecord, Usage};
 use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};

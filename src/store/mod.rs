@@ -37,7 +37,7 @@ mod tests;
 /// What a test needs to put its own storage under a store.
 pub use redb::{BackendError, StorageBackend};
 
-pub use change::{AuditEntry, AuditNote, Change, Maintenance};
+pub use change::{AuditEntry, AuditNote, Change};
 pub use check::{CheckReport, Integrity};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};

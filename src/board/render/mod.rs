@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use bytes::Bytes;
 use super::body::Body;
 use super::query::Cursor;
 
@@ -31,6 +32,6 @@ fn body(write: impl FnOnce(&mut Vec<u8>) -> Option<Cursor>) -> Body {
         scratch.clear();
         scratch.shrink_to(SCRATCH_BYTES_MAX);
         let next = write(scratch);
-        Body::new(scratch, next)
+        Body::new(Bytes::copy_from_slice(scratch), next)
     })
 }
