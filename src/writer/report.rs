@@ -2,6 +2,9 @@
 
 use crate::model::Reason;
 
+/// As many rejections as a report remembers one by one.
+const LISTED_MAX: usize = 10;
+
 /// How many messages of a batch changed something, said what was known, or were turned away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestReport {
@@ -9,16 +12,21 @@ pub struct IngestReport {
     pub unchanged: u64,
     /// By [`Reason`].
     rejected: [u64; Reason::COUNT],
+    /// The first of them, each with the position of its message.
+    listed: Vec<(u64, Reason)>,
 }
 
 impl Default for IngestReport {
     fn default() -> Self {
-        IngestReport { changed: 0, unchanged: 0, rejected: [0; Reason::COUNT] }
+        IngestReport { changed: 0, unchanged: 0, rejected: [0; Reason::COUNT], listed: Vec::new() }
     }
 }
 
 impl IngestReport {
     pub fn reject(&mut self, reason: Reason) {
+        if self.listed.len() < LISTED_MAX {
+            self.listed.push((self.messages(), reason));
+        }
         self.rejected[reason as usize] += 1;
     }
 
@@ -30,12 +38,25 @@ impl IngestReport {
         self.rejected.iter().sum()
     }
 
+    /// All messages counted so far.
+    pub fn messages(&self) -> u64 {
+        self.accepted() + self.rejected()
+    }
+
+    /// The first rejections: the position of each message, counted from 0, and why it was turned away.
+    pub fn first_rejected(&self) -> &[(u64, Reason)] {
+        &self.listed
+    }
+
     /// The reasons that occurred, with how often.
     pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64)> {
         Reason::ALL.into_iter().map(|reason| (reason, self.rejected[reason as usize])).filter(|(_, count)| *count > 0)
     }
 
+    /// Counts what came after this as well.
     pub fn add(&mut self, other: &IngestReport) {
+        let (before, room) = (self.messages(), LISTED_MAX - self.listed.len());
+        self.listed.extend(other.listed.iter().take(room).map(|(at, reason)| (before + at, *reason)));
         self.changed += other.changed;
         self.unchanged += other.unchanged;
         for (own, other) in self.rejected.iter_mut().zip(other.rejected) {
