@@ -20,6 +20,7 @@ mod report;
 mod state;
 mod upkeep;
 
+use std::io;
 use std::sync::Arc;
 
 use crate::board::Boards;
@@ -29,7 +30,7 @@ use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
 pub use keys::{Issued, KeyError};
-pub use queue::{Stopped, WriterHandle, spawn};
+pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
 
 use batch::Batch;
@@ -136,6 +137,27 @@ impl Writer {
         self.commit(&changes)?;
         self.take_step(world, step, now.unix_ms);
         if end {
+            self.publish_quiet(world, now.unix_ms);
+        }
+        Ok(report)
+    }
+
+    /// Takes news into a world only if none of it is turned away; else nothing changes and the report says why. It is
+    /// one transaction, so other operations wait for it; the news itself is never in memory as a whole.
+    pub fn ingest_whole(
+        &mut self,
+        world: World,
+        news: impl Iterator<Item = io::Result<News>>,
+    ) -> Result<IngestReport, WriteError> {
+        let now = self.clock.now();
+        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        for news in news {
+            batch.apply(news.map_err(StoreError::from)?);
+        }
+        let (changes, step, report) = batch.finish();
+        if report.rejected() == 0 {
+            self.commit(&changes)?;
+            self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
         }
         Ok(report)

@@ -1,5 +1,6 @@
 //! The writer's thread and the queue in front of it.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -18,10 +19,20 @@ const QUEUE_MAX: usize = 64;
 
 type Reply<T> = oneshot::Sender<T>;
 
+/// News that the writer reads itself, one at a time, from something that does not keep it waiting.
+pub struct NewsReader(pub Box<dyn Iterator<Item = io::Result<News>> + Send>);
+
+impl fmt::Debug for NewsReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NewsReader(…)")
+    }
+}
+
 /// Everything that can be asked of the writer.
 #[derive(Debug)]
 enum Op {
     Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
+    IngestWhole { world: World, news: NewsReader, reply: Reply<Result<IngestReport, WriteError>> },
     IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
@@ -40,6 +51,7 @@ impl Op {
     fn run(self, writer: &mut Writer) {
         match self {
             Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
+            Op::IngestWhole { world, news, reply } => drop(reply.send(writer.ingest_whole(world, news.0))),
             Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
             Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
             Op::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
@@ -113,6 +125,11 @@ impl WriterHandle {
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
         self.ask(|reply| Op::Ingest { world, news, end, reply }).await?
+    }
+
+    /// All of the news or, if any of it is turned away, nothing.
+    pub async fn ingest_whole(&self, world: World, news: NewsReader) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::IngestWhole { world, news, reply }).await?
     }
 
     pub async fn issue_key(&self, new: NewKey, who: &str) -> Result<Issued, KeyError> {
