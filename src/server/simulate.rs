@@ -31,14 +31,22 @@ impl Simulation {
         Simulation { world, simulator, writer, clock, told: None }
     }
 
-    /// Brings the whole world up to date, whatever the file held: a restart after a year costs as much as any other.
+    /// Brings the whole world up to date, whatever the file held and however long ago: what happened since the last
+    /// read, then everything as it is now, then an end for what another seed may have left.
     pub(super) async fn fill(&mut self, boards: &Boards) -> Result<(), WriteError> {
         let now = self.clock.now().timestamp();
-        let mut news = self.simulator.opening(now);
-        news.extend(self.left_behind(boards, &news, now));
-        self.tell(news, true).await?;
+        let opening = self.simulator.opening(now);
+        let left_behind = self.left_behind(boards, &opening, now);
+        let missed = self.last_read(boards).map(|told| self.simulator.between(told, now)).unwrap_or_default();
+        self.tell(missed.into_iter().chain(opening).chain(left_behind).collect(), true).await?;
         self.told = Some(now);
         Ok(())
+    }
+
+    /// Up to when the world in the file was told everything: each step ends with its reads.
+    fn last_read(&self, boards: &Boards) -> Option<Timestamp> {
+        let world = boards.load_full(self.world);
+        world.sports().iter().flat_map(|sport| sport.sources().iter()).map(|state| state.source.last_read).max()
     }
 
     /// Events that began while nobody simulated them and that the simulator has long finished with: they would never
