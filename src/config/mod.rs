@@ -77,6 +77,21 @@ pub struct Config {
     pub simulator_seed: u64,
 }
 
+impl Config {
+    /// What the audit log keeps of a start: the settings that decide what is served.
+    pub fn described(&self) -> String {
+        let time = humantime::format_duration;
+        format!(
+            "listen {}, refresh {}, stale_after {}, retention {}, allow_query_key {}",
+            self.listen,
+            time(self.refresh),
+            time(self.stale_after),
+            time(self.retention),
+            self.allow_query_key
+        )
+    }
+}
+
 /// What is wrong with the configuration. Each message names the setting and what it takes.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {

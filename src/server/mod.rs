@@ -7,36 +7,41 @@
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
 
+mod facts;
 mod logging;
 mod signals;
 mod simulate;
 
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admin;
+use crate::admin::{self, BindError, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::config::{Config, catalogue};
+use crate::config::Config;
 use crate::feeds::Simulator;
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
+use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
-use crate::store::{OpenError, Store, StoreError, StoreOptions};
-use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle, WriterOptions};
+use crate::store::{OpenError, Store, StoreError};
+use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
 pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
 
+use facts::Facts;
 use simulate::Simulation;
 
-/// The name of the file in the data directory.
-pub const FILE_NAME: &str = "oddsbox.redb";
+/// How long commands under way have to end when the server stops.
+const ADMIN_GRACE: Duration = Duration::from_secs(2);
 
 /// Why a server does not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -45,22 +50,18 @@ pub enum ServeError {
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
-    #[error("{path}: {detail}", path = path.display())]
-    Catalogue { path: PathBuf, detail: String },
-    #[error("cannot listen on {address}: {error}; stop what uses that address, or choose another with --listen")]
-    Listen { address: String, error: io::Error },
     #[error(transparent)]
-    Admin(#[from] admin::SocketError),
+    Admin(#[from] BindError),
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("the system gave no thread or signal: {0}")]
+    #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
 }
 
 /// A service with its data loaded, not yet serving.
 #[derive(Debug)]
 pub struct Server {
-    data: PathBuf,
+    data: DataDir,
     config: Config,
     clock: Clock,
     catalogue: Arc<Catalogue>,
@@ -73,18 +74,16 @@ pub struct Server {
 
 impl Server {
     /// Opens the data directory and loads everything that it holds.
-    pub fn open(data: &Path, config: Config, clock: Clock) -> Result<Server, ServeError> {
-        let catalogue = Arc::new(load_catalogue(config.catalogue.as_deref())?);
-        let options = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
-        let store = Store::open(&data.join(FILE_NAME), Arc::clone(&catalogue), options)?;
-        let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer_options(&config))?;
+    pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
+        let Setup { catalogue, store, writer, clock } = setup;
+        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let data = data.to_owned();
         Ok(Server { data, config, clock, catalogue, boards, keyring, writer, stopped, lease_requests })
     }
 
@@ -92,43 +91,13 @@ impl Server {
         &self.writer
     }
 
-    pub fn boards(&self) -> &Arc<Boards> {
-        &self.boards
-    }
-
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
     }
-}
 
-fn load_catalogue(path: Option<&Path>) -> Result<Catalogue, ServeError> {
-    let Some(path) = path else { return Ok(catalogue::builtin()) };
-    let failed = |detail: String| ServeError::Catalogue { path: path.to_owned(), detail };
-    let text = std::fs::read_to_string(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-    catalogue::parse(&text).map_err(|error| failed(error.to_string()))
-}
-
-/// What the configuration says to the writer.
-pub(crate) fn writer_options(config: &Config) -> WriterOptions {
-    let seconds = |duration: std::time::Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
-    WriterOptions {
-        refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
-        stale_after_s: seconds(config.stale_after),
-        retention_s: seconds(config.retention),
-    }
-}
-
-/// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Extras {
-    /// Simulate the live world too, as the demonstration does.
-    pub simulate_live: bool,
-}
-
-impl Server {
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
-    /// `ready` is called when the first request can be answered from full boards.
+    /// `ready` is called when the next request can be answered from full boards.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -142,13 +111,19 @@ impl Server {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
         }
-        let (socket, door) = (admin::Socket::bind(&self.data)?, self.admin_context());
-        tasks.spawn(socket.serve(door));
+        let traffic = Arc::new(Traffic::default());
+        let (closing, closed) = watch::channel(false);
+        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(&traffic), closed.clone());
+        let admin = self.open_admin(facts, closed).await?;
+        let admin = tokio::spawn(admin);
+        tasks.spawn(count_seconds(Arc::clone(&traffic)));
+        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self).await;
 
         let Server { config, clock, boards, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, Arc::clone(&keyring), clock.clone(), writer));
-        let service = Arc::new(http::Service::new(boards, keyring, clock, interface_settings(&config)));
+        let settings = interface_settings(&config);
+        let service = Arc::new(http::Service::new(boards, keyring, clock, settings, traffic));
         tokio::select! {
             summary = http::run(listener, service, listener_options(&config), stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
@@ -156,9 +131,30 @@ impl Server {
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
+        let _ = closing.send(true);
+        let _ = admin.await;
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
         Ok(())
+    }
+
+    /// Opens the admin door; what is returned serves it until the server closes.
+    async fn open_admin(
+        &self,
+        facts: Facts,
+        mut closed: watch::Receiver<bool>,
+    ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let door = admin::Listener::bind(&self.data).await?;
+        let context = admin::Context {
+            writer: self.writer.clone(),
+            keyring: Arc::clone(&self.keyring),
+            boards: Arc::clone(&self.boards),
+            clock: self.clock.clone(),
+            data: self.data.clone(),
+            server: Some(Arc::new(facts)),
+        };
+        let shutdown = async move { drop(closed.wait_for(|closed| *closed).await) };
+        Ok(door.serve(context, shutdown, ADMIN_GRACE))
     }
 
     /// The sandbox is always simulated.
@@ -174,15 +170,43 @@ impl Server {
     }
 }
 
+/// What is served beside the data itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras {
+    /// Simulate the live world too, as the demonstration does.
+    pub simulate_live: bool,
+}
+
+/// Binds the public door's address.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address).await.map_err(|error| ListenError { address, error })
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with --listen")]
+pub struct ListenError {
+    address: SocketAddr,
+    error: io::Error,
+}
+
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
+async fn count_seconds(traffic: Arc<Traffic>) {
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        seconds.tick().await;
+        traffic.tick();
+    }
+}
+
 fn interface_settings(config: &Config) -> http::Settings {
     http::Settings {
         allow_query_key: config.allow_query_key,
-        refresh_ms: writer_options(config).refresh_ms,
+        refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
         ..http::Settings::default()
     }
 }
