@@ -15,7 +15,13 @@ pub(super) struct Asked<'r> {
 impl<'r> Asked<'r> {
     pub(super) fn of<B>(request: &'r Request<B>) -> Self {
         let (method, uri) = (request.method(), request.uri());
-        Asked { method, path: uri.path(), query: uri.query(), headers: request.headers(), is_head: method == Method::HEAD }
+        Asked {
+            method,
+            path: uri.path(),
+            query: uri.query(),
+            headers: request.headers(),
+            is_head: method == Method::HEAD,
+        }
     }
 
     /// Whether the method only reads.

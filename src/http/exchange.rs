@@ -108,7 +108,10 @@ impl<'s, 'r> Exchange<'s, 'r> {
     fn view(&self, grant: &Grant, sport_key: &str) -> Result<SportView<'s>, ApiError> {
         let boards = &*self.service.boards;
         let Some(sport) = boards.catalogue().find(sport_key) else {
-            return Err(ApiError::new(Code::SportNotFound, "There is no such sport: /v1/sports lists those there are."));
+            return Err(ApiError::new(
+                Code::SportNotFound,
+                "There is no such sport: /v1/sports lists those there are.",
+            ));
         };
         let Ok(access) = grant.for_sport(sport) else {
             return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
@@ -209,7 +212,9 @@ impl<'m> Charged<'m> {
 
 impl Drop for Charged<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() && let Some(charge) = self.0.take() {
+        if std::thread::panicking()
+            && let Some(charge) = self.0.take()
+        {
             charge.refund();
         }
     }

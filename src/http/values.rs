@@ -8,7 +8,8 @@ use crate::model::{EventId, Timestamp};
 pub(super) const LIMIT: Parameter = Parameter { name: "limit", takes: "an integer from 1 to 500" };
 pub(super) const AFTER: Parameter =
     Parameter { name: "after", takes: "what the Link header of the page before has, unchanged" };
-pub(super) const EVENT_IDS: Parameter = Parameter { name: "event_ids", takes: "up to 100 event ids, separated by commas" };
+pub(super) const EVENT_IDS: Parameter =
+    Parameter { name: "event_ids", takes: "up to 100 event ids, separated by commas" };
 
 /// Anything but 1 to 500 is refused, never brought into range: a client that asks for 1000 would take 500 for all.
 pub(super) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
@@ -81,7 +82,9 @@ mod tests {
         for (query, value) in [("limit=1", 1), ("limit=500", 500), ("limit=007", 7)] {
             assert_eq!(limit(&params(query)).unwrap().get(), value);
         }
-        for query in ["limit=0", "limit=501", "limit=-1", "limit=%2B5", "limit=5.0", "limit=x", "limit=99999999999999999999"] {
+        for query in
+            ["limit=0", "limit=501", "limit=-1", "limit=%2B5", "limit=5.0", "limit=x", "limit=99999999999999999999"]
+        {
             assert_eq!(limit(&params(query)).unwrap_err().param.as_deref(), Some("limit"), "{query}");
         }
     }
@@ -114,7 +117,8 @@ mod tests {
         assert_eq!(unix("2026-11-15T01:39:00+02:00", Round::Down), Some(1_794_699_540));
         assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Down), Some(1_794_699_540));
         assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Up), Some(1_794_699_541));
-        for text in ["2026-11-14", "2026-11-14T23:39:00", "1794699540", "1969-12-31T00:00:00Z", "2200-01-01T00:00:00Z"] {
+        for text in ["2026-11-14", "2026-11-14T23:39:00", "1794699540", "1969-12-31T00:00:00Z", "2200-01-01T00:00:00Z"]
+        {
             assert_eq!(time(text, Round::Down), None, "{text}");
         }
     }
