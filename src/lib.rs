@@ -21,6 +21,7 @@ pub mod config;
 pub mod feeds;
 pub mod http;
 pub mod keys;
+pub mod metrics;
 pub mod model;
 pub mod store;
 pub mod writer;

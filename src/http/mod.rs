@@ -11,6 +11,8 @@
 mod access;
 mod asked;
 mod books;
+mod connection;
+mod deadline;
 mod docs;
 mod error;
 mod event;
@@ -18,6 +20,7 @@ mod events;
 mod exchange;
 mod handle;
 mod link;
+mod listener;
 mod negotiate;
 mod odds;
 mod pages;
@@ -28,12 +31,21 @@ mod request_id;
 mod route;
 mod scores;
 mod service;
+mod shutdown;
 mod sports;
 mod status;
+mod stream;
 mod usage;
 mod values;
 mod view;
 
+pub use deadline::Deadlines;
 pub use handle::{Answer, Handled, Note, handle};
+pub use listener::{Options, Summary, run};
 pub use request_id::RequestId;
 pub use service::{Service, Settings};
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use super::request_id::RequestIds;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Grant, Keyring};
+use crate::metrics::Traffic;
 
 /// How the interface behaves where the operator may choose.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,7 @@ pub struct Service {
     pub(super) request_ids: RequestIds,
     pub(super) pages: Pages,
     pub(super) kept_books: KeptLists,
+    traffic: Arc<Traffic>,
 }
 
 impl Service {
@@ -56,7 +58,13 @@ impl Service {
             request_ids: RequestIds::new(),
             pages: Pages::new(),
             kept_books: KeptLists::default(),
+            traffic: Arc::default(),
         }
+    }
+
+    /// What passes through here, counted.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 
     /// Answers a request and writes its line of the log. The only wait is for a lease, and it is bounded.
@@ -66,6 +74,7 @@ impl Service {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
+        self.traffic.count_request();
         access::log(request.method(), &answer.note, started.elapsed());
         answer.response
     }

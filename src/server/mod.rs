@@ -111,19 +111,16 @@ impl Server {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
         }
-        let traffic = Arc::new(Traffic::default());
+        let service = Arc::new(self.service());
+        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
         let (closing, closed) = watch::channel(false);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(&traffic), closed.clone());
-        let admin = self.open_admin(facts, closed).await?;
-        let admin = tokio::spawn(admin);
-        tasks.spawn(count_seconds(Arc::clone(&traffic)));
+        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), closed.clone());
+        let admin = tokio::spawn(self.open_admin(facts, closed).await?);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self).await;
 
-        let Server { config, clock, boards, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, Arc::clone(&keyring), clock.clone(), writer));
-        let settings = interface_settings(&config);
-        let service = Arc::new(http::Service::new(boards, keyring, clock, settings, traffic));
+        let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
         tokio::select! {
             summary = http::run(listener, service, listener_options(&config), stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
@@ -136,6 +133,12 @@ impl Server {
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
         Ok(())
+    }
+
+    /// What the public door answers from.
+    fn service(&self) -> http::Service {
+        let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
     }
 
     /// Opens the admin door; what is returned serves it until the server closes.

@@ -1,0 +1,154 @@
+//! One connection: which protocol it speaks, and speaking it until it ends.
+//!
+//! 1. The protocol is recognised by the first bytes, under the deadline for a head. Under TLS, ALPN will have chosen
+//!    it before: that is the place where [`serve`] is called without recognising.
+//! 2. Requests are served until the client leaves, the pulse stands still or the service stops.
+//! 3. When the service drains, the connection finishes what it has begun; when it closes, it is dropped.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+use super::deadline::{Deadlines, Pulse, watch};
+use super::handle::{HEADERS_MAX, URI_BYTES_MAX};
+use super::service::Service;
+use super::shutdown::Phases;
+use super::stream::PulsedStream;
+
+/// What every HTTP/2 connection with prior knowledge begins with.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The library's own bounds, which answer without a body, sit well above ours.
+const HEAD_BYTES_MAX: usize = 12 * URI_BYTES_MAX;
+const HEAD_LINES_MAX: usize = 2 * HEADERS_MAX;
+
+const STREAMS_MAX: u32 = 64;
+/// A client that opens streams only to reset them is dropped after this many.
+const RESETS_MAX: usize = 20;
+const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Serves a plain-text connection until it ends.
+pub(super) async fn run<S>(mut stream: S, service: Arc<Service>, deadlines: Deadlines, mut phases: Phases)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let recognised = tokio::select! {
+        recognised = tokio::time::timeout(deadlines.head, recognise(&mut stream)) => recognised,
+        () = phases.draining() => return,
+    };
+    // A connection that says nothing, or not enough, is closed without a word, as one that ends is.
+    if let Ok(Ok((protocol, ahead))) = recognised {
+        serve(stream, ahead, protocol, service, deadlines, phases).await;
+    }
+}
+
+/// Reads until the first bytes tell the protocols apart.
+async fn recognise(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<(Protocol, Bytes)> {
+    let mut ahead = BytesMut::with_capacity(1024);
+    loop {
+        let compared = ahead.len().min(PREFACE.len());
+        if ahead[..compared] != PREFACE[..compared] {
+            return Ok((Protocol::Http1, ahead.freeze()));
+        }
+        if compared == PREFACE.len() {
+            return Ok((Protocol::Http2, ahead.freeze()));
+        }
+        if stream.read_buf(&mut ahead).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// Serves a connection whose protocol is known.
+async fn serve<S>(
+    stream: S,
+    ahead: Bytes,
+    protocol: Protocol,
+    service: Arc<Service>,
+    deadlines: Deadlines,
+    mut phases: Phases,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let pulse = Arc::new(Pulse::default());
+    let io = TokioIo::new(PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1));
+    let beating = Arc::clone(&pulse);
+    let respond = service_fn(move |request: hyper::Request<Incoming>| {
+        let (service, pulse) = (Arc::clone(&service), Arc::clone(&beating));
+        async move {
+            let _in_flight = pulse.request();
+            Ok::<_, Infallible>(service.respond(&request).await)
+        }
+    });
+    // The two connections have no type in common, only the same two calls.
+    macro_rules! drive {
+        ($connection:expr) => {{
+            let mut connection = pin!($connection);
+            let mut watch = pin!(watch(&pulse, &deadlines));
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => return note_end(ended),
+                () = watch.as_mut() => return,
+                () = phases.draining() => connection.as_mut().graceful_shutdown(),
+            }
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => note_end(ended),
+                () = watch.as_mut() => {}
+                () = phases.closed() => {}
+            }
+        }};
+    }
+    match protocol {
+        Protocol::Http1 => drive!(http1_builder().serve_connection(io, respond)),
+        Protocol::Http2 => drive!(http2_builder().serve_connection(io, respond)),
+    }
+}
+
+fn http1_builder() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        // Our own deadline for heads does not run while the connection rests; the library's would.
+        .header_read_timeout(None)
+        .max_header_size(HEAD_BYTES_MAX)
+        .max_headers(HEAD_LINES_MAX)
+        .pipeline_flush(false);
+    builder
+}
+
+fn http2_builder() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_local_error_reset_streams(RESETS_MAX)
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
+}
+
+/// Clients break connections off all the time: it is worth a line only to who looks for it.
+fn note_end(ended: hyper::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke off");
+    }
+}

@@ -1,0 +1,232 @@
+//! The document against the router, the endpoints and their answers.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{OPENAPI, html};
+use crate::http::query::Parameter;
+use crate::http::route::Route;
+use crate::http::testing::Fixture;
+use crate::http::{events, odds, scores};
+
+fn document() -> Value {
+    serde_json::from_str(OPENAPI).unwrap()
+}
+
+/// What a reference points to, or the value itself.
+fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
+    match value["$ref"].as_str() {
+        Some(target) => document.pointer(&target[1..]).unwrap_or_else(|| panic!("{target} is nowhere")),
+        None => value,
+    }
+}
+
+/// A path of the document with its variables filled in.
+fn filled(path: &str) -> String {
+    path.replace("{sport_key}", "mma").replace("{event_id}", "mma-1")
+}
+
+/// The names of an operation's query parameters.
+fn query_names(document: &Value, operation: &Value) -> BTreeSet<String> {
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let parameters = parameters.map(|parameter| resolved(document, parameter));
+    parameters.filter(|p| p["in"] == "query").map(|p| p["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What the endpoint of a path reads.
+fn known(path: &str) -> &'static [Parameter] {
+    match path.rsplit('/').next() {
+        Some("odds") => odds::PARAMETERS,
+        Some("scores") => scores::PARAMETERS,
+        Some("events") => events::PARAMETERS,
+        _ => &[],
+    }
+}
+
+#[test]
+fn its_paths_are_the_routes() {
+    let document = document();
+    let paths: BTreeSet<&str> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(paths, BTreeSet::from(Route::TEMPLATES));
+    for path in paths {
+        assert_eq!(Route::of(&filled(path)).template(), path);
+        let operation = &document["paths"][path]["get"];
+        let is_open = operation["security"].as_array().is_some_and(Vec::is_empty);
+        assert_eq!(Route::of(&filled(path)).needs_key(), !is_open, "{path}");
+        assert!(operation["operationId"].is_string());
+    }
+    assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn its_parameters_are_those_that_endpoints_read() {
+    let document = document();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let names: BTreeSet<String> = known(path).iter().map(|parameter| parameter.name.to_owned()).collect();
+        assert_eq!(query_names(&document, &item["get"]), names, "{path}");
+    }
+}
+
+#[test]
+fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
+    let (document, fixture) = (document(), Fixture::new());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for parameter in item["get"]["parameters"].as_array().into_iter().flatten() {
+            let parameter = resolved(&document, parameter);
+            let (name, at) = (parameter["name"].as_str().unwrap(), filled(path));
+            if parameter["in"] != "query" {
+                continue;
+            }
+            // Every parameter has a minute of the key's to itself.
+            fixture.clock.advance(std::time::Duration::from_secs(60));
+            let refused = fixture.get(&format!("{at}?{name}=%20,"));
+            assert_eq!(refused.error(), (400, "invalid_parameter".into()), "{path} {name}");
+            assert_eq!(refused.json()["error"]["param"], *name);
+            let example = match &parameter["example"] {
+                Value::Array(items) => items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join(","),
+                Value::String(text) => text.clone(),
+                Value::Null => parameter["schema"]["enum"][0].as_str().unwrap().to_owned(),
+                other => other.to_string(),
+            };
+            // A cursor fits one sort of page only, so its example is tried where it belongs.
+            if name != "after" || path.ends_with("events") {
+                assert_eq!(fixture.get(&format!("{at}?{name}={example}")).status, 200, "{path} {name}={example}");
+            }
+            for value in parameter["schema"]["enum"].as_array().into_iter().flatten() {
+                let value = value.as_str().unwrap();
+                assert_eq!(fixture.get(&format!("{at}?{name}={value}")).status, 200, "{path} {name}={value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn walk(document: &Value, value: &Value) {
+        resolved(document, value);
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| walk(document, item)),
+            Value::Object(fields) => fields.values().for_each(|field| walk(document, field)),
+            _ => {}
+        }
+    }
+    let document = document();
+    walk(&document, &document);
+}
+
+/// Holds a value against a schema: types, enumerations, required and closed properties, items, alternatives.
+fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let schema = resolved(document, schema);
+    if let Some(alternatives) = schema["oneOf"].as_array() {
+        let fitting = alternatives.iter().filter(|schema| check(document, schema, value).is_ok()).count();
+        return if fitting == 1 { Ok(()) } else { Err(format!("{fitting} alternatives fit {value}")) };
+    }
+    let is = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        other => panic!("no such type: {other}"),
+    };
+    let types: Vec<&str> = match &schema["type"] {
+        Value::String(name) => vec![name],
+        Value::Array(names) => names.iter().map(|name| name.as_str().unwrap()).collect(),
+        _ => return Err(format!("a schema without a type: {schema}")),
+    };
+    if !types.iter().any(|name| is(name)) {
+        return Err(format!("{value} is not of type {types:?}"));
+    }
+    if schema["enum"].as_array().is_some_and(|values| !values.contains(value)) {
+        return Err(format!("{value} is not one of {}", schema["enum"]));
+    }
+    for item in value.as_array().into_iter().flatten() {
+        check(document, &schema["items"], item)?;
+    }
+    for name in schema["required"].as_array().into_iter().flatten() {
+        value.get(name.as_str().unwrap()).ok_or_else(|| format!("{name} is missing in {value}"))?;
+    }
+    for (name, field) in value.as_object().into_iter().flatten() {
+        match schema["properties"].get(name) {
+            Some(schema) => check(document, schema, field)?,
+            None if schema["additionalProperties"] == false => return Err(format!("{name} is not documented")),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// The documented response of a path.
+fn response<'d>(document: &'d Value, path: &str, status: u16) -> &'d Value {
+    resolved(document, &document["paths"][path]["get"]["responses"][status.to_string()])
+}
+
+#[test]
+fn real_answers_fit_the_schemas_and_have_only_documented_headers() {
+    let (document, fixture) = (document(), Fixture::new());
+    let keys = [&fixture.sandbox, &fixture.production, &fixture.golf_only, &fixture.monthly, &"nobody".to_owned()];
+    let queries =
+        ["", "?limit=2", "?odds_format=decimal", "?odds_format=fractional", "?group=bout", "?limit=0", "?x=1"];
+    let sports = ["mma", "boxing", "tennis", "american_football", "golf", "curling"];
+    let mut statuses = BTreeSet::new();
+    for path in Route::TEMPLATES {
+        for sport in sports.iter().take(if path.contains("{sport_key}") { 6 } else { 1 }) {
+            for (key, query) in keys.iter().flat_map(|key| queries.map(|query| (key, query))) {
+                let target = path.replace("{sport_key}", sport).replace("{event_id}", &format!("{sport}-1"));
+                let got = fixture.get_as(key, &format!("{target}{query}"), &[]);
+                statuses.insert(got.status.as_u16());
+                let documented = response(&document, path, got.status.as_u16());
+                assert!(documented.is_object(), "{target}{query}: {} is not documented", got.status);
+                for name in got.headers.keys().filter(|name| !COMMON.contains(&name.as_str())) {
+                    let names = documented["headers"].as_object().unwrap().keys();
+                    assert!(names.map(|name| name.to_lowercase()).any(|known| known == name.as_str()), "{target}: {name}");
+                }
+                let Some(media) = documented["content"].get("application/json") else { continue };
+                check(&document, &media["schema"], &got.json())
+                    .unwrap_or_else(|fault| panic!("{target}{query}: {fault}"));
+            }
+            fixture.clock.advance(std::time::Duration::from_secs(61));
+        }
+    }
+    assert_eq!(statuses, BTreeSet::from([200, 400, 401, 403, 404, 429]), "each of these was met");
+}
+
+/// Headers that say nothing of their own.
+const COMMON: [&str; 5] =
+    ["content-type", "x-content-type-options", "cache-control", "content-security-policy", "referrer-policy"];
+
+#[test]
+fn its_own_examples_fit_its_schemas() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap().values();
+    let inline = paths.flat_map(|item| item["get"]["responses"].as_object().unwrap().values());
+    let shared = document["components"]["responses"].as_object().unwrap().values();
+    let mut checked = 0;
+    for media in inline.chain(shared).filter_map(|response| response["content"].get("application/json")) {
+        let several = media["examples"].as_object().into_iter().flatten().map(|(_, example)| &example["value"]);
+        for example in media.get("example").into_iter().chain(several) {
+            check(&document, &media["schema"], example).unwrap();
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
+}
+
+#[test]
+fn the_page_shows_every_operation_parameter_and_code() {
+    let (document, page) = (document(), html());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        assert!(page.contains(&format!("<code class=\"path\">GET {path}</code>")), "{path}");
+        for name in query_names(&document, &item["get"]) {
+            assert!(page.contains(&format!("<td><code>{name}</code>")), "{name}");
+        }
+    }
+    for code in document["components"]["schemas"]["ErrorCode"]["enum"].as_array().unwrap() {
+        assert!(page.contains(code.as_str().unwrap()), "{code}");
+    }
+    assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
+    assert_eq!(page.matches("<table>").count(), page.matches("</table>").count());
+}

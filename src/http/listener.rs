@@ -1,0 +1,205 @@
+//! The listener: accepts connections within bounds, and ends in order.
+//!
+//! 1. A place is taken before a connection is accepted, so that a flood waits in the kernel's queue and not in ours.
+//! 2. The connection is accepted; an error, such as too many open files, is waited out and never ends the loop.
+//! 3. The connection runs as a task of its own and gives its place back when it ends.
+//! 4. When told to stop: accept no more, let connections finish what they have begun, drop what is left after the
+//!    deadline.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::connection;
+use super::deadline::Deadlines;
+use super::service::Service;
+use super::shutdown::{Phases, Stop};
+
+/// The bounds of a listener.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many connections may be open at once.
+    pub connections_max: u32,
+    /// How many of them one address may hold; `None` for as many as there are.
+    pub connections_per_address_max: Option<u32>,
+    pub deadlines: Deadlines,
+    /// How long connections may take to finish when the listener stops.
+    pub drain: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            connections_max: 10_240,
+            connections_per_address_max: None,
+            deadlines: Deadlines::default(),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What a listener did in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Connections accepted and served.
+    pub accepted: u64,
+    /// Connections turned away because their address held too many.
+    pub turned_away: u64,
+    /// Connections that had not finished when the drain's deadline came.
+    pub dropped: u32,
+}
+
+/// Serves until `shutdown` is ready, then drains.
+pub async fn run(
+    listener: TcpListener,
+    service: Arc<Service>,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) -> Summary {
+    let (stop, phases) = Stop::new();
+    let places = Arc::new(Semaphore::new(options.connections_max as usize));
+    let mut door = Door { service, options, phases, addresses: Addresses::default(), accepted: 0, turned_away: 0 };
+    tokio::select! {
+        () = shutdown => {}
+        () = door.accept_all(&listener, &places) => {}
+    }
+    drop(listener);
+    stop.drain();
+    let all_back = places.acquire_many(options.connections_max);
+    let drained = tokio::time::timeout(options.drain, all_back).await.is_ok();
+    let open = options.connections_max.saturating_sub(u32::try_from(places.available_permits()).unwrap_or(u32::MAX));
+    stop.close();
+    Summary { accepted: door.accepted, turned_away: door.turned_away, dropped: if drained { 0 } else { open } }
+}
+
+/// What accepting needs and counts.
+#[derive(Debug)]
+struct Door {
+    service: Arc<Service>,
+    options: Options,
+    phases: Phases,
+    addresses: Addresses,
+    accepted: u64,
+    turned_away: u64,
+}
+
+impl Door {
+    /// Accepts until it is dropped.
+    async fn accept_all(&mut self, listener: &TcpListener, places: &Arc<Semaphore>) {
+        let mut patience = Patience::default();
+        // The semaphore is never closed, so there is always another place to wait for.
+        while let Ok(place) = Arc::clone(places).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    patience = Patience::default();
+                    self.admit(stream, peer.ip(), place);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(patience.next()).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
+        let Some(held) = self.addresses.enter(address, self.options.connections_per_address_max) else {
+            self.turned_away += 1;
+            return;
+        };
+        self.accepted += 1;
+        // Answers are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
+        let _ = stream.set_nodelay(true);
+        let traffic = Arc::clone(self.service.traffic());
+        let connection =
+            connection::run(stream, Arc::clone(&self.service), self.options.deadlines, self.phases.clone());
+        tokio::spawn(async move {
+            let counted = traffic.connection();
+            connection.await;
+            drop((counted, held, place));
+        });
+    }
+}
+
+/// How long to wait after a failed accept: longer each time, up to a second.
+#[derive(Debug)]
+struct Patience(Duration);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience(Duration::from_millis(5))
+    }
+}
+
+impl Patience {
+    fn next(&mut self) -> Duration {
+        let wait = self.0;
+        self.0 = (wait * 2).min(Duration::from_secs(1));
+        wait
+    }
+}
+
+/// How many connections each address holds, counted only where there is a bound.
+#[derive(Clone, Debug, Default)]
+struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
+
+/// One connection of an address, until it is dropped.
+#[derive(Debug)]
+struct Held(Option<(Addresses, IpAddr)>);
+
+impl Addresses {
+    /// `None` if the address holds its full number.
+    fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<Held> {
+        let Some(max) = max else { return Some(Held(None)) };
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= max {
+            return None;
+        }
+        *count += 1;
+        Some(Held(Some((self.clone(), address))))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some((addresses, address)) = self.0.take() else { return };
+        let mut counts = addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_holds_no_more_than_its_number() {
+        let addresses = Addresses::default();
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let held = addresses.enter(address, Some(1));
+        assert!(held.is_some());
+        assert!(addresses.enter(address, Some(1)).is_none());
+        assert!(addresses.enter([127, 0, 0, 2].into(), Some(1)).is_some());
+        drop(held);
+        assert!(addresses.enter(address, Some(1)).is_some());
+        assert!(addresses.0.lock().unwrap().len() <= 1);
+    }
+
+    #[test]
+    fn patience_grows_to_a_second() {
+        let mut patience = Patience::default();
+        let waits: Vec<Duration> = std::iter::repeat_with(|| patience.next()).take(12).collect();
+        assert_eq!(waits[0], Duration::from_millis(5));
+        assert_eq!(waits[11], Duration::from_secs(1));
+    }
+}
