@@ -3,3 +3,9 @@
 
 /// Random batches of news against a plain model of what a board must answer.
 mod model;
+
+/// The service in the test's own process.
+mod harness;
+
+/// The public interface over a real socket, row by row.
+mod api;

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use oddsbox::admin::{DataDir, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::{Config, SETTINGS, Settings, catalogue};
 use oddsbox::feeds::wire;
@@ -51,7 +52,9 @@ impl Service {
 
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
         let clock = Clock::manual(START_MS);
-        let server = Server::open(directory.path(), config(settings), clock.clone()).expect("a server");
+        let config = config(settings);
+        let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
+        let server = Server::open(DataDir::new(directory.path()), config, setup).expect("a server");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let writer = server.writer().clone();

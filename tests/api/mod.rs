@@ -1,0 +1,3 @@
+//! The public interface over a real socket.
+
+mod smoke;
