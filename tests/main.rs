@@ -9,3 +9,6 @@ mod harness;
 
 /// The public interface over a real socket, row by row.
 mod api;
+
+/// Who may import whom.
+mod house;
