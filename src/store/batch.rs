@@ -21,7 +21,7 @@ pub(super) struct Batch {
     pub(super) events: BTreeMap<EventKey, Vec<u8>>,
     pub(super) schedule: BTreeMap<ScheduleKey, bool>,
     pub(super) scores: BTreeMap<EventKey, Vec<u8>>,
-    pub(super) odds: BTreeMap<OddsKey, Vec<u8>>,
+    pub(super) odds: BTreeMap<OddsKey, Option<Vec<u8>>>,
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
     pub(super) keys: BTreeMap<String, Vec<u8>>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
@@ -49,6 +49,18 @@ impl Batch {
             self.odds.remove(&key);
         }
         self.gone_events.insert(event);
+    }
+
+    /// Drops what the batch had for a bookmaker, and notes that the file's rows of it go. Its closed marks stay: they
+    /// do no harm, and no index leads to them.
+    pub(super) fn forget_book(&mut self, book: BookKey) {
+        for (_, row) in self.odds.iter_mut().filter(|(key, _)| (key.0, key.3) == book) {
+            if row.as_ref().is_some_and(|row| !is_closed_mark(row)) {
+                *row = None;
+            }
+        }
+        self.sources.retain(|key, _| (key.0, key.2) != book);
+        self.gone_books.insert(book);
     }
 
     /// Writes everything in one transaction. `sports` are the numbers of all sports in the file.
@@ -106,8 +118,12 @@ impl Batch {
         let mut covered: BTreeMap<CoverageKey, bool> = BTreeMap::new();
         let mut odds = txn.open_table(ODDS.definition)?;
         for (key, row) in &self.odds {
-            let is_open = !is_closed_mark(row);
-            let was_open = match odds.insert(key, &**row)? {
+            let is_open = row.as_ref().is_some_and(|row| !is_closed_mark(row));
+            let before = match row {
+                Some(row) => odds.insert(key, &**row)?,
+                None => odds.remove(key)?,
+            };
+            let was_open = match before {
                 None => false,
                 // A damaged row cannot say whether it stands in the index: the index is then set right.
                 Some(before) if !ODDS.is_sound(key, before.value()) => !is_open,

@@ -97,8 +97,7 @@ impl<'a> Staging<'a> {
             Change::PutOdds { world, sport, event, record } => self.put_odds(*world, *sport, event, record),
             Change::CloseOdds { world, sport, event, closed } => {
                 let key = self.odds_key(*world, *sport, event, closed.bookmaker, closed.market)?;
-                self.batch.odds.insert(key, sealed(ODDS.seal(&key, &OddsRow::closed(*closed)), event)?);
-                Ok(())
+                self.put_odds_row(key, &OddsRow::closed(*closed), event)
             }
             Change::PutSource { world, sport, bookmaker, source } => {
                 let book = self.known_book(*world, *bookmaker)?;
@@ -160,9 +159,7 @@ impl<'a> Staging<'a> {
         let key: BookKey = (world_number(world), id.number());
         let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, Standing::Gone)), &book.key)?;
         self.batch.books.insert(key, row);
-        self.batch.gone_books.insert(key);
-        self.batch.odds.retain(|odds, _| (odds.0, odds.3) != key);
-        self.batch.sources.retain(|source, _| (source.0, source.2) != key);
+        self.batch.forget_book(key);
         self.news.books.insert((world, id), None);
         Ok(())
     }
@@ -215,7 +212,11 @@ impl<'a> Staging<'a> {
         }
         let key = self.odds_key(world, sport, event, record.bookmaker, record.market)?;
         let row = OddsRow::of(record, &mut self.names);
-        self.batch.odds.insert(key, sealed(ODDS.seal(&key, &row), event)?);
+        self.put_odds_row(key, &row, event)
+    }
+
+    fn put_odds_row(&mut self, key: OddsKey, row: &OddsRow, event: &EventId) -> Result<(), StoreError> {
+        self.batch.odds.insert(key, Some(sealed(ODDS.seal(&key, row), event)?));
         Ok(())
     }
 

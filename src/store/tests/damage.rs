@@ -1,0 +1,298 @@
+//! Damage is reported and left out: it is never served, and never stops the rest from being served.
+
+use redb::{Key, ReadableDatabase, ReadableTable};
+
+use super::*;
+use crate::model::{Score, ScoreStatus, Source};
+use crate::store::codec::{EventRow, Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
+use crate::store::rows::NumberNames;
+use crate::store::tables::{self, Table};
+use crate::store::{Integrity, OpenError};
+
+/// Two events with a price each, and one row at least in every table.
+fn filled() -> Memory {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    let score = Score { status: ScoreStatus::Live, points: None, periods: [].into(), winner: None, updated: at(1) };
+    let source = Source { last_read: at(5), latency_ms: 1, empty_since: None };
+    let (world, sport) = (World::Live, sport_id(0));
+    store
+        .commit(&[
+            put_event(world, "a", 1),
+            put_event(world, "b", 2),
+            put_odds(world, "a", 0, Market::Moneyline),
+            put_odds(world, "b", 1, Market::Spread),
+            Change::PutScore { world, sport, event: event_id("a"), score: Arc::new(score) },
+            Change::PutSource { world, sport, bookmaker: BookId::from_number(0), source },
+            Change::PutKey(key("k")),
+            Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
+            Change::SetMaintenance(Some(crate::store::Maintenance { since: at(1), until: None })),
+        ])
+        .unwrap();
+    drop(store);
+    memory
+}
+
+/// Rewrites the first row of a table.
+fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut Vec<u8>)) {
+    let db = memory.raw();
+    let txn = db.begin_write().unwrap();
+    {
+        let mut table = txn.open_table(table.definition).unwrap();
+        let (key, mut bytes) = {
+            let (key, value) = table.first().unwrap().unwrap();
+            (K::as_bytes(&key.value()).as_ref().to_vec(), value.value().to_vec())
+        };
+        spoil(&mut bytes);
+        table.insert(K::from_bytes(&key), &*bytes).unwrap();
+    }
+    txn.commit().unwrap();
+}
+
+/// Puts a sealed row under a key.
+fn plant<K: Key + 'static, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K::SelfType<'_>, row: &R) {
+    let bytes = table.seal(key, row).unwrap();
+    let db = memory.raw();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(table.definition).unwrap().insert(key, &*bytes).unwrap();
+    txn.commit().unwrap();
+}
+
+fn flip_last(bytes: &mut Vec<u8>) {
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+}
+
+fn spoiled<K: Key + 'static, R>(table: &Table<K, R>) -> (Memory, Loaded) {
+    let memory = filled();
+    spoil(&memory, table, flip_last);
+    let mut store = memory.open();
+    let loaded = store.load().unwrap();
+    let listed = loaded.damage.listed();
+    assert!(listed.iter().any(|damage| damage.table == table.name), "{}: {listed:?}", table.name);
+    let report = store.check().unwrap();
+    assert!(!report.problems.is_empty(), "{}", table.name);
+    assert_eq!(report.integrity, Integrity::Sound);
+    (memory, loaded)
+}
+
+#[test]
+fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
+    let count = |loaded: &Loaded| {
+        let events = &loaded.world(World::Live).sports[0].events;
+        (events.len(), events.iter().map(|event| event.records.len()).sum::<usize>())
+    };
+    assert_eq!(count(&spoiled(&tables::ODDS).1), (2, 1));
+    assert_eq!(count(&spoiled(&tables::EVENTS).1), (1, 1));
+    assert_eq!(count(&spoiled(&tables::SCORES).1), (2, 2));
+    assert_eq!(count(&spoiled(&tables::NAMES).1), (0, 0), "both events are of the competition whose name is lost");
+    assert_eq!(count(&spoiled(&tables::SOURCES).1), (2, 2));
+    assert_eq!(count(&spoiled(&tables::USAGE).1), (2, 2));
+    assert_eq!(count(&spoiled(&tables::META).1), (2, 2));
+    assert_eq!(spoiled(&tables::KEYS).1.keys.len(), 0);
+    assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "whose sport is lost, nobody can find");
+    assert_eq!(count(&spoiled(&tables::BOOKS).1), (2, 2), "the first row is the sandbox's");
+}
+
+#[test]
+fn every_flipped_byte_of_a_row_and_every_wrong_key_is_found() {
+    let names = &mut Fixed;
+    let record = record("mma", "a", 0, Market::Spread, 5);
+    let key = (1, 2, 3, 4, 5);
+    let bytes = tables::ODDS.seal(&key, &OddsRow::of(&record, names)).unwrap();
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            assert_eq!(tables::ODDS.unseal(&key, &flipped).unwrap_err(), Flaw::Checksum, "byte {at} bit {bit}");
+        }
+    }
+    for length in 0..bytes.len() {
+        tables::ODDS.unseal(&key, &bytes[..length]).unwrap_err();
+    }
+    for wrong in [(0, 2, 3, 4, 5), (1, 2, 3, 4, 6), (1, 2, 4, 4, 5)] {
+        assert_eq!(tables::ODDS.unseal(&wrong, &bytes).unwrap_err(), Flaw::Checksum);
+    }
+    assert!(tables::ODDS.unseal(&key, &bytes).is_ok());
+}
+
+/// Every name has the same number.
+struct Fixed;
+
+impl NumberNames for Fixed {
+    fn number(&mut self, _: &Arc<str>) -> u32 {
+        0
+    }
+}
+
+fn odds_row(outcomes: Vec<OutcomeRow>, quoted: QuotedRow, points: PointsRow) -> OddsRow {
+    OddsRow { outcomes, last_update: [0; 4], quoted, points }
+}
+
+fn one(name: u32, profit: u32, stake: u32) -> Vec<OutcomeRow> {
+    vec![OutcomeRow { name, profit, stake }]
+}
+
+#[test]
+fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
+    let sound = || one(0, 1, 1);
+    let (american, none) = (|| QuotedRow::American, || PointsRow::None);
+    let many = (0..501).map(|_| OutcomeRow { name: 0, profit: 1, stake: 1 }).collect();
+    let bad = [
+        odds_row(one(0, 0, 1), american(), none()),
+        odds_row(one(0, 1, 0), american(), none()),
+        odds_row(one(0, u32::MAX, 1), american(), none()),
+        odds_row(one(9999, 1, 1), american(), none()),
+        odds_row(sound(), QuotedRow::Each(vec![3]), none()),
+        odds_row(sound(), QuotedRow::Each(vec![]), none()),
+        odds_row(sound(), american(), PointsRow::All(vec![])),
+        odds_row(sound(), american(), PointsRow::All(vec![i32::MAX])),
+        odds_row(many, american(), none()),
+    ];
+    for row in bad {
+        let memory = filled();
+        plant(&memory, &tables::ODDS, &(1, 0, 0, 0, 0), &row);
+        let loaded = memory.open().load().unwrap();
+        assert_eq!(loaded.damage.count(), 1, "{row:?}");
+        assert_eq!(loaded.damage.listed()[0].key, "live sport 0 event 0 bookmaker 0 moneyline");
+        assert_eq!(loaded.world(World::Live).sports[0].events[0].records.len(), 0);
+    }
+}
+
+#[test]
+fn rows_of_what_is_not_there_are_damage() {
+    let record = record("mma", "a", 0, Market::Spread, 5);
+    let row = || OddsRow::of(&record, &mut Fixed);
+    for (key, reason) in [
+        ((1, 0, 77, 0, 0), "its event is missing"),
+        ((1, 0, 0, 77, 0), "its bookmaker is missing"),
+        ((1, 0, 0, 0, 77), "its market is unknown"),
+        ((1, 77, 0, 0, 0), "they belong to no known sport"),
+        ((7, 0, 0, 0, 0), "they belong to no known sport"),
+    ] {
+        let memory = filled();
+        plant(&memory, &tables::ODDS, &key, &row());
+        let mut store = memory.open();
+        let loaded = store.load().unwrap();
+        assert_eq!(loaded.damage.listed()[0].reason, reason);
+        assert!(!store.check().unwrap().is_clean());
+    }
+}
+
+#[test]
+fn index_rows_and_records_that_miss_each_other_are_found() {
+    let with = |change: &dyn Fn(&redb::WriteTransaction)| {
+        let memory = filled();
+        let db = memory.raw();
+        let txn = db.begin_write().unwrap();
+        change(&txn);
+        txn.commit().unwrap();
+        drop(db);
+        let mut store = memory.open();
+        let report = store.check().unwrap();
+        assert_eq!(report.problems.count(), 1, "{report:?}");
+        let events = store.load().unwrap().world(World::Live).sports[0].events.len();
+        (report.problems.listed()[0].reason.clone(), events)
+    };
+    let uncovered = with(&|txn| {
+        txn.open_table(tables::COVERAGE).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
+    });
+    assert_eq!(uncovered, ("it is not in the coverage".to_owned(), 2));
+    let dangling = with(&|txn| {
+        txn.open_table(tables::COVERAGE).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
+    });
+    assert_eq!(dangling, ("it points to no record".to_owned(), 2));
+    let unscheduled = with(&|txn| {
+        txn.open_table(tables::SCHEDULE).unwrap().remove((1, 0, at(1).unix(), 0)).unwrap().unwrap();
+    });
+    assert_eq!(unscheduled, ("it is not in the schedule".to_owned(), 2), "it is served all the same");
+    let scheduled_twice = with(&|txn| {
+        txn.open_table(tables::SCHEDULE).unwrap().insert((1, 0, 3, 0), ()).unwrap();
+    });
+    assert_eq!(scheduled_twice, ("it points to no event".to_owned(), 2));
+}
+
+#[test]
+fn a_damaged_price_is_healed_by_the_next_one() {
+    let (memory, _) = spoiled(&tables::ODDS);
+    let mut store = memory.open();
+    store.commit(&[put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
+    let report = store.check().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+}
+
+#[test]
+fn nothing_is_swept_from_a_damaged_file() {
+    let (memory, _) = spoiled(&tables::EVENTS);
+    let names = |store: &mut Store| store.check().unwrap().rows.iter().find(|row| row.0 == "names").unwrap().1;
+    let mut store = memory.open();
+    let before = names(&mut store);
+    store.load().unwrap();
+    assert_eq!(store.sweep_names().unwrap(), 0);
+    assert_eq!(names(&mut store), before);
+}
+
+#[test]
+fn a_damaged_counter_hands_out_no_number_twice() {
+    let memory = filled();
+    spoil(&memory, &tables::META, flip_last);
+    let mut store = memory.open();
+    store.commit(&[put_event(World::Live, "c", 1)]).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(loaded.world(World::Live).sports[0].events.len(), 3);
+}
+
+#[test]
+fn hostile_lengths_are_refused_without_allocating() {
+    let key = (1, 0, 0);
+    let mut bytes = vec![1, 253];
+    bytes.extend_from_slice(&u64::MAX.to_le_bytes());
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(<tables::EventKey as redb::Value>::as_bytes(&key).as_ref());
+    hasher.update(&bytes);
+    bytes.extend_from_slice(&hasher.finalize().to_le_bytes());
+    let refused: Result<EventRow, Flaw> = tables::EVENTS.unseal(&key, &bytes);
+    assert_eq!(refused.unwrap_err(), Flaw::Malformed);
+}
+
+#[test]
+fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
+    let whole = filled().bytes();
+    let sound = picture(&Memory::new(whole.clone()).open().load().unwrap());
+    let (mut refused, mut reported, mut unharmed) = (0, 0, 0);
+    for at in (4096..whole.len()).filter(|at| whole[*at] != 0).step_by(89) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x41;
+        let memory = Memory::new(bytes);
+        let Ok(mut store) = memory.open_with(&catalogue()) else {
+            refused += 1;
+            continue;
+        };
+        let Ok(loaded) = store.load() else {
+            refused += 1;
+            continue;
+        };
+        let is_same = picture(&loaded) == sound;
+        let report = store.check();
+        let is_told = !loaded.damage.is_empty() || !report.is_ok_and(|report| report.is_clean());
+        assert!(is_same || is_told, "byte {at} changed what is served, and nobody noticed");
+        if is_told {
+            reported += 1;
+        } else {
+            unharmed += 1;
+        }
+    }
+    assert!(refused + reported > 10, "{refused} refused, {reported} reported, {unharmed} unharmed");
+}
+
+#[test]
+fn a_check_of_a_sound_file_counts_its_rows() {
+    let memory = filled();
+    let report = memory.open().check().unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
+    assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 5));
+    assert_eq!(rows.len(), 13);
+    assert!(memory.raw().begin_read().is_ok());
+    assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));
+}

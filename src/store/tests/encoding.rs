@@ -1,0 +1,139 @@
+//! The bytes of one row of each kind, as they must stay while the version byte is 1. A failure here means that files
+//! already written could no longer be read.
+
+use std::fmt::Write;
+
+use super::*;
+use crate::keys::{Retired, Usage};
+use crate::model::{Closed, Period, Score, ScoreStatus, Source};
+use crate::store::codec::{
+    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, Standing, UsageRow,
+};
+use crate::store::rows::NumberNames;
+use crate::store::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, SPORTS, USAGE};
+use crate::store::{AuditNote, Maintenance};
+
+/// Numbers as large as those of a file with tens of thousands of names.
+struct Counting(u32);
+
+impl NumberNames for Counting {
+    fn number(&mut self, _: &Arc<str>) -> u32 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+fn names() -> Counting {
+    Counting(30_000)
+}
+
+fn check(kind: &str, bytes: Vec<u8>, pinned: &str) {
+    let hex = bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    });
+    println!("{kind:<12} {:>3} bytes  {hex}", bytes.len());
+    assert_eq!(hex, pinned, "{kind}");
+}
+
+#[test]
+fn odds_rows_are_small_and_stay_as_they_are() {
+    let key = (1, 4, 16_000, 12, 0);
+    let row = |market, outcomes: &[Outcome]| {
+        let mut record = (*record("mma", "a", 0, market, 5)).clone();
+        record.outcomes = outcomes.into();
+        ODDS.seal(&key, &OddsRow::of(&record, &mut names())).unwrap()
+    };
+    let two = [outcome("home", "-110", None), outcome("away", "150", None)];
+    check("moneyline", row(Market::Moneyline, &two), "0102fb31750a0bfb32750302853bb16a0000a14d9936");
+    let three = [two[0].clone(), two[1].clone(), outcome("Draw", "1200", None)];
+    check("three-way", row(Market::Moneyline, &three), "0103fb31750a0bfb32750302fb33750c01853bb16a00002915b41c");
+    let spread = [outcome("home", "-110", Some(-3500)), outcome("away", "-115", Some(3500))];
+    check("spread", row(Market::Spread, &spread), "0102fb31750a0bfb32751417853bb16a000102fb571bfb581bf7878f93");
+    let mixed = [outcome("home", "-110", Some(44_500)), outcome("away", "10/11", None)];
+    check(
+        "mixed",
+        row(Market::TotalPoints, &mixed),
+        "0102fb31750a0bfb32750a0b853bb16a03020002020201fca85b010000599a8d93",
+    );
+    let closed = Closed { bookmaker: BookId::from_number(12), market: Market::Moneyline, at: at(5) };
+    check("closed", ODDS.seal(&key, &OddsRow::closed(closed)).unwrap(), "0100853bb16a00004046396b");
+}
+
+#[test]
+fn rows_of_the_world_stay_as_they_are() {
+    check("sport", SPORTS.seal(&3, &SportRow { key: "mma".to_owned() }).unwrap(), "01036d6d61ea5fb829");
+    check(
+        "book",
+        BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Declared)).unwrap(),
+        "0105636f72616c05434f52414c0201f2788fb3",
+    );
+    check("name", NAMES.seal(&70_000, &NameRow("Zoë".to_owned())).unwrap(), "01045a6fc3ab1153e61a");
+    check(
+        "event",
+        EVENTS.seal(&(1, 2, 3), &EventRow::of(&event("e1", 60), &mut names())).unwrap(),
+        "01026531fb3175fcbc3bb16a00fb3275fb337500fc803bb16a0670d054",
+    );
+    let tournament = Event {
+        contest: Contest::Tournament { title: "The Open".into() },
+        status: EventStatus::Cancelled,
+        ..(*event("e2", 60)).clone()
+    };
+    check(
+        "tournament",
+        EVENTS.seal(&(1, 2, 3), &EventRow::of(&tournament, &mut names())).unwrap(),
+        "01026532fb3175fcbc3bb16a01fb327503fc803bb16a3dc36900",
+    );
+    let score = Score {
+        status: ScoreStatus::Final,
+        points: Some((2, -1)),
+        periods: [Period { number: 1, home: 10, away: 9 }, Period { number: 2, home: 9, away: 300 }].into(),
+        winner: Some("home".into()),
+        updated: at(7),
+    };
+    check(
+        "score",
+        SCORES.seal(&(1, 2, 3), &ScoreRow::of(&score, &mut names())).unwrap(),
+        "0102010401020114120212fb580201fb3175fc873bb16a5b046705",
+    );
+    let source = Source { last_read: at(5), latency_ms: 320, empty_since: Some(at(6)) };
+    check(
+        "source",
+        SOURCES.seal(&(1, 2, 3), &SourceRow::of(&source)).unwrap(),
+        "01fc853bb16afb400101fc863bb16ae6d4d45a",
+    );
+}
+
+#[test]
+fn rows_of_the_administration_stay_as_they_are() {
+    let mut record = (*key("k")).clone();
+    record.retired = [Retired { hash: SecretHash([9; 32]), until: at(3) }].into();
+    record.limits.per_month = Some(5_000_000_000);
+    check(
+        "key",
+        KEYS.seal(&record.id.as_str(), &KeyRow::of(&record)).unwrap(),
+        "0101016b0106636f6d626174fb580201fc40420f0001fd00f2052a01000000fc813bb16a01fc893bb16a0103616461000707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16a00e4a71ebf",
+    );
+    let usage = Usage { day: 20_717, day_used: 999, month: 680, month_used: 70_000 };
+    check(
+        "usage",
+        USAGE.seal(&record.id.as_str(), &UsageRow::of(usage, Some(at(2)))).unwrap(),
+        "01fbed50fbe703fba802fc7011010001fc823bb16a4e79708d",
+    );
+    let note = AuditNote {
+        at: at(1),
+        who: "ada".into(),
+        action: "key.revoke".into(),
+        subject: record.id.as_str().into(),
+        detail: "leaked".into(),
+    };
+    check(
+        "audit",
+        AUDIT.seal(&1, &AuditRow::of(&note)).unwrap(),
+        "01fc813bb16a036164610a6b65792e7265766f6b65106b65795f30303030303030303030306b066c65616b6564570c30d4",
+    );
+    let counters = MetaRow::Counters { next_name: 70_000, next_event: 16_000, next_audit: 5 };
+    check("counters", META.seal(&"counters", &counters).unwrap(), "0100fc70110100fb803e05847b8911");
+    let maintenance = MetaRow::of_maintenance(Maintenance { since: at(1), until: Some(at(2)) });
+    check("maintenance", META.seal(&"maintenance", &maintenance).unwrap(), "0101fc813bb16a01fc823bb16aeda10b31");
+}

@@ -1,0 +1,262 @@
+//! Random batches against a plain model of what a file should hold, with the file closed and opened after each.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::keys::Usage;
+use crate::model::{Bookmakers, Closed, Score, ScoreStatus, Source};
+use crate::store::{AuditNote, LoadedEvent, LoadedSport, Maintenance};
+
+const SPORTS: [&str; 2] = ["mma", "tennis"];
+const NUMBERS: u16 = 5;
+
+/// What a file holds, without any of what makes it quick.
+#[derive(Clone, Debug, Default)]
+struct Plain {
+    books: BTreeMap<(World, u16), Option<Arc<Bookmaker>>>,
+    events: BTreeMap<(World, usize, EventId), PlainEvent>,
+    sources: BTreeMap<(World, usize, u16), Source>,
+    keys: BTreeMap<String, (KeyRecord, Usage)>,
+    used: BTreeMap<String, Option<Timestamp>>,
+    maintenance: Option<Maintenance>,
+    audit: Vec<AuditNote>,
+}
+
+#[derive(Clone, Debug)]
+struct PlainEvent {
+    event: Arc<Event>,
+    score: Option<Arc<Score>>,
+    odds: BTreeMap<(u16, Market), Result<Arc<Record>, Closed>>,
+}
+
+impl Plain {
+    /// At each opening the catalogue's bookmakers are as the catalogue has them.
+    fn open(&mut self) {
+        for world in World::ALL {
+            for (number, key) in (0..).zip(BOOKS) {
+                self.books.insert((world, number), Some(Arc::new(book(key))));
+            }
+        }
+    }
+
+    fn has_book(&self, world: World, id: BookId) -> bool {
+        self.books.get(&(world, id.number())).is_some_and(Option::is_some)
+    }
+
+    /// Applies a change; `None` if it must be refused.
+    fn apply(&mut self, change: &Change) -> Option<()> {
+        match change.clone() {
+            Change::PutBookmaker { world, id, bookmaker, .. } => {
+                self.books.insert((world, id.number()), Some(bookmaker));
+            }
+            Change::RemoveBookmaker { world, id } => self.remove_book(world, id),
+            Change::PutEvent { world, sport, event } => {
+                let key = (world, sport.index(), event.id.clone());
+                let new = PlainEvent { event: Arc::clone(&event), score: None, odds: BTreeMap::new() };
+                self.events.entry(key).or_insert(new).event = event;
+            }
+            Change::RemoveEvent { world, sport, event } => {
+                self.events.remove(&(world, sport.index(), event));
+            }
+            Change::PutScore { world, sport, event, score } => {
+                self.events.get_mut(&(world, sport.index(), event))?.score = Some(score);
+            }
+            Change::PutOdds { world, sport, event, record } => {
+                self.put(world, sport, event, record.bookmaker, record.market, Ok(record))?;
+            }
+            Change::CloseOdds { world, sport, event, closed } => {
+                self.put(world, sport, event, closed.bookmaker, closed.market, Err(closed))?;
+            }
+            Change::PutSource { world, sport, bookmaker, source } => {
+                self.has_book(world, bookmaker).then_some(())?;
+                self.sources.insert((world, sport.index(), bookmaker.number()), source);
+            }
+            Change::RemoveSource { world, sport, bookmaker } => {
+                self.sources.remove(&(world, sport.index(), bookmaker.number()));
+            }
+            Change::PutKey(record) => {
+                let id = record.id.as_str().to_owned();
+                let usage = self.keys.get(&id).map_or(Usage::default(), |(_, usage)| *usage);
+                self.keys.insert(id, ((*record).clone(), usage));
+            }
+            Change::PutUsage { key, usage, last_used } => {
+                self.keys.get_mut(key.as_str())?.1 = usage;
+                self.used.insert(key.as_str().to_owned(), last_used);
+            }
+            Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
+            Change::Audit(note) => self.audit.push(note),
+        }
+        Some(())
+    }
+
+    fn remove_book(&mut self, world: World, id: BookId) {
+        if !self.has_book(world, id) {
+            return;
+        }
+        self.books.insert((world, id.number()), None);
+        self.sources.retain(|key, _| (key.0, key.2) != (world, id.number()));
+        for (_, event) in self.events.iter_mut().filter(|(key, _)| key.0 == world) {
+            event.odds.retain(|key, odds| key.0 != id.number() || odds.is_err());
+        }
+    }
+
+    fn put(
+        &mut self,
+        world: World,
+        sport: SportId,
+        event: EventId,
+        book: BookId,
+        market: Market,
+        odds: Result<Arc<Record>, Closed>,
+    ) -> Option<()> {
+        self.has_book(world, book).then_some(())?;
+        self.events.get_mut(&(world, sport.index(), event))?.odds.insert((book.number(), market), odds);
+        Some(())
+    }
+
+    fn loaded(&self) -> Loaded {
+        let mut loaded = Loaded { maintenance: self.maintenance, ..Loaded::default() };
+        for world in World::ALL {
+            let target = &mut loaded.worlds[world.index()];
+            for ((_, number), book) in self.books.iter().filter(|(key, _)| key.0 == world) {
+                let id = BookId::from_number(*number);
+                target.bookmakers.put(id, book.clone().unwrap_or_else(|| Arc::new(self::book("gone"))));
+                if book.is_none() {
+                    target.bookmakers.remove(id);
+                }
+            }
+            target.sports = (0..SPORTS.len()).map(|sport| self.sport(world, sport, &target.bookmakers)).collect();
+        }
+        for (id, (key, usage)) in &self.keys {
+            let mut key = key.clone();
+            key.last_used = key.last_used.max(self.used.get(id).copied().flatten());
+            loaded.keys.push((key, *usage));
+        }
+        loaded
+    }
+
+    fn sport(&self, world: World, sport: usize, books: &Bookmakers) -> LoadedSport {
+        let here = self.events.iter().filter(|(key, _)| (key.0, key.1) == (world, sport));
+        let mut events: Vec<LoadedEvent> = here.map(|(_, event)| event.loaded(books)).collect();
+        events.sort_by(|a, b| (a.event.commence, &a.event.id).cmp(&(b.event.commence, &b.event.id)));
+        let sources = self.sources.iter().filter(|(key, _)| (key.0, key.1) == (world, sport));
+        LoadedSport { events, sources: sources.map(|(key, source)| (BookId::from_number(key.2), *source)).collect() }
+    }
+}
+
+impl PlainEvent {
+    fn loaded(&self, books: &Bookmakers) -> LoadedEvent {
+        let mut records: Vec<_> = self.odds.values().filter_map(|odds| odds.clone().ok()).collect();
+        records.sort_by_key(|record| (books.key(record.bookmaker).to_owned(), record.market.key()));
+        let marks = self.odds.values().filter_map(|odds| odds.as_ref().err().copied());
+        let closed = marks.filter(|closed| books.get(closed.bookmaker).is_some()).collect();
+        LoadedEvent { event: Arc::clone(&self.event), score: self.score.clone(), records, closed }
+    }
+}
+
+/// The key of a bookmaker follows from its number, so that record ids come out the same.
+fn book_key(number: u16) -> String {
+    BOOKS.get(usize::from(number)).map_or_else(|| format!("declared{number}"), |key| (*key).to_owned())
+}
+
+/// A change out of a few random numbers; small ranges, so that changes meet each other.
+fn change(kind: u8, seed: [u8; 8]) -> Change {
+    let pick = |at: usize, of: u8| seed[at] % of;
+    let world = World::ALL[usize::from(pick(0, 2))];
+    let sport = sport_id(usize::from(pick(1, 2)));
+    let sport_key = SPORTS[sport.index()];
+    let id = format!("e{}", pick(2, 4));
+    let number = u16::from(pick(3, 8)) % NUMBERS;
+    let bookmaker = BookId::from_number(number);
+    let market = Market::ALL[usize::from(pick(4, 11))];
+    let time = at(u32::from(pick(5, 4)));
+    let event = event_id(&id);
+    match kind {
+        0 => {
+            let book = Bookmaker { key: book_key(number).into(), ..book(&format!("t{}", pick(6, 3))) };
+            Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), declared: true }
+        }
+        1 => Change::RemoveBookmaker { world, id: bookmaker },
+        2..=5 => Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))) },
+        6 => Change::RemoveEvent { world, sport, event },
+        7 => {
+            let winner = (seed[6] % 2 == 0).then(|| "winner".into());
+            let status = ScoreStatus::Final;
+            let score = Score { status, points: Some((1, -2)), periods: [].into(), winner, updated: time };
+            Change::PutScore { world, sport, event, score: Arc::new(score) }
+        }
+        8 | 9 => Change::CloseOdds { world, sport, event, closed: Closed { bookmaker, market, at: time } },
+        10 => {
+            let source = Source { last_read: time, latency_ms: 5, empty_since: None };
+            Change::PutSource { world, sport, bookmaker, source }
+        }
+        11 => Change::RemoveSource { world, sport, bookmaker },
+        12 => Change::PutKey(key(&id)),
+        13 => {
+            let usage = Usage { day: 1, day_used: seed[6].into(), month: 2, month_used: 3 };
+            Change::PutUsage { key: key(&id).id.clone(), usage, last_used: Some(time) }
+        }
+        14 => Change::SetMaintenance((seed[6] % 2 == 0).then_some(Maintenance { since: time, until: None })),
+        15 => Change::Audit(AuditNote {
+            at: time,
+            who: "w".into(),
+            action: id.into(),
+            subject: "s".into(),
+            detail: "".into(),
+        }),
+        _ => {
+            let outcomes = (0..=seed[6] % 3).map(|at| {
+                let price = ["-110", "6/4", "250"][usize::from(seed[7].wrapping_add(at) % 3)];
+                outcome(&format!("{id} {at}"), price, (seed[7] % 2 == at).then_some(i32::from(seed[7]) * 500))
+            });
+            let record = Record {
+                id: RecordId::new(sport_key, &event, &book_key(number), market),
+                bookmaker,
+                market,
+                last_update: time,
+                outcomes: outcomes.collect(),
+            };
+            Change::PutOdds { world, sport, event, record: Arc::new(record) }
+        }
+    }
+}
+
+fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
+    let change = (0u8..28, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    prop::collection::vec(prop::collection::vec(change, 1..14), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_file_holds_what_a_plain_map_would(batches in batches()) {
+        let memory = Memory::new(Vec::new());
+        let mut plain = Plain::default();
+        for batch in batches {
+            let mut store = memory.open();
+            plain.open();
+            // Most random changes refer to nothing: they make a batch that is refused as a whole.
+            let mut next = plain.clone();
+            if batch.iter().try_for_each(|change| next.apply(change)).is_none() {
+                prop_assert!(!store.commit(&batch).unwrap_err().needs_reopen());
+            }
+            let mut next = plain.clone();
+            let valid: Vec<Change> = batch.into_iter().filter(|change| next.apply(change).is_some()).collect();
+            store.commit(&valid).unwrap();
+            plain = next;
+            drop(store);
+
+            let mut store = memory.open();
+            plain.open();
+            let loaded = store.load().unwrap();
+            prop_assert_eq!(picture(&loaded), picture(&plain.loaded()));
+            let report = store.check().unwrap();
+            prop_assert!(report.is_clean(), "{:?}", report);
+            let audit: Vec<AuditNote> = store.audit(None, 1000).unwrap().into_iter().map(|entry| entry.note).collect();
+            prop_assert_eq!(audit, plain.audit.clone());
+        }
+    }
+}

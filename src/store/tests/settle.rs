@@ -1,0 +1,106 @@
+//! What happens to a file when it is opened with another catalogue than before.
+
+use super::*;
+
+fn books(loaded: &Loaded, world: World) -> Vec<(u16, String)> {
+    loaded.world(world).bookmakers.iter().map(|(id, book)| (id.number(), book.key.to_string())).collect()
+}
+
+fn names(expected: &[(u16, &str)]) -> Vec<(u16, String)> {
+    expected.iter().map(|(number, key)| (*number, (*key).to_owned())).collect()
+}
+
+#[test]
+fn every_bookmaker_of_the_catalogue_has_a_number_in_both_worlds() {
+    let memory = Memory::new(Vec::new());
+    let loaded = memory.open().load().unwrap();
+    for world in World::ALL {
+        assert_eq!(books(&loaded, world), names(&[(1, "betmgm"), (2, "coral"), (0, "unibet")]));
+    }
+}
+
+#[test]
+fn a_bookmaker_that_left_the_catalogue_goes_when_it_holds_no_price_and_keeps_its_number() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
+    drop(store);
+
+    let smaller = catalogue_of(&["mma", "tennis"], &["unibet"]);
+    let mut store = memory.open_with(&smaller).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(books(&loaded, World::Live), names(&[(2, "coral"), (0, "unibet")]), "coral holds a price");
+    assert_eq!(books(&loaded, World::Sandbox), names(&[(0, "unibet")]));
+    assert_eq!(loaded.world(World::Sandbox).bookmakers.next_id(), Some(BookId::from_number(3)));
+    drop(store);
+
+    let grown = catalogue_of(&["mma", "tennis"], &["bet365", "betmgm", "unibet"]);
+    let mut store = memory.open_with(&grown).unwrap();
+    let loaded = store.load().unwrap();
+    assert_eq!(books(&loaded, World::Sandbox), names(&[(3, "bet365"), (1, "betmgm"), (0, "unibet")]));
+    assert!(store.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_bookmaker_that_a_feed_declared_stays() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    let (world, id) = (World::Live, BookId::from_number(3));
+    let bookmaker = Arc::new(book("newcomer"));
+    store.commit(&[Change::PutBookmaker { world, id, bookmaker, declared: true }]).unwrap();
+    drop(store);
+    let loaded = memory.open().load().unwrap();
+    assert_eq!(loaded.world(world).bookmakers.find("newcomer"), Some(id));
+}
+
+#[test]
+fn a_removed_bookmaker_takes_its_prices_with_it() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
+    let remove = Change::RemoveBookmaker { world: World::Live, id: BookId::from_number(2) };
+    store.commit(&[put_odds(World::Live, "a", 2, Market::Spread), remove]).unwrap();
+    let loaded = store.load().unwrap();
+    assert!(loaded.damage.is_empty());
+    assert!(loaded.world(World::Live).sports[0].events[0].records.is_empty());
+    assert!(store.check().unwrap().is_clean());
+    let refused = store.commit(&[put_odds(World::Live, "a", 2, Market::Spread)]).unwrap_err();
+    assert!(!refused.needs_reopen());
+}
+
+#[test]
+fn titles_and_regions_follow_the_catalogue() {
+    let memory = Memory::new(Vec::new());
+    drop(memory.open());
+    let mut renamed = book("unibet");
+    renamed.title = "Unibet UK".into();
+    let sports = vec![sport("mma", SportKind::Fight)];
+    let catalogue = Arc::new(Catalogue::new(sports, vec![renamed.clone()]).unwrap());
+    let loaded = memory.open_with(&catalogue).unwrap().load().unwrap();
+    for world in World::ALL {
+        assert_eq!(**loaded.world(world).bookmakers.get(BookId::from_number(0)).unwrap(), renamed);
+    }
+}
+
+#[test]
+fn sports_keep_their_data_when_the_catalogue_is_reordered_and_while_it_does_not_list_them() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
+    drop(store);
+
+    let without = catalogue_of(&["tennis"], &BOOKS);
+    let mut store = memory.open_with(&without).unwrap();
+    let loaded = store.load().unwrap();
+    assert!(loaded.damage.is_empty());
+    assert_eq!(loaded.unserved, [super::super::UnservedSport { key: "mma".into(), events: 1, records: 1 }]);
+    assert_eq!(store.sweep_names().unwrap(), 0, "its names are still used");
+    assert!(store.check().unwrap().is_clean());
+    drop(store);
+
+    let reordered = catalogue_of(&["tennis", "golf", "mma"], &BOOKS);
+    let loaded = memory.open_with(&reordered).unwrap().load().unwrap();
+    assert!(loaded.unserved.is_empty());
+    let event = &loaded.world(World::Live).sports[2].events[0];
+    assert_eq!(event.records, [record("mma", "a", 0, Market::Moneyline, 5)]);
+}
