@@ -129,8 +129,8 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; what fails on our side is given back.
-    pub(super) fn answer(self, content: Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
-        let mut reply = match &content {
+    pub(super) fn answer(self, content: &Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
+        let mut reply = match content {
             Ok(content) => self.reply(content),
             Err(error) => Reply::error(error, &self.request_id),
         };

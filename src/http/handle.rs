@@ -29,6 +29,7 @@ pub(super) const HEADERS_MAX: usize = 100;
 
 /// What became of a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
     Answer(Answer),
     /// The key has room but no lease: wait for its meter's lease and ask again.
@@ -84,7 +85,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
         Err(refusal) => return exchange.refuse(&refusal.into(), &grant).into(),
     };
     let content = exchange.content(&route, &grant);
-    exchange.answer(content, charge).into()
+    exchange.answer(&content, charge).into()
 }
 
 /// A request is answered with `overloaded`, because the lease that it needs did not come in time.

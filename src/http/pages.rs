@@ -64,7 +64,7 @@ impl Pages {
     }
 }
 
-fn page(text: impl Into<String>, content_type: HeaderValue, freshness: Freshness) -> Page {
+fn page(text: impl Into<String>, media_type: HeaderValue, freshness: Freshness) -> Page {
     let body = Arc::new(Body::new(text.into().into_bytes(), None));
-    Page { content: Content { content_type, ..Content::kept(body, freshness) }, headers: Vec::new() }
+    Page { content: Content { media_type, ..Content::kept(body, freshness) }, headers: Vec::new() }
 }

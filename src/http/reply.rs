@@ -55,19 +55,19 @@ pub(super) struct Content {
     pub freshness: Freshness,
     /// Whether the body outlives the request, so that compressing it is paid back.
     pub is_kept: bool,
-    pub content_type: HeaderValue,
+    pub media_type: HeaderValue,
 }
 
 impl Content {
     /// A body of the board.
     pub(super) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, content_type: JSON }
+        Content { body, freshness, is_kept: true, media_type: JSON }
     }
 
     /// A body that was rendered for this request.
     pub(super) fn once(json: Vec<u8>) -> Self {
         let body = Arc::new(Body::new(json, None));
-        Content { body, freshness: Freshness::Revalidated, is_kept: false, content_type: JSON }
+        Content { body, freshness: Freshness::Revalidated, is_kept: false, media_type: JSON }
     }
 }
 
@@ -82,11 +82,9 @@ pub(super) struct Reply {
 impl Reply {
     /// The content, or 304 for a client that has it.
     pub(super) fn content(asked: &Asked<'_>, content: &Content, now: Moment, refresh_ms: i64) -> Self {
-        let Content { body, freshness, is_kept, content_type } = content;
-        let encoding = match *is_kept && body.is_worth_compressing() {
-            true => negotiate::encoding(asked.headers),
-            false => Encoding::Identity,
-        };
+        let Content { body, freshness, is_kept, media_type } = content;
+        let is_negotiated = *is_kept && body.is_worth_compressing();
+        let encoding = if is_negotiated { negotiate::encoding(asked.headers) } else { Encoding::Identity };
         let etag = body.etag(encoding);
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
         if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
@@ -100,7 +98,7 @@ impl Reply {
         if negotiate::has_current(asked.headers, etag) {
             return Reply { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
         }
-        headers.insert(CONTENT_TYPE, content_type.clone());
+        headers.insert(CONTENT_TYPE, media_type.clone());
         match encoding {
             Encoding::Identity => None,
             Encoding::Gzip => headers.insert(CONTENT_ENCODING, GZIP),

@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_is_nowhere_is_a_route_too() {
-        for path in ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x", "/%zz", "/v%FF/sports"]
+        for path in
+            ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x", "/%zz", "/v%FF/sports"]
         {
             assert_eq!(Route::of(path), NOWHERE, "{path}");
         }

@@ -1,4 +1,4 @@
-//! The OpenAPI document as the page needs it: what is shown, in the order in which it is written.
+//! The `OpenAPI` document as the page needs it: what is shown, in the order in which it is written.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -79,9 +79,9 @@ pub(super) struct PathItem {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Operation {
-    pub operation_id: String,
+    #[serde(rename = "operationId")]
+    pub id: String,
     pub tags: Vec<String>,
     pub summary: String,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The description of the interface: the OpenAPI document for programs, and the same as a page for people.
+//! The description of the interface: the `OpenAPI` document for programs, and the same as a page for people.
 //!
 //! The document is written by hand and held against the router, the endpoints and their answers by the tests. The page
 //! is made from it at the start, needs no script and nothing from the network.

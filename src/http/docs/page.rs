@@ -53,7 +53,7 @@ pub(super) fn render(document: &Document) -> String {
 fn contents(document: &Document, out: &mut String) {
     put!(out, "<nav>\n<ul>\n<li><a href=\"#start\">Start here</a></li>\n");
     for (path, item) in &document.paths.0 {
-        put!(out, "<li><a href=\"#{}\"><code>{}</code></a></li>\n", escaped(&item.get.operation_id), escaped(path));
+        put!(out, "<li><a href=\"#{}\"><code>{}</code></a></li>\n", escaped(&item.get.id), escaped(path));
     }
     for (id, name) in [("errors", "Errors"), ("headers", "Headers"), ("shapes", "Shapes")] {
         put!(out, "<li><a href=\"#{id}\">{name}</a></li>\n");
@@ -62,7 +62,7 @@ fn contents(document: &Document, out: &mut String) {
 }
 
 fn operation(document: &Document, path: &str, operation: &Operation, out: &mut String) {
-    let (id, summary) = (escaped(&operation.operation_id), escaped(&operation.summary));
+    let (id, summary) = (escaped(&operation.id), escaped(&operation.summary));
     put!(out, "<article id=\"{id}\">\n<h3>{summary}</h3>\n<p><code class=\"path\">GET {}</code></p>\n", escaped(path));
     if !operation.description.is_empty() {
         put!(out, "<p>{}</p>\n", escaped(&operation.description));

@@ -182,7 +182,10 @@ fn real_answers_fit_the_schemas_and_have_only_documented_headers() {
                 assert!(documented.is_object(), "{target}{query}: {} is not documented", got.status);
                 for name in got.headers.keys().filter(|name| !COMMON.contains(&name.as_str())) {
                     let names = documented["headers"].as_object().unwrap().keys();
-                    assert!(names.map(|name| name.to_lowercase()).any(|known| known == name.as_str()), "{target}: {name}");
+                    assert!(
+                        names.map(|name| name.to_lowercase()).any(|known| known == name.as_str()),
+                        "{target}: {name}"
+                    );
                 }
                 let Some(media) = documented["content"].get("application/json") else { continue };
                 check(&document, &media["schema"], &got.json())

@@ -1,11 +1,13 @@
 //! Every mistake has an answer that names it.
 
+use std::sync::Arc;
+
 use http::Method;
 
-use crate::board::Maintenance;
-use crate::http::service::Settings;
+use crate::board::{Boards, Maintenance, WorldBoard};
+use crate::http::service::{Service, Settings};
 use crate::http::testing::{Fixture, NOW, request};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, World};
 
 #[test]
 fn parameters_at_fault_are_named() {
@@ -164,4 +166,21 @@ fn maintenance_closes_the_data_and_costs_nothing() {
     assert_eq!(fixture.get("/v1/books").header("retry-after"), Some("60"));
     condition.set_maintenance(None);
     assert_eq!(fixture.get("/v1/books").status, 200);
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_request_its_answer_and_nothing_else() {
+    let mut fixture = Fixture::new();
+    // A world without boards: reading one of its sports is a bug that no request should be able to meet.
+    let empty = WorldBoard::new(Box::default(), Arc::clone(fixture.service.boards.load(World::Live).books()));
+    let boards = Boards::new(Arc::clone(fixture.service.boards.catalogue()), [empty.clone(), empty]);
+    let keyring = Arc::clone(&fixture.service.keyring);
+    fixture.service = Arc::new(Service::new(Arc::new(boards), keyring, fixture.clock.clone(), Settings::default()));
+    let asked = request(Method::GET, "/v1/sports/mma/odds", &[("x-api-key", &fixture.sandbox)]);
+    let response = fixture.service.respond(&asked).await;
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["content-type"]),
+        (500, &"application/json".parse().unwrap())
+    );
+    assert_eq!(fixture.get("/v1/books").header("x-requests-used"), Some("1"), "the broken one was given back");
 }

@@ -1,0 +1,259 @@
+//! The listener over real sockets: keep-alive, pipelining, HTTP/2, deadlines, bounds and the orderly stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::http::deadline::Deadlines;
+use crate::http::listener::{Options, Summary, run};
+use crate::http::testing::Fixture;
+
+/// Far beyond what any of these tests takes when it works.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Server {
+    fixture: Fixture,
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<Summary>,
+}
+
+impl Server {
+    async fn start(options: Options) -> Self {
+        let fixture = Fixture::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), options, shutdown));
+        Server { fixture, address, stop, running }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    fn head(&self, target: &str) -> String {
+        format!("GET {target} HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", self.fixture.sandbox)
+    }
+
+    async fn stop(self) -> Summary {
+        self.stop.send(()).unwrap();
+        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
+    }
+}
+
+fn short(head: u64, idle: u64) -> Options {
+    let deadlines = Deadlines {
+        head: Duration::from_millis(head),
+        idle: Duration::from_millis(idle),
+        write: Duration::from_millis(200),
+    };
+    Options { deadlines, ..Options::default() }
+}
+
+/// Reads one answer with a known length; its head and its body.
+async fn read_answer(stream: &mut TcpStream) -> (String, String) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    (head, String::from_utf8(body).unwrap())
+}
+
+/// Everything until the other side closes.
+async fn read_to_end(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut text)).await.unwrap().unwrap();
+    text
+}
+
+#[tokio::test]
+async fn keep_alive_and_pipelining() {
+    let server = Server::start(Options::default()).await;
+    let mut stream = server.connect().await;
+    for _ in 0..2 {
+        stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+        let (head, body) = read_answer(&mut stream).await;
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body.starts_with("[{\"key\":\"bet365\""), "{head}");
+    }
+    let both = server.head("/v1/sports") + &server.head("/v1/nothing");
+    stream.write_all(both.as_bytes()).await.unwrap();
+    assert!(read_answer(&mut stream).await.1.starts_with("{\"sports\":"));
+    assert!(read_answer(&mut stream).await.1.contains("\"not_found\""));
+    drop(stream);
+    assert_eq!(server.stop().await, Summary { accepted: 1, turned_away: 0, dropped: 0 });
+}
+
+#[tokio::test]
+async fn head_has_the_length_and_no_body() {
+    let server = Server::start(Options::default()).await;
+    let mut stream = server.connect().await;
+    let head = server.head("/v1/books").replace("GET", "HEAD")
+        + "GET /healthz HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let text = read_to_end(&mut stream).await;
+    let (first, second) = text.split_once("\r\n\r\n").unwrap();
+    assert!(first.contains("content-length: 229"), "{first}");
+    assert!(second.starts_with("HTTP/1.1 200 OK") && second.ends_with("{\"status\":\"ok\"}"), "{second}");
+}
+
+#[tokio::test]
+async fn http2_with_prior_knowledge() {
+    let server = Server::start(Options::default()).await;
+    let io = TokioIo::new(server.connect().await);
+    let (mut client, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+    let driven = tokio::spawn(connection);
+    for (method, length) in [("GET", 229), ("HEAD", 0)] {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}/v1/books", server.address))
+            .header("x-api-key", &server.fixture.sandbox)
+            .body(Empty::<Bytes>::new())
+            .unwrap();
+        let response = client.send_request(request).await.unwrap();
+        assert_eq!((response.status(), response.version()), (http::StatusCode::OK, http::Version::HTTP_2));
+        assert_eq!(response.headers()["content-length"], "229");
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), length);
+    }
+    assert_eq!(server.stop().await.dropped, 0, "an idle connection goes away when asked");
+    driven.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn slow_heads_are_closed_and_rest_is_allowed_for_longer() {
+    let server = Server::start(short(60, 10_000)).await;
+    let mut silent = server.connect().await;
+    assert_eq!(read_to_end(&mut silent).await, "");
+    let mut preface = server.connect().await;
+    preface.write_all(b"PRI * HT").await.unwrap();
+    assert_eq!(read_to_end(&mut preface).await, "");
+    let mut slow = server.connect().await;
+    slow.write_all(b"GET /v1/books HTTP/1.1\r\nHost:").await.unwrap();
+    assert_eq!(read_to_end(&mut slow).await, "");
+
+    let mut resting = server.connect().await;
+    resting.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut resting).await;
+    assert!(tokio::time::timeout(Duration::from_millis(300), resting.read_u8()).await.is_err(), "still open");
+    resting.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut resting).await;
+    assert_eq!(server.stop().await.dropped, 0);
+}
+
+#[tokio::test]
+async fn a_connection_that_rests_too_long_is_closed() {
+    let server = Server::start(short(60, 80)).await;
+    let mut stream = server.connect().await;
+    stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut stream).await;
+    assert_eq!(read_to_end(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_is_dropped() {
+    let server = Server::start(short(60_000, 60_000)).await;
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(server.address).await.unwrap();
+    // Pipelines pages without reading until the way back is full; then the server gives up, and so does our write.
+    let docs = "GET /docs HTTP/1.1\r\nHost: test\r\n\r\n".repeat(50);
+    let flood = async { while stream.write_all(docs.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, flood).await.unwrap();
+    assert_eq!(server.stop().await.dropped, 0);
+}
+
+#[tokio::test]
+async fn oversize_requests_get_an_answer_in_our_shape() {
+    let server = Server::start(Options::default()).await;
+    let header = |count: usize, length: usize| -> String {
+        (0..count).map(|number| format!("X-{number}: {}\r\n", "v".repeat(length))).collect()
+    };
+    for (request, code) in [
+        (format!("GET /{} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", "a".repeat(60_000)), "uri_too_long"),
+        (format!("GET / HTTP/1.1\r\nConnection: close\r\n{}\r\n", header(150, 5)), "headers_too_large"),
+        (format!("GET / HTTP/1.1\r\nConnection: close\r\n{}\r\n", header(10, 6000)), "headers_too_large"),
+    ] {
+        let mut stream = server.connect().await;
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let text = read_to_end(&mut stream).await;
+        assert!(text.contains(&format!("{{\"error\":{{\"code\":\"{code}\"")), "{text}");
+        assert!(text.contains("\r\nx-request-id: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_lets_a_request_end() {
+    let server = Server::start(Options { drain: PATIENCE, ..Options::default() }).await;
+    let (address, mut stream) = (server.address, server.connect().await);
+    // A new day: the request waits for a lease while the service stops.
+    server.fixture.clock.advance(Duration::from_secs(3600));
+    stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    let Server { mut fixture, stop, running, .. } = server;
+    let wanting = fixture.requests.next().await;
+    stop.send(()).unwrap();
+    // The listener is closed before anything else happens.
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    for id in wanting {
+        let entry = fixture.service.keyring.get(&id).unwrap();
+        let lease = entry.meter().plan_lease(fixture.clock.now()).unwrap();
+        entry.meter().grant(lease);
+    }
+    let text = read_to_end(&mut stream).await;
+    assert!(text.starts_with("HTTP/1.1 200 OK") && text.contains("connection: close"), "{text}");
+    assert_eq!(running.await.unwrap().dropped, 0);
+}
+
+#[tokio::test]
+async fn what_does_not_end_in_time_is_dropped() {
+    let server = Server::start(Options { drain: Duration::from_millis(50), ..Options::default() }).await;
+    server.fixture.clock.advance(Duration::from_secs(3600));
+    let mut stream = server.connect().await;
+    stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    let Server { mut fixture, stop, running, .. } = server;
+    fixture.requests.next().await;
+    stop.send(()).unwrap();
+    assert_eq!(running.await.unwrap().dropped, 1);
+    assert_eq!(read_to_end(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_wait_their_turn() {
+    let server = Server::start(Options { connections_max: 1, ..Options::default() }).await;
+    let mut first = server.connect().await;
+    first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut first).await;
+    let mut second = server.connect().await;
+    second.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "no place yet");
+    drop(first);
+    assert!(read_answer(&mut second).await.0.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn an_address_beyond_its_bound_is_turned_away() {
+    let server = Server::start(Options { connections_per_address_max: Some(1), ..Options::default() }).await;
+    let mut first = server.connect().await;
+    first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut first).await;
+    let mut second = server.connect().await;
+    assert_eq!(read_to_end(&mut second).await, "");
+    drop((first, second));
+    assert_eq!(server.stop().await, Summary { accepted: 1, turned_away: 1, dropped: 0 });
+}
