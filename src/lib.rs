@@ -15,6 +15,7 @@
 //! - [`cli`]: the command line
 #![forbid(unsafe_code)]
 
+pub mod admin;
 pub mod board;
 pub mod clock;
 pub mod config;

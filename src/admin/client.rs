@@ -1,0 +1,119 @@
+//! A command's side of the socket.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame};
+use hyper::client::conn::http1;
+use hyper::header::HOST;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use super::protocol::{Command, Failure, FailureBody, IngestOptions};
+
+/// How long a command may take. A check reads the whole file and takes as long as that takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Pieces of a stream of feed lines, or the error that broke it off.
+pub type Source = mpsc::Receiver<io::Result<Bytes>>;
+
+type SentBody = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Why no answer was got.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("the server does not answer ({0}): see its log, and try again")]
+    Broken(String),
+    #[error("the server did not answer within {} s; the command may still be done: see the audit log", PATIENCE.as_secs())]
+    TooSlow,
+    #[error(transparent)]
+    Refused(#[from] Failure),
+}
+
+/// A server that answers on its socket.
+#[derive(Clone, Debug)]
+pub struct Client {
+    path: PathBuf,
+}
+
+impl Client {
+    /// Finds out whether a server answers.
+    pub(super) async fn connect(path: &Path) -> io::Result<Client> {
+        UnixStream::connect(path).await?;
+        Ok(Client { path: path.to_owned() })
+    }
+
+    /// Sends a command; its answer as JSON.
+    pub(super) async fn ask(&self, command: &Command) -> Result<Bytes, ClientError> {
+        let body = serde_json::to_vec(command).map_err(broken)?;
+        let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
+        let answer = self.send("/command", body);
+        if *command == Command::Check {
+            return answer.await;
+        }
+        tokio::time::timeout(PATIENCE, answer).await.unwrap_or(Err(ClientError::TooSlow))
+    }
+
+    /// Sends feed lines until their end; the report on them as JSON.
+    pub(super) async fn ingest(&self, options: IngestOptions, source: Source) -> Result<Bytes, ClientError> {
+        let target = format!("/ingest?world={}&strict={}", options.world.name(), options.strict);
+        self.send(&target, Pieces(source).boxed_unsync()).await
+    }
+
+    async fn send(&self, target: &str, body: SentBody) -> Result<Bytes, ClientError> {
+        let stream = UnixStream::connect(&self.path).await.map_err(broken)?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let request = Request::builder().method(Method::POST).uri(target).header(HOST, "oddsbox");
+        let request = request.body(body).map_err(broken)?;
+        let exchange = async move {
+            let response = sender.send_request(request).await.map_err(broken)?;
+            let status = response.status();
+            let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
+            if status.is_success() { Ok(body) } else { Err(refusal(&body)) }
+        };
+        // The connection must be driven while the exchange goes on. If it breaks, the exchange says so itself.
+        let driven = async {
+            let _ = connection.await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            answer = exchange => answer,
+            never = driven => never,
+        }
+    }
+}
+
+fn refusal(body: &[u8]) -> ClientError {
+    match serde_json::from_slice::<FailureBody>(body) {
+        Ok(body) => ClientError::Refused(body.error),
+        Err(error) => broken(error),
+    }
+}
+
+fn broken(error: impl std::error::Error) -> ClientError {
+    let source = error.source().map(|source| format!(": {source}"));
+    ClientError::Broken(format!("{error}{}", source.unwrap_or_default()))
+}
+
+/// A stream of pieces as the body of a request.
+struct Pieces(Source);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        task: &mut TaskContext<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.0.poll_recv(task).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}

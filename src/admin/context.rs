@@ -1,0 +1,38 @@
+//! What commands are executed with.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::place::DataDir;
+use crate::board::Boards;
+use crate::clock::{Clock, Moment};
+use crate::keys::Keyring;
+use crate::writer::WriterHandle;
+
+/// What a running server knows about itself.
+pub trait ServerFacts: fmt::Debug + Send + Sync {
+    /// Whether requests are answered: not yet while starting, no longer while stopping.
+    fn is_ready(&self) -> bool;
+    fn started(&self) -> Moment;
+    /// Where the public interface listens.
+    fn address(&self) -> SocketAddr;
+    /// Connections open now.
+    fn connections(&self) -> u64;
+    /// Requests answered since the start.
+    fn requests(&self) -> u64;
+    /// Requests answered each second of late.
+    fn requests_per_second(&self) -> f64;
+}
+
+/// Everything that a command can work on. While one exists, the writer goes on.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub writer: WriterHandle,
+    pub keyring: Arc<Keyring>,
+    pub boards: Arc<Boards>,
+    pub clock: Clock,
+    pub data: DataDir,
+    /// `None` in a command that opened the file itself.
+    pub server: Option<Arc<dyn ServerFacts>>,
+}

@@ -1,0 +1,170 @@
+//! A command's way in: through the server's socket if a server runs, else through the file itself.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+
+pub use super::client::Source;
+use super::client::{Client, ClientError};
+use super::local::{Local, LocalError, Setup};
+use super::place::{DataDir, PlaceError};
+use super::protocol::{Command, Failure, IngestAnswer, IngestOptions};
+use crate::store::OpenError;
+
+/// How long a server may take to start or to stop, during which it holds the file and answers nobody.
+const PATIENCE: Duration = Duration::from_secs(10);
+const RETRY: Duration = Duration::from_millis(100);
+
+/// What a command may do to a data directory that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It must exist.
+    Existing,
+    /// It is made if it is missing.
+    Create,
+}
+
+/// Why a command did not get its answer.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    #[error("no oddsbox data in {}; `oddsbox serve` or `oddsbox keys issue` makes it", .0.display())]
+    NoData(PathBuf),
+    #[error("no permission to reach the server of {}: run this as the user who runs it", .0.display())]
+    Permission(PathBuf),
+    #[error(
+        "{} is in use, but no server answers there (waited {} s): one is starting or stopping, so try again",
+        .0.display(), PATIENCE.as_secs()
+    )]
+    Busy(PathBuf),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("the admin socket cannot be used: {0}")]
+    Socket(io::Error),
+    #[error("{0}")]
+    Setup(Box<dyn Error + Send + Sync>),
+    #[error(transparent)]
+    Client(ClientError),
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    #[error(transparent)]
+    Refused(Failure),
+    #[error("the input cannot be read: {0}")]
+    Source(io::Error),
+    #[error("the server answers something else ({0}): use the same version of oddsbox for both")]
+    Answer(#[from] serde_json::Error),
+}
+
+impl From<ClientError> for DoorError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(failure) => DoorError::Refused(failure),
+            other => DoorError::Client(other),
+        }
+    }
+}
+
+/// The way in that was found.
+#[derive(Debug)]
+pub enum Door {
+    Server(Client),
+    File(Box<Local>),
+}
+
+impl Door {
+    /// The server of a data directory, if one answers.
+    pub async fn server(data: &DataDir) -> Result<Option<Door>, DoorError> {
+        match Client::connect(&data.socket()?).await {
+            Ok(client) => Ok(Some(Door::Server(client))),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => Ok(None),
+                io::ErrorKind::PermissionDenied => Err(DoorError::Permission(data.path().to_owned())),
+                _ => Err(DoorError::Socket(error)),
+            },
+        }
+    }
+
+    /// The server of a data directory or, if none runs, its file, opened with what `setup` gives. A server that is
+    /// starting or stopping is waited for.
+    pub async fn find(
+        data: &DataDir,
+        access: Access,
+        setup: impl FnOnce() -> Result<Setup, Box<dyn Error + Send + Sync>>,
+    ) -> Result<Door, DoorError> {
+        let began = Instant::now();
+        if let Some(door) = Door::server(data).await? {
+            return Ok(door);
+        }
+        if access == Access::Existing && !data.file().exists() {
+            return Err(DoorError::NoData(data.path().to_owned()));
+        }
+        let mut setup = setup().map_err(DoorError::Setup)?;
+        setup.store.wait_for_lock = Duration::ZERO;
+        loop {
+            match open(data.clone(), setup.clone()).await {
+                Err(LocalError::Open(OpenError::InUse { .. })) if began.elapsed() < PATIENCE => {}
+                Err(LocalError::Open(OpenError::InUse { .. })) => return Err(DoorError::Busy(data.path().to_owned())),
+                opened => return Ok(Door::File(Box::new(opened?))),
+            }
+            tokio::time::sleep(RETRY).await;
+            if let Some(door) = Door::server(data).await? {
+                return Ok(door);
+            }
+        }
+    }
+
+    /// Rows of the file that could not be read; a server tells of its own in its log.
+    pub fn damage_count(&self) -> u64 {
+        match self {
+            Door::Server(_) => 0,
+            Door::File(local) => local.damage_count(),
+        }
+    }
+
+    /// Has a command done. Both ways give the same JSON, which is read as what the command is answered with.
+    pub async fn ask<A: DeserializeOwned>(&self, command: Command) -> Result<A, DoorError> {
+        match self {
+            Door::Server(client) => Ok(serde_json::from_slice(&client.ask(&command).await?)?),
+            Door::File(local) => {
+                let answer = local.ask(command).await.map_err(DoorError::Refused)?;
+                Ok(serde_json::from_slice(&serde_json::to_vec(&answer)?)?)
+            }
+        }
+    }
+
+    /// Takes in feed lines until their end.
+    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+        match self {
+            Door::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
+            Door::File(local) => {
+                local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+            }
+        }
+    }
+
+    /// Leaves everything in order: a file's last changes are written.
+    pub async fn close(self) -> Result<(), DoorError> {
+        match self {
+            Door::Server(_) => Ok(()),
+            Door::File(local) => Ok(blocking(move || local.close()).await?),
+        }
+    }
+}
+
+async fn open(data: DataDir, setup: Setup) -> Result<Local, LocalError> {
+    let runtime = tokio::runtime::Handle::current();
+    blocking(move || {
+        // The writer's peer is asked for its name through a socket, which needs a runtime.
+        let _entered = runtime.enter();
+        Local::open(&data, setup)
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LocalError> + Send + 'static,
+) -> Result<T, LocalError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(LocalError::Start(io::Error::other(error))))
+}

@@ -1,0 +1,150 @@
+//! Commands about keys.
+
+use super::super::context::Context;
+use super::super::protocol::{
+    Answer, Failure, FailureCode, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting,
+};
+use crate::clock::Moment;
+use crate::keys::{Edit, KeyChange, KeyEntry, KeyId, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
+use crate::model::Timestamp;
+use crate::writer::{Issued, KeyError};
+
+pub(super) async fn issue(new: IssueKey, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let new = new_key(new, context.clock.now().timestamp())?;
+    Ok(issued(&context.writer.issue_key(new, who).await?, context.clock.now()))
+}
+
+pub(super) fn list(context: &Context) -> Answer {
+    let now = context.clock.now();
+    Answer::Keys(context.keyring.list().iter().map(|key| shown(key, now)).collect())
+}
+
+pub(super) fn show(id: &str, context: &Context) -> Result<Answer, Failure> {
+    let found = KeyId::new(id).and_then(|id| context.keyring.get(&id));
+    let key = found.ok_or_else(|| KeyError::NoSuchKey(id.into()))?;
+    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+}
+
+pub(super) async fn rotate(id: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
+    Ok(issued(&context.writer.rotate_key(id, grace_s, who).await?, context.clock.now()))
+}
+
+pub(super) async fn revoke(id: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let key = context.writer.revoke_key(id, who).await?;
+    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+}
+
+pub(super) async fn set(change: SetKey, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let id = change.id.clone();
+    let change = key_change(change, context.clock.now().timestamp());
+    let key = context.writer.set_key(&id, change, who).await?;
+    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+}
+
+fn new_key(new: IssueKey, now: Timestamp) -> Result<NewKey, Failure> {
+    let kind = KeyKind::parse(&new.kind)
+        .ok_or_else(|| Failure::bad_request(format!("{:?} is no kind of key: sandbox or production", new.kind)))?;
+    let default = Limits::default_of(kind);
+    let limits = Limits {
+        burst_per_minute: new.burst_per_minute.unwrap_or(default.burst_per_minute),
+        per_day: limit(new.requests_per_day, default.per_day),
+        per_month: limit(new.requests_per_month, default.per_month),
+    };
+    Ok(NewKey {
+        kind,
+        name: new.name.into(),
+        groups: new.groups.into_iter().map(Box::from).collect(),
+        limits,
+        expires: new.expires_in_s.map(|seconds| now.plus_seconds(seconds)),
+        approved_by: new.approved_by.map(Box::from),
+    })
+}
+
+fn limit(given: Setting<u64>, default: Option<u64>) -> Option<u64> {
+    match given {
+        Setting::Keep => default,
+        Setting::Remove => None,
+        Setting::To(limit) => Some(limit),
+    }
+}
+
+fn key_change(change: SetKey, now: Timestamp) -> KeyChange {
+    KeyChange {
+        name: change.name.map(Box::from),
+        groups: change.groups.map(|groups| groups.into_iter().map(Box::from).collect()),
+        burst_per_minute: change.burst_per_minute,
+        per_day: edit(change.requests_per_day),
+        per_month: edit(change.requests_per_month),
+        expires: match change.expires_in_s {
+            Setting::Keep => Edit::Keep,
+            Setting::Remove => Edit::Remove,
+            Setting::To(seconds) => Edit::To(now.plus_seconds(seconds)),
+        },
+    }
+}
+
+fn edit<T>(setting: Setting<T>) -> Edit<T> {
+    match setting {
+        Setting::Keep => Edit::Keep,
+        Setting::Remove => Edit::Remove,
+        Setting::To(value) => Edit::To(value),
+    }
+}
+
+/// The one answer that carries a secret.
+fn issued(issued: &Issued, now: Moment) -> Answer {
+    let key = Some(SecretText::new(issued.secret.expose()));
+    Answer::Key(Box::new(KeyAnswer { key, ..shown(&issued.key, now) }))
+}
+
+fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
+    let record = key.record();
+    let standing = key.meter().standing(now);
+    let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
+    let graces = record.retired.iter().map(|retired| retired.until).filter(|until| *until > now.timestamp());
+    KeyAnswer {
+        id: record.id.to_string(),
+        key: None,
+        kind: record.kind.name().to_owned(),
+        name: record.name.to_string(),
+        groups: record.groups.iter().map(ToString::to_string).collect(),
+        scope: SCOPE.to_owned(),
+        limits: LimitsAnswer {
+            burst_per_minute: record.limits.burst_per_minute,
+            requests_per_day: record.limits.per_day,
+            requests_per_month: record.limits.per_month,
+        },
+        created: record.created.to_string(),
+        expires: time(record.expires),
+        approved_by: record.approved_by.as_deref().map(str::to_owned),
+        revoked: time(record.revoked),
+        status: standing_of(record, now.timestamp()).to_owned(),
+        hint: format!("{}…{}", record.kind.prefix(), record.last_four),
+        used_today: standing.day.used,
+        used_this_month: standing.month.used,
+        remaining_today: standing.day.remaining(),
+        last_used: time(key.meter().last_used()),
+        old_secret_until: time(graces.max()),
+    }
+}
+
+pub(super) fn standing_of(record: &KeyRecord, now: Timestamp) -> &'static str {
+    if record.revoked.is_some() {
+        "revoked"
+    } else if record.expires.is_some_and(|expires| expires <= now) {
+        "expired"
+    } else {
+        "active"
+    }
+}
+
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        let code = match &error {
+            KeyError::NoSuchKey(_) => FailureCode::KeyNotFound,
+            KeyError::Refused(_) => FailureCode::Refused,
+            KeyError::Write(_) => FailureCode::Unavailable,
+        };
+        Failure::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,131 @@
+//! Doing what a command asks. It does not matter where the command came from: a server and a command that opened the
+//! file itself both end up here.
+
+mod keys;
+mod status;
+
+use super::context::Context;
+use super::protocol::{
+    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, Failure, FailureCode, MaintenanceAnswer, MaintenanceSpan,
+    ReadyAnswer,
+};
+use crate::model::{Maintenance, Timestamp};
+use crate::store::{AuditEntry, CheckReport, Integrity};
+use crate::writer::WriteError;
+
+/// As many entries of the audit log as one answer carries.
+const AUDIT_MAX: usize = 1000;
+
+/// Does what a command asks, on behalf of `who`. What it says is done is durable and in force.
+pub async fn execute(command: Command, context: &Context, who: &str) -> Result<Answer, Failure> {
+    match command {
+        Command::KeysIssue(new) => keys::issue(new, context, who).await,
+        Command::KeysList => Ok(keys::list(context)),
+        Command::KeysShow { id } => keys::show(&id, context),
+        Command::KeysRotate { id, grace_s } => keys::rotate(&id, grace_s, context, who).await,
+        Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
+        Command::KeysSet(change) => keys::set(change, context, who).await,
+        Command::Audit { after, limit } => audit(after, limit, context).await,
+        Command::Status => status::status(context).await,
+        Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,
+        Command::MaintenanceOff => maintenance_off(context, who).await,
+        Command::Check => check(context).await,
+        Command::Ready => Ok(Answer::Ready(ready(context))),
+    }
+}
+
+/// Whether a server answers requests.
+pub(super) fn ready(context: &Context) -> ReadyAnswer {
+    ReadyAnswer { ready: context.server.as_ref().is_some_and(|server| server.is_ready()) }
+}
+
+async fn audit(after: Option<u64>, limit: Option<usize>, context: &Context) -> Result<Answer, Failure> {
+    let limit = limit.unwrap_or(AUDIT_MAX);
+    if !(1..=AUDIT_MAX).contains(&limit) {
+        return Err(Failure::bad_request(format!("limit takes a whole number from 1 to {AUDIT_MAX}")));
+    }
+    let entries = context.writer.read_audit(after, limit).await?;
+    Ok(Answer::Audit(entries.into_iter().map(AuditAnswer::from).collect()))
+}
+
+impl From<AuditEntry> for AuditAnswer {
+    fn from(AuditEntry { sequence, note }: AuditEntry) -> Self {
+        AuditAnswer {
+            sequence,
+            at: note.at.to_string(),
+            who: note.who.into(),
+            action: note.action.into(),
+            subject: note.subject.into(),
+            detail: note.detail.into(),
+        }
+    }
+}
+
+/// Closes the service. One that is closed already stays closed since it was, and gets the new end.
+async fn maintenance_on(for_s: Option<u32>, context: &Context, who: &str) -> Result<Answer, Failure> {
+    if for_s == Some(0) {
+        return Err(Failure::bad_request("a maintenance of 0 s is none: give 1 s or more, or no time at all"));
+    }
+    let now = context.clock.now().timestamp();
+    let since = context.boards.condition().maintenance(now).map_or(now, |held| held.since);
+    let maintenance = Maintenance { since, until: for_s.map(|seconds| now.plus_seconds(seconds)) };
+    context.writer.set_maintenance(Some(maintenance), who).await?;
+    Ok(Answer::Maintenance(MaintenanceAnswer { maintenance: Some(span(maintenance)) }))
+}
+
+async fn maintenance_off(context: &Context, who: &str) -> Result<Answer, Failure> {
+    context.writer.set_maintenance(None, who).await?;
+    Ok(Answer::Maintenance(MaintenanceAnswer { maintenance: None }))
+}
+
+fn span(maintenance: Maintenance) -> MaintenanceSpan {
+    MaintenanceSpan {
+        since: maintenance.since.to_string(),
+        until: maintenance.until.as_ref().map(Timestamp::to_string),
+    }
+}
+
+async fn check(context: &Context) -> Result<Answer, Failure> {
+    Ok(Answer::Check(context.writer.check().await?.into()))
+}
+
+impl From<CheckReport> for CheckAnswer {
+    fn from(report: CheckReport) -> Self {
+        let (integrity, integrity_detail) = match &report.integrity {
+            Integrity::Sound => ("sound", None),
+            Integrity::Repaired => ("repaired", None),
+            Integrity::Broken(detail) => ("broken", Some(detail.clone())),
+        };
+        let problem = |damage: &crate::store::Damage| CheckProblem {
+            table: damage.table.to_owned(),
+            key: damage.key.clone(),
+            reason: damage.reason.clone(),
+        };
+        CheckAnswer {
+            clean: report.is_clean(),
+            integrity: integrity.to_owned(),
+            integrity_detail,
+            rows: report.rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows)).collect(),
+            problem_count: report.problems.count(),
+            problems: report.problems.listed().iter().map(problem).collect(),
+            advice: advice(&report).map(str::to_owned),
+        }
+    }
+}
+
+fn advice(report: &CheckReport) -> Option<&'static str> {
+    match report.integrity {
+        Integrity::Broken(_) => Some("the file is broken: stop the server and restore a backup"),
+        _ if !report.problems.is_empty() => {
+            Some("the rows listed are not served: send their data again, or restore a backup")
+        }
+        Integrity::Repaired => Some("the file was repaired: check it again, and look after its disk"),
+        Integrity::Sound => None,
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Failure::new(FailureCode::Unavailable, error.to_string())
+    }
+}

@@ -1,0 +1,128 @@
+//! A command's way to the file when no server runs: the same writer and the same execution as in a server, for as long
+//! as the command takes.
+
+use std::io;
+use std::sync::Arc;
+
+use super::client::Source;
+use super::context::Context;
+use super::execute::execute;
+use super::intake::Intake;
+use super::place::DataDir;
+use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
+use super::who::own_name;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::config::catalogue::{self, CatalogueFileError};
+use crate::model::Catalogue;
+use crate::store::{OpenError, Store, StoreError, StoreOptions};
+use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
+
+/// What a file is opened with.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub catalogue: Arc<Catalogue>,
+    pub store: StoreOptions,
+    pub writer: WriterOptions,
+    pub clock: Clock,
+}
+
+/// Why a configuration cannot be used to open a file.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("the catalogue {path} cannot be read ({error}): name another one", path = path.display())]
+    Unreadable { path: std::path::PathBuf, error: io::Error },
+    #[error("{path}: {error}", path = path.display())]
+    Catalogue { path: std::path::PathBuf, error: CatalogueFileError },
+}
+
+impl Setup {
+    /// What a configuration comes to, on the machine's clock.
+    pub fn of(config: &Config) -> Result<Setup, SetupError> {
+        let catalogue = match &config.catalogue {
+            None => catalogue::builtin(),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| SetupError::Unreadable { path: path.clone(), error })?;
+                catalogue::parse(&text).map_err(|error| SetupError::Catalogue { path: path.clone(), error })?
+            }
+        };
+        let seconds = |duration: std::time::Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
+        let writer = WriterOptions {
+            refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
+            stale_after_s: seconds(config.stale_after),
+            retention_s: seconds(config.retention),
+        };
+        let store = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
+        Ok(Setup { catalogue: Arc::new(catalogue), store, writer, clock: Clock::system() })
+    }
+}
+
+/// Why the file could not be opened, or not be left in order.
+#[derive(Debug, thiserror::Error)]
+pub enum LocalError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the file could not be loaded: {0}")]
+    Load(#[from] StoreError),
+    #[error("the writer could not be started: {0}")]
+    Start(#[from] io::Error),
+    #[error("the last changes could not be written: {0}")]
+    Close(WriteError),
+}
+
+/// The open file.
+#[derive(Debug)]
+pub struct Local {
+    context: Context,
+    stopped: Stopped,
+    who: String,
+    damage_count: u64,
+}
+
+impl Local {
+    /// Opens and loads the file. Blocks for as long as that takes.
+    pub(super) fn open(data: &DataDir, setup: Setup) -> Result<Local, LocalError> {
+        let Setup { catalogue, store, writer, clock } = setup;
+        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
+        let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let damage_count = opened.damage.count();
+        let (writer, stopped) = writer::spawn(opened.writer)?;
+        let context = Context { writer, keyring, boards, clock, data: data.clone(), server: None };
+        Ok(Local { context, stopped, who: own_name()?, damage_count })
+    }
+
+    /// How many rows could not be read.
+    pub(super) fn damage_count(&self) -> u64 {
+        self.damage_count
+    }
+
+    pub(super) async fn ask(&self, command: Command) -> Result<Answer, Failure> {
+        execute(command, &self.context, &self.who).await
+    }
+
+    /// Takes in feed lines until their end. The error is that of the source, if it broke off.
+    pub(super) async fn ingest(
+        &self,
+        options: IngestOptions,
+        mut source: Source,
+    ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
+        let mut intake = match Intake::open(options, &self.context).await {
+            Ok(intake) => intake,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        while let Some(piece) = source.recv().await {
+            if let Err(failure) = intake.push(&piece?).await {
+                return Ok(Err(failure));
+            }
+        }
+        Ok(intake.finish().await)
+    }
+
+    /// Closes the file in order. Blocks until everything is on disk.
+    pub(super) fn close(self) -> Result<(), LocalError> {
+        drop(self.context);
+        self.stopped.join().map_err(LocalError::Close)
+    }
+}

@@ -1,0 +1,40 @@
+//! The admin door: the only way to change anything.
+//!
+//! - `protocol` what can be asked and what is answered, as JSON
+//! - `execute` does it; the same code in a server and in a command that opens the file itself
+//! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
+//! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
+//! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
+//! - `place` where in the data directory things are, `who` who acts
+//!
+//! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
+
+mod client;
+mod context;
+mod door;
+mod execute;
+mod intake;
+mod lines;
+mod local;
+mod place;
+mod protocol;
+mod respond;
+mod socket;
+mod spool;
+#[cfg(test)]
+mod tests;
+mod who;
+
+pub use context::{Context, ServerFacts};
+pub use door::{Access, Door, DoorError, Source};
+pub use execute::execute;
+pub use intake::Intake;
+pub use local::{LocalError, Setup, SetupError};
+pub use place::{DataDir, PlaceError};
+pub use protocol::{
+    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, CountsAnswer, Example, Failure, FailureCode, IngestAnswer,
+    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
+    SecretText, ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
+};
+pub use socket::{BindError, Listener};
+pub use who::{own_name, user_name};

@@ -1,0 +1,43 @@
+//! Why a command was not done.
+
+use serde::{Deserialize, Serialize};
+
+/// What kind of failure it is. Each has its HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCode {
+    BadRequest,
+    /// Understood, and against a rule.
+    Refused,
+    KeyNotFound,
+    NotFound,
+    MethodNotAllowed,
+    Timeout,
+    TooLarge,
+    /// Nothing was changed; the same command may succeed later.
+    Unavailable,
+}
+
+/// A command that was not done. The message is one line that says what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: FailureCode,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(code: FailureCode, message: impl Into<String>) -> Self {
+        Failure { code, message: message.into() }
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Failure::new(FailureCode::BadRequest, message)
+    }
+}
+
+/// The body of an answer that is a failure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FailureBody {
+    pub(crate) error: Failure,
+}

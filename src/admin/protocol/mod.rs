@@ -1,0 +1,72 @@
+//! What can be asked through the admin door and what is answered, as JSON.
+//!
+//! A command is an object with its name in `command`: `{"command":"keys-revoke","id":"key_…"}`. Times are whole seconds
+//! in ISO form, durations are numbers of seconds, and an answer names every field, `null` where there is no value.
+
+mod failure;
+mod ingest;
+mod keys;
+mod service;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use failure::FailureBody;
+pub use failure::{Failure, FailureCode};
+pub use ingest::{Example, IngestAnswer, IngestOptions, WorldName};
+pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
+pub use service::{
+    AuditAnswer, CheckAnswer, CheckProblem, CountsAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
+    ServerAnswer, StatusAnswer, WorldAnswer,
+};
+
+/// Everything that can be asked, but for feed lines, which come as a stream of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Command {
+    KeysIssue(IssueKey),
+    KeysList,
+    KeysShow {
+        id: String,
+    },
+    KeysRotate {
+        id: String,
+        /// How long the old secret goes on opening.
+        #[serde(default)]
+        grace_s: u32,
+    },
+    KeysRevoke {
+        id: String,
+    },
+    KeysSet(SetKey),
+    Audit {
+        /// The last entry already seen.
+        #[serde(default)]
+        after: Option<u64>,
+        #[serde(default)]
+        limit: Option<usize>,
+    },
+    Status,
+    MaintenanceOn {
+        /// When it ends by itself; `null` lasts until it is ended.
+        #[serde(default)]
+        for_s: Option<u32>,
+    },
+    MaintenanceOff,
+    Check,
+    Ready,
+}
+
+/// What a command is answered with: the plain JSON of the one that fits.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    Key(Box<KeyAnswer>),
+    Keys(Vec<KeyAnswer>),
+    Audit(Vec<AuditAnswer>),
+    Status(Box<StatusAnswer>),
+    Maintenance(MaintenanceAnswer),
+    Check(CheckAnswer),
+    Ready(ReadyAnswer),
+}

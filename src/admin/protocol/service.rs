@@ -1,0 +1,113 @@
+//! Answers about the service itself: its condition, its file, its audit log.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// One entry of the audit log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditAnswer {
+    pub sequence: u64,
+    pub at: String,
+    pub who: String,
+    pub action: String,
+    pub subject: String,
+    pub detail: String,
+}
+
+/// How the service is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusAnswer {
+    /// The worse of the two worlds': `ok`, `degraded` or `maintenance`.
+    pub status: String,
+    pub version: String,
+    pub time: String,
+    /// `null` when no server runs and the file was read instead.
+    pub server: Option<ServerAnswer>,
+    pub maintenance: Option<MaintenanceSpan>,
+    /// Whether the file takes changes.
+    pub writable: bool,
+    pub file_bytes: u64,
+    pub keys: KeyCounts,
+    pub worlds: CountsAnswer,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerAnswer {
+    pub ready: bool,
+    pub address: SocketAddr,
+    pub started: String,
+    pub uptime_s: u64,
+    pub connections: u64,
+    pub requests: u64,
+    pub requests_per_second: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyCounts {
+    pub active: u64,
+    pub revoked: u64,
+    pub expired: u64,
+}
+
+/// What each world holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountsAnswer {
+    pub sandbox: WorldAnswer,
+    pub live: WorldAnswer,
+}
+
+/// One world: its status as its keys are told it, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorldAnswer {
+    pub status: String,
+    pub sports_active: usize,
+    /// Scheduled or live.
+    pub events: usize,
+    /// One for each bookmaker and market of an event.
+    pub records: usize,
+    pub sources: usize,
+    pub sources_stale: usize,
+}
+
+/// A time of maintenance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaintenanceSpan {
+    pub since: String,
+    /// `null` lasts until it is ended.
+    pub until: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaintenanceAnswer {
+    pub maintenance: Option<MaintenanceSpan>,
+}
+
+/// What a check of the file found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckAnswer {
+    pub clean: bool,
+    /// `sound`, `repaired` or `broken`: what the database says of its own pages.
+    pub integrity: String,
+    pub integrity_detail: Option<String>,
+    /// The rows of each table.
+    pub rows: BTreeMap<String, u64>,
+    pub problem_count: u64,
+    /// The first of them.
+    pub problems: Vec<CheckProblem>,
+    /// What to do about it; `null` when there is nothing to do.
+    pub advice: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckProblem {
+    pub table: String,
+    pub key: String,
+    pub reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyAnswer {
+    pub ready: bool,
+}

@@ -1,0 +1,181 @@
+//! The routes of the admin door.
+//!
+//! - `POST /command`: a command as JSON, its answer as JSON
+//! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
+//! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
+//!
+//! A failure is `{"error":{"code":"…","message":"…"}}`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::context::Context;
+use super::execute::{execute, ready};
+use super::intake::Intake;
+use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions};
+use crate::model::World;
+
+const COMMAND_BYTES_MAX: usize = 64 << 10;
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// After this much silence, the lines of a stream that have come are handed on.
+const INGEST_PAUSE: Duration = Duration::from_millis(200);
+/// How long the rest of a stream that failed is read and thrown away, so that its sender gets to see why.
+const INGEST_DRAIN: Duration = Duration::from_secs(2);
+
+type Reply = Response<Full<Bytes>>;
+
+pub(super) async fn respond(
+    request: Request<Incoming>,
+    context: Arc<Context>,
+    who: Arc<str>,
+) -> Result<Reply, Infallible> {
+    let (allowed, is_known) = match request.uri().path() {
+        "/command" | "/ingest" => (Method::POST, true),
+        "/livez" | "/readyz" => (Method::GET, true),
+        _ => (Method::GET, false),
+    };
+    if !is_known {
+        return Ok(failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /livez and /readyz")));
+    }
+    if *request.method() != allowed {
+        let told = format!("{} takes {allowed}", request.uri().path());
+        let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, told));
+        reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
+        return Ok(reply);
+    }
+    let answered = match request.uri().path() {
+        "/command" => command(request, &context, &who).await,
+        "/ingest" => ingest(request, &context).await,
+        "/livez" => Ok(json(StatusCode::OK, &serde_json::json!({"live": true}))),
+        _ => Ok(readyz(&context)),
+    };
+    Ok(answered.unwrap_or_else(|error| failure(&error)))
+}
+
+async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Result<Reply, Failure> {
+    let body = Limited::new(request.into_body(), COMMAND_BYTES_MAX);
+    let body = timeout(COMMAND_TIMEOUT, body.collect()).await.map_err(|_| {
+        Failure::new(FailureCode::Timeout, format!("the command did not come within {} s", COMMAND_TIMEOUT.as_secs()))
+    })?;
+    let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => Failure::new(FailureCode::TooLarge, format!("a command has at most {COMMAND_BYTES_MAX} bytes")),
+        None => Failure::bad_request(format!("the command broke off: {error}")),
+    })?;
+    let command: Command = serde_json::from_slice(&body.to_bytes())
+        .map_err(|error| Failure::bad_request(format!("that is no command: {error}")))?;
+    Ok(json(StatusCode::OK, &execute(command, context, who).await?))
+}
+
+async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
+    let options = ingest_options(request.uri().query().unwrap_or_default())?;
+    let mut body = request.into_body();
+    match take_in(options, &mut body, context).await {
+        Ok(report) => Ok(json(StatusCode::OK, &report)),
+        Err(error) => {
+            let drained = async { while let Some(Ok(_)) = body.frame().await {} };
+            let _ = timeout(INGEST_DRAIN, drained).await;
+            Err(error)
+        }
+    }
+}
+
+/// Reads a stream to its end. A stream may be silent for as long as it likes, and is not kept waiting by its silence.
+async fn take_in(options: IngestOptions, body: &mut Incoming, context: &Context) -> Result<IngestAnswer, Failure> {
+    let mut intake = Intake::open(options, context).await?;
+    loop {
+        let frame = match timeout(INGEST_PAUSE, body.frame()).await {
+            Ok(frame) => frame,
+            Err(_silence) => {
+                intake.pause().await?;
+                body.frame().await
+            }
+        };
+        match frame {
+            None => return intake.finish().await,
+            Some(Ok(frame)) => {
+                if let Some(bytes) = frame.data_ref() {
+                    intake.push(bytes).await?;
+                }
+            }
+            Some(Err(error)) => {
+                // Whole lines that came are kept; the one that broke off is not a line.
+                intake.pause().await?;
+                return Err(Failure::bad_request(format!("the lines broke off: {error}")));
+            }
+        }
+    }
+}
+
+fn ingest_options(query: &str) -> Result<IngestOptions, Failure> {
+    let mut options = IngestOptions { world: World::Live, strict: false };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "world" => {
+                options.world =
+                    World::parse(value).ok_or_else(|| Failure::bad_request("world takes live or sandbox"))?;
+            }
+            "strict" => {
+                options.strict = value.parse().map_err(|_| Failure::bad_request("strict takes true or false"))?;
+            }
+            _ => return Err(Failure::bad_request(format!("there is no parameter {name:?}: world, strict"))),
+        }
+    }
+    Ok(options)
+}
+
+fn readyz(context: &Context) -> Reply {
+    let answer = ready(context);
+    json(if answer.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &answer)
+}
+
+fn failure(error: &Failure) -> Reply {
+    let status = match error.code {
+        FailureCode::BadRequest | FailureCode::Refused => StatusCode::BAD_REQUEST,
+        FailureCode::KeyNotFound | FailureCode::NotFound => StatusCode::NOT_FOUND,
+        FailureCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        FailureCode::Timeout => StatusCode::REQUEST_TIMEOUT,
+        FailureCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        FailureCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    json(status, &FailureBody { error: error.clone() })
+}
+
+fn json(status: StatusCode, answer: &impl Serialize) -> Reply {
+    // These types have only keys that are texts, so writing them cannot fail.
+    let mut body = serde_json::to_vec(answer).unwrap_or_default();
+    body.push(b'\n');
+    let mut reply = Response::new(Full::new(Bytes::from(body)));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, header("application/json"));
+    reply
+}
+
+fn header(value: &str) -> HeaderValue {
+    HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_ingest_are_checked() {
+        let default = IngestOptions { world: World::Live, strict: false };
+        assert_eq!(ingest_options(""), Ok(default));
+        let strict = IngestOptions { world: World::Sandbox, strict: true };
+        assert_eq!(ingest_options("world=sandbox&strict=true"), Ok(strict));
+        for wrong in ["world=mars", "strict=1", "wrold=live", "world"] {
+            assert_eq!(ingest_options(wrong).map_err(|error| error.code), Err(FailureCode::BadRequest), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A strict input while it is read: a file without a name, so that whatever happens nothing is left behind.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::AsyncWriteExt;
+
+use super::place::DataDir;
+use super::protocol::{Failure, FailureCode};
+use crate::feeds::wire;
+use crate::model::{Catalogue, Reason};
+use crate::writer::NewsReader;
+
+/// A strict input is one transaction, during which nothing else can change: a longer one is to be split.
+const SPOOL_BYTES_MAX: u64 = 1 << 30;
+
+/// Tells spools of one process apart.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
+pub(super) struct Spool {
+    file: tokio::fs::File,
+    bytes: u64,
+}
+
+impl Spool {
+    pub(super) async fn open(data: &DataDir) -> Result<Self, Failure> {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = data.path().join(format!(".ingest-{}-{number}", std::process::id()));
+        let file = blocking(move || nameless(path)).await?;
+        Ok(Spool { file: tokio::fs::File::from_std(file), bytes: 0 })
+    }
+
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.bytes += bytes.len() as u64;
+        if self.bytes > SPOOL_BYTES_MAX {
+            let told =
+                format!("a strict input has at most {SPOOL_BYTES_MAX} bytes: split it, or send it without --strict");
+            return Err(Failure::new(FailureCode::TooLarge, told));
+        }
+        self.file.write_all(bytes).await.map_err(broken)
+    }
+
+    /// Everything that was written, as news for the writer.
+    pub(super) async fn news(&mut self, catalogue: Arc<Catalogue>) -> Result<NewsReader, Failure> {
+        let lines = self.lines().await?;
+        let read = move |line: io::Result<(u64, Vec<u8>)>| {
+            let (_, line) = line?;
+            wire::read(&line, &catalogue).map(|reading| reading.news).map_err(io::Error::other)
+        };
+        Ok(NewsReader(Box::new(lines.map(read))))
+    }
+
+    /// The numbers of the lines at some positions, which count lines that are not blank.
+    pub(super) async fn line_numbers(&mut self, positions: &[(u64, Reason)]) -> Result<Vec<u64>, Failure> {
+        let Some((last, _)) = positions.last() else { return Ok(Vec::new()) };
+        let lines = self.lines().await?;
+        let wanted: Vec<u64> = positions.iter().map(|(position, _)| *position).collect();
+        let last = *last;
+        blocking(move || {
+            let mut numbers = Vec::with_capacity(wanted.len());
+            for (position, line) in (0..=last).zip(lines) {
+                let (number, _) = line?;
+                if wanted.binary_search(&position).is_ok() {
+                    numbers.push(number);
+                }
+            }
+            Ok(numbers)
+        })
+        .await
+    }
+
+    async fn lines(&mut self) -> Result<FilledLines, Failure> {
+        self.file.flush().await.map_err(broken)?;
+        let mut file = self.file.try_clone().await.map_err(broken)?.into_std().await;
+        file.seek(SeekFrom::Start(0)).map_err(broken)?;
+        Ok(FilledLines { reader: BufReader::new(file), number: 0 })
+    }
+}
+
+/// A file for its owner only, whose name is taken away before anything is in it.
+fn nameless(path: PathBuf) -> io::Result<File> {
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// The lines that are not blank, with their numbers and without their ends.
+struct FilledLines {
+    reader: BufReader<File>,
+    number: u64,
+}
+
+impl Iterator for FilledLines {
+    type Item = io::Result<(u64, Vec<u8>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let mut line = Vec::new();
+            match self.reader.read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Ok(_) => self.number += 1,
+                Err(error) => return Some(Err(error)),
+            }
+            line.truncate(line.strip_suffix(b"\n").unwrap_or(&line).len());
+            if !line.trim_ascii().is_empty() {
+                return Some(Ok((self.number, line)));
+            }
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other).and_then(|done| done).map_err(broken)
+}
+
+fn broken(error: io::Error) -> Failure {
+    let told = format!("the input could not be spooled in the data directory ({error}); nothing was written");
+    Failure::new(FailureCode::Unavailable, told)
+}

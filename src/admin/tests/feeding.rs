@@ -1,0 +1,148 @@
+//! Feed lines through the door.
+
+use std::io;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::admin::{IngestAnswer, IngestOptions};
+use crate::model::World;
+
+const EVENT: &str = r#"{"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2026-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
+const BOOK: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}"#;
+
+fn odds(event: &str, price: &str, second: u32) -> String {
+    format!(
+        r#"{{"type":"odds","sport":"mma","event":"{event}","bookmaker":"house","market":"moneyline","last_update":"2026-11-14T11:59:{second:02}Z","format":"decimal","outcomes":[{{"name":"A","price":{price}}},{{"name":"B","price":2.0}}]}}"#
+    )
+}
+
+const LIVE: IngestOptions = IngestOptions { world: World::Live, strict: false };
+const STRICT: IngestOptions = IngestOptions { world: World::Live, strict: true };
+
+/// Sends a text in pieces of `size` bytes.
+async fn feed(house: &House, options: IngestOptions, text: &str, size: usize) -> Result<IngestAnswer, DoorError> {
+    let door = house.find(Access::Create).await.unwrap();
+    let (sender, source) = mpsc::channel(4);
+    let text = text.to_owned();
+    tokio::spawn(async move {
+        for piece in text.as_bytes().chunks(size) {
+            if sender.send(Ok(Bytes::copy_from_slice(piece))).await.is_err() {
+                return;
+            }
+        }
+    });
+    let answer = door.ingest(options, source).await;
+    door.close().await.unwrap();
+    answer
+}
+
+async fn records(house: &House) -> u64 {
+    house.ask(Command::Status).await.unwrap()["worlds"]["live"]["records"].as_u64().unwrap()
+}
+
+/// A blank line, a broken one, an unknown event, a dropped outcome, something late, and no end of line at the end.
+fn mixed() -> String {
+    let lines = [
+        EVENT.to_owned(),
+        BOOK.to_owned(),
+        String::new(),
+        odds("e1", "1.91", 30),
+        "{".to_owned(),
+        odds("e2", "1.91", 30),
+        odds("e1", "1.0", 40),
+        odds("e1", "1.8", 20),
+    ];
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn a_report_tells_every_line_with_and_without_a_server_however_it_is_cut() {
+    let mut reports = Vec::new();
+    for (size, is_served) in [(7, true), (100_000, true), (7, false), (100_000, false)] {
+        let house = House::new();
+        let server = if is_served { Some(house.serve().await) } else { None };
+        reports.push(serde_json::to_value(feed(&house, LIVE, &mixed(), size).await.unwrap()).unwrap());
+        assert_eq!(records(&house).await, 1);
+        if let Some(server) = server {
+            server.stop().await;
+        }
+    }
+    assert!(reports.iter().all(|report| *report == reports[0]), "{reports:#?}");
+    let report = &reports[0];
+    assert_eq!((&report["lines"], &report["accepted"], &report["rejected"]), (&json!(7), &json!(4), &json!(3)));
+    assert_eq!(report["rejected_by_reason"], json!({"bad_json": 1, "late": 1, "unknown_event": 1}));
+    assert_eq!(report["dropped_outcomes_by_reason"], json!({"price_too_short": 1}));
+    let examples: Vec<_> = report["examples"].as_array().unwrap().iter().map(|e| (&e["line"], &e["reason"])).collect();
+    let expected =
+        [(5, "bad_json"), (6, "unknown_event"), (8, "late")].map(|(line, reason)| (json!(line), json!(reason)));
+    assert_eq!(examples, expected.iter().map(|(line, reason)| (line, reason)).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_long_stream_is_taken_in_batches() {
+    let house = House::new();
+    let server = house.serve().await;
+    let mut text = format!("{EVENT}\n{BOOK}\n");
+    for number in 0..5_000 {
+        text.push_str(&odds("e1", &format!("{}.5", 2 + number % 2), number % 60));
+        text.push('\n');
+    }
+    let report = feed(&house, LIVE, &text, 4096).await.unwrap();
+    assert_eq!(report.lines, 5_002);
+    assert_eq!(report.accepted + report.rejected, 5_002);
+    assert!(report.examples.len() <= 10 && report.rejected_by_reason.keys().eq(["late"]));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_strict_input_is_written_whole_or_not_at_all() {
+    for is_served in [true, false] {
+        let house = House::new();
+        let server = if is_served { Some(house.serve().await) } else { None };
+        let bad_line = format!("{EVENT}\n{BOOK}\n{}\nnonsense", odds("e1", "1.9", 1));
+        let report = feed(&house, STRICT, &bad_line, 50).await.unwrap();
+        assert_eq!((report.written, report.rejected, report.changed), (false, 1, 0));
+        assert_eq!((report.examples[0].line, report.examples[0].reason.as_str()), (4, "bad_json"));
+        // Every line can be read, but one of them does not fit the world.
+        let bad_event = format!("{EVENT}\n\n{BOOK}\n\n{}\n{}\n", odds("e1", "1.9", 1), odds("e9", "1.9", 1));
+        let report = feed(&house, STRICT, &bad_event, 50).await.unwrap();
+        assert_eq!((report.written, report.rejected), (false, 1));
+        assert_eq!((report.examples[0].line, report.examples[0].reason.as_str()), (6, "unknown_event"));
+        assert_eq!(records(&house).await, 0);
+        let good = format!("{EVENT}\n{BOOK}\n{}", odds("e1", "1.9", 1));
+        let report = feed(&house, STRICT, &good, 50).await.unwrap();
+        assert_eq!((report.written, report.lines, report.accepted, report.changed), (true, 3, 3, 3));
+        assert_eq!(records(&house).await, 1);
+        let left: Vec<_> =
+            std::fs::read_dir(house.data.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().contains("ingest")), "{left:?}");
+        if let Some(server) = server {
+            server.stop().await;
+        }
+    }
+}
+
+/// A feeder that sends a line now and then must not wait for a batch to fill.
+#[tokio::test]
+async fn a_stream_that_pauses_is_not_held_back() {
+    let house = House::new();
+    let server = house.serve().await;
+    let door = house.find(Access::Existing).await.unwrap();
+    let (sender, source) = mpsc::channel(4);
+    let lines = format!("{EVENT}\n{BOOK}\n{}\n{{\"type\":\"remove\"", odds("e1", "1.9", 1));
+    let watching = async {
+        sender.send(Ok(Bytes::from(lines))).await.unwrap();
+        while records(&house).await == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // The input breaks off in the middle of a line.
+        sender.send(Err(io::Error::other("gone"))).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(door.ingest(LIVE, source), watching);
+    assert!(answer.is_err());
+    assert_eq!(records(&house).await, 1);
+    server.stop().await;
+}

@@ -1,0 +1,48 @@
+//! Who did it stands in the audit log; what was secret stands nowhere.
+
+use super::*;
+use crate::admin::own_name;
+
+#[tokio::test]
+async fn the_audit_log_names_the_user_whichever_way_the_command_came() {
+    let house = House::new();
+    house.ask(sandbox_key("without a server")).await.unwrap();
+    let server = house.serve().await;
+    house.ask(sandbox_key("with a server")).await.unwrap();
+    let log = house.ask(Command::Audit { after: None, limit: None }).await.unwrap();
+    let entries = log.as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    for entry in entries {
+        assert_eq!(text(entry, "who"), own_name().unwrap());
+        assert_eq!(text(entry, "action"), "issue");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_secret_is_in_the_answer_that_issues_it_and_in_no_other() {
+    let house = House::new();
+    let server = house.serve().await;
+    let issued = house.ask(sandbox_key("secretive")).await.unwrap();
+    let id = text(&issued, "id").to_owned();
+    let rotated = house.ask(Command::KeysRotate { id: id.clone(), grace_s: 60 }).await.unwrap();
+    let secrets = [text(&issued, "key"), text(&rotated, "key")];
+    assert_ne!(secrets[0], secrets[1]);
+    assert_eq!(text(&rotated, "hint"), format!("sk_test_ob_…{}", &secrets[1][43..]));
+    let others = [
+        Command::KeysList,
+        Command::KeysShow { id: id.clone() },
+        Command::KeysSet(super::super::SetKey { id: id.clone(), name: Some("n".into()), ..Default::default() }),
+        Command::Audit { after: None, limit: None },
+        Command::Status,
+        Command::Check,
+        Command::KeysRevoke { id },
+    ];
+    for command in others {
+        let name = format!("{command:?}");
+        let answer = house.ask(command).await.unwrap().to_string();
+        assert!(secrets.iter().all(|secret| !answer.contains(&secret[11..30])), "{name}: {answer}");
+        assert!(!answer.contains("\"key\":\"sk_"), "{name}");
+    }
+    server.stop().await;
+}

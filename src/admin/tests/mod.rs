@@ -1,0 +1,125 @@
+//! The door as a whole: a server on a temporary directory and commands that find it, or find only its file.
+
+mod feeding;
+mod keys;
+mod running;
+mod sockets;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
+use crate::clock::{Clock, Moment};
+use crate::config::catalogue;
+use crate::store::{Store, StoreOptions};
+use crate::writer::{self, Stopped, Writer, WriterOptions};
+
+/// 2026-11-14T12:00:00Z.
+const NOON_MS: i64 = 1_794_657_600_000;
+
+#[derive(Debug)]
+struct Facts(Moment);
+
+impl ServerFacts for Facts {
+    fn is_ready(&self) -> bool {
+        true
+    }
+    fn started(&self) -> Moment {
+        self.0
+    }
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 8080))
+    }
+    fn connections(&self) -> u64 {
+        3
+    }
+    fn requests(&self) -> u64 {
+        7
+    }
+    fn requests_per_second(&self) -> f64 {
+        0.5
+    }
+}
+
+/// A data directory and the clock of everything that opens it.
+struct House {
+    _dir: TempDir,
+    data: DataDir,
+    setup: Setup,
+}
+
+impl House {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let setup = Setup {
+            catalogue: Arc::new(catalogue::builtin()),
+            store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO },
+            writer: WriterOptions::default(),
+            clock: Clock::manual(NOON_MS),
+        };
+        House { data: DataDir::new(dir.path().join("data")), _dir: dir, setup }
+    }
+
+    async fn serve(&self) -> Server {
+        let Setup { catalogue, store, writer, clock } = self.setup.clone();
+        let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
+        let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
+        let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let (writer, stopped) = writer::spawn(opened.writer).unwrap();
+        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
+        let context = Context { writer, keyring, boards, clock, data: self.data.clone(), server: Some(facts) };
+        let listener = Listener::bind(&self.data).await.unwrap();
+        let (stop, stopping) = oneshot::channel::<()>();
+        let serving = listener.serve(context, async { drop(stopping.await) }, Duration::from_secs(5));
+        Server { stop, serving: tokio::spawn(serving), stopped }
+    }
+
+    async fn find(&self, access: Access) -> Result<Door, DoorError> {
+        let setup = self.setup.clone();
+        Door::find(&self.data, access, move || Ok(setup)).await
+    }
+
+    /// Has a command done by whoever is there, and gives its answer as the JSON it was.
+    async fn ask(&self, command: Command) -> Result<serde_json::Value, DoorError> {
+        let door = self.find(Access::Create).await.unwrap();
+        let answer = door.ask(command).await;
+        door.close().await.unwrap();
+        answer
+    }
+}
+
+struct Server {
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+    stopped: Stopped,
+}
+
+impl Server {
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.serving.await.unwrap();
+        tokio::task::spawn_blocking(|| self.stopped.join()).await.unwrap().unwrap();
+    }
+}
+
+fn sandbox_key(name: &str) -> Command {
+    Command::KeysIssue(IssueKey {
+        kind: "sandbox".into(),
+        name: name.into(),
+        approved_by: None,
+        groups: Vec::new(),
+        burst_per_minute: None,
+        requests_per_day: Setting::Keep,
+        requests_per_month: Setting::Keep,
+        expires_in_s: None,
+    })
+}
+
+fn text<'a>(value: &'a serde_json::Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap()
+}

@@ -1,0 +1,143 @@
+//! A command is answered the same whether a server does it or the command itself.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Every command that only looks.
+fn looks(id: &str) -> Vec<Command> {
+    vec![
+        Command::KeysList,
+        Command::KeysShow { id: id.into() },
+        Command::Audit { after: None, limit: None },
+        Command::Audit { after: Some(1), limit: Some(2) },
+        Command::Status,
+        Command::Check,
+    ]
+}
+
+/// Without what only a server has, and the size of the file, which a closing changes.
+fn comparable(mut answer: Value) -> Value {
+    if let Some(answer) = answer.as_object_mut() {
+        answer.remove("server");
+        answer.remove("file_bytes");
+        answer.remove("rows");
+    }
+    answer
+}
+
+#[tokio::test]
+async fn the_same_file_gives_the_same_answers_with_and_without_a_server() {
+    let house = House::new();
+    let server = house.serve().await;
+    let issued = house.ask(sandbox_key("first")).await.unwrap();
+    let id = text(&issued, "id").to_owned();
+    house.ask(Command::MaintenanceOn { for_s: Some(600) }).await.unwrap();
+    let mut with_server = Vec::new();
+    for command in looks(&id) {
+        with_server.push(comparable(house.ask(command).await.unwrap()));
+    }
+    server.stop().await;
+    for (command, expected) in looks(&id).into_iter().zip(with_server) {
+        let name = format!("{command:?}");
+        assert_eq!(comparable(house.ask(command).await.unwrap()), expected, "{name}");
+    }
+}
+
+/// Every command that changes something, with what changes from one run to the next left out of its answer.
+async fn changes(house: &House) -> Vec<Value> {
+    let issued = house.ask(sandbox_key("changing")).await.unwrap();
+    let id = text(&issued, "id").to_owned();
+    let set = super::super::SetKey {
+        id: id.clone(),
+        name: Some("changed".into()),
+        burst_per_minute: Some(5),
+        requests_per_day: Setting::Remove,
+        requests_per_month: Setting::To(100),
+        expires_in_s: Setting::To(3600),
+        ..Default::default()
+    };
+    let answers = [
+        Ok(issued),
+        house.ask(Command::KeysSet(set)).await,
+        house.ask(Command::KeysRotate { id: id.clone(), grace_s: 60 }).await,
+        house.ask(Command::KeysRevoke { id: id.clone() }).await,
+        house.ask(Command::KeysRotate { id: id.clone(), grace_s: 0 }).await,
+        house.ask(Command::KeysRevoke { id: "key_x".into() }).await,
+        house.ask(Command::MaintenanceOn { for_s: None }).await,
+        house.ask(Command::MaintenanceOn { for_s: Some(0) }).await,
+        house.ask(Command::MaintenanceOff).await,
+        house.ask(Command::Audit { after: None, limit: Some(0) }).await,
+    ];
+    let plain = |answer: Result<Value, DoorError>| match answer {
+        Ok(mut answer) => {
+            for field in ["id", "key", "hint"] {
+                answer.as_object_mut().unwrap().remove(field);
+            }
+            answer
+        }
+        Err(error) => json!(error.to_string().replace(&id, "ID")),
+    };
+    answers.into_iter().map(plain).collect()
+}
+
+#[tokio::test]
+async fn changes_are_the_same_with_and_without_a_server() {
+    let with_server = House::new();
+    let server = with_server.serve().await;
+    let expected = changes(&with_server).await;
+    server.stop().await;
+    assert_eq!(changes(&House::new()).await, expected);
+    assert_eq!(
+        expected[1]["limits"],
+        json!({"burst_per_minute": 5, "requests_per_day": null, "requests_per_month": 100})
+    );
+    assert_eq!(expected[1]["expires"], "2026-11-14T13:00:00Z");
+    assert_eq!(expected[2]["old_secret_until"], "2026-11-14T12:01:00Z");
+    assert_eq!(expected[3]["status"], "revoked");
+    assert_eq!(expected[4], "ID is revoked, which cannot be undone: issue a new key instead");
+    assert_eq!(expected[5], "no key with id key_x; `oddsbox keys list` shows them");
+    assert_eq!(expected[6]["maintenance"], json!({"since": "2026-11-14T12:00:00Z", "until": null}));
+    assert_eq!(expected[8]["maintenance"], Value::Null);
+}
+
+#[tokio::test]
+async fn status_tells_of_the_server_only_where_there_is_one() {
+    let house = House::new();
+    let server = house.serve().await;
+    house.setup.clock.advance(Duration::from_secs(90));
+    let status = house.ask(Command::Status).await.unwrap();
+    assert_eq!(status["server"]["uptime_s"], 90);
+    assert_eq!(status["server"]["requests_per_second"], 0.5);
+    assert_eq!(status["status"], "ok");
+    assert_eq!(house.ask(Command::Ready).await.unwrap(), json!({"ready": true}));
+    server.stop().await;
+    let status = house.ask(Command::Status).await.unwrap();
+    assert_eq!(status["server"], Value::Null);
+    assert!(status["file_bytes"].as_u64().unwrap() > 0);
+    assert_eq!(house.ask(Command::Ready).await.unwrap(), json!({"ready": false}));
+}
+
+#[tokio::test]
+async fn a_directory_that_is_not_there_is_made_only_for_commands_that_may() {
+    let house = House::new();
+    let error = house.find(Access::Existing).await.unwrap_err().to_string();
+    assert!(error.starts_with("no oddsbox data in ") && error.contains("`oddsbox keys issue` makes it"), "{error}");
+    assert!(!house.data.path().exists());
+    house.ask(sandbox_key("first")).await.unwrap();
+    house.find(Access::Existing).await.unwrap().close().await.unwrap();
+}
+
+/// A server takes the file before it answers and leaves it after: commands in between must not fail.
+#[tokio::test]
+async fn a_server_that_starts_or_stops_is_waited_for() {
+    let house = House::new();
+    house.ask(sandbox_key("first")).await.unwrap();
+    let held = Store::open(&house.data.file(), Arc::clone(&house.setup.catalogue), house.setup.store).unwrap();
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        drop(held);
+    };
+    let (list, ()) = tokio::join!(house.ask(Command::KeysList), release);
+    assert_eq!(list.unwrap().as_array().unwrap().len(), 1);
+}
