@@ -122,7 +122,7 @@ fn world() -> WorldBoard {
     let books = Arc::new(Books::new(register.clone()));
     let published = Published::new(index.clone(), Arc::clone(&books), Box::default(), i64::from(COMMENCE) * 1000);
     let sources: Arc<[SourceState]> = Arc::new([]);
-    WorldBoard::new(Box::new([Arc::new(SportBoard::new(index, Arc::new(published), sources))]), books)
+    WorldBoard::new(Box::new([SportBoard::new(index, Arc::new(published), sources)]), books)
 }
 
 fn measure(criterion: &mut Criterion, name: &str, status: u16, request: impl Fn(&Bench) -> Request<()>) {

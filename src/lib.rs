@@ -24,5 +24,6 @@ pub mod http;
 pub mod keys;
 pub mod metrics;
 pub mod model;
+pub mod server;
 pub mod store;
 pub mod writer;

@@ -75,28 +75,24 @@ fn lines_of_the_house() -> Vec<(String, PathBuf, String)> {
         }
         let text = fs::read_to_string(&file).expect("a source file");
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        lines.extend(code.lines().map(|line| {
-            (room.clone(), inside.to_owned(), line.trim_start().trim_start_matches("pub ").to_owned())
-        }));
+        lines
+            .extend(code.lines().map(|line| {
+                (room.clone(), inside.to_owned(), line.trim_start().trim_start_matches("pub ").to_owned())
+            }));
     }
     assert!(lines.len() > 1000, "the house was not found");
     lines
 }
 
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs" | "testing.rs" | "fixture.rs")))
+    path.components()
+        .any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs" | "testing.rs" | "fixture.rs")))
 }
 
 fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     entries
-        .flat_map(|path| {
-            if path.is_dir() {
-                sources(&path)
-            } else {
-                vec![path]
-            }
-        })
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
         .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
         .collect()
 }

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::protocol::{Command, Failure, FailureBody, IngestOptions};
 
 /// How long a command may take. A check reads the whole file and takes as long as that takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Pieces of a stream of feed lines, or the error that broke it off.
 pub type Source = mpsc::Receiver<io::Result<Bytes>>;

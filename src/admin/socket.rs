@@ -58,7 +58,7 @@ impl Listener {
             Ok(_) => return Err(BindError::InUse { path }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                fs::remove_file(&path).map_err(io_error)?
+                fs::remove_file(&path).map_err(io_error)?;
             }
             Err(error) => return Err(io_error(error)),
         }

@@ -295,7 +295,7 @@ fn tennis(count: usize) -> Vec<Draft> {
 }
 
 /// The board of a sport, whose sources were last read so many seconds ago.
-fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> Arc<SportBoard> {
+fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> SportBoard {
     let mut nodes: Vec<Arc<EventNode>> =
         drafts.into_iter().map(|draft| Arc::new(draft.finish(books.register()))).collect();
     nodes.sort_by(|a, b| (a.event().commence, &a.event().id).cmp(&(b.event().commence, &b.event().id)));
@@ -313,7 +313,7 @@ fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> A
         latency_ms: state.source.latency_ms,
     });
     let published = Published::new(index.clone(), Arc::clone(books), published.collect(), at(0).unix_ms());
-    Arc::new(SportBoard::new(index, Arc::new(published), states))
+    SportBoard::new(index, Arc::new(published), states)
 }
 
 /// Boxing is stale and mma is in part.

@@ -18,7 +18,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(clock: &Clock, address: SocketAddr, traffic: Arc<Traffic>, closed: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(
+        clock: &Clock,
+        address: SocketAddr,
+        traffic: Arc<Traffic>,
+        closed: watch::Receiver<bool>,
+    ) -> Self {
         Facts { started: clock.now(), address, traffic, closed }
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::keys::{KeyId, KeyRecord, Usage};
-use crate::model::{BookId, Bookmaker, Closed, Event, EventId, Maintenance, Record, Score, Source, SportId, Timestamp, World};
+use crate::model::{
+    BookId, Bookmaker, Closed, Event, EventId, Maintenance, Record, Score, Source, SportId, Timestamp, World,
+};
 
 /// One change. A batch of them is applied in its order, all or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]

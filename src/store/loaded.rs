@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::model::Maintenance;
 use super::error::DamageList;
 use crate::keys::{KeyRecord, Usage};
+use crate::model::Maintenance;
 use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};
 
 /// Everything in the file that can be served, and what of it cannot.

@@ -18,6 +18,9 @@ use crate::store::Change;
 /// A read is written to the file when it is this much newer than the one there, so that a quiet feed costs no commits.
 const READ_STORED_EVERY_S: u32 = 15;
 
+/// The records of an event that a batch put or closed.
+type Touched = Vec<(BookId, Market)>;
+
 /// One event that the batch touches.
 #[derive(Debug)]
 struct Slot {
@@ -28,7 +31,7 @@ struct Slot {
     /// Whether the event was removed within the batch, and perhaps announced again.
     removed: bool,
     /// The records put or closed, so that only these are written.
-    touched: Vec<(BookId, Market)>,
+    touched: Touched,
 }
 
 /// What a batch does to one sport.
@@ -125,7 +128,7 @@ impl<'w> Batch<'w> {
         self.slots.get_mut(&key)
     }
 
-    fn draft(&mut self, sport: SportId, id: &EventId) -> Result<(&mut Draft, &mut Vec<(BookId, Market)>), Reason> {
+    fn draft(&mut self, sport: SportId, id: &EventId) -> Result<(&mut Draft, &mut Touched), Reason> {
         let slot = self.slot(sport, id).ok_or(Reason::UnknownEvent)?;
         Ok((slot.draft.as_mut().ok_or(Reason::UnknownEvent)?, &mut slot.touched))
     }
@@ -326,7 +329,7 @@ impl Slot {
 }
 
 /// An event that is over has no open market.
-fn close_if_over(draft: &mut Draft, touched: &mut Vec<(BookId, Market)>, now: Timestamp) {
+fn close_if_over(draft: &mut Draft, touched: &mut Touched, now: Timestamp) {
     if draft.event().status.is_over() {
         touched.extend(draft.close_all(now).iter().map(|mark| (mark.bookmaker, mark.market)));
     }

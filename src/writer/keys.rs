@@ -65,8 +65,7 @@ impl Writer {
     /// Writes down what was really used. Only for an orderly stop: what was leased and not used is given back.
     pub(super) fn flush_usage(&mut self) -> Result<(), WriteError> {
         let keys = self.keyring.list();
-        let changes: Vec<_> =
-            keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
+        let changes: Vec<_> = keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
         self.commit(&changes)
     }
 
@@ -80,7 +79,13 @@ impl Writer {
         found.ok_or_else(|| KeyError::NoSuchKey(id.into()))
     }
 
-    fn put_key(&mut self, record: KeyRecord, who: &str, action: &str, detail: String) -> Result<Arc<KeyEntry>, KeyError> {
+    fn put_key(
+        &mut self,
+        record: KeyRecord,
+        who: &str,
+        action: &str,
+        detail: String,
+    ) -> Result<Arc<KeyEntry>, KeyError> {
         let note = self.note(who, action, record.id.as_str(), detail);
         self.commit(&[Change::PutKey(Arc::new(record.clone())), Change::Audit(note)])?;
         Ok(self.keyring.put(record))

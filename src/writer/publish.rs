@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::Writer;
-use super::batch::{Step, SportStep};
+use super::batch::{SportStep, Step};
 use super::state::{Unpublished, published, published_sources, source_states};
 use crate::board::SportBoard;
 use crate::model::{SportId, World};
@@ -60,7 +60,8 @@ impl Writer {
         for world in World::ALL {
             let mut any = false;
             for id in self.catalogue.sport_ids() {
-                let due = if ticked { self.has_news(world, id, now_ms) } else { self.is_quiet_sport_due(world, id, now_ms) };
+                let due =
+                    if ticked { self.has_news(world, id, now_ms) } else { self.is_quiet_sport_due(world, id, now_ms) };
                 if due {
                     self.publish(world, id, now_ms);
                     any = true;
@@ -87,7 +88,8 @@ impl Writer {
     fn has_news(&self, world: World, id: SportId, now_ms: i64) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];
         let now = crate::model::Timestamp::from_unix_ms(now_ms);
-        sport.unpublished.is_some() || *published_sources(sport.board.sources(), now) != *sport.board.published().sources()
+        sport.unpublished.is_some()
+            || *published_sources(sport.board.sources(), now) != *sport.board.published().sources()
     }
 
     /// Whether the sport published nothing for a whole refresh.
@@ -121,7 +123,8 @@ impl Writer {
     /// How long nothing will be due, if no operation comes.
     pub(super) fn next_due_ms(&self, now_ms: i64) -> i64 {
         let next_tick = (now_ms.div_euclid(self.options.refresh_ms) + 1) * self.options.refresh_ms;
-        let gathering = |sport: &super::state::SportState| sport.unpublished.map(|news| news.since_ms + AT_ONCE_AFTER_MS);
+        let gathering =
+            |sport: &super::state::SportState| sport.unpublished.map(|news| news.since_ms + AT_ONCE_AFTER_MS);
         let sports = self.worlds.iter().flat_map(|world| &world.sports);
         let soonest = sports.filter_map(gathering).filter(|due| *due > now_ms).min();
         soonest.map_or(next_tick, |due| due.min(next_tick)) - now_ms

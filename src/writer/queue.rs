@@ -90,9 +90,8 @@ impl Stopped {
 pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let (queue, operations) = mpsc::channel(QUEUE_MAX);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let thread = thread::Builder::new()
-        .name("writer".to_owned())
-        .spawn(move || runtime.block_on(serve(writer, operations)))?;
+    let thread =
+        thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
     Ok((WriterHandle { queue }, Stopped(thread)))
 }
 

@@ -22,7 +22,11 @@ impl Answer {
             let (name, value) = line.split_once(':').expect("a header has a colon");
             (name.to_ascii_lowercase(), value.trim().to_owned())
         };
-        Answer { status: status.expect("a status"), headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() }
+        Answer {
+            status: status.expect("a status"),
+            headers: lines.map(header).collect(),
+            body: bytes[end + 4..].to_vec(),
+        }
     }
 
     /// The header's value; panics if there are two.

@@ -63,7 +63,10 @@ impl Service {
         let served = tokio::spawn(async move {
             let announce = async |_: &Server| ready.send(()).expect("somebody waits");
             let stopped = async { drop(stopped.await) };
-            server.serve(listener, Extras::default(), announce, stopped, std::future::pending()).await.expect("an orderly end");
+            server
+                .serve(listener, Extras::default(), announce, stopped, std::future::pending())
+                .await
+                .expect("an orderly end");
         });
         is_ready.await.expect("the server is ready");
         let mut service = Service {
@@ -107,7 +110,8 @@ impl Service {
     /// Takes feed lines into a world, as the end of an ingest.
     pub async fn ingest_report(&self, world: World, lines: &str) -> IngestReport {
         let catalogue = catalogue::builtin();
-        let read = |line: &str| wire::read(line.as_bytes(), &catalogue).unwrap_or_else(|why| panic!("{line}: {why:?}")).news;
+        let read =
+            |line: &str| wire::read(line.as_bytes(), &catalogue).unwrap_or_else(|why| panic!("{line}: {why:?}")).news;
         let news = lines.lines().filter(|line| !line.trim().is_empty()).map(read).collect();
         self.writer().ingest(world, news, true).await.expect("a commit")
     }
@@ -167,6 +171,7 @@ impl Service {
 /// The default configuration with some settings changed.
 pub fn config(settings: &[(&'static str, &str)]) -> Config {
     let defaults = Settings::defaults(SETTINGS);
-    let changed = settings.iter().fold(defaults, |all, (name, value)| all.with_flag(name, "test", Some((*value).to_owned())));
+    let changed =
+        settings.iter().fold(defaults, |all, (name, value)| all.with_flag(name, "test", Some((*value).to_owned())));
     changed.read().expect("a valid configuration")
 }

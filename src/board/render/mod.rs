@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use bytes::Bytes;
 use super::body::Body;
 use super::query::Cursor;
+use bytes::Bytes;
 
 mod bouts;
 mod events;

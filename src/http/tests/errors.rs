@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use http::Method;
 
-use crate::board::{Boards, Maintenance, WorldBoard};
+use crate::board::{Boards, WorldBoard};
 use crate::http::service::{Service, Settings};
 use crate::http::testing::{Fixture, NOW, request};
-use crate::model::{Timestamp, World};
+use crate::model::{Maintenance, Timestamp, World};
 
 #[test]
 fn parameters_at_fault_are_named() {

@@ -2,8 +2,8 @@
 
 use super::{seconds, timestamp};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
-use crate::model::Timestamp;
 use crate::model::Maintenance;
+use crate::model::Timestamp;
 use crate::store::change::AuditNote;
 use crate::store::codec::{AuditRow, Flaw, KeyRow, MetaRow, UsageRow};
 

@@ -26,7 +26,7 @@ fn filled() -> Memory {
             Change::PutSource { world, sport, bookmaker: BookId::from_number(0), source },
             Change::PutKey(key("k")),
             Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
-            Change::SetMaintenance(Some(crate::store::Maintenance { since: at(1), until: None })),
+            Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
         ])
         .unwrap();
     drop(store);

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use super::*;
 use crate::keys::{Retired, Usage};
-use crate::model::{Closed, Period, Score, ScoreStatus, Source};
+use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
+use crate::store::AuditNote;
 use crate::store::codec::{
     AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, Standing, UsageRow,
 };
 use crate::store::rows::NumberNames;
 use crate::store::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, SPORTS, USAGE};
-use crate::store::{AuditNote, Maintenance};
 
 /// Numbers as large as those of a file with tens of thousands of names.
 struct Counting(u32);

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::Usage;
-use crate::model::{Bookmakers, Closed, Score, ScoreStatus, Source};
-use crate::store::{AuditNote, LoadedEvent, LoadedSport, Maintenance};
+use crate::model::{Bookmakers, Closed, Maintenance, Score, ScoreStatus, Source};
+use crate::store::{AuditNote, LoadedEvent, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
 const NUMBERS: u16 = 5;

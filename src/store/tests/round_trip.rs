@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::keys::{Retired, Usage};
-use crate::model::{Closed, Period, Score, ScoreStatus, Source};
-use crate::store::{AuditNote, Maintenance};
+use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
+use crate::store::AuditNote;
 
 fn close(id: &str, book: u16, market: Market, seconds: u32) -> (Change, Closed) {
     let closed = Closed { bookmaker: BookId::from_number(book), market, at: at(seconds) };
