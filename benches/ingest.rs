@@ -3,6 +3,9 @@
 //!
 //! `cargo bench --bench ingest`. The fill is not measured; it takes most of the run.
 
+// A bench reports to the terminal, and has nobody to hand an error to.
+#![allow(clippy::expect_used, clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +17,10 @@ use oddsbox::model::{
     RecordId, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 use oddsbox::store::{Change, Store, StoreOptions};
+
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EVENTS: u32 = 16_000;
 const BOOKS: u16 = 30;
@@ -148,7 +155,7 @@ fn store(criterion: &mut Criterion) {
     });
     drop(store);
     let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
-    println!("closed: {bytes} bytes, {:.1} a record", bytes as f64 / f64::from(RECORDS));
+    println!("closed: {bytes} bytes, {} a record", bytes / u64::from(RECORDS));
 
     let began = Instant::now();
     let mut store = board.open(&path);

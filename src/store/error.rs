@@ -162,4 +162,10 @@ impl DamageList {
             self.listed.push(Damage { table, key, reason: reason.to_string() });
         }
     }
+
+    pub(super) fn absorb(&mut self, other: DamageList) {
+        let room = Self::LISTED_MAX - self.listed.len();
+        self.count += other.count;
+        self.listed.extend(other.listed.into_iter().take(room));
+    }
 }

@@ -7,21 +7,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
 use super::codec::{Flaw, Standing};
 use super::error::{DamageList, StoreError};
-use super::load_sport::{Seen, SportLoader};
+use super::load_sport::{Seen, SportLoader, SportPart};
 use super::loaded::{Loaded, LoadedWorld, UnservedSport};
 use super::names::NamesByNumber;
-use super::scan::scan;
+use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
     BOOKS, EVENTS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport, world_number,
 };
 use crate::keys::{KeyRecord, Usage};
-use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, World};
+use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, SportId, World};
 
 /// What was read, the names by number, and which of those nothing uses.
 pub(super) struct Reading {
@@ -55,13 +57,13 @@ pub(super) fn read(
     let mut seen = Seen::default();
     for world in World::ALL {
         let context = WorldContext::new(world, read_bookmakers(txn, world, &mut damage)?);
-        let mut loaded_sports = Vec::new();
-        for (sport, number) in sports.served() {
-            let (damage, seen) = (&mut damage, &mut seen);
-            let mut sport_loader = SportLoader { txn, names: &names, context: &context, number, damage, seen };
-            loaded_sports.push(sport_loader.load(&catalogue[sport].key)?);
-        }
-        loaded.worlds[world.index()] = LoadedWorld { bookmakers: context.bookmakers, sports: loaded_sports };
+        let sports = read_sports(txn, catalogue, sports, &names, &context)?;
+        let sports = sports.into_iter().map(|part| {
+            damage.absorb(part.damage);
+            seen.add(part.seen);
+            part.sport
+        });
+        loaded.worlds[world.index()] = LoadedWorld { sports: sports.collect(), bookmakers: context.bookmakers };
     }
     let mut still_used = Vec::new();
     for (number, key) in sports.unserved() {
@@ -74,6 +76,41 @@ pub(super) fn read(
     let unused_names = if damage.is_empty() { names.unshared() } else { Vec::new() };
     loaded.damage = damage;
     Ok(Reading { loaded, names, unused_names })
+}
+
+/// Reads the sports of a world, on two threads: decoding takes longer than reading, and a restart waits for it.
+fn read_sports(
+    txn: &ReadTransaction,
+    catalogue: &Catalogue,
+    sports: &SportNumbers,
+    names: &NamesByNumber,
+    context: &WorldContext,
+) -> Result<Vec<SportPart>, StoreError> {
+    let todo: Vec<(SportId, u16)> = sports.served().collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        guarded(|| {
+            let mut done = Vec::new();
+            while let Some((at, (sport, number))) = claim(&next, &todo) {
+                done.push((at, SportLoader::new(txn, names, context, number).load(&catalogue[sport].key)?));
+            }
+            Ok::<_, StoreError>(done)
+        })
+    };
+    let mut parts = thread::scope(|scope| {
+        let other = scope.spawn(work);
+        let mut parts = work()?;
+        parts.extend(other.join().unwrap_or(Err(StoreError::NeedsReopen))?);
+        Ok::<_, StoreError>(parts)
+    })?;
+    parts.sort_by_key(|(at, _)| *at);
+    Ok(parts.into_iter().map(|(_, part)| part).collect())
+}
+
+/// The next piece of work that nobody has taken.
+fn claim<T: Copy>(next: &AtomicUsize, todo: &[T]) -> Option<(usize, T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    todo.get(at).map(|piece| (at, *piece))
 }
 
 impl WorldContext {

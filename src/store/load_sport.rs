@@ -18,12 +18,19 @@ use super::tables::{
 use crate::model::{BookId, Closed, Event, Market, Record, RecordId};
 
 pub(super) struct SportLoader<'a> {
-    pub(super) txn: &'a ReadTransaction,
-    pub(super) names: &'a NamesByNumber,
-    pub(super) context: &'a WorldContext,
-    pub(super) number: u16,
-    pub(super) damage: &'a mut DamageList,
-    pub(super) seen: &'a mut Seen,
+    txn: &'a ReadTransaction,
+    names: &'a NamesByNumber,
+    context: &'a WorldContext,
+    number: u16,
+    damage: DamageList,
+    seen: Seen,
+}
+
+/// A sport, and what was found on the way.
+pub(super) struct SportPart {
+    pub(super) sport: LoadedSport,
+    pub(super) damage: DamageList,
+    pub(super) seen: Seen,
 }
 
 /// How many rows were read, so that those which no known sport leads to are missed.
@@ -45,8 +52,17 @@ impl Seen {
 /// The events by their numbers, as positions in the sport's list.
 type Positions = FastMap<u32, usize>;
 
-impl SportLoader<'_> {
-    pub(super) fn load(&mut self, sport_key: &str) -> Result<LoadedSport, StoreError> {
+impl<'a> SportLoader<'a> {
+    pub(super) fn new(
+        txn: &'a ReadTransaction,
+        names: &'a NamesByNumber,
+        context: &'a WorldContext,
+        number: u16,
+    ) -> Self {
+        SportLoader { txn, names, context, number, damage: DamageList::default(), seen: Seen::default() }
+    }
+
+    pub(super) fn load(mut self, sport_key: &str) -> Result<SportPart, StoreError> {
         let (mut events, positions) = self.events()?;
         self.scores(&mut events, &positions)?;
         self.odds(&mut events, &positions, sport_key)?;
@@ -55,7 +71,8 @@ impl SportLoader<'_> {
                 (self.context.book_ranks[record.bookmaker.index()], self.context.market_ranks[record.market.index()])
             });
         }
-        Ok(LoadedSport { events, sources: self.sources()? })
+        let sport = LoadedSport { events, sources: self.sources()? };
+        Ok(SportPart { sport, damage: self.damage, seen: self.seen })
     }
 
     fn world(&self) -> u8 {
@@ -68,7 +85,7 @@ impl SportLoader<'_> {
 
     fn events(&mut self) -> Result<(Vec<LoadedEvent>, Positions), StoreError> {
         let mut found: FastMap<u32, Arc<Event>> = FastMap::default();
-        self.seen.events += scan(&EVENTS, self.txn, self.event_range(), self.damage, |key, row| {
+        self.seen.events += scan(&EVENTS, self.txn, self.event_range(), &mut self.damage, |key, row| {
             found.insert(key.2, Arc::new(row.event(self.names)?));
             Ok(())
         })?;
@@ -115,7 +132,7 @@ impl SportLoader<'_> {
     }
 
     fn scores(&mut self, events: &mut [LoadedEvent], positions: &Positions) -> Result<(), StoreError> {
-        self.seen.scores += scan(&SCORES, self.txn, self.event_range(), self.damage, |key, row| {
+        self.seen.scores += scan(&SCORES, self.txn, self.event_range(), &mut self.damage, |key, row| {
             let at = *positions.get(&key.2).ok_or(Flaw::Invalid("its event is missing"))?;
             events[at].score = Some(Arc::new(row.score(self.names)?));
             Ok(())
@@ -128,7 +145,7 @@ impl SportLoader<'_> {
         // The rows of an event follow each other: its position is looked up once.
         let mut last: Option<(u32, Option<usize>)> = None;
         let range = odds_of_sport(self.world(), self.number);
-        self.seen.odds += scan(&ODDS, self.txn, range, self.damage, |key, row| {
+        self.seen.odds += scan(&ODDS, self.txn, range, &mut self.damage, |key, row| {
             let at = match last {
                 Some((number, at)) if number == key.2 => at,
                 _ => positions.get(&key.2).copied(),
@@ -143,7 +160,7 @@ impl SportLoader<'_> {
     fn sources(&mut self) -> Result<Vec<(BookId, crate::model::Source)>, StoreError> {
         let bookmakers = &self.context.bookmakers;
         let mut sources = Vec::new();
-        scan(&SOURCES, self.txn, sources_of(self.world(), self.number), self.damage, |key, row| {
+        scan(&SOURCES, self.txn, sources_of(self.world(), self.number), &mut self.damage, |key, row| {
             let id = BookId::from_number(key.2);
             bookmakers.get(id).ok_or(Flaw::Invalid("its bookmaker is missing"))?;
             sources.push((id, row.source()));

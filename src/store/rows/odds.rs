@@ -37,7 +37,12 @@ impl OddsRow {
         if self.outcomes.len() > Record::OUTCOMES_MAX {
             return Err(Flaw::Invalid("it has too many outcomes"));
         }
-        self.outcomes.iter().enumerate().map(|(at, row)| self.outcome(at, row, names)).collect()
+        // Collecting results would guess the size, and then move everything to fit it.
+        let mut outcomes = Vec::with_capacity(self.outcomes.len());
+        for (at, row) in self.outcomes.iter().enumerate() {
+            outcomes.push(self.outcome(at, row, names)?);
+        }
+        Ok(outcomes.into_boxed_slice())
     }
 
     fn outcome(&self, at: usize, row: &OutcomeRow, names: &NamesByNumber) -> Result<Outcome, Flaw> {

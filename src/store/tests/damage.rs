@@ -34,7 +34,7 @@ fn filled() -> Memory {
 }
 
 /// Rewrites the first row of a table.
-fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut Vec<u8>)) {
+fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
     {
@@ -58,7 +58,7 @@ fn plant<K: Key + 'static, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K
     txn.commit().unwrap();
 }
 
-fn flip_last(bytes: &mut Vec<u8>) {
+fn flip_last(bytes: &mut [u8]) {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
 }

@@ -1,5 +1,8 @@
 //! What the tests of the store share: a small catalogue, things to store, and a storage in memory that can fail.
 
+// A store and a score are not easily taken for each other.
+#![allow(clippy::similar_names)]
+
 mod damage;
 mod encoding;
 mod failure;

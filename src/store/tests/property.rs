@@ -182,7 +182,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
         2..=5 => Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))) },
         6 => Change::RemoveEvent { world, sport, event },
         7 => {
-            let winner = (seed[6] % 2 == 0).then(|| "winner".into());
+            let winner = seed[6].is_multiple_of(2).then(|| "winner".into());
             let status = ScoreStatus::Final;
             let score = Score { status, points: Some((1, -2)), periods: [].into(), winner, updated: time };
             Change::PutScore { world, sport, event, score: Arc::new(score) }
@@ -198,7 +198,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             let usage = Usage { day: 1, day_used: seed[6].into(), month: 2, month_used: 3 };
             Change::PutUsage { key: key(&id).id.clone(), usage, last_used: Some(time) }
         }
-        14 => Change::SetMaintenance((seed[6] % 2 == 0).then_some(Maintenance { since: time, until: None })),
+        14 => Change::SetMaintenance(seed[6].is_multiple_of(2).then_some(Maintenance { since: time, until: None })),
         15 => Change::Audit(AuditNote {
             at: time,
             who: "w".into(),
