@@ -17,6 +17,7 @@
 
 pub mod admin;
 pub mod board;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod feeds;

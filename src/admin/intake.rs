@@ -141,11 +141,11 @@ impl Tally {
             Line::Text(text) => text,
             Line::TooLong => {
                 let detail = format!("a line has at most {LINE_BYTES_MAX} bytes");
-                return self.reject(Rejection { reason: Reason::LineTooLong, detail: detail.into() });
+                return self.reject(&Rejection { reason: Reason::LineTooLong, detail: detail.into() });
             }
         };
         match wire::read(text, catalogue) {
-            Err(rejection) => self.reject(rejection),
+            Err(rejection) => self.reject(&rejection),
             Ok(reading) => {
                 for outcome in &reading.dropped {
                     self.dropped[outcome.reason as usize] += 1;
@@ -157,7 +157,7 @@ impl Tally {
         }
     }
 
-    fn reject(&mut self, rejection: Rejection) {
+    fn reject(&mut self, rejection: &Rejection) {
         self.unread[rejection.reason as usize] += 1;
         self.example(self.line_count, rejection.reason, &rejection.detail);
     }

@@ -3,7 +3,7 @@
 use crate::feeds::wire::LINE_BYTES_MAX;
 
 /// A line without its end.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Text(&'a [u8]),
     /// Longer than any line may be: it was not kept.

@@ -1,5 +1,6 @@
 //! A strict input while it is read: a file without a name, so that whatever happens nothing is left behind.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -118,7 +119,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other).and_then(|done| done).map_err(broken)
 }
 
-fn broken(error: io::Error) -> Failure {
+fn broken(error: impl fmt::Display) -> Failure {
     let told = format!("the input could not be spooled in the data directory ({error}); nothing was written");
     Failure::new(FailureCode::Unavailable, told)
 }

@@ -55,7 +55,6 @@ pub enum Setting<T> {
 }
 
 impl<T> Setting<T> {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub fn is_keep(&self) -> bool {
         matches!(self, Setting::Keep)
     }

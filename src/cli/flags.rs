@@ -1,0 +1,97 @@
+//! Values of flags, checked where they are read.
+
+use std::time::Duration;
+
+use crate::admin::Setting;
+use crate::model::World;
+
+/// `30m`, `24h`, `90d`: a number of seconds.
+pub(super) fn seconds(text: &str) -> Result<u32, String> {
+    let duration = humantime::parse_duration(text).map_err(|_| "takes a time such as 30m, 24h or 90d".to_owned())?;
+    if duration.subsec_nanos() > 0 {
+        return Err("takes whole seconds".to_owned());
+    }
+    u32::try_from(duration.as_secs()).map_err(|_| "is too long: 100 years at most".to_owned())
+}
+
+/// The same, and not nothing.
+pub(super) fn some_seconds(text: &str) -> Result<u32, String> {
+    seconds(text).and_then(|seconds| if seconds == 0 { Err("takes 1s or more".to_owned()) } else { Ok(seconds) })
+}
+
+/// A number of requests, or `none`.
+pub(super) fn quota(text: &str) -> Result<Setting<u64>, String> {
+    if text == "none" {
+        return Ok(Setting::Remove);
+    }
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(Setting::To(number)),
+        _ => Err("takes a whole number from 1 on, or none".to_owned()),
+    }
+}
+
+/// A time from now, or `never`.
+pub(super) fn expiry(text: &str) -> Result<Setting<u32>, String> {
+    match text {
+        "never" => Ok(Setting::Remove),
+        _ => some_seconds(text).map(Setting::To).map_err(|told| format!("{told}, or never")),
+    }
+}
+
+/// Sport groups between commas; none at all is a list of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Groups(pub(super) Vec<String>);
+
+/// `combat,tennis`, or `none`.
+pub(super) fn groups(text: &str) -> Result<Groups, String> {
+    if text == "none" {
+        return Ok(Groups::default());
+    }
+    let groups: Vec<String> = text.split(',').map(|group| group.trim().to_owned()).collect();
+    if groups.iter().any(String::is_empty) {
+        return Err("takes groups between commas, or none".to_owned());
+    }
+    Ok(Groups(groups))
+}
+
+pub(super) fn world(text: &str) -> Result<World, String> {
+    World::parse(text).ok_or_else(|| "takes live or sandbox".to_owned())
+}
+
+/// `1h 30m`, as it is shown.
+pub(super) fn shown_seconds(seconds: u64) -> String {
+    humantime::format_duration(Duration::from_secs(seconds)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_the_units_that_people_use() {
+        assert_eq!(seconds("90d"), Ok(90 * 86_400));
+        assert_eq!(seconds("1h 30m"), Ok(5400));
+        assert_eq!(seconds("0s"), Ok(0));
+        for wrong in ["", "30", "soon", "-1h", "1ms", "1000000d"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+        assert!(some_seconds("0s").is_err());
+    }
+
+    #[test]
+    fn limits_and_expiries_can_be_taken_away() {
+        assert_eq!(quota("none"), Ok(Setting::Remove));
+        assert_eq!(quota("5000"), Ok(Setting::To(5000)));
+        assert!(quota("0").is_err() && quota("-1").is_err() && quota("many").is_err());
+        assert_eq!(expiry("never"), Ok(Setting::Remove));
+        assert_eq!(expiry("1d"), Ok(Setting::To(86_400)));
+        assert!(expiry("0s").is_err() && expiry("none").is_err());
+    }
+
+    #[test]
+    fn groups_stand_between_commas() {
+        assert_eq!(groups("combat, golf"), Ok(Groups(vec!["combat".into(), "golf".into()])));
+        assert_eq!(groups("none"), Ok(Groups::default()));
+        assert!(groups("").is_err() && groups("combat,").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! `oddsbox ingest`: feed lines from a file or a pipe.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use bytes::Bytes;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::sync::mpsc;
+
+use super::flags;
+use super::output::pairs;
+use super::session::{Session, block_on};
+use crate::admin::{Access, IngestAnswer, IngestOptions, Source};
+use crate::model::World;
+
+const PIECE_BYTES: usize = 64 << 10;
+/// Pieces that may wait for the writer; more would only fill the memory.
+const PIECES_WAITING: usize = 4;
+
+/// Take in events, prices and scores, one JSON object a line
+///
+/// Safe on a running server: lines are written in batches while requests go on, and prices are published when the
+/// input ends. Rejected lines are counted by reason and the first of them shown; the others are kept.
+///
+/// With --strict the whole input is read and checked before anything is written, and is then written at once, so that
+/// it is kept whole or not at all: one rejected line is exit code 1 with nothing written. Other changes wait for that
+/// long, and it takes 1 GiB at most. An outcome that is no price does not reject its line.
+#[derive(Debug, Args)]
+pub(super) struct Ingest {
+    /// The file to read, or - for standard input
+    file: PathBuf,
+    /// The world that the lines belong to: live or sandbox
+    #[arg(long, default_value = "live", value_parser = flags::world)]
+    world: World,
+    /// Keep all of it or nothing
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Ingest {
+    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+        let input = Input::open(&self.file)?;
+        let options = IngestOptions { world: self.world, strict: self.strict };
+        let answer = block_on(async {
+            let door = session.door(Access::Existing).await?;
+            let (source, broken) = input.start()?;
+            let answer = door.ingest(options, source).await;
+            door.close().await?;
+            if let Some(error) = broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                anyhow::bail!(
+                    "{} cannot be read to its end ({error}): mend that and send it again",
+                    self.file.display()
+                );
+            }
+            Ok(answer?)
+        })?;
+        session.output.answer(&answer, |_| report(&answer))?;
+        if !answer.written {
+            anyhow::bail!(
+                "{} of {} lines were rejected, so nothing was written: mend them and send it again",
+                answer.rejected,
+                answer.lines
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Something to read lines from.
+struct Input {
+    reader: Box<dyn Read + Send>,
+    progress: ProgressBar,
+}
+
+/// What broke the input off.
+type Broken = Arc<Mutex<Option<io::Error>>>;
+
+impl Input {
+    fn open(path: &Path) -> anyhow::Result<Input> {
+        if path == Path::new("-") {
+            return Ok(Input { reader: Box::new(io::stdin()), progress: progress(None)? });
+        }
+        let open = || {
+            let file = File::open(path)?;
+            let found = file.metadata()?;
+            if found.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok((file, found)) }
+        };
+        let (file, found) = open().map_err(|error| {
+            anyhow::anyhow!("{} cannot be read ({error}): name a file, or - for standard input", path.display())
+        })?;
+        Ok(Input { reader: Box::new(file), progress: progress(found.is_file().then_some(found.len()))? })
+    }
+
+    /// Reads on a thread of its own, since a pipe may keep it waiting; no further ahead than the writer can follow.
+    fn start(self) -> io::Result<(Source, Broken)> {
+        let Input { mut reader, progress } = self;
+        let (sender, source) = mpsc::channel(PIECES_WAITING);
+        let broken = Broken::default();
+        let noted = Arc::clone(&broken);
+        thread::Builder::new().name("input".to_owned()).spawn(move || {
+            let mut piece = vec![0; PIECE_BYTES];
+            loop {
+                let sent = match reader.read(&mut piece) {
+                    Ok(0) => break,
+                    Ok(count) => {
+                        progress.inc(count as u64);
+                        sender.blocking_send(Ok(Bytes::copy_from_slice(&piece[..count])))
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => {
+                        let told = io::Error::new(error.kind(), error.to_string());
+                        *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        sender.blocking_send(Err(told))
+                    }
+                };
+                if sent.is_err() {
+                    break;
+                }
+            }
+            progress.finish_and_clear();
+        })?;
+        Ok((source, broken))
+    }
+}
+
+/// A bar on standard error. It hides itself where that is no terminal.
+fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
+    let (bar, style) = match bytes {
+        Some(bytes) => (ProgressBar::new(bytes), "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
+    };
+    Ok(bar.with_style(ProgressStyle::with_template(style)?))
+}
+
+fn report(answer: &IngestAnswer) -> String {
+    let mut text = pairs(&[
+        ("lines", answer.lines.to_string()),
+        ("accepted", format!("{} ({} changed something)", answer.accepted, answer.changed)),
+        ("rejected", counted(answer.rejected, &answer.rejected_by_reason)),
+        ("outcomes dropped", counted(answer.dropped_outcomes, &answer.dropped_outcomes_by_reason)),
+    ]);
+    for example in &answer.examples {
+        let _ = writeln!(text, "line {}: {}: {}", example.line, example.reason, example.detail);
+    }
+    text
+}
+
+/// `5 (3 late, 2 unknown_event)`.
+fn counted(total: u64, reasons: &std::collections::BTreeMap<String, u64>) -> String {
+    let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    if reasons.is_empty() { total.to_string() } else { format!("{total} ({})", reasons.join(", ")) }
+}

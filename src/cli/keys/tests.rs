@@ -1,0 +1,87 @@
+use clap::Parser;
+
+use super::super::{Cli, Command as Group};
+use super::*;
+
+fn parse(line: &str) -> Result<Keys, clap::error::ErrorKind> {
+    let cli =
+        Cli::try_parse_from(["oddsbox", "keys"].into_iter().chain(line.split(' '))).map_err(|error| error.kind())?;
+    match cli.command {
+        Group::Keys(keys) => Ok(keys),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn command(line: &str) -> Command {
+    match parse(line).unwrap() {
+        Keys::Issue(issue) => issue.command(),
+        Keys::Set(set) => set.command(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_not_said_of_a_new_key_is_left_to_its_kind() {
+    let expected = IssueKey {
+        kind: "sandbox".into(),
+        name: "app".into(),
+        approved_by: None,
+        groups: Vec::new(),
+        burst_per_minute: None,
+        requests_per_day: Setting::Keep,
+        requests_per_month: Setting::Keep,
+        expires_in_s: None,
+    };
+    assert_eq!(command("issue --sandbox --name app"), Command::KeysIssue(expected));
+}
+
+#[test]
+fn every_flag_of_a_new_key_is_carried() {
+    let line = "issue --live --name app --approved-by ada --groups combat,golf --burst 5 --per-day none --per-month 9 --expires 90d";
+    let expected = IssueKey {
+        kind: "production".into(),
+        name: "app".into(),
+        approved_by: Some("ada".into()),
+        groups: vec!["combat".into(), "golf".into()],
+        burst_per_minute: Some(5),
+        requests_per_day: Setting::Remove,
+        requests_per_month: Setting::To(9),
+        expires_in_s: Some(90 * 86_400),
+    };
+    assert_eq!(command(line), Command::KeysIssue(expected));
+}
+
+#[test]
+fn every_flag_of_a_change_is_carried() {
+    let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never";
+    let expected = SetKey {
+        id: "key_x".into(),
+        name: Some("n".into()),
+        groups: Some(Vec::new()),
+        burst_per_minute: Some(7),
+        requests_per_day: Setting::To(5),
+        requests_per_month: Setting::Remove,
+        expires_in_s: Setting::Remove,
+    };
+    assert_eq!(command(line), Command::KeysSet(expected));
+}
+
+#[test]
+fn wrong_usage_is_refused_before_anything_is_opened() {
+    use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument, ValueValidation};
+    let wrong = [
+        ("issue --name app", MissingRequiredArgument),
+        ("issue --sandbox", MissingRequiredArgument),
+        ("issue --sandbox --live --name app --approved-by ada", ArgumentConflict),
+        ("issue --live --name app", MissingRequiredArgument),
+        ("issue --sandbox --name app --burst 0", ValueValidation),
+        ("issue --sandbox --name app --per-day 0", ValueValidation),
+        ("issue --sandbox --name app --expires soon", ValueValidation),
+        ("set key_x", MissingRequiredArgument),
+        ("rotate key_x --grace 1", ValueValidation),
+        ("revoke", MissingRequiredArgument),
+    ];
+    for (line, kind) in wrong {
+        assert_eq!(parse(line).unwrap_err(), kind, "{line}");
+    }
+}

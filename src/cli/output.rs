@@ -1,0 +1,93 @@
+//! Standard output: a document for programs, text and tables for people.
+//!
+//! Tables and colours are for terminals; into a pipe a table goes as lines of fields between tabs. A reader who has
+//! seen enough and closes the pipe is no error.
+
+use std::io::{self, IsTerminal, Write};
+
+use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+/// Nobody reads any further.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output was closed")]
+pub(super) struct Closed;
+
+/// How a command prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output {
+    pub(super) json: bool,
+    is_terminal: bool,
+    has_colours: bool,
+}
+
+impl Output {
+    pub(super) fn new(json: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Output { json, is_terminal, has_colours: is_terminal && !is_refused }
+    }
+
+    /// Prints an answer: as a document if that was asked for, else as `people` read it.
+    pub(super) fn answer<T: Serialize>(self, answer: &T, people: impl FnOnce(Self) -> String) -> anyhow::Result<()> {
+        if self.json { self.document(answer) } else { text(&people(self)) }
+    }
+
+    /// One JSON document.
+    pub(super) fn document<T: Serialize>(self, document: &T) -> anyhow::Result<()> {
+        let mut line =
+            if self.is_terminal { serde_json::to_string_pretty(document)? } else { serde_json::to_string(document)? };
+        line.push('\n');
+        text(&line)
+    }
+
+    pub(super) fn bold(self, text: &str) -> String {
+        if self.has_colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Rows under a header. The first column is never broken over lines, so that it can be copied.
+    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
+        if !self.is_terminal {
+            let header = header.join("\t");
+            let rows = rows.iter().map(|row| row.join("\t"));
+            return std::iter::once(header).chain(rows).map(|line| line + "\n").collect();
+        }
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(header.iter().map(|name| {
+            let cell = Cell::new(name);
+            if self.has_colours { cell.add_attribute(Attribute::Bold) } else { cell }
+        }));
+        table.add_rows(rows);
+        if let Some(column) = table.column_mut(0) {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        table.trim_fmt() + "\n"
+    }
+}
+
+/// Writes text as it is.
+pub(super) fn text(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        written => Ok(written?),
+    }
+}
+
+/// One line on standard error. There is nowhere left to tell if that fails.
+pub(super) fn complain(what: &str, text: &str) {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let _ = writeln!(io::stderr().lock(), "{what}: {}", lines.join(" "));
+}
+
+/// Names and values below each other.
+pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
+    let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    pairs.iter().map(|(name, value)| format!("{name:<width$}  {value}").trim_end().to_owned() + "\n").collect()
+}
+
+/// A value, or a dash where there is none.
+pub(super) fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or("-".to_owned(), |value| value.to_string())
+}

@@ -1,0 +1,96 @@
+//! `oddsbox status` and `oddsbox ready`: how the service is.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::HumanBytes;
+
+use super::flags::shown_seconds;
+use super::output::pairs;
+use super::session::{Session, block_on};
+use crate::admin::{Access, Command, Door, ReadyAnswer, StatusAnswer, WorldAnswer};
+
+/// How long a server may take to say that it is there.
+const READY_WITHIN: Duration = Duration::from_secs(5);
+
+/// Show what clients are told, and sizes, uptime, connections and requests
+///
+/// Safe on a running server: it only looks.
+#[derive(Debug, Args)]
+pub(super) struct Status {}
+
+impl Status {
+    pub(super) fn run(session: &Session) -> anyhow::Result<ExitCode> {
+        let status: StatusAnswer = session.ask(Access::Existing, Command::Status)?;
+        session.output.answer(&status, |_| shown(&status))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn shown(status: &StatusAnswer) -> String {
+    let server = match &status.server {
+        None => "not running".to_owned(),
+        Some(server) => format!(
+            "http://{}, up {}, {} connections, {} requests, {:.1} a second",
+            server.address,
+            shown_seconds(server.uptime_s),
+            server.connections,
+            server.requests,
+            server.requests_per_second
+        ),
+    };
+    let maintenance = match &status.maintenance {
+        None => "off".to_owned(),
+        Some(span) => match &span.until {
+            Some(until) => format!("since {}, until {until}", span.since),
+            None => format!("since {}, until it is ended", span.since),
+        },
+    };
+    let keys = &status.keys;
+    let writable = if status.writable { "" } else { ", takes no changes: see the server's log" };
+    pairs(&[
+        ("status", status.status.clone()),
+        ("server", server),
+        ("maintenance", maintenance),
+        ("live", world(&status.worlds.live)),
+        ("sandbox", world(&status.worlds.sandbox)),
+        ("keys", format!("{} active, {} revoked, {} expired", keys.active, keys.revoked, keys.expired)),
+        ("file", format!("{}{writable}", HumanBytes(status.file_bytes))),
+        ("version", status.version.clone()),
+    ])
+}
+
+fn world(world: &WorldAnswer) -> String {
+    format!(
+        "{}: {} active sports, {} events, {} records, {} sources ({} stale)",
+        world.status, world.sports_active, world.events, world.records, world.sources, world.sources_stale
+    )
+}
+
+/// Succeed when a server answers on this data directory
+///
+/// Safe on a running server: it only looks. Meant for health checks in images without curl.
+#[derive(Debug, Args)]
+pub(super) struct Ready {}
+
+impl Ready {
+    pub(super) fn run(session: &Session) -> anyhow::Result<ExitCode> {
+        let asked = block_on(async { Ok(tokio::time::timeout(READY_WITHIN, ask(session)).await) })?;
+        let ready = asked.unwrap_or_else(|_| Err(anyhow::anyhow!("the server does not answer: see its log")));
+        let answer = ReadyAnswer { ready: ready.is_ok() };
+        if session.output.json || answer.ready {
+            session.output.answer(&answer, |_| "ready\n".to_owned())?;
+        }
+        ready.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+async fn ask(session: &Session) -> anyhow::Result<()> {
+    let data = session.data.path().display();
+    let Some(server) = Door::server(&session.data).await? else {
+        anyhow::bail!("no server runs on {data}: start one with `oddsbox serve`");
+    };
+    let answer: ReadyAnswer = server.ask(Command::Ready).await?;
+    if answer.ready { Ok(()) } else { anyhow::bail!("the server on {data} is starting or stopping: ask again") }
+}

@@ -1,0 +1,59 @@
+use clap::{CommandFactory, Parser};
+
+use super::*;
+
+fn parse(line: &str) -> Result<Cli, i32> {
+    Cli::try_parse_from(line.split(' ')).map_err(|error| error.exit_code())
+}
+
+#[test]
+fn the_definition_of_the_command_line_is_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_says_whether_it_is_safe_on_a_running_server() {
+    fn leaves(command: &clap::Command, found: &mut Vec<(String, String)>) {
+        if command.get_subcommands().next().is_none() {
+            let help = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            found.push((command.get_name().to_owned(), help));
+        }
+        command.get_subcommands().for_each(|command| leaves(command, found));
+    }
+    let mut found = Vec::new();
+    leaves(&Cli::command(), &mut found);
+    assert!(found.len() >= 18, "{found:?}");
+    for (name, help) in found {
+        let says =
+            ["Safe on a running server", "Needs no server", "One server at a time", "not those of a running server"];
+        assert!(says.iter().any(|part| help.replace('\n', " ").contains(part)), "{name}: {help}");
+    }
+}
+
+#[test]
+fn global_flags_stand_before_or_after_the_command() {
+    for line in ["oddsbox --json --data d keys list", "oddsbox keys list --json --data d"] {
+        let cli = parse(line).unwrap();
+        assert!(cli.json);
+        assert_eq!(cli.data, PathBuf::from("d"));
+    }
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_and_help_is_0() {
+    for line in ["oddsbox", "oddsbox fly", "oddsbox ingest", "oddsbox ingest f --world mars", "oddsbox maintenance"] {
+        assert_eq!(parse(line).unwrap_err(), 2, "{line}");
+    }
+    for line in ["oddsbox maintenance on --for soon", "oddsbox audit --follow --json", "oddsbox completions cmd"] {
+        assert_eq!(parse(line).unwrap_err(), 2, "{line}");
+    }
+    assert_eq!(parse("oddsbox --help").unwrap_err(), 0);
+    assert_eq!(parse("oddsbox --version").unwrap_err(), 0);
+}
+
+#[test]
+fn a_feed_comes_from_a_file_or_from_standard_input() {
+    for line in ["oddsbox ingest -", "oddsbox ingest feed.ndjson --world sandbox --strict"] {
+        assert!(matches!(parse(line).unwrap().command, Command::Ingest(_)), "{line}");
+    }
+}
