@@ -7,6 +7,7 @@
 
 mod about;
 mod audit;
+mod banner;
 mod check;
 mod config;
 mod flags;

@@ -1,12 +1,15 @@
 //! `oddsbox serve` and `oddsbox demo`: the service itself.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::session::Session;
-use crate::admin::DataDir;
-use crate::config::Settings;
+use super::{banner, output};
+use crate::admin::Setup;
+use crate::config::Config;
+use crate::server::{Extras, Server, bind, init_logging, signals};
 
 /// Run the service
 ///
@@ -41,23 +44,30 @@ impl Demo {
 }
 
 fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
-    let settings = session.settings()?.with_flag("listen", "--listen", listen);
-    settings.read()?;
-    serve(ServeOptions { data: session.data.clone(), settings, demo })?;
+    let config = session.settings()?.with_flag("listen", "--listen", listen).read()?;
+    init_logging(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(session, config, demo))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the server is started with.
-#[derive(Debug)]
-struct ServeOptions {
-    data: DataDir,
-    settings: Settings,
-    demo: bool,
+async fn serve(session: &Session, config: Config, demo: bool) -> anyhow::Result<()> {
+    let (stop, hurry) = signals()?;
+    let listener = bind(config.listen).await?;
+    let address = listener.local_addr()?;
+    let setup = Setup::of(&config)?;
+    let server = Server::open(session.data.clone(), config, setup)?;
+    let ready = async |server: &Server| {
+        let announced = if demo { banner::show(session, server, address).await } else { listening(address) };
+        if let Err(error) = announced {
+            tracing::warn!(%error, "the start could not be announced");
+        }
+    };
+    server.serve(listener, Extras { simulate_live: demo }, ready, stop, hurry).await?;
+    Ok(())
 }
 
-/// Stands in for the server until it is there.
-fn serve(options: ServeOptions) -> anyhow::Result<()> {
-    let ServeOptions { data, settings, demo } = options;
-    tracing::debug!(?data, listen = settings.get("listen").value, demo, "asked to serve");
-    anyhow::bail!("this build has no server: use a later one")
+/// The line that scripts wait for.
+fn listening(address: SocketAddr) -> anyhow::Result<()> {
+    output::text(&format!("listening on http://{address}\n"))
 }

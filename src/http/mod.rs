@@ -40,6 +40,7 @@ mod values;
 mod view;
 
 pub use deadline::Deadlines;
+pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
 pub use listener::{Options, Summary, run};
 pub use request_id::RequestId;

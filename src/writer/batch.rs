@@ -85,7 +85,7 @@ impl<'w> Batch<'w> {
     pub(super) fn apply(&mut self, news: News) {
         let applied = match news {
             News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
-            News::Event(news) => self.event(news),
+            News::Event(news) => Ok(self.event(news)),
             News::Odds(news) => self.odds(news),
             News::Score(news) => self.score(news),
             News::Remove { sport, event } => self.remove(sport, &event),
@@ -133,7 +133,7 @@ impl<'w> Batch<'w> {
         Ok((slot.draft.as_mut().ok_or(Reason::UnknownEvent)?, &mut slot.touched))
     }
 
-    fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
+    fn event(&mut self, news: EventNews) -> Applied {
         let now = self.now;
         let event = |status: EventStatus, changed: Timestamp| Event {
             id: news.id.clone(),
@@ -147,7 +147,7 @@ impl<'w> Batch<'w> {
             let new = Slot { sport: news.sport, draft: None, before: None, removed: false, touched: Vec::new() };
             let slot = self.slots.entry((news.sport, news.id.clone())).or_insert(new);
             slot.draft = Some(Draft::new(Arc::new(event(news.status, now))));
-            return Ok(Applied::Changed);
+            return Applied::Changed;
         };
         // Once a score has come, the event's status is the score's; only a cancellation is news of its own.
         let status = match draft.score() {
@@ -155,11 +155,11 @@ impl<'w> Batch<'w> {
             _ => news.status,
         };
         if **draft.event() == event(status, draft.event().changed) {
-            return Ok(Applied::Unchanged);
+            return Applied::Unchanged;
         }
         draft.set_event(Arc::new(event(status, now)));
         close_if_over(draft, touched, now);
-        Ok(Applied::Changed)
+        Applied::Changed
     }
 
     fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {

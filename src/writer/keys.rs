@@ -95,7 +95,7 @@ impl Writer {
 /// What the audit log says of a key.
 fn described(key: &KeyRecord) -> String {
     let quota = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
-    let mut text = format!(
+    let limits = format!(
         "{} key {:?}, {} a minute, {} a day, {} a month",
         key.kind.name(),
         key.name,
@@ -103,14 +103,8 @@ fn described(key: &KeyRecord) -> String {
         quota(key.limits.per_day),
         quota(key.limits.per_month)
     );
-    if !key.groups.is_empty() {
-        text.push_str(&format!(", only {}", key.groups.join(", ")));
-    }
-    if let Some(expires) = key.expires {
-        text.push_str(&format!(", until {expires}"));
-    }
-    if let Some(who) = &key.approved_by {
-        text.push_str(&format!(", approved by {who:?}"));
-    }
-    text
+    let groups = (!key.groups.is_empty()).then(|| format!("only {}", key.groups.join(" and ")));
+    let expires = key.expires.map(|expires| format!("until {expires}"));
+    let approved = key.approved_by.as_ref().map(|who| format!("approved by {who:?}"));
+    [Some(limits), groups, expires, approved].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -64,7 +64,10 @@ impl Op {
             Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
             Op::Check { reply } => drop(reply.send(writer.check())),
             Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
-            Op::Tick { reply } => drop(reply.send(writer.tick())),
+            Op::Tick { reply } => {
+                writer.tick();
+                drop(reply.send(()));
+            }
         }
     }
 }

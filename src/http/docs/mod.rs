@@ -10,7 +10,8 @@ mod tests;
 
 use self::document::Document;
 
-pub(super) const OPENAPI: &str = include_str!("openapi.json");
+/// The document itself.
+pub const OPENAPI: &str = include_str!("openapi.json");
 pub(super) const STYLE: &str = include_str!("style.css");
 
 /// The page.
