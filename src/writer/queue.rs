@@ -66,7 +66,7 @@ impl Op {
             Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
             Op::Tick { reply } => {
                 writer.tick();
-                drop(reply.send(()));
+                let _ = reply.send(());
             }
         }
     }
