@@ -2,6 +2,7 @@
 //!
 //! `cached` is answered from a kept body; everything else renders. `hot` asks the same question again and again of
 //! fresh boards, `roaming` begins each time at another place of the board, so that the records come from main memory.
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark may stop, and prints what it measures")]
 
 mod support;
 

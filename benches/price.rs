@@ -1,4 +1,5 @@
 //! What reading and writing a price costs, in each format.
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark may stop, and prints what it measures")]
 
 use std::hint::black_box;
 

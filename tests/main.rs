@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a module for each concern.
 #![allow(unreachable_pub, reason = "a test binary has no public face")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 /// Random batches of news against a plain model of what a board must answer.
 mod model;

@@ -1,5 +1,6 @@
 //! Boards of any size for the benchmarks: events of sixty records, twenty bookmakers and three markets each.
-#![allow(dead_code, reason = "each benchmark uses the part that it needs")]
+#![allow(dead_code, unreachable_pub, reason = "each benchmark uses the part that it needs")]
+#![allow(clippy::expect_used, reason = "a benchmark may stop")]
 
 use std::sync::Arc;
 
