@@ -79,8 +79,8 @@ impl Service {
             stop: Some(stop),
             served: Some(served),
         };
-        service.live = service.issue(KeyKind::Production, |_| {}).await.secret.expose().to_owned();
-        service.sandbox = service.issue(KeyKind::Sandbox, |_| {}).await.secret.expose().to_owned();
+        service.live = service.issue(KeyKind::Production, |_| {}).await.secret.expose().into();
+        service.sandbox = service.issue(KeyKind::Sandbox, |_| {}).await.secret.expose().into();
         service
     }
 
@@ -135,7 +135,7 @@ impl Service {
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut text = format!("{method} {path} HTTP/1.1\r\nhost: oddsbox\r\nconnection: close\r\n");
         for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            text.extend([name, ": ", value, "\r\n"]);
         }
         text.push_str("\r\n");
         Answer::parse(&self.exchange(text.as_bytes()).await)
