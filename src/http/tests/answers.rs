@@ -2,7 +2,7 @@
 
 use crate::http::testing::{Fixture, Got};
 
-fn ok(got: Got) -> String {
+fn ok(got: &Got) -> String {
     assert_eq!(got.status, 200, "{}", got.text());
     assert_eq!(got.header("content-type"), Some("application/json"));
     assert_eq!(got.header("x-content-type-options"), Some("nosniff"));
@@ -10,7 +10,7 @@ fn ok(got: Got) -> String {
 }
 
 /// The event ids of a list.
-fn ids(got: Got) -> Vec<String> {
+fn ids(got: &Got) -> Vec<String> {
     let list: serde_json::Value = serde_json::from_str(&ok(got)).unwrap();
     let id = |item: &serde_json::Value| item.get("event_id").or(item.get("id")).unwrap().as_str().unwrap().to_owned();
     list.as_array().unwrap().iter().map(id).collect()
@@ -18,7 +18,7 @@ fn ids(got: Got) -> Vec<String> {
 
 #[test]
 fn one_odds_record() {
-    let body = ok(Fixture::new().get("/v1/sports/mma/odds?bookmaker=betmgm&market=moneyline"));
+    let body = ok(&Fixture::new().get("/v1/sports/mma/odds?bookmaker=betmgm&market=moneyline"));
     let id = serde_json::from_str::<serde_json::Value>(&body).unwrap()[0]["id"].as_str().unwrap().to_owned();
     let expected = format!(
         r#"[{{"id":"{id}","sport_key":"mma","event_id":"mma-1","bookmaker":"betmgm","market":"moneyline","#
@@ -32,7 +32,7 @@ fn one_odds_record() {
 fn prices_in_each_format_and_points_where_there_are_any() {
     let fixture = Fixture::new();
     for (format, over) in [("american", "-105"), ("decimal", "1.952"), ("fractional", "\"20/21\"")] {
-        let body = ok(fixture.get(&format!("/v1/sports/mma/odds?market=totals&odds_format={format}")));
+        let body = ok(&fixture.get(&format!("/v1/sports/mma/odds?market=totals&odds_format={format}")));
         assert!(body.contains(&format!("\"format\":\"{format}\"")), "{body}");
         assert!(body.contains(&format!(r#"{{"name":"Over","price":{over},"point":2.5}}"#)), "{body}");
     }
@@ -43,7 +43,7 @@ fn which_records_are_asked_for() {
     let fixture = Fixture::new();
     let records = |query: &str| {
         let list: serde_json::Value =
-            serde_json::from_str(&ok(fixture.get(&format!("/v1/sports/mma/odds?{query}")))).unwrap();
+            serde_json::from_str(&ok(&fixture.get(&format!("/v1/sports/mma/odds?{query}")))).unwrap();
         let text = |item: &serde_json::Value, name: &str| item[name].as_str().unwrap().to_owned();
         let name = |item: &serde_json::Value| {
             format!("{}/{}/{}", text(item, "event_id"), text(item, "bookmaker"), text(item, "market"))
@@ -77,7 +77,7 @@ fn which_records_are_asked_for() {
 #[test]
 fn fights_grouped_by_bout() {
     let fixture = Fixture::new();
-    let body = ok(fixture.get("/v1/sports/mma/odds?group=bout&regions=us,uk&event_ids=mma-1"));
+    let body = ok(&fixture.get("/v1/sports/mma/odds?group=bout&regions=us,uk&event_ids=mma-1"));
     let expected = r#"{"sport":"mma","generated_at":"2026-11-14T23:39:00.000Z","sources":["#.to_owned()
         + r#"{"book":"bet365","last_update":"2026-11-14T23:30:40Z","stale":true,"latency_ms":40},"#
         + r#"{"book":"betmgm","last_update":"2026-11-14T23:38:40Z","stale":false,"latency_ms":40},"#
@@ -86,7 +86,7 @@ fn fights_grouped_by_bout() {
         + r#"{"book":"bet365","last_update":"2026-11-14T23:38:40Z","outcomes":[{"name":"Ana Silva","price":-120},{"name":"Bea \"The Bull\" Costa","price":105}]},"#
         + r#"{"book":"betmgm","last_update":"2026-11-14T23:38:40Z","outcomes":[{"name":"Ana Silva","price":-110},{"name":"Bea \"The Bull\" Costa","price":100}]}]}]}"#;
     assert_eq!(body, expected);
-    let same = ok(fixture.get("/v1/sports/mma/odds?group=bout&regions=us,uk&event_ids=mma-1&market=moneyline"));
+    let same = ok(&fixture.get("/v1/sports/mma/odds?group=bout&regions=us,uk&event_ids=mma-1&market=moneyline"));
     assert_eq!(same, body);
 }
 
@@ -94,34 +94,34 @@ fn fights_grouped_by_bout() {
 fn scores() {
     let fixture = Fixture::new();
     assert_eq!(
-        ok(fixture.get("/v1/sports/mma/scores?status=final")),
+        ok(&fixture.get("/v1/sports/mma/scores?status=final")),
         r#"[{"event_id":"mma-3","sport_key":"mma","status":"final","home_team":"Eve Ito","away_team":"Flo Roy","#
             .to_owned()
             + r#""home_score":1,"away_score":0,"periods":[{"number":1,"home_score":10,"away_score":9},"#
             + r#"{"number":2,"home_score":10,"away_score":8}],"updated_at":"2026-11-14T23:38:50Z","winner":"Eve Ito"}]"#
     );
     assert_eq!(
-        ok(fixture.get("/v1/sports/golf/scores")),
+        ok(&fixture.get("/v1/sports/golf/scores")),
         r#"[{"event_id":"golf-1","sport_key":"golf","status":"live","home_team":null,"away_team":null,"#.to_owned()
             + r#""home_score":null,"away_score":null,"periods":[{"number":1,"home_score":66,"away_score":67},"#
             + r#"{"number":2,"home_score":68,"away_score":70}],"updated_at":"2026-11-14T23:38:50Z"}]"#
     );
-    assert_eq!(ids(fixture.get("/v1/sports/mma/scores")), ["mma-3", "mma-2", "mma-1"]);
-    assert_eq!(ids(fixture.get("/v1/sports/mma/scores?event_ids=mma-1,mma-4")), ["mma-1"]);
-    assert_eq!(ids(fixture.get("/v1/sports/mma/scores?status=live&limit=1")), ["mma-2"]);
+    assert_eq!(ids(&fixture.get("/v1/sports/mma/scores")), ["mma-3", "mma-2", "mma-1"]);
+    assert_eq!(ids(&fixture.get("/v1/sports/mma/scores?event_ids=mma-1,mma-4")), ["mma-1"]);
+    assert_eq!(ids(&fixture.get("/v1/sports/mma/scores?status=live&limit=1")), ["mma-2"]);
 }
 
 #[test]
 fn events_one_and_all() {
     let fixture = Fixture::new();
     assert_eq!(
-        ok(fixture.get("/v1/sports/golf/events/golf-1")),
+        ok(&fixture.get("/v1/sports/golf/events/golf-1")),
         r#"{"id":"golf-1","sport_key":"golf","title":"The Open","competition":"Major","#.to_owned()
             + r#""commence_time":"2026-11-13T22:39:00Z","home_team":null,"away_team":null,"status":"live","#
             + r#""markets":["outright","top5"]}"#
     );
     assert_eq!(
-        ok(fixture.get("/v1/sports/american_football/events")),
+        ok(&fixture.get("/v1/sports/american_football/events")),
         r#"[{"id":"nfl-1","sport_key":"american_football","competition":"Test League","#.to_owned()
             + r#""commence_time":"2026-11-15T00:09:00Z","home_team":"Bears","away_team":"Packers","status":"scheduled","#
             + r#""markets":["spread","total_points"]}]"#
@@ -135,7 +135,7 @@ fn events_one_and_all() {
         ("?commence_from=2026-11-15T01:29:00%2B02:00&commence_to=2026-11-15T00:39:00Z", &["mma-2", "mma-1"]),
         ("?event_ids=mma-4,mma-1&limit=1", &["mma-1"]),
     ] {
-        assert_eq!(ids(fixture.get(&format!("/v1/sports/mma/events{query}"))), expected, "{query}");
+        assert_eq!(ids(&fixture.get(&format!("/v1/sports/mma/events{query}"))), expected, "{query}");
     }
 }
 
@@ -143,7 +143,7 @@ fn events_one_and_all() {
 fn sports_and_books() {
     let fixture = Fixture::new();
     assert_eq!(
-        ok(fixture.get("/v1/sports")),
+        ok(&fixture.get("/v1/sports")),
         r#"{"sports":[{"key":"mma","title":"Mixed Martial Arts","group":"combat","active":true,"events":2,"books":3},"#
             .to_owned()
             + r#"{"key":"boxing","title":"Boxing","group":"combat","active":false,"events":0,"books":0},"#
@@ -156,14 +156,14 @@ fn sports_and_books() {
         + r#"{"key":"pinnacle","title":"Pinnacle","regions":["eu","au"]},"#
         + r#"{"key":"unibet","title":"Unibet","regions":["us","uk","eu"]}]"#;
     for _ in 0..2 {
-        assert_eq!(ok(fixture.get("/v1/books")), books);
+        assert_eq!(ok(&fixture.get("/v1/books")), books);
     }
 }
 
 #[test]
 fn status_speaks_of_the_keys_world_and_limits() {
     let fixture = Fixture::new();
-    let status = |key: &str| ok(fixture.get_as(key, "/v1/status", &[]));
+    let status = |key: &str| ok(&fixture.get_as(key, "/v1/status", &[]));
     assert_eq!(
         status(&fixture.sandbox),
         r#"{"status":"degraded","api_version":"v1","server_time":"2026-11-14T23:39:00Z","#.to_owned()
@@ -182,15 +182,15 @@ fn status_speaks_of_the_keys_world_and_limits() {
 #[test]
 fn worlds_do_not_meet() {
     let fixture = Fixture::new();
-    assert_eq!(ids(fixture.get_as(&fixture.production, "/v1/sports/mma/events", &[])), [""; 0]);
-    assert_eq!(ids(fixture.get_as(&fixture.production, "/v1/sports/tennis/events", &[])), ["tennis-1"]);
-    assert_eq!(ids(fixture.get("/v1/sports/tennis/events")).len(), 7);
+    assert_eq!(ids(&fixture.get_as(&fixture.production, "/v1/sports/mma/events", &[])), [""; 0]);
+    assert_eq!(ids(&fixture.get_as(&fixture.production, "/v1/sports/tennis/events", &[])), ["tennis-1"]);
+    assert_eq!(ids(&fixture.get("/v1/sports/tennis/events")).len(), 7);
 }
 
 #[test]
 fn trailing_slashes_and_open_pages() {
     let fixture = Fixture::new();
-    assert_eq!(ok(fixture.get("/v1/books/")), ok(fixture.get("/v1/books")));
+    assert_eq!(ok(&fixture.get("/v1/books/")), ok(&fixture.get("/v1/books")));
     for path in ["/", "/docs", "/docs/", "/docs/style.css", "/openapi.json", "/healthz"] {
         assert_eq!(fixture.anonymous(http::Method::GET, path).status, 200, "{path}");
         let posted = fixture.anonymous(http::Method::POST, path);
@@ -208,7 +208,7 @@ fn pages_visit_every_result_once_and_links_carry_no_key() {
         for _ in 0..9 {
             let got = fixture.get_as(&fixture.sandbox, &target, &[]);
             let link = got.header("link").map(ToOwned::to_owned);
-            seen.extend(ids(got));
+            seen.extend(ids(&got));
             let Some(link) = link else { break };
             let next = link.strip_prefix('<').unwrap().strip_suffix(">; rel=\"next\"").unwrap();
             assert!(next.starts_with(&format!("/v1/sports/tennis/{list}?limit=3&after=")), "{next}");

@@ -31,7 +31,7 @@ fn a_spent_minute_and_a_spent_day() {
     assert_eq!((spent.header("retry-after"), spent.header("x-requests-used")), (Some("60"), Some("2")));
     assert_eq!(spent.header("ratelimit"), Some(r#""burst";r=0;t=60, "day";r=1;t=1260"#));
 
-    fixture.clock.advance(Duration::from_secs(60));
+    fixture.clock.advance(Duration::from_mins(1));
     assert_eq!(ask("/v1/books").status, 200);
     let spent = ask("/v1/books");
     assert_eq!(spent.error(), (429, "quota_exceeded".into()));
@@ -59,7 +59,7 @@ fn a_304_counts() {
 fn a_key_without_a_lease_waits() {
     let fixture = Fixture::new();
     // A new day: what was leased for the old one is worth nothing.
-    fixture.clock.advance(Duration::from_secs(3600));
+    fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     assert!(matches!(handle(&fixture.service, &asked), Handled::NeedsLease(_)));
     assert_eq!(fixture.send(&asked).header("x-requests-used"), Some("1"));
@@ -69,7 +69,7 @@ fn a_key_without_a_lease_waits() {
 async fn a_lease_that_does_not_come_is_our_fault() {
     let patience = Duration::from_millis(30);
     let fixture = Fixture::with_settings(Settings { lease_patience: patience, ..Settings::default() });
-    fixture.clock.advance(Duration::from_secs(3600));
+    fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     let started = std::time::Instant::now();
     let response = fixture.service.respond(&asked).await;
@@ -82,7 +82,7 @@ async fn a_lease_that_does_not_come_is_our_fault() {
 #[tokio::test]
 async fn a_lease_that_comes_lets_the_request_pass() {
     let mut fixture = Fixture::new();
-    fixture.clock.advance(Duration::from_secs(3600));
+    fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     let service = std::sync::Arc::clone(&fixture.service);
     let desk = async {

@@ -181,7 +181,8 @@ async fn a_reader_that_takes_nothing_is_dropped() {
 async fn oversize_requests_get_an_answer_in_our_shape() {
     let server = Server::start(Options::default()).await;
     let header = |count: usize, length: usize| -> String {
-        (0..count).map(|number| format!("X-{number}: {}\r\n", "v".repeat(length))).collect()
+        let line = |number| format!("X-{number}: {}\r\n", "v".repeat(length));
+        (0..count).map(line).collect::<Vec<_>>().concat()
     };
     for (request, code) in [
         (format!("GET /{} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", "a".repeat(60_000)), "uri_too_long"),
@@ -201,7 +202,7 @@ async fn a_stop_lets_a_request_end() {
     let server = Server::start(Options { drain: PATIENCE, ..Options::default() }).await;
     let (address, mut stream) = (server.address, server.connect().await);
     // A new day: the request waits for a lease while the service stops.
-    server.fixture.clock.advance(Duration::from_secs(3600));
+    server.fixture.clock.advance(Duration::from_hours(1));
     stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
     let Server { mut fixture, stop, running, .. } = server;
     let wanting = fixture.requests.next().await;
@@ -223,7 +224,7 @@ async fn a_stop_lets_a_request_end() {
 #[tokio::test]
 async fn what_does_not_end_in_time_is_dropped() {
     let server = Server::start(Options { drain: Duration::from_millis(50), ..Options::default() }).await;
-    server.fixture.clock.advance(Duration::from_secs(3600));
+    server.fixture.clock.advance(Duration::from_hours(1));
     let mut stream = server.connect().await;
     stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
     let Server { mut fixture, stop, running, .. } = server;

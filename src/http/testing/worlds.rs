@@ -1,174 +1,20 @@
-//! A small service to test against: two worlds, five sports, four bookmakers, a key of each sort, a clock that stands.
+//! The data of the test service: what its two worlds hold.
 
 use std::sync::Arc;
 
-use http::header::{HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Request, StatusCode};
-use http_body_util::BodyExt;
-
-use super::handle::{Answer, Handled, Note, handle};
-use super::service::{Service, Settings};
-use crate::board::{
-    Boards, Books, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard,
-};
-use crate::clock::Clock;
-use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, LeaseRequests, Limits, Secret, Usage};
+use super::NOW;
+use crate::board::{Books, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome,
     Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, Source, Sport, SportKind, Timestamp,
 };
 
-/// 2026-11-14T23:39:00Z, a tick of the refresh.
-pub(super) const NOW: u32 = 1_794_699_540;
-
-pub(super) struct Fixture {
-    pub service: Arc<Service>,
-    pub clock: Clock,
-    pub sandbox: String,
-    pub production: String,
-    /// Restricted to golf.
-    pub golf_only: String,
-    /// A hundred requests a month and no limit by day.
-    pub monthly: String,
-    /// Two requests a minute, three a day.
-    pub tiny: String,
-    pub requests: LeaseRequests,
-}
-
-/// An answer, read.
-#[derive(Debug)]
-pub(super) struct Got {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub bytes: Vec<u8>,
-    pub note: Note,
-}
-
-impl Got {
-    pub(super) fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes).unwrap()
-    }
-
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().unwrap())
-    }
-
-    pub(super) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.bytes).unwrap()
-    }
-
-    /// Status and error code.
-    pub(super) fn error(&self) -> (u16, String) {
-        (self.status.as_u16(), self.json()["error"]["code"].as_str().unwrap().to_owned())
-    }
-}
-
-pub(super) fn request(method: Method, target: &str, headers: &[(&str, &str)]) -> Request<()> {
-    let mut request = Request::new(());
-    *request.method_mut() = method;
-    *request.uri_mut() = target.parse().unwrap();
-    for (name, value) in headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
-        request.headers_mut().append(name, HeaderValue::from_str(value).unwrap());
-    }
-    request
-}
-
-impl Fixture {
-    pub(super) fn new() -> Self {
-        Self::with_settings(Settings::default())
-    }
-
-    pub(super) fn with_settings(settings: Settings) -> Self {
-        let clock = Clock::manual(i64::from(NOW) * 1000);
-        let catalogue = Arc::new(catalogue());
-        let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [sandbox_world(&catalogue), live_world(&catalogue)]));
-        let (desk, requests) = LeaseDesk::open();
-        let sandbox = key(1, KeyKind::Sandbox, &[], Limits::default_of(KeyKind::Sandbox));
-        let production = key(2, KeyKind::Production, &[], Limits::default_of(KeyKind::Production));
-        let golf_only = key(3, KeyKind::Production, &["golf"], Limits::default_of(KeyKind::Production));
-        let month = Limits { burst_per_minute: 60, per_day: None, per_month: Some(100) };
-        let monthly = key(4, KeyKind::Sandbox, &[], month);
-        let tiny = key(5, KeyKind::Sandbox, &[], Limits { burst_per_minute: 2, per_day: Some(3), per_month: None });
-        let keys = [sandbox, production, golf_only, monthly, tiny];
-        let records = keys.iter().map(|(record, _)| (record.clone(), Usage::default()));
-        let keyring = Arc::new(Keyring::new(catalogue, records, desk));
-        for entry in keyring.list() {
-            grant_lease(&keyring, entry.id(), &clock);
-        }
-        let [sandbox, production, golf_only, monthly, tiny] = keys.map(|(_, secret)| secret.expose().to_owned());
-        let service = Arc::new(Service::new(boards, keyring, clock.clone(), settings));
-        Fixture { service, clock, sandbox, production, golf_only, monthly, tiny, requests }
-    }
-
-    /// Answers a request, granting every lease at once.
-    pub(super) fn send(&self, request: &Request<()>) -> Got {
-        loop {
-            match handle(&self.service, request) {
-                Handled::Answer(answer) => return got(answer),
-                Handled::NeedsLease(grant) => grant_lease(&self.service.keyring, grant.key_id(), &self.clock),
-            }
-        }
-    }
-
-    /// A GET with the sandbox key.
-    pub(super) fn get(&self, target: &str) -> Got {
-        self.get_as(&self.sandbox, target, &[])
-    }
-
-    pub(super) fn get_as(&self, key: &str, target: &str, headers: &[(&str, &str)]) -> Got {
-        let mut all = vec![("x-api-key", key)];
-        all.extend(headers);
-        self.send(&request(Method::GET, target, &all))
-    }
-
-    /// A request without a key.
-    pub(super) fn anonymous(&self, method: Method, target: &str) -> Got {
-        self.send(&request(method, target, &[]))
-    }
-}
-
-fn got(answer: Answer) -> Got {
-    let (parts, body) = answer.response.into_parts();
-    let mut polled = std::pin::pin!(body.collect());
-    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-    let std::task::Poll::Ready(Ok(body)) = polled.as_mut().poll(&mut cx) else { panic!("a full body is ready") };
-    Got { status: parts.status, headers: parts.headers, bytes: body.to_bytes().to_vec(), note: answer.note }
-}
-
-fn grant_lease(keyring: &Keyring, id: &KeyId, clock: &Clock) {
-    let entry = keyring.get(id).unwrap();
-    if let Some(lease) = entry.meter().plan_lease(clock.now()) {
-        entry.meter().grant(lease);
-    }
-}
-
-fn key(number: u8, kind: KeyKind, groups: &[&str], limits: Limits) -> (KeyRecord, Secret) {
-    let secret = Secret::generate(kind).unwrap();
-    let record = KeyRecord {
-        id: KeyId::new(&format!("key_00000000000{number}")).unwrap(),
-        kind,
-        name: "test".into(),
-        groups: groups.iter().map(|group| (*group).into()).collect(),
-        limits,
-        created: at(0),
-        expires: None,
-        approved_by: (kind == KeyKind::Production).then(|| "ops".into()),
-        revoked: None,
-        hash: secret.hash(),
-        last_four: secret.last_four().into(),
-        retired: Box::default(),
-        last_used: None,
-    };
-    (record, secret)
-}
-
 /// A moment so many seconds from now.
-fn at(offset: i32) -> Timestamp {
+pub(super) fn at(offset: i32) -> Timestamp {
     Timestamp::from_unix(NOW.checked_add_signed(offset).unwrap())
 }
 
-fn catalogue() -> Catalogue {
+pub(super) fn catalogue() -> Catalogue {
     let sport = |key: &str, title: &str, group: &str, kind| Sport {
         key: key.into(),
         title: title.into(),
@@ -317,7 +163,7 @@ fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> S
 }
 
 /// Boxing is stale and mma is in part.
-fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
+pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
     let books = Arc::new(Books::new(bookmakers()));
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "mma" => board(fights(), &books, &[(BET365, 500), (BETMGM, 20), (UNIBET, 20)]),
@@ -329,7 +175,7 @@ fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
     WorldBoard::new(sports.collect(), Arc::clone(&books))
 }
 
-fn live_world(catalogue: &Catalogue) -> WorldBoard {
+pub(super) fn live_world(catalogue: &Catalogue) -> WorldBoard {
     let books = Arc::new(Books::new(bookmakers()));
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "tennis" => board(tennis(1), &books, &[(BETMGM, 20)]),
