@@ -78,15 +78,19 @@ impl Store {
     pub fn reopen(&mut self) -> Result<(), OpenError> {
         self.is_writable = false;
         self.mirror = None;
-        let old = self.file.take();
-        // Closing writes as well, and whatever is wrong with the file may show once more.
-        let _ = guarded(|| {
-            drop(old);
-            Ok::<_, StoreError>(())
-        });
+        self.close();
         self.file = Some(self.place.open(&self.options, false)?);
         self.is_writable = true;
         self.settle()
+    }
+
+    /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
+    fn close(&mut self) {
+        let file = self.file.take();
+        let _ = guarded(|| {
+            drop(file);
+            Ok::<_, StoreError>(())
+        });
     }
 
     /// Brings a file that was just opened up to the catalogue.
@@ -199,6 +203,12 @@ impl Store {
                 Mirror::read(&txn, &store.sports, names)
             }),
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

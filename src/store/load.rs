@@ -98,9 +98,12 @@ fn read_sports(
         })
     };
     let mut parts = thread::scope(|scope| {
-        let other = scope.spawn(work);
+        // Without a second thread the first does all the work.
+        let other = thread::Builder::new().name("load".to_owned()).spawn_scoped(scope, work).ok();
         let mut parts = work()?;
-        parts.extend(other.join().unwrap_or(Err(StoreError::NeedsReopen))?);
+        if let Some(other) = other {
+            parts.extend(other.join().unwrap_or(Err(StoreError::NeedsReopen))?);
+        }
         Ok::<_, StoreError>(parts)
     })?;
     parts.sort_by_key(|(at, _)| *at);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redb::backends::FileBackend;
-use redb::{Database, DatabaseError, ReadTransaction, ReadableDatabase, StorageBackend, StorageError, TableError};
+use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, TableError};
 
 use super::error::{OpenError, StoreError};
 use super::gate::Gate;
@@ -48,7 +48,9 @@ impl Place {
     pub(super) fn open(&self, options: &StoreOptions, may_create: bool) -> Result<OpenFile, OpenError> {
         let began = Instant::now();
         loop {
-            match self.try_open(options, may_create) {
+            // redb may stop at a ruined page while it opens the file, and also while it closes it again.
+            let tried = guarded(|| Ok::<_, StoreError>(self.try_open(options, may_create)));
+            match tried.unwrap_or_else(|error| Err(OpenError::from_store(&self.to_string(), error))) {
                 Err(OpenError::InUse { place, .. }) => {
                     let waited = began.elapsed();
                     if waited >= options.wait_for_lock {
@@ -65,17 +67,9 @@ impl Place {
         let io_error = |error| OpenError::from_io(&self.to_string(), error);
         let backend = self.backend(may_create)?;
         let gate = Gate::new(backend);
-        let opened = guarded(|| {
-            let db = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(gate.clone());
-            Ok::<_, StoreError>(db)
-        });
-        let db = match opened {
-            Ok(Ok(db)) => db,
-            Ok(Err(error)) => return Err(self.explain(error, &gate)),
-            Err(error) => return Err(OpenError::from_store(&self.to_string(), error)),
-        };
-        let is_empty =
-            guarded(|| examine(&db.begin_read().map_err(StoreError::from)?)).map_err(|fault| fault.explain(self))?;
+        let opened = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(gate.clone());
+        let db = opened.map_err(|error| self.explain(error, &gate))?;
+        let is_empty = examine(&db).map_err(|fault| fault.explain(self))?;
         if is_empty && !may_create {
             return Err(OpenError::Gone { place: self.to_string() });
         }
@@ -160,7 +154,8 @@ impl Fault {
 }
 
 /// Whether the file is empty; if it is not, it must be ours and of a format that we know.
-fn examine(txn: &ReadTransaction) -> Result<bool, Fault> {
+fn examine(db: &Database) -> Result<bool, Fault> {
+    let txn = db.begin_read().map_err(StoreError::from)?;
     if txn.list_tables().map_err(StoreError::from)?.next().is_none() {
         return Ok(true);
     }
@@ -170,10 +165,10 @@ fn examine(txn: &ReadTransaction) -> Result<bool, Fault> {
         Err(_) => return Err(Fault::NotOurs),
     };
     match formats.get(FORMAT_KEY).map_err(StoreError::from)?.map(|format| format.value()) {
-        None => Err(Fault::NotOurs),
         Some(FORMAT) => Ok(false),
-        // An older format would be upgraded here, after a backup. There is none yet.
-        Some(found) => Err(Fault::Format(found)),
+        Some(newer) if newer > FORMAT => Err(Fault::Format(newer)),
+        // A file of an older format is to be upgraded here, after a backup. The first format has no older one.
+        Some(_) | None => Err(Fault::NotOurs),
     }
 }
 

@@ -19,7 +19,7 @@ use super::tables::{
     AUDIT, BOOKS, BookKey, EVENTS, EventKey, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS, OddsKey, SCORES,
     SOURCES, ScheduleKey, USAGE, market_number, world_number,
 };
-use crate::model::{BookId, Bookmaker, Event, EventId, Market, Record, Score, SportId, World};
+use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
 
 /// A batch that is being put together.
 pub(super) struct Staging<'a> {
@@ -147,6 +147,9 @@ impl<'a> Staging<'a> {
         book: &Arc<Bookmaker>,
         declared: bool,
     ) -> Result<(), StoreError> {
+        if id.index() >= Bookmakers::MAX {
+            return Err(StoreError::Refused(format!("bookmaker {} is one too many", book.key)));
+        }
         let key: BookKey = (world_number(world), id.number());
         let standing = if declared { Standing::Declared } else { Standing::Catalogue };
         self.batch.books.insert(key, sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?);

@@ -81,7 +81,6 @@ fn an_empty_file_is_a_new_one() {
 
 #[test]
 fn a_file_whose_making_was_interrupted_is_begun_again() {
-    let memory = Memory::new(Vec::new());
     let mut writes = 0;
     loop {
         let attempt = Memory::new(Vec::new());
@@ -101,7 +100,6 @@ fn a_file_whose_making_was_interrupted_is_begun_again() {
         writes += 1;
     }
     assert!(writes > 5);
-    drop(memory);
 }
 
 #[test]
@@ -213,6 +211,12 @@ fn without_permission_the_line_says_so() {
     }
     let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
     assert!(matches!(OpenError::from_io("x", denied), OpenError::Permission { .. }));
+}
+
+#[test]
+fn a_store_can_be_given_to_the_thread_that_writes() {
+    fn is_send<T: Send>() {}
+    is_send::<Store>();
 }
 
 #[test]
