@@ -21,6 +21,8 @@ pub struct EventNode {
     score: Option<Arc<Score>>,
     /// Sorted by bookmaker key, then market key, as answers list them.
     records: Box<[Arc<Record>]>,
+    /// What each record is of, side by side, so that a filter does not fetch the records that it passes over.
+    pairs: Box<[(BookId, Market)]>,
     closed: Box<[Closed]>,
     coverage: Coverage,
 }
@@ -36,6 +38,12 @@ impl EventNode {
 
     pub fn records(&self) -> &[Arc<Record>] {
         &self.records
+    }
+
+    /// The records of the bookmakers and markets that `accept`, in order.
+    pub(crate) fn records_of(&self, accept: impl Fn(BookId, Market) -> bool) -> impl Iterator<Item = &Arc<Record>> {
+        let pairs = self.pairs.iter().zip(&self.records);
+        pairs.filter(move |((book, market), _)| accept(*book, *market)).map(|(_, record)| record)
     }
 
     pub(crate) fn coverage(&self) -> &Coverage {
@@ -162,11 +170,13 @@ impl Draft {
             let key = |record: &Record| (books.key(record.bookmaker), record.market.key());
             key(one).cmp(&key(other))
         });
-        let coverage = Coverage::of(self.records.iter().map(|record| (record.bookmaker, record.market)));
+        let pairs: Box<[_]> = self.records.iter().map(|record| (record.bookmaker, record.market)).collect();
+        let coverage = Coverage::of(pairs.iter().copied());
         EventNode {
             event: self.event,
             score: self.score,
             records: self.records.into(),
+            pairs,
             closed: self.closed.into(),
             coverage,
         }

@@ -109,13 +109,10 @@ impl<'q> Pick<'q> {
         Filter::Priced { market: self.market, books: self.books }
     }
 
-    fn accepts(self, record: &Record) -> bool {
-        self.market.is_none_or(|market| market == record.market)
-            && self.books.is_none_or(|books| books.contains(record.bookmaker))
-    }
-
     pub(crate) fn records(self, node: &EventNode) -> impl Iterator<Item = &Arc<Record>> {
-        node.records().iter().filter(move |record| self.accepts(record))
+        node.records_of(move |book, market| {
+            self.market.is_none_or(|wanted| wanted == market) && self.books.is_none_or(|books| books.contains(book))
+        })
     }
 }
 
