@@ -139,9 +139,11 @@ fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
 }
 
 fn report(answer: &IngestAnswer) -> String {
+    let became =
+        if answer.written { format!("{} changed something", answer.changed) } else { "not written".to_owned() };
     let mut text = pairs(&[
         ("lines", answer.lines.to_string()),
-        ("accepted", format!("{} ({} changed something)", answer.accepted, answer.changed)),
+        ("accepted", format!("{} ({became})", answer.accepted)),
         ("rejected", counted(answer.rejected, &answer.rejected_by_reason)),
         ("outcomes dropped", counted(answer.dropped_outcomes, &answer.dropped_outcomes_by_reason)),
     ]);

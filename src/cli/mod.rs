@@ -39,15 +39,22 @@ use crate::admin::DataDir;
 #[command(name = "oddsbox", version, max_term_width = 100)]
 struct Cli {
     /// Directory that holds everything
-    #[arg(long, global = true, value_name = "DIR", env = "ODDSBOX_DATA", default_value = "./oddsbox-data")]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Options of every command",
+        value_name = "DIR",
+        env = "ODDSBOX_DATA",
+        default_value = "./oddsbox-data"
+    )]
     data: PathBuf,
 
     /// Configuration file; commands need it only when no server runs
-    #[arg(long, global = true, value_name = "FILE", env = "ODDSBOX_CONFIG")]
+    #[arg(long, global = true, help_heading = "Options of every command", value_name = "FILE", env = "ODDSBOX_CONFIG")]
     config: Option<PathBuf>,
 
     /// Print one JSON document and nothing else on standard output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Options of every command")]
     json: bool,
 
     #[command(subcommand)]

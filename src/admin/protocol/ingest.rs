@@ -40,7 +40,7 @@ pub struct IngestAnswer {
     pub written: bool,
     /// Blank lines are not counted.
     pub lines: u64,
-    /// Of a strict input that was not written: what would have been accepted.
+    /// Of a strict input that was not written: what would have been accepted. Nothing of it changed anything.
     pub accepted: u64,
     pub changed: u64,
     pub unchanged: u64,

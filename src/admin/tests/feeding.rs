@@ -109,7 +109,7 @@ async fn a_strict_input_is_written_whole_or_not_at_all() {
         // Every line can be read, but one of them does not fit the world.
         let bad_event = format!("{EVENT}\n\n{BOOK}\n\n{}\n{}\n", odds("e1", "1.9", 1), odds("e9", "1.9", 1));
         let report = feed(&house, STRICT, &bad_event, 50).await.unwrap();
-        assert_eq!((report.written, report.rejected), (false, 1));
+        assert_eq!((report.written, report.rejected, report.accepted, report.changed), (false, 1, 3, 0));
         assert_eq!((report.examples[0].line, report.examples[0].reason.as_str()), (6, "unknown_event"));
         assert_eq!(records(&house).await, 0);
         let good = format!("{EVENT}\n{BOOK}\n{}", odds("e1", "1.9", 1));
