@@ -25,6 +25,7 @@ pub mod http;
 pub mod keys;
 pub mod metrics;
 pub mod model;
+mod nearest;
 pub mod server;
 pub mod store;
 pub mod writer;

@@ -2,14 +2,13 @@
 //! into one type and handed on as plain values.
 
 pub mod catalogue;
-mod nearest;
 mod settings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use nearest::nearest;
+use crate::nearest::nearest;
 pub use settings::{Found, Origin, Setting, Settings};
 
 /// Every setting there is.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::error::ApiError;
 use super::percent::{self, Plus};
+use crate::nearest::nearest;
 
 /// A parameter that an endpoint takes.
 #[derive(Debug, PartialEq, Eq)]
@@ -122,10 +123,9 @@ fn badly_encoded_name(sent: &str) -> ApiError {
 
 fn unknown(name: &str, known: &[Parameter]) -> ApiError {
     let name = shortened(name).to_owned();
-    let nearest = known.iter().chain([&API_KEY]).map(|parameter| parameter.name);
-    let nearest = nearest.map(|known| (distance(&name, known), known)).min().filter(|(distance, _)| *distance <= 2);
-    let advice = match nearest {
-        Some((_, known)) => format!("Did you mean `{known}`?"),
+    let known_names = known.iter().chain([&API_KEY]).map(|parameter| parameter.name);
+    let advice = match nearest(&name, known_names) {
+        Some(known) => format!("Did you mean `{known}`?"),
         None if known.is_empty() => "It takes none.".to_owned(),
         None => {
             let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
@@ -140,22 +140,6 @@ fn unknown(name: &str, known: &[Parameter]) -> ApiError {
 fn shortened(text: &str) -> &str {
     const SHOWN_MAX: usize = 40;
     text.char_indices().nth(SHOWN_MAX).map_or(text, |(at, _)| &text[..at])
-}
-
-/// How many letters must be added, left out or changed to make one text the other; upper case counts as lower case.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, letter) in one.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, wanted) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(!letter.eq_ignore_ascii_case(wanted));
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

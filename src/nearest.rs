@@ -1,20 +1,20 @@
-//! The known name nearest to a mistyped one.
+//! The known name nearest to a mistyped one, for errors that help. A leaf.
 
 /// The candidate that takes the fewest single-character edits, if these are few enough for a typing mistake.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.map(|candidate| (distance(name, candidate), candidate));
     let (edits, candidate) = near.min_by_key(|(edits, _)| *edits)?;
     (edits <= 1 + name.chars().count() / 4).then_some(candidate)
 }
 
-/// The Levenshtein distance, row by row.
+/// The Levenshtein distance, row by row; a capital letter is no mistake.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
         for (j, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
+            let replaced = diagonal + usize::from(!a.eq_ignore_ascii_case(b));
             diagonal = row[j + 1];
             row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
         }
