@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::query::{Parameter, Params};
 use super::reply::{Content, Freshness};
-use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf, Round};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT, Round};
 use super::view::SportView;
 use crate::board::EventsQuery;
 use crate::model::EventStatus;
@@ -23,7 +23,7 @@ pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, 
         commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
         commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
         limit: values::limit(&params)?,
-        after: values::after(&params, PageOf::Events)?,
+        after: values::after(&params)?,
     };
     Ok(Content::kept(view.board().events(&view.sport.key, &query), Freshness::Revalidated))
 }

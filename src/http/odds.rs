@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::query::{Parameter, Params};
 use super::reply::{Content, Freshness};
-use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT};
 use super::view::SportView;
 use crate::board::OddsQuery;
 use crate::model::{Market, OddsFormat, Region, Regions, SportKind};
@@ -34,7 +34,6 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
     let kind = view.sport.kind;
     let bookmaker = params.parse(&BOOKMAKER, |key| view.bookmakers().find(key))?;
     let by_bout = params.parse(&GROUP, |group| (group == "bout" && kind == SportKind::Fight).then_some(()))?.is_some();
-    let page = if by_bout { PageOf::Events } else { PageOf::Records };
     let query = OddsQuery {
         market: params.parse(&MARKET, |key| Market::parse_alias(key, kind))?,
         bookmaker,
@@ -43,7 +42,7 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
         events: values::event_ids(params)?,
         limit: values::limit(params)?,
-        after: values::after(params, page)?,
+        after: values::after(params)?,
         by_bout,
     };
     match query.market {

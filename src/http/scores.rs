@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::query::{Parameter, Params};
 use super::reply::{Content, Freshness};
-use super::values::{self, AFTER, EVENT_IDS, LIMIT, PageOf};
+use super::values::{self, AFTER, EVENT_IDS, LIMIT};
 use super::view::SportView;
 use crate::board::ScoresQuery;
 use crate::model::ScoreStatus;
@@ -18,7 +18,7 @@ pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, 
         status: params.parse(&STATUS, ScoreStatus::parse)?,
         events: values::event_ids(&params)?,
         limit: values::limit(&params)?,
-        after: values::after(&params, PageOf::Events)?,
+        after: values::after(&params)?,
     };
     Ok(Content::kept(view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
 }

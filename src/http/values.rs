@@ -20,19 +20,9 @@ pub(super) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
     Ok(params.parse(&LIMIT, parse)?.unwrap_or(Limit::DEFAULT))
 }
 
-/// What a page consists of, which decides what its cursor names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PageOf {
-    Events,
-    Records,
-}
-
-pub(super) fn after(params: &Params<'_>, page: PageOf) -> Result<Option<Cursor>, ApiError> {
-    let parse = |text: &str| {
-        let is_of_page = |cursor: &Cursor| cursor.record.is_some() == (page == PageOf::Records);
-        Cursor::parse(text).filter(is_of_page)
-    };
-    params.parse(&AFTER, parse)
+/// A place in any list: a list of events begins behind the event that it names.
+pub(super) fn after(params: &Params<'_>) -> Result<Option<Cursor>, ApiError> {
+    params.parse(&AFTER, Cursor::parse)
 }
 
 /// A text that can be no event's id matches nothing and is left out; an empty one is a mistake.
@@ -105,9 +95,8 @@ mod tests {
     fn a_cursor_fits_its_page() {
         let cursor = Cursor { commence: Timestamp::from_unix(5), event: EventId::new("e").unwrap(), record: None };
         let query = format!("after={}", cursor.to_text());
-        assert_eq!(after(&params(&query), PageOf::Events), Ok(Some(cursor)));
-        assert!(after(&params(&query), PageOf::Records).is_err());
-        assert!(after(&params("after=zz"), PageOf::Events).is_err());
+        assert_eq!(after(&params(&query)), Ok(Some(cursor)));
+        assert!(after(&params("after=zz")).is_err());
     }
 
     #[test]
