@@ -131,20 +131,24 @@ impl Draft {
         Applied::Changed
     }
 
-    /// Closes a market of a bookmaker as of a time, unless a newer price is held.
+    /// Closes a market of a bookmaker as of a time, unless a newer price or a newer close is held. Closing what was
+    /// never open leaves a mark too: an older price may still be on its way.
     pub fn close(&mut self, mark: Closed) -> Applied {
-        let same = |book: BookId, market: Market| (book, market) == (mark.bookmaker, mark.market);
-        if let Some(held) = self.closed(mark.bookmaker, mark.market) {
-            return if mark.at < held.at { Applied::Late } else { Applied::Unchanged };
+        let pair = (mark.bookmaker, mark.market);
+        if let Some(at) = self.records.iter().position(|held| (held.bookmaker, held.market) == pair) {
+            if mark.at < self.records[at].last_update {
+                return Applied::Late;
+            }
+            self.records.remove(at);
+            self.closed.push(mark);
+            return Applied::Changed;
         }
-        let Some(at) = self.records.iter().position(|held| same(held.bookmaker, held.market)) else {
-            return Applied::Unchanged;
-        };
-        if mark.at < self.records[at].last_update {
-            return Applied::Late;
+        match self.closed.iter_mut().find(|held| (held.bookmaker, held.market) == pair) {
+            Some(held) if mark.at < held.at => return Applied::Late,
+            Some(held) if mark.at == held.at => return Applied::Unchanged,
+            Some(held) => *held = mark,
+            None => self.closed.push(mark),
         }
-        self.records.remove(at);
-        self.closed.push(mark);
         Applied::Changed
     }
 

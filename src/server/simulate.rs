@@ -38,7 +38,8 @@ impl Simulation {
         let opening = self.simulator.opening(now);
         let left_behind = self.left_behind(boards, &opening, now);
         let missed = self.last_read(boards).map(|told| self.simulator.between(told, now)).unwrap_or_default();
-        self.tell(missed.into_iter().chain(opening).chain(left_behind).collect(), true).await?;
+        self.tell(missed.into_iter().chain(opening).chain(left_behind).collect()).await?;
+        self.writer.publish_now(self.world).await?;
         self.told = Some(now);
         Ok(())
     }
@@ -82,7 +83,7 @@ impl Simulation {
                 Some(told) => self.simulator.between(told, now),
                 None => self.simulator.opening(now),
             };
-            self.told = match self.tell(news, false).await {
+            self.told = match self.tell(news).await {
                 Ok(()) => Some(now),
                 Err(WriteError::Stopped) => return,
                 Err(WriteError::Store(_)) => None,
@@ -90,12 +91,11 @@ impl Simulation {
         }
     }
 
-    async fn tell(&self, news: Vec<News>, end: bool) -> Result<(), WriteError> {
+    async fn tell(&self, news: Vec<News>) -> Result<(), WriteError> {
         let mut news = news.into_iter().peekable();
         while news.peek().is_some() {
             let batch: Vec<News> = news.by_ref().take(BATCH).collect();
-            let is_last = news.peek().is_none();
-            let report = self.writer.ingest(self.world, batch, end && is_last).await?;
+            let report = self.writer.ingest(self.world, batch, false).await?;
             for (reason, count) in report.reasons() {
                 tracing::debug!(world = %self.world, %reason, count, "the simulator's news was not taken");
             }

@@ -84,6 +84,17 @@ impl Writer {
         self.show(world);
     }
 
+    /// Publishes whatever is unpublished, tick or not: for a start, before anyone has seen the board.
+    pub fn publish_now(&mut self, world: World) {
+        let now_ms = self.clock.now().unix_ms;
+        for id in self.catalogue.sport_ids() {
+            if self.worlds[world.index()].sports[id.index()].unpublished.is_some() {
+                self.publish(world, id, now_ms);
+            }
+        }
+        self.show(world);
+    }
+
     /// Whether prices changed, or a source was read or went stale, since the last publication.
     fn has_news(&self, world: World, id: SportId, now_ms: i64) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];

@@ -43,6 +43,7 @@ enum Op {
     ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     Check { reply: Reply<Result<CheckReport, WriteError>> },
     FileBytes { reply: Reply<Result<u64, WriteError>> },
+    PublishNow { world: World, reply: Reply<()> },
     Tick { reply: Reply<()> },
 }
 
@@ -64,6 +65,10 @@ impl Op {
             Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
             Op::Check { reply } => drop(reply.send(writer.check())),
             Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
+            Op::PublishNow { world, reply } => {
+                writer.publish_now(world);
+                let _ = reply.send(());
+            }
             Op::Tick { reply } => {
                 writer.tick();
                 let _ = reply.send(());
@@ -169,6 +174,11 @@ impl WriterHandle {
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {
         self.ask(|reply| Op::FileBytes { reply }).await?
+    }
+
+    /// Publishes what waits for the tick, for a start that nobody has seen yet.
+    pub async fn publish_now(&self, world: World) -> Result<(), WriteError> {
+        self.ask(|reply| Op::PublishNow { world, reply }).await
     }
 
     /// Does what has come due, for tests that move the clock themselves.

@@ -21,7 +21,7 @@ pub(super) struct SportState {
     pub sources: BTreeMap<BookId, SourceEntry>,
     pub board: SportBoard,
     pub unpublished: Option<Unpublished>,
-    /// When prices were last published; `None` since the start.
+    /// When prices were last published; `None` if there have been none.
     pub published_ms: Option<i64>,
 }
 
@@ -67,7 +67,9 @@ impl SportState {
         let states = source_states(&sources, books.register(), stale_after_s);
         let published = published(current.clone(), books, &states, now_ms);
         let board = SportBoard::new(current.clone(), Arc::new(published), states);
-        SportState { current, sources, board, unpublished: None, published_ms: None }
+        // Prices from the file are a publication like any other; an empty sport has not published anything.
+        let published_ms = (current.record_count() > 0).then_some(now_ms);
+        SportState { current, sources, board, unpublished: None, published_ms }
     }
 }
 

@@ -1,3 +1,31 @@
 //! The public interface over a real socket.
 
+mod auth;
+mod books;
+mod bouts;
+mod caching;
+mod checks;
+mod compression;
+mod consistency;
+mod errors;
+mod events;
+mod feeds;
+mod fixture;
+mod keys;
+mod life;
+mod limits;
+mod maintenance;
+mod markets;
+mod odds;
+mod paging;
+mod parameters;
+mod prices;
+mod refresh;
+mod requests;
+mod restart;
+mod scores;
 mod smoke;
+mod sources;
+mod sports;
+mod status;
+mod worlds;

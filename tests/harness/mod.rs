@@ -50,7 +50,17 @@ impl Service {
         Service::start_in(tempfile::tempdir().expect("a directory"), settings).await
     }
 
+    /// With both worlds simulated, as the demonstration does.
+    pub async fn start_demo() -> Service {
+        let directory = tempfile::tempdir().expect("a directory");
+        Service::start_as(directory, &[], Extras { simulate_live: true }).await
+    }
+
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
+        Service::start_as(directory, settings, Extras::default()).await
+    }
+
+    async fn start_as(directory: tempfile::TempDir, settings: &[(&'static str, &str)], extras: Extras) -> Service {
         let clock = Clock::manual(START_MS);
         let config = config(settings);
         let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
@@ -60,13 +70,10 @@ impl Service {
         let writer = server.writer().clone();
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
-        let served = tokio::spawn(async move {
+        let running = tokio::spawn(async move {
             let announce = async |_: &Server| ready.send(()).expect("somebody waits");
             let stopped = async { drop(stopped.await) };
-            server
-                .serve(listener, Extras::default(), announce, stopped, std::future::pending())
-                .await
-                .expect("an orderly end");
+            server.serve(listener, extras, announce, stopped, std::future::pending()).await.expect("an orderly end");
         });
         is_ready.await.expect("the server is ready");
         let mut service = Service {
@@ -77,10 +84,12 @@ impl Service {
             sandbox: String::new(),
             directory,
             stop: Some(stop),
-            served: Some(served),
+            served: Some(running),
         };
-        service.live = service.issue(KeyKind::Production, |_| {}).await.secret.expose().into();
-        service.sandbox = service.issue(KeyKind::Sandbox, |_| {}).await.secret.expose().into();
+        let (live, sandbox) =
+            (service.issue(KeyKind::Production, |_| {}).await, service.issue(KeyKind::Sandbox, |_| {}).await);
+        service.live.push_str(live.secret.expose());
+        service.sandbox.push_str(sandbox.secret.expose());
         service
     }
 
@@ -122,6 +131,11 @@ impl Service {
         self.writer().tick().await.expect("a writer");
     }
 
+    /// Lets time pass for whoever reads the clock; the writer is not woken.
+    pub fn pass(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
     /// GET with the production key.
     pub async fn get(&self, path: &str) -> Answer {
         self.get_as(&self.live, path).await
@@ -129,6 +143,13 @@ impl Service {
 
     pub async fn get_as(&self, key: &str, path: &str) -> Answer {
         self.send("GET", path, &[("x-api-key", key)]).await
+    }
+
+    /// GET with the production key and more headers.
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut all = vec![("x-api-key", self.live.as_str())];
+        all.extend(headers);
+        self.send("GET", path, &all).await
     }
 
     /// One request on a connection of its own.

@@ -53,10 +53,8 @@ impl Plain {
                 let key = (news.bookmaker.to_string(), news.market.key());
                 let held = event.prices.get(&key);
                 let late = held.is_some_and(|(at, _)| news.last_update < *at);
-                // Closing what is closed, or was never open, says nothing new.
-                let closes_nothing = news.outcomes.is_empty() && held.is_none_or(|(_, outcomes)| outcomes.is_empty());
-                let over = event.status.is_over();
-                if !late && !closes_nothing && !over {
+                let over = event.status.is_over() && !news.outcomes.is_empty();
+                if !late && !over {
                     event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
                 }
             }

@@ -102,7 +102,7 @@ impl Meter {
 
     fn take_quotas(&self, dates: &Dates) -> Result<(Tally, Tally), Refusal> {
         let day = self.day.take(dates.day).map_err(|short| match short {
-            Short::Spent { period } => Refusal::Day { retry_after_s: dates.until_day_ends(period) },
+            Short::Spent { period } => self.spent_day(period, dates),
             Short::NeedsLease => self.ask(dates),
         })?;
         let month = self.month.take(dates.month).map_err(|short| {
@@ -116,6 +116,16 @@ impl Meter {
             self.bell.ring();
         }
         Ok((day.tally, month.tally))
+    }
+
+    /// The day is spent. If the month is spent as well, a new day does not help: the month is what to wait for.
+    fn spent_day(&self, day: u64, dates: &Dates) -> Refusal {
+        let month = self.month.look(dates.month);
+        let retry_after_s = dates.until_month_ends(month.period());
+        match self.month.standing(month, retry_after_s).remaining() {
+            Some(0) => Refusal::Month { retry_after_s },
+            _ => Refusal::Day { retry_after_s: dates.until_day_ends(day) },
+        }
     }
 
     /// Asks for a lease of the periods that are now, whatever the clock says by the time it is planned.

@@ -1,0 +1,144 @@
+//! Paths and methods.
+
+use super::fixture::{ROUTES, error, every_sport};
+use crate::harness::{Answer, Service};
+
+async fn with_data() -> Service {
+    let service = Service::start().await;
+    service.ingest(&every_sport()).await;
+    service
+}
+
+#[tokio::test]
+async fn a_trailing_slash_changes_nothing_and_redirects_nowhere() {
+    let service = with_data().await;
+    for path in ROUTES.into_iter().chain(["/docs", "/openapi.json", "/healthz"]) {
+        let (plain, slashed) = (service.get(path).await, service.get(&format!("{path}/")).await);
+        assert_eq!((slashed.status, &slashed.body), (200, &plain.body), "{path}");
+    }
+    assert_eq!(service.get("/v1/sports/mma/odds/?limit=1").await.status, 200);
+}
+
+#[tokio::test]
+async fn an_unknown_path_is_404_not_found() {
+    let service = with_data().await;
+    for path in [
+        "/v1",
+        "/v1/",
+        "/v1/odds",
+        "/v1/sports/mma",
+        "/v1/sports/mma/",
+        "/v1/sports/mma/prices",
+        "/v1/sports/mma/odds/m1",
+        "/v1/sports/mma/odds//",
+        "/v1//sports",
+        "/v1/Sports",
+        "/v1/sports/mma/events/m1/odds",
+        "/v2/sports",
+        "/V1/sports",
+        "/nothing",
+        "/healthz/x",
+        "/v1/sports/%FF/odds",
+        "/v1/sports/mma/events/%zz",
+    ] {
+        assert_eq!(error(&service.get(path).await), (404, "not_found".into()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_sport_is_404_sport_not_found() {
+    let service = with_data().await;
+    for sport in ["curling", "MMA", "nfl", "combat", "mma%20"] {
+        for list in ["odds", "scores", "events", "events/m1"] {
+            let answer = service.get(&format!("/v1/sports/{sport}/{list}")).await;
+            assert_eq!(error(&answer), (404, "sport_not_found".into()), "{sport}/{list}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_method_is_405_with_allow() {
+    let service = with_data().await;
+    for path in ROUTES.into_iter().chain(["/", "/docs", "/openapi.json", "/healthz"]) {
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"] {
+            let answer = service.send(method, path, &[("x-api-key", &service.live)]).await;
+            assert_eq!(error(&answer), (405, "method_not_allowed".into()), "{method} {path}");
+            assert_eq!(answer.header("allow"), Some("GET, HEAD"), "{method} {path}");
+        }
+    }
+    for path in ["/v1/nothing", "/nothing"] {
+        let answer = service.send("POST", path, &[("x-api-key", &service.live)]).await;
+        assert_eq!(error(&answer), (404, "not_found".into()), "{path}");
+    }
+}
+
+/// The headers that do not differ from one request to the next.
+fn lasting(answer: &Answer) -> Vec<(String, String)> {
+    let passing = ["x-request-id", "x-requests-used", "x-requests-remaining", "ratelimit", "date"];
+    let mut headers = answer.headers.clone();
+    headers.retain(|(name, _)| !passing.contains(&name.as_str()));
+    headers.sort();
+    headers
+}
+
+#[tokio::test]
+async fn head_answers_as_get_without_the_body() {
+    let service = with_data().await;
+    let others = ["/", "/docs", "/openapi.json", "/healthz", "/v1/nothing", "/v1/sports/mma/odds?group=bout"];
+    for path in ROUTES.into_iter().chain(others) {
+        for encoding in ["identity", "gzip", "zstd"] {
+            let headers = [("x-api-key", service.live.as_str()), ("accept-encoding", encoding), ("x-request-id", "r")];
+            let (get, head) = (service.send("GET", path, &headers).await, service.send("HEAD", path, &headers).await);
+            assert_eq!((head.status, lasting(&head)), (get.status, lasting(&get)), "{path} {encoding}");
+            assert_eq!(head.header("content-length"), Some(get.body.len().to_string().as_str()), "{path}");
+            assert!(head.body.is_empty(), "{path}");
+        }
+    }
+    let refused = service.send("HEAD", "/v1/books", &[]).await;
+    assert_eq!((refused.status, refused.body.is_empty()), (401, true));
+}
+
+#[tokio::test]
+async fn head_counts_as_get_does() {
+    let service = with_data().await;
+    for used in ["1", "2"] {
+        let answer = service.send("HEAD", "/v1/books", &[("x-api-key", &service.live)]).await;
+        assert_eq!(answer.header("x-requests-used"), Some(used));
+    }
+}
+
+#[tokio::test]
+async fn many_requests_share_a_connection() {
+    let service = with_data().await;
+    let request =
+        |path: &str, end: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{end}\r\n", service.live);
+    let bytes = request("/v1/sports/mma/events/m1", "")
+        + &request("/v1/nothing", "")
+        + &request("/v1/sports/mma/events/m1", "connection: close\r\n");
+    let answer = service.exchange(bytes.as_bytes()).await;
+    let text = String::from_utf8_lossy(&answer);
+    assert_eq!((text.matches("HTTP/1.1 200").count(), text.matches("HTTP/1.1 404").count()), (2, 1), "{text}");
+}
+
+#[tokio::test]
+async fn odd_targets_are_json_errors_too() {
+    let service = with_data().await;
+    assert_eq!(error(&service.send("OPTIONS", "*", &[]).await), (404, "not_found".into()));
+    for path in ["//v1/books", "/.", "/v1/books/../status", "/%00", "/v1/%00"] {
+        assert_eq!(error(&service.get(path).await), (404, "not_found".into()), "{path}");
+    }
+    let long = "a".repeat(200);
+    assert_eq!(error(&service.get(&format!("/v1/sports/mma/events/{long}")).await), (404, "event_not_found".into()));
+    assert_eq!(service.get(&format!("/v1/sports/mma/events?event_ids={long}")).await.text(), "[]");
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_asked_for_changes_nothing() {
+    let service = with_data().await;
+    let head = format!(
+        "GET /v1/sports/mma/events/m1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: {}\r\n",
+        service.live
+    );
+    let answer = service.exchange(format!("{head}content-length: 4\r\n\r\nbody").as_bytes()).await;
+    assert_eq!(Answer::parse(&answer).body, service.get("/v1/sports/mma/events/m1").await.body);
+}

@@ -1,0 +1,93 @@
+//! Stale sources, and those that are retired.
+
+use super::fixture::{EVENING, closed, event, moneyline, moneyline_at, read, records, strings};
+use crate::harness::Service;
+
+const BOUTS: &str = "/v1/sports/mma/odds?group=bout";
+
+async fn with_two_books() -> Service {
+    let service = Service::start().await;
+    let lines = [
+        event("mma", "m1", EVENING),
+        moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:39:00Z", -110, -110),
+        moneyline_at("mma", "m1", "fanduel", "2026-11-14T23:39:00Z", -110, -110),
+    ];
+    service.ingest(&lines.concat()).await;
+    service
+}
+
+async fn status(service: &Service) -> String {
+    service.get("/v1/status").await.json()["status"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_source_is_stale_after_120_seconds_without_a_good_read() {
+    let service = with_two_books().await;
+    service.pass(120);
+    assert_eq!(status(&service).await, "ok");
+    service.pass(1);
+    assert_eq!(status(&service).await, "degraded");
+}
+
+#[tokio::test]
+async fn stale_after_is_a_setting() {
+    let service = Service::start_with(&[("stale_after", "10s")]).await;
+    let lines = [event("mma", "m1", EVENING), moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:39:00Z", -110, -110)];
+    service.ingest(&lines.concat()).await;
+    service.pass(10);
+    assert_eq!(status(&service).await, "ok");
+    service.pass(1);
+    assert_eq!(status(&service).await, "degraded");
+}
+
+#[tokio::test]
+async fn a_stale_books_prices_are_still_served() {
+    let service = with_two_books().await;
+    service.advance(600).await;
+    assert_eq!(status(&service).await, "degraded");
+    assert_eq!(records(&service.get("/v1/sports/mma/odds").await), ["m1 betmgm moneyline", "m1 fanduel moneyline"]);
+    let json = service.get(BOUTS).await.json();
+    assert_eq!(strings(&json["sources"], "stale"), ["true", "true"]);
+    assert_eq!(strings(&json["bouts"][0]["books"], "book"), ["betmgm", "fanduel"]);
+}
+
+#[tokio::test]
+async fn a_source_that_holds_no_price_for_24_hours_is_retired() {
+    let service = with_two_books().await;
+    service.ingest(&closed("mma", "m1", "fanduel", "moneyline", "2026-11-14T23:39:00Z")).await;
+    service.advance(86_399).await;
+    service.ingest(&read("mma", "betmgm", "2026-11-15T23:38:59Z", 1)).await;
+    assert_eq!(status(&service).await, "degraded", "it is stale, and still a source");
+    service.advance(61).await;
+    service.ingest(&read("mma", "betmgm", "2026-11-15T23:40:00Z", 1)).await;
+    assert_eq!(status(&service).await, "ok", "it is a source no more");
+    service.advance(30).await;
+    assert_eq!(strings(&service.get(BOUTS).await.json()["sources"], "book"), ["betmgm"]);
+}
+
+#[tokio::test]
+async fn a_source_that_holds_prices_is_never_retired() {
+    let service = with_two_books().await;
+    service.advance(2 * 86_400).await;
+    service.advance(60).await;
+    assert_eq!(strings(&service.get(BOUTS).await.json()["sources"], "book"), ["betmgm", "fanduel"]);
+    assert_eq!(status(&service).await, "degraded");
+}
+
+#[tokio::test]
+async fn a_source_is_of_one_sport() {
+    let service = with_two_books().await;
+    let lines = [event("boxing", "b1", EVENING), moneyline("boxing", "b1", "betmgm", -110, -110)];
+    service.ingest(&lines.concat()).await;
+    service.advance(120).await;
+    service
+        .ingest(
+            &[read("mma", "betmgm", "2026-11-14T23:41:00Z", 1), read("mma", "fanduel", "2026-11-14T23:41:00Z", 1)]
+                .concat(),
+        )
+        .await;
+    service.advance(30).await;
+    assert_eq!(strings(&service.get(BOUTS).await.json()["sources"], "stale"), ["false", "false"]);
+    let boxing = service.get("/v1/sports/boxing/odds?group=bout").await.json();
+    assert_eq!(strings(&boxing["sources"], "stale"), ["true"]);
+}
