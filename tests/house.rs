@@ -32,7 +32,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("anyhow", &["cli"]),
     ("hyper", &["http", "admin"]),
     ("hyper_util", &["http", "admin"]),
-    ("serde", &["http", "feeds", "admin", "config"]),
+    ("serde", &["http", "feeds", "admin", "config", "cli"]),
 ];
 
 #[test]

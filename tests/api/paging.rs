@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fixture::{EVENING, error, event, fields, moneyline, records, remove, strings, total};
+use super::fixture::{EVENING, event, fields, moneyline, records, remove, strings, total};
 use crate::harness::{Answer, Service};
 
 /// Where the next page is.
