@@ -1,6 +1,6 @@
 //! The lease desk: how a meter asks for more, and how those who wait for it are woken.
 //!
-//! Owns the way between meters and whoever stores what they hand out. A meter has a [`Bell`]; ringing it puts the key's
+//! Owns the way between meters and whoever stores what they hand out. A meter has a bell; ringing it puts the key's
 //! id in the desk's queue once, until it is answered, so the queue is never longer than there are keys. [`serve`]
 //! empties it: plan, store, grant, in that order. Nothing here blocks, and nothing here knows where leases are stored:
 //! that is the one call of [`LeaseBook`], which another machine may answer one day.

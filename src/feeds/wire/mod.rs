@@ -1,6 +1,6 @@
 //! The feed line: one JSON object a line, the form in which news is pushed, kept in files, exported and taken back.
 //!
-//! [`read`] turns one line into news or says why it cannot, naming the field; [`write`] turns news into the line that
+//! [`read()`] turns one line into news or says why it cannot, naming the field; [`write()`] turns news into the line that
 //! reads back as exactly the same news. Prices and points are taken from their text, never through a float. Nothing
 //! here panics, whatever the bytes, and nothing here knows what a world already holds.
 
