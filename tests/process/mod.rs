@@ -1,0 +1,14 @@
+//! The binary itself, each server and each command in a process of its own.
+//!
+//! Every test has its own directory and port. The short forms run everywhere; `ODDSBOX_LONG_TESTS=1` runs the long
+//! ones. Random choices come from a seed that a failure prints and `ODDSBOX_SEED` repeats.
+
+mod cli;
+mod client;
+mod command;
+mod crash;
+mod doors;
+mod exactness;
+mod leak;
+mod revocation;
+mod seed;
