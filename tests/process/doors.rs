@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::client::{Connection, get};
-use super::command::{Directory, Issued, Server, Started, file_with, run, until};
+use super::command::{Directory, Issued, Server, Started, blocking, file_with, run, show, until};
 use super::seed::stay_within_the_day;
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"UFC","commence_time":"2099-01-01T00:00:00Z","home":"Ana Ruiz","away":"Bea Holt","status":"scheduled"}"#;
@@ -208,6 +208,55 @@ async fn a_second_signal_ends_the_drain_at_once() {
     assert_eq!(directory.json(&format!("keys show {}", key.id))["used_today"], 7, "the counters are kept all the same");
 }
 
+/// Requests from many connections until the server is gone: how many were sent, and how many answered with 200.
+async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
+    let client = |_| {
+        let secret = secret.to_owned();
+        tokio::spawn(async move {
+            let (mut sent, mut answered) = (0, 0);
+            while let Ok(mut connection) = Connection::open(address).await {
+                loop {
+                    sent += 1;
+                    let Ok(answer) = connection.get("/v1/sports", &secret).await else { break };
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    answered += 1;
+                }
+            }
+            (sent, answered)
+        })
+    };
+    let clients: Vec<_> = (0..32).map(client).collect();
+    let mut total = (0, 0);
+    for client in clients {
+        let (sent, answered) = client.await.expect("a client");
+        total = (total.0 + sent, total.1 + answered);
+    }
+    total
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_under_load_keeps_the_count() {
+    stay_within_the_day(120).await;
+    let directory = Directory::new();
+    for signals in [1, 2, 1, 2, 2] {
+        let issue = "keys issue --sandbox --name app --burst 10000000 --per-day 90000000";
+        let key = Issued::from(&directory.json(issue));
+        let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+        let (address, secret) = (server.address(), key.secret.clone());
+        let clients = tokio::spawn(async move { load(address, &secret).await });
+        let door = directory.door().await;
+        until("requests come", async || show(&door, &key.id).await.used_today > 500).await;
+        for _ in 0..signals {
+            server.terminate();
+        }
+        let (code, _, log) = blocking(move || server.end()).await;
+        assert_eq!(code, Some(0), "{log}");
+        let (sent, answered) = clients.await.expect("the clients");
+        let used = directory.json(&format!("keys show {}", key.id))["used_today"].as_u64().expect("a number");
+        assert!((answered..=sent).contains(&used), "{signals} signals: {answered} of {sent} answered, {used} counted");
+    }
+}
+
 #[tokio::test]
 async fn the_admin_door_works_while_the_server_drains() {
     let (directory, key) = with_key();
@@ -292,6 +341,23 @@ fn commands_while_a_server_stops_are_answered_or_told_to_try_again() {
         judge(&directory, &key, commands);
         let (code, _, log) = server.end();
         assert_eq!(code, Some(0), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_directory_can_be_begun_by_many_at_once() {
+    for _ in 0..3 {
+        let directory = Directory::new();
+        let line = "keys issue --sandbox --name app --json";
+        let mut server = Server::spawn(directory.path(), &[]);
+        let commands: Vec<_> = (0..4).map(|_| Started::new(directory.path(), line.split(' '))).collect();
+        let issued: Vec<_> =
+            commands.into_iter().map(|command| Issued::from(&command.done().succeeded().document())).collect();
+        server.wait_until_ready();
+        for key in &issued {
+            assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
+        }
+        server.stop();
     }
 }
 
