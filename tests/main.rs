@@ -11,5 +11,8 @@ mod harness;
 /// The public interface over a real socket, row by row.
 mod api;
 
+/// The binary itself, in processes of its own: keys, limits, crashes and the command line.
+mod process;
+
 /// Who may import whom.
 mod house;

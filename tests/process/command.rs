@@ -1,0 +1,404 @@
+//! Starting the binary: commands that end, and servers that go on until they are stopped.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use oddsbox::admin::{self, DataDir, Door, DoorError, IssueKey, KeyAnswer, Setting};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// No process may take longer to end or to start, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(90);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// A data directory that goes with the test.
+#[derive(Debug)]
+pub struct Directory(TempDir);
+
+impl Directory {
+    pub fn new() -> Directory {
+        Directory(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn data(&self) -> DataDir {
+        DataDir::new(self.path())
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.data().file()
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.data().socket().expect("a short path")
+    }
+
+    /// Runs a command to its end; `line` is split at blanks.
+    pub fn run(&self, line: &str) -> Done {
+        run(self.path(), line)
+    }
+
+    /// Runs a command with `--json`; it must succeed, and print one document and nothing else.
+    pub fn json(&self, line: &str) -> Value {
+        self.run(&format!("{line} --json")).succeeded().document()
+    }
+
+    pub fn serve(&self) -> Server {
+        self.serve_with(&[])
+    }
+
+    /// Starts a server with variables in its environment, and waits until it listens.
+    pub fn serve_with(&self, variables: &[(&str, &str)]) -> Server {
+        let mut server = Server::spawn(self.path(), variables);
+        server.wait_until_ready();
+        server
+    }
+
+    /// The admin door of the running server.
+    pub async fn door(&self) -> Door {
+        Door::server(&self.data()).await.expect("a socket").expect("a server")
+    }
+}
+
+/// Runs a command on any path to its end.
+pub fn run(data: &Path, line: &str) -> Done {
+    Started::new(data, line.split(' ')).done()
+}
+
+/// A command that may still run.
+#[derive(Debug)]
+pub struct Started {
+    running: Running,
+    stdin: Option<ChildStdin>,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+}
+
+impl Started {
+    pub fn new<A: AsRef<OsStr>>(data: &Path, arguments: impl IntoIterator<Item = A>) -> Started {
+        let mut child = binary(data, &[])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdout, stderr) = (stdout.expect("an output"), stderr.expect("an output"));
+        Started { running: Running(child), stdin, stdout: collect(stdout), stderr: collect(stderr) }
+    }
+
+    /// Gives it something to read. Whether it is still there to read it is not known.
+    pub fn write(&mut self, text: &str) {
+        let stdin = self.stdin.as_mut().expect("an open input");
+        let _ = stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush());
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.running.0.try_wait().expect("a child").is_some()
+    }
+
+    pub fn kill(&mut self) {
+        self.running.kill();
+    }
+
+    /// Closes its input and waits for its end.
+    pub fn done(mut self) -> Done {
+        drop(self.stdin.take());
+        let status = self.running.wait();
+        Done {
+            code: status.code(),
+            stdout: self.stdout.join().expect("an output"),
+            stderr: self.stderr.join().expect("an output"),
+        }
+    }
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Done {
+    /// `None` when a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Done {
+    /// Insists on exit code 0 and nothing to complain about.
+    pub fn succeeded(self) -> Done {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        self
+    }
+
+    /// Insists on exit code 1, one line on standard error and nothing on standard output; the line.
+    pub fn failed(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");
+        self.complaint()
+    }
+
+    /// The one line on standard error.
+    pub fn complaint(&self) -> String {
+        let line = self.stderr.strip_prefix("error: ").and_then(|line| line.strip_suffix('\n'));
+        let line = line.unwrap_or_else(|| panic!("not one line that says error: {self:?}"));
+        assert!(!line.contains('\n'), "{self:?}");
+        line.to_owned()
+    }
+
+    /// Standard output as one JSON document.
+    pub fn document(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A running server. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    running: Running,
+    address: Option<SocketAddr>,
+    lines: Receiver<String>,
+    log: Arc<Mutex<String>>,
+    logging: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts it without waiting for anything.
+    pub fn spawn(data: &Path, variables: &[(&str, &str)]) -> Server {
+        Server::spawn_on(data, "127.0.0.1:0", variables)
+    }
+
+    pub fn spawn_on(data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
+        let mut child = binary(data, variables)
+            .args(["serve", "--listen", listen])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let (stdout, stderr) = (child.stdout.take().expect("an output"), child.stderr.take().expect("an output"));
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let log = Arc::new(Mutex::new(String::new()));
+        let written = Arc::clone(&log);
+        let logging = thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut log = written.lock().expect("a log");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        Server { running: Running(child), address: None, lines, log, logging: Some(logging) }
+    }
+
+    /// Waits for the line that says where it listens.
+    pub fn wait_until_ready(&mut self) {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let address = line.strip_prefix("listening on http://").and_then(|address| address.parse().ok());
+                self.address = Some(address.unwrap_or_else(|| panic!("no address: {line:?}")));
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("it does not start: {}", self.log()),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.running.wait();
+                panic!("it ended ({status}): {}", self.whole_log());
+            }
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address.expect("a server that is ready")
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().expect("a log").clone()
+    }
+
+    /// SIGKILL, and waits for the end.
+    pub fn kill(mut self) -> String {
+        self.running.kill();
+        self.whole_log()
+    }
+
+    pub fn terminate(&self) {
+        signal("TERM", self.running.0.id());
+    }
+
+    /// Stops in order: exit code 0; the whole log.
+    pub fn stop(self) -> String {
+        self.terminate();
+        let (code, _, log) = self.end();
+        assert_eq!(code, Some(0), "{log}");
+        log
+    }
+
+    /// Waits for its end: exit code, the rest of standard output, the whole log.
+    pub fn end(mut self) -> (Option<i32>, Vec<String>, String) {
+        let code = self.running.wait().code();
+        let log = self.whole_log();
+        (code, self.lines.iter().collect(), log)
+    }
+
+    /// Waits for its end as that of a command that failed; the one line.
+    pub fn failed(self) -> String {
+        let (code, stdout, stderr) = self.end();
+        Done { code, stdout: stdout.concat(), stderr }.failed()
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.running.0.try_wait().expect("a child").is_some()
+    }
+
+    fn whole_log(&mut self) -> String {
+        if let Some(logging) = self.logging.take() {
+            logging.join().expect("a log");
+        }
+        self.log()
+    }
+}
+
+/// A process that does not outlive the test.
+#[derive(Debug)]
+struct Running(Child);
+
+impl Running {
+    fn wait(&mut self) -> ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "process {} does not end", self.0.id());
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        self.0.wait().expect("a child");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The binary on a directory, without the variables that steer these tests or another oddsbox.
+fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ODDSBOX_") {
+            command.env_remove(name);
+        }
+    }
+    command.arg("--data").arg(data).envs(variables.iter().copied());
+    command
+}
+
+fn signal(name: &str, id: u32) {
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status().expect("a shell");
+    assert!(status.success(), "kill -{name} {id}: {status}");
+}
+
+fn collect(mut output: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("a text");
+        text
+    })
+}
+
+/// Waits until something holds.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < PATIENCE, "it did not come to pass: {what}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Runs what blocks, so that the test's other tasks go on.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+/// A sandbox key that is never short of anything but its day.
+pub fn sandbox(per_day: u64) -> IssueKey {
+    IssueKey {
+        kind: "sandbox".into(),
+        name: "test".into(),
+        approved_by: None,
+        groups: Vec::new(),
+        burst_per_minute: Some(10_000_000),
+        requests_per_day: Setting::To(per_day),
+        requests_per_month: Setting::Keep,
+        expires_in_s: None,
+    }
+}
+
+/// Has a key issued.
+pub async fn issue(door: &Door, new: IssueKey) -> Result<Issued, DoorError> {
+    Ok(Issued::from(door.ask::<KeyAnswer>(admin::Command::KeysIssue(new)).await?))
+}
+
+pub async fn show(door: &Door, id: &str) -> KeyAnswer {
+    door.ask(admin::Command::KeysShow { id: id.to_owned() }).await.expect("a key")
+}
+
+pub async fn revoke(door: &Door, id: &str) -> Result<KeyAnswer, DoorError> {
+    door.ask(admin::Command::KeysRevoke { id: id.to_owned() }).await
+}
+
+/// Rotates without grace.
+pub async fn rotate(door: &Door, id: &str) -> Result<Issued, DoorError> {
+    let rotated = door.ask::<KeyAnswer>(admin::Command::KeysRotate { id: id.to_owned(), grace_s: 0 }).await?;
+    Ok(Issued::from(rotated))
+}
+
+/// A key and its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    pub id: String,
+    pub secret: String,
+}
+
+impl From<KeyAnswer> for Issued {
+    fn from(answer: KeyAnswer) -> Self {
+        Issued { id: answer.id, secret: answer.key.expect("a secret").expose().to_owned() }
+    }
+}
+
+impl From<&Value> for Issued {
+    fn from(answer: &Value) -> Self {
+        let text = |name: &str| answer[name].as_str().unwrap_or_else(|| panic!("no {name} in {answer}")).to_owned();
+        Issued { id: text("id"), secret: text("key") }
+    }
+}
+
+/// A file with contents, in a directory of its own.
+pub fn file_with(contents: &[u8]) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("file");
+    fs::write(&path, contents).expect("a file");
+    (directory, path)
+}

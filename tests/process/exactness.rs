@@ -1,0 +1,127 @@
+//! Exactly N: whatever the number of clients, a limit lets as many requests pass as it says.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use oddsbox::admin::{Command, IssueKey, KeyAnswer, SetKey, Setting};
+
+use super::client::{Connection, get};
+use super::command::{Directory, issue, sandbox, show};
+use super::seed::{short_or_long, stay_within_the_day};
+
+const CLIENTS: usize = 64;
+
+/// How often each status was answered.
+type Statuses = BTreeMap<u16, u64>;
+
+/// Sends `count` requests from all clients together.
+async fn send(address: SocketAddr, secret: &str, path: &'static str, count: i64) -> Statuses {
+    let left = Arc::new(AtomicI64::new(count));
+    let client = |_| {
+        let (left, secret) = (Arc::clone(&left), secret.to_owned());
+        tokio::spawn(async move {
+            let mut connection = Connection::open(address).await.expect("a connection");
+            let mut statuses = Statuses::new();
+            while left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                let answer = connection.get(path, &secret).await.expect("an answer");
+                *statuses.entry(answer.status).or_default() += 1;
+            }
+            statuses
+        })
+    };
+    let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+    let mut all = Statuses::new();
+    for client in clients {
+        for (status, count) in client.await.expect("a client") {
+            *all.entry(status).or_default() += count;
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_day_lets_exactly_its_quota_pass() {
+    stay_within_the_day(short_or_long(60, 600)).await;
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+    let door = directory.door().await;
+    let (rounds, quota) = short_or_long((1, 2_000), (20, 10_000));
+    let began = Instant::now();
+    for round in 0..rounds {
+        let key = issue(&door, sandbox(quota)).await.expect("a key");
+        let count = i64::try_from(quota).expect("a small number") + 2_000;
+        let statuses = send(server.address(), &key.secret, "/v1/sports", count).await;
+        assert_eq!(statuses, Statuses::from([(200, quota), (429, 2_000)]), "round {round}");
+        let shown = show(&door, &key.id).await;
+        assert_eq!((shown.used_today, shown.remaining_today), (quota, Some(0)), "round {round}");
+        let refused = get(server.address(), "/v1/sports", &key.secret).await;
+        assert_eq!((refused.code().as_str(), refused.header("x-requests-remaining")), ("quota_exceeded", Some("0")));
+        // Health checks are free.
+        assert_eq!(get(server.address(), "/v1/status", &key.secret).await.status, 200);
+    }
+    println!("{rounds} rounds of {quota} and 2000 more: {:?}", began.elapsed());
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_minute_lets_exactly_its_burst_pass() {
+    stay_within_the_day(short_or_long(60, 600)).await;
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+    let door = directory.door().await;
+    for round in 0..short_or_long(3, 20) {
+        let new = IssueKey { burst_per_minute: Some(500), ..sandbox(1_000_000) };
+        let key = issue(&door, new).await.expect("a key");
+        let began = Instant::now();
+        let statuses = send(server.address(), &key.secret, "/v1/sports", 700).await;
+        assert!(began.elapsed() < Duration::from_secs(60), "too slow for one window: {:?}", began.elapsed());
+        assert_eq!(statuses, Statuses::from([(200, 500), (429, 200)]), "round {round}");
+        assert_eq!(show(&door, &key.id).await.used_today, 500, "a refused request leaves nothing charged");
+        let refused = get(server.address(), "/v1/status", &key.secret).await;
+        assert_eq!(refused.code(), "rate_limited", "status counts for the burst");
+        let retry: u64 = refused.header("retry-after").expect("a time").parse().expect("seconds");
+        assert!((1..=60).contains(&retry), "{retry}");
+    }
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_smaller_of_day_and_month_decides() {
+    stay_within_the_day(60).await;
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+    let door = directory.door().await;
+    let cases = [(Setting::To(1_000), Setting::To(350)), (Setting::To(350), Setting::To(1_000))];
+    for (day, month) in cases.into_iter().chain([(Setting::Remove, Setting::To(350))]) {
+        let new = IssueKey { requests_per_day: day, requests_per_month: month, ..sandbox(1) };
+        let key = issue(&door, new).await.expect("a key");
+        let statuses = send(server.address(), &key.secret, "/v1/sports", 450).await;
+        assert_eq!(statuses, Statuses::from([(200, 350), (429, 100)]), "{day:?} {month:?}");
+        let shown = show(&door, &key.id).await;
+        assert_eq!((shown.used_today, shown.used_this_month), (350, 350), "{day:?} {month:?}");
+    }
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_quota_that_is_raised_in_the_middle_gives_exactly_the_difference() {
+    stay_within_the_day(60).await;
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+    let door = directory.door().await;
+    let key = issue(&door, sandbox(600)).await.expect("a key");
+    let clients = send(server.address(), &key.secret, "/v1/sports", 1_500);
+    let set = SetKey { id: key.id.clone(), requests_per_day: Setting::To(900), ..SetKey::default() };
+    let (first, set) = tokio::join!(clients, door.ask::<KeyAnswer>(Command::KeysSet(set)));
+    assert_eq!(set.expect("a change").limits.requests_per_day, Some(900));
+    let rest = send(server.address(), &key.secret, "/v1/sports", 1_000).await;
+    let passed = |statuses: &Statuses| statuses.get(&200).copied().unwrap_or_default();
+    assert_eq!(passed(&first) + passed(&rest), 900, "{first:?} {rest:?}");
+    for statuses in [&first, &rest] {
+        assert!(statuses.keys().all(|status| matches!(status, 200 | 429)), "{statuses:?}");
+    }
+    server.stop();
+}

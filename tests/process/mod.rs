@@ -1,0 +1,16 @@
+//! The binary itself, each server and each command in a process of its own.
+//!
+//! Every test has its own directory and port. The short forms run everywhere; `ODDSBOX_LONG_TESTS=1` runs the long
+//! ones. Random choices come from a seed that a failure prints and `ODDSBOX_SEED` repeats.
+#![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
+
+mod cli;
+mod client;
+mod command;
+mod crash;
+mod doors;
+mod exactness;
+mod leak;
+mod revocation;
+mod seed;

@@ -1,0 +1,79 @@
+//! How long a test runs, what it chooses, and when its day ends.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The number for the short form, or the one for the long form.
+pub fn short_or_long<T>(short: T, long: T) -> T {
+    if std::env::var_os("ODDSBOX_LONG_TESTS").is_some_and(|value| value == "1") { long } else { short }
+}
+
+/// Random numbers (`SplitMix64`) that can be had again. It tells its seed when a test that holds it fails.
+#[derive(Debug)]
+pub struct Random {
+    seed: u64,
+    state: u64,
+}
+
+impl Random {
+    pub fn new() -> Random {
+        let given = std::env::var("ODDSBOX_SEED").ok();
+        let seed = match given {
+            Some(seed) => seed.parse().expect("ODDSBOX_SEED is a number"),
+            None => since_1970().subsec_nanos().into(),
+        };
+        Random { seed, state: seed }
+    }
+
+    /// Another stream of numbers, for a task of its own. It does not tell the seed.
+    pub fn fork(&mut self) -> Stream {
+        Stream(self.next())
+    }
+
+    pub fn next(&mut self) -> u64 {
+        step(&mut self.state)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}
+
+impl Drop for Random {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the same choices again: ODDSBOX_SEED={}", self.seed);
+        }
+    }
+}
+
+/// Random numbers of one task.
+#[derive(Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        step(&mut self.0) % end
+    }
+}
+
+fn step(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut word = *state;
+    word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ (word >> 31)
+}
+
+/// Waits for the next UTC day if this one ends within `seconds`: a quota that returns in the middle proves nothing.
+pub async fn stay_within_the_day(seconds: u64) {
+    let left = 86_400 - since_1970().as_secs() % 86_400;
+    if left < seconds {
+        tokio::time::sleep(Duration::from_secs(left + 1)).await;
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970")
+}
