@@ -12,7 +12,7 @@ use super::protocol::{Example, Failure, IngestAnswer, IngestOptions};
 use super::spool::Spool;
 use crate::feeds::wire::{self, LINE_BYTES_MAX, Rejection};
 use crate::model::{Catalogue, News, Reason};
-use crate::writer::{IngestReport, WriterHandle};
+use crate::writer::{IngestReport, Whole, WriterHandle};
 
 const BATCH_LINES_MAX: usize = 1000;
 const BATCH_BYTES_MAX: usize = 1 << 20;
@@ -81,13 +81,13 @@ impl Intake {
         }
         self.flush(true).await?;
         let Some(mut spool) = self.spool.take() else { return Ok(self.tally.answer(self.options, true)) };
-        if self.tally.rejected() > 0 {
-            return Ok(self.tally.answer(self.options, false));
-        }
+        // Lines that cannot be read already forbid writing; what else would be rejected is told all the same.
+        let whole = if self.tally.rejected() > 0 { Whole::Checked } else { Whole::Taken };
         let news = spool.news(Arc::clone(&self.catalogue)).await?;
-        self.tally.report = self.writer.ingest_whole(self.options.world, news).await?;
+        self.tally.report = self.writer.ingest_whole(self.options.world, news, whole).await?;
         let positions: Vec<_> = self.tally.report.first_rejected().to_vec();
-        for (line, (_, reason)) in spool.line_numbers(&positions).await?.into_iter().zip(positions) {
+        let numbers = spool.line_numbers(&positions, Arc::clone(&self.catalogue)).await?;
+        for (line, (_, reason)) in numbers.into_iter().zip(positions) {
             self.tally.example(line, reason, told(reason));
         }
         let written = self.tally.rejected() == 0;

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use super::place::DataDir;
 use super::protocol::{Failure, FailureCode};
 use crate::feeds::wire;
-use crate::model::{Catalogue, Reason};
+use crate::model::{Catalogue, News, Reason};
 use crate::writer::NewsReader;
 
 /// A strict input is one transaction, during which nothing else can change: a longer one is to be split.
@@ -46,25 +46,25 @@ impl Spool {
         self.file.write_all(bytes).await.map_err(broken)
     }
 
-    /// Everything that was written, as news for the writer.
+    /// Everything that was written and can be read, as news for the writer.
     pub(super) async fn news(&mut self, catalogue: Arc<Catalogue>) -> Result<NewsReader, Failure> {
-        let lines = self.lines().await?;
-        let read = move |line: io::Result<(u64, Vec<u8>)>| {
-            let (_, line) = line?;
-            wire::read(&line, &catalogue).map(|reading| reading.news).map_err(io::Error::other)
-        };
-        Ok(NewsReader(Box::new(lines.map(read))))
+        let readable = self.readable(catalogue).await?;
+        Ok(NewsReader(Box::new(readable.map(|line| line.map(|(_, news)| news)))))
     }
 
-    /// The numbers of the lines at some positions, which count lines that are not blank.
-    pub(super) async fn line_numbers(&mut self, positions: &[(u64, Reason)]) -> Result<Vec<u64>, Failure> {
+    /// The numbers of the lines at some positions, which count the lines that can be read.
+    pub(super) async fn line_numbers(
+        &mut self,
+        positions: &[(u64, Reason)],
+        catalogue: Arc<Catalogue>,
+    ) -> Result<Vec<u64>, Failure> {
         let Some((last, _)) = positions.last() else { return Ok(Vec::new()) };
-        let lines = self.lines().await?;
+        let readable = self.readable(catalogue).await?;
         let wanted: Vec<u64> = positions.iter().map(|(position, _)| *position).collect();
         let last = *last;
         blocking(move || {
             let mut numbers = Vec::with_capacity(wanted.len());
-            for (position, line) in (0..=last).zip(lines) {
+            for (position, line) in (0..=last).zip(readable) {
                 let (number, _) = line?;
                 if wanted.binary_search(&position).is_ok() {
                     numbers.push(number);
@@ -73,6 +73,18 @@ impl Spool {
             Ok(numbers)
         })
         .await
+    }
+
+    /// The lines that can be read, with their numbers. The others were counted as they came.
+    async fn readable(
+        &mut self,
+        catalogue: Arc<Catalogue>,
+    ) -> Result<impl Iterator<Item = io::Result<(u64, News)>> + Send + use<>, Failure> {
+        let lines = self.lines().await?;
+        Ok(lines.filter_map(move |line| match line {
+            Ok((number, line)) => wire::read(&line, &catalogue).ok().map(|reading| Ok((number, reading.news))),
+            Err(error) => Some(Err(error)),
+        }))
     }
 
     async fn lines(&mut self) -> Result<FilledLines, Failure> {

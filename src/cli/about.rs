@@ -31,10 +31,12 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::Cli::command(), "oddsbox", &mut script);
-        output::text(&String::from_utf8(script)?)?;
+        let script = String::from_utf8(script)?;
+        let document = serde_json::json!({ "shell": self.shell.to_string(), "script": script });
+        session.output.answer(&document, |_| script.clone())?;
         Ok(ExitCode::SUCCESS)
     }
 }

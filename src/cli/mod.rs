@@ -115,7 +115,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Check(check::Check {}) => check::Check::run(&session),
         Command::Config(config) => config.run(&session),
         Command::Openapi(about::Openapi {}) => about::Openapi::run(),
-        Command::Completions(completions) => completions.run(),
+        Command::Completions(completions) => completions.run(&session),
         Command::Man(man) => man.run(&session),
     }
 }

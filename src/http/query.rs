@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::error::ApiError;
 use super::percent::{self, Plus};
+use crate::keys::may_hold_key;
 use crate::nearest::nearest;
 
 /// A parameter that an endpoint takes.
@@ -139,6 +140,9 @@ fn unknown(name: &str, known: &[Parameter]) -> ApiError {
 /// What of a client's text is repeated to it.
 fn shortened(text: &str) -> &str {
     const SHOWN_MAX: usize = 40;
+    if may_hold_key(text) {
+        return "a key";
+    }
     text.char_indices().nth(SHOWN_MAX).map_or(text, |(at, _)| &text[..at])
 }
 

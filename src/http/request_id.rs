@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::keys::may_hold_key;
+
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A well-formed id: 1 to 128 of `A-Z a-z 0-9 . _ -`.
@@ -14,12 +16,14 @@ pub struct RequestId(HeaderValue);
 impl RequestId {
     const LEN_MAX: usize = 128;
 
-    /// The id that the client sent, if it is well-formed.
+    /// The id that the client sent, if it is well-formed. One that may be a key, put into the wrong header, is not
+    /// repeated anywhere.
     fn sent(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(X_REQUEST_ID)?;
         let is_clean = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let fits = (1..=Self::LEN_MAX).contains(&value.len());
-        (fits && value.as_bytes().iter().all(is_clean)).then(|| RequestId(value.clone()))
+        let is_key = || value.to_str().is_ok_and(may_hold_key);
+        (fits && value.as_bytes().iter().all(is_clean) && !is_key()).then(|| RequestId(value.clone()))
     }
 
     pub fn as_str(&self) -> &str {

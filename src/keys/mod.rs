@@ -29,4 +29,4 @@ pub use meter::{
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
 pub use ring::{AuthError, KeyEntry, Keyring};
-pub use secret::Secret;
+pub use secret::{Secret, may_hold_key};

@@ -95,6 +95,11 @@ fn digest(text: &str) -> SecretHash {
     SecretHash(Sha256::digest(text).into())
 }
 
+/// Whether a text may hold a key, put where none belongs. Such a text is kept and repeated nowhere.
+pub fn may_hold_key(text: &str) -> bool {
+    KeyKind::ALL.iter().any(|kind| text.contains(kind.prefix()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,12 +9,21 @@ use crate::admin::ServerFacts;
 use crate::clock::{Clock, Moment};
 use crate::metrics::Traffic;
 
+/// How far a server has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Serving,
+    /// No connection is accepted any more; answers under way are let end.
+    Draining,
+    Closed,
+}
+
 #[derive(Debug)]
 pub(super) struct Facts {
     started: Moment,
     address: SocketAddr,
     traffic: Arc<Traffic>,
-    closed: watch::Receiver<bool>,
+    phase: watch::Receiver<Phase>,
 }
 
 impl Facts {
@@ -22,16 +31,16 @@ impl Facts {
         clock: &Clock,
         address: SocketAddr,
         traffic: Arc<Traffic>,
-        closed: watch::Receiver<bool>,
+        phase: watch::Receiver<Phase>,
     ) -> Self {
-        Facts { started: clock.now(), address, traffic, closed }
+        Facts { started: clock.now(), address, traffic, phase }
     }
 }
 
 impl ServerFacts for Facts {
-    /// The door opens when boards are full, so a server that can be asked is ready until it closes.
+    /// The door opens when boards are full, so a server that can be asked is ready until it stops accepting.
     fn is_ready(&self) -> bool {
-        !*self.closed.borrow()
+        *self.phase.borrow() == Phase::Serving
     }
 
     fn started(&self) -> Moment {

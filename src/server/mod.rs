@@ -37,7 +37,7 @@ use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
 
-use facts::Facts;
+use facts::{Facts, Phase};
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -113,14 +113,18 @@ impl Server {
         }
         let service = Arc::new(self.service());
         tasks.spawn(count_seconds(Arc::clone(service.traffic())));
-        let (closing, closed) = watch::channel(false);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), closed.clone());
-        let admin = tokio::spawn(self.open_admin(facts, closed).await?);
+        let (phase, phases) = watch::channel(Phase::Serving);
+        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
+        let admin = tokio::spawn(self.open_admin(facts, phases).await?);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self).await;
 
         let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        let stop = async {
+            stop.await;
+            let _ = phase.send(Phase::Draining);
+        };
         tokio::select! {
             summary = http::run(listener, service, listener_options(&config), stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
@@ -128,7 +132,7 @@ impl Server {
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
-        let _ = closing.send(true);
+        let _ = phase.send(Phase::Closed);
         let _ = admin.await;
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
@@ -145,7 +149,7 @@ impl Server {
     async fn open_admin(
         &self,
         facts: Facts,
-        mut closed: watch::Receiver<bool>,
+        mut phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
         let door = admin::Listener::bind(&self.data).await?;
         let context = admin::Context {
@@ -156,7 +160,7 @@ impl Server {
             data: self.data.clone(),
             server: Some(Arc::new(facts)),
         };
-        let shutdown = async move { drop(closed.wait_for(|closed| *closed).await) };
+        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
         Ok(door.serve(context, shutdown, ADMIN_GRACE))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{WriteError, Writer};
 use crate::keys::issue::{self, IssueError, KeyChange, NewKey};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage, may_hold_key};
 use crate::store::Change;
 
 /// A key and its secret, which exists nowhere else.
@@ -76,7 +76,9 @@ impl Writer {
 
     fn key(&self, id: &str) -> Result<Arc<KeyEntry>, KeyError> {
         let found = KeyId::new(id).and_then(|id| self.keyring.get(&id));
-        found.ok_or_else(|| KeyError::NoSuchKey(id.into()))
+        // Whoever gives a secret for an id is not shown it again.
+        let shown = if may_hold_key(id) { "like that: it looks like a secret" } else { id };
+        found.ok_or_else(|| KeyError::NoSuchKey(shown.into()))
     }
 
     fn put_key(

@@ -53,6 +53,15 @@ impl Default for WriterOptions {
     }
 }
 
+/// What to do with news that is taken whole or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// Take it, if none of it is turned away.
+    Taken,
+    /// Only say what would be turned away.
+    Checked,
+}
+
 /// Why an operation changed nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WriteError {
@@ -148,6 +157,7 @@ impl Writer {
         &mut self,
         world: World,
         news: impl Iterator<Item = io::Result<News>>,
+        whole: Whole,
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
         let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
@@ -155,7 +165,7 @@ impl Writer {
             batch.apply(news.map_err(StoreError::from)?);
         }
         let (changes, step, report) = batch.finish();
-        if report.rejected() == 0 {
+        if report.rejected() == 0 && whole == Whole::Taken {
             self.commit(&changes)?;
             self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{IngestReport, Issued, KeyError, WriteError, Writer};
+use super::{IngestReport, Issued, KeyError, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::model::{Maintenance, News, World};
@@ -32,7 +32,7 @@ impl fmt::Debug for NewsReader {
 #[derive(Debug)]
 enum Op {
     Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
-    IngestWhole { world: World, news: NewsReader, reply: Reply<Result<IngestReport, WriteError>> },
+    IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
     IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
@@ -52,7 +52,9 @@ impl Op {
     fn run(self, writer: &mut Writer) {
         match self {
             Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
-            Op::IngestWhole { world, news, reply } => drop(reply.send(writer.ingest_whole(world, news.0))),
+            Op::IngestWhole { world, news, whole, reply } => {
+                drop(reply.send(writer.ingest_whole(world, news.0, whole)))
+            }
             Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
             Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
             Op::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
@@ -135,8 +137,8 @@ impl WriterHandle {
     }
 
     /// All of the news or, if any of it is turned away, nothing.
-    pub async fn ingest_whole(&self, world: World, news: NewsReader) -> Result<IngestReport, WriteError> {
-        self.ask(|reply| Op::IngestWhole { world, news, reply }).await?
+    pub async fn ingest_whole(&self, world: World, news: NewsReader, whole: Whole) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::IngestWhole { world, news, whole, reply }).await?
     }
 
     pub async fn issue_key(&self, new: NewKey, who: &str) -> Result<Issued, KeyError> {

@@ -149,7 +149,6 @@ fn json_is_one_document_and_nothing_else() {
 }
 
 #[test]
-#[ignore = "shows a defect: `completions SHELL --json` prints the script and no document"]
 fn completions_as_json_are_one_document_too() {
     Directory::new().json("completions bash");
 }
@@ -301,7 +300,6 @@ async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
 }
 
 #[test]
-#[ignore = "shows a defect: a strict input with a line that cannot be read counts lines that do not fit as accepted"]
 fn a_strict_input_names_every_line_that_would_be_rejected() {
     let directory = Directory::new();
     directory.run("keys issue --sandbox --name first").succeeded();

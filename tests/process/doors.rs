@@ -277,7 +277,6 @@ async fn the_admin_door_works_while_the_server_drains() {
 }
 
 #[tokio::test]
-#[ignore = "shows a defect: `ready` is 0 while the server drains and accepts no connection"]
 async fn a_server_that_drains_is_not_ready() {
     let (directory, _) = with_key();
     let server = directory.serve_with(PATIENT);

@@ -175,7 +175,6 @@ async fn what_a_person_is_shown_holds_the_secret_only_once_it_is_issued() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "shows a defect: a key that is sent as the request id is written to the access log"]
 async fn a_secret_that_is_sent_as_a_request_id_is_not_logged() {
     let directory = Directory::new();
     let key = Issued::from(&directory.json("keys issue --sandbox --name careless"));

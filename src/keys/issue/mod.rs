@@ -63,11 +63,11 @@ impl<T> Edit<T> {
 /// Why a key is not issued, rotated or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum IssueError {
-    #[error("a name has 1 to {max} characters and no control characters: choose another", max = rules::NAME_MAX)]
+    #[error("a name has 1 to {max} characters, no control characters and no key in it: choose another", max = rules::NAME_MAX)]
     BadName,
     #[error("a production key needs approval: say who approved it")]
     NotApproved,
-    #[error("an approver's name has 1 to {max} characters and no control characters", max = rules::NAME_MAX)]
+    #[error("an approver's name has 1 to {max} characters, no control characters and no key in it", max = rules::NAME_MAX)]
     BadApprover,
     #[error("a sandbox key cannot be restricted to groups: leave them out, or use a production key")]
     GroupsOfSandbox,

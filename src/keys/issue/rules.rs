@@ -3,6 +3,7 @@
 use super::IssueError;
 use crate::keys::meter::{BURST_MAX, QUOTA_MAX};
 use crate::keys::record::{KeyKind, Limits};
+use crate::keys::secret::may_hold_key;
 use crate::model::{Catalogue, Timestamp};
 
 pub(super) const NAME_MAX: usize = 100;
@@ -11,9 +12,10 @@ pub(super) fn name(name: &str) -> Result<(), IssueError> {
     if is_name(name) { Ok(()) } else { Err(IssueError::BadName) }
 }
 
-/// Shown in tables and logs, where a control character could forge a line.
+/// Shown in tables and logs, where a control character could forge a line and a secret would stay for ever.
 fn is_name(text: &str) -> bool {
-    !text.trim().is_empty() && text.chars().count() <= NAME_MAX && !text.chars().any(char::is_control)
+    let fits = !text.trim().is_empty() && text.chars().count() <= NAME_MAX;
+    fits && !text.chars().any(char::is_control) && !may_hold_key(text)
 }
 
 pub(super) fn approval(kind: KeyKind, approved_by: Option<&str>) -> Result<(), IssueError> {
