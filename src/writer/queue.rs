@@ -53,7 +53,7 @@ impl Op {
         match self {
             Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
             Op::IngestWhole { world, news, whole, reply } => {
-                drop(reply.send(writer.ingest_whole(world, news.0, whole)))
+                drop(reply.send(writer.ingest_whole(world, news.0, whole)));
             }
             Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
             Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
