@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Holds the running service against its own OpenAPI document with schemathesis (a package of PyPI):
 #   tests/schemathesis.sh [EXAMPLES]        examples per operation and phase; 600 by default
-# Needs `st` on the PATH, or in the environment variable ST. Every check of schemathesis runs. One value is not
-# generated: a cursor (`after`) is opaque, so no schema can describe which texts are one, and a fixed one is sent.
+# Needs `st` on the PATH, or in the environment variable ST. Every check of schemathesis runs but one, on one operation:
+# that whatever the schema allows is accepted is not checked for odds, as `group=bout` is for some sports and markets
+# only, and no schema can tie one parameter to another. One value is not generated: a cursor (`after`) is opaque, so no
+# schema can describe which texts are one, and a fixed one is sent.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${1:-600}
@@ -34,6 +36,9 @@ api_key = "${KEY}"
 api_key = "${KEY}"
 [parameters]
 "query.after" = "302061"
+[[operations]]
+include-name = "GET /v1/sports/{sport_key}/odds"
+checks.positive_data_acceptance.enabled = false
 TOML
 (cd "$scratch" && "$st" --config-file schemathesis.toml run "$address/openapi.json" --seed 1 --max-examples "$examples")
 kill -0 "$server" || { echo "the server died"; cat "$scratch/err"; exit 1; }
