@@ -90,12 +90,17 @@ fn a_spent_month_refuses_until_the_first_and_takes_nothing_of_the_day() {
 }
 
 #[test]
-fn the_burst_is_looked_at_before_the_day_and_the_day_before_the_month() {
+fn the_burst_is_looked_at_first_and_of_day_and_month_the_one_that_lasts_longer() {
     let (all_spent, _requests) = meter(1, Some(1), Some(1));
     assert_eq!(refusal(&all_spent, noon_and(0)), None);
     assert!(matches!(refusal(&all_spent, noon_and(0)), Some(Refusal::Burst { .. })));
-    assert!(matches!(refusal(&all_spent, noon_and(60)), Some(Refusal::Day { .. })));
-    assert!(matches!(refusal(&all_spent, noon_and(86_400)), Some(Refusal::Month { .. })));
+    assert!(matches!(refusal(&all_spent, noon_and(60)), Some(Refusal::Month { .. })));
+
+    let (day_spent, _requests) = meter(1, Some(1), Some(2));
+    assert_eq!(refusal(&day_spent, noon_and(0)), None);
+    assert!(matches!(refusal(&day_spent, noon_and(60)), Some(Refusal::Day { .. })));
+    assert_eq!(refusal(&day_spent, noon_and(86_400)), None);
+    assert!(matches!(refusal(&day_spent, noon_and(86_460)), Some(Refusal::Month { .. })));
 }
 
 #[test]
