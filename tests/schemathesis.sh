@@ -36,6 +36,8 @@ api_key = "${KEY}"
 api_key = "${KEY}"
 [parameters]
 "query.after" = "302061"
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "403", "404", "405", "414", "429", "431"]
 [[operations]]
 include-name = "GET /v1/sports/{sport_key}/odds"
 checks.positive_data_acceptance.enabled = false

@@ -47,13 +47,14 @@ pub(super) enum Round {
     Up,
 }
 
-/// A point in time as RFC 3339 writes it, with any offset.
+/// A point in time as RFC 3339 writes it, with any offset. Before the first and after the last second that an event can
+/// commence in, it is as good as that second.
 pub(super) fn time(text: &str, round: Round) -> Option<Timestamp> {
     let moment: jiff::Timestamp = text.parse().ok()?;
     let below = moment.as_nanosecond().div_euclid(1_000_000_000);
     let has_fraction = moment.as_nanosecond().rem_euclid(1_000_000_000) != 0;
     let second = below + i128::from(has_fraction && round == Round::Up);
-    Timestamp::checked_from_unix(i64::try_from(second).ok()?)
+    Some(Timestamp::from_unix(u32::try_from(second.max(0)).unwrap_or(u32::MAX)))
 }
 
 #[cfg(test)]
@@ -106,8 +107,9 @@ mod tests {
         assert_eq!(unix("2026-11-15T01:39:00+02:00", Round::Down), Some(1_794_699_540));
         assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Down), Some(1_794_699_540));
         assert_eq!(unix("2026-11-14T23:39:00.5Z", Round::Up), Some(1_794_699_541));
-        for text in ["2026-11-14", "2026-11-14T23:39:00", "1794699540", "1969-12-31T00:00:00Z", "2200-01-01T00:00:00Z"]
-        {
+        assert_eq!(unix("1019-03-23T19:54:53Z", Round::Down), Some(0));
+        assert_eq!(unix("2200-01-01T00:00:00Z", Round::Up), Some(u32::MAX));
+        for text in ["2026-11-14", "2026-11-14T23:39:00", "1794699540"] {
             assert_eq!(time(text, Round::Down), None, "{text}");
         }
     }
