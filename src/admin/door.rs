@@ -80,6 +80,10 @@ impl Door {
             Ok(client) => Ok(Some(Door::Server(client))),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => Ok(None),
+                // The door closed while we stood in it: its server is stopping, which is as good as none.
+                io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
+                    Ok(None)
+                }
                 io::ErrorKind::PermissionDenied => Err(DoorError::Permission(data.path().to_owned())),
                 _ => Err(DoorError::Socket(error)),
             },
