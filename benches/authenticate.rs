@@ -17,7 +17,8 @@ const KEYS: usize = 10_000;
 const NOON: Moment = Moment { unix_ms: 1_794_657_600_000, mono_ms: 0 };
 
 fn catalogue() -> Catalogue {
-    let mma = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight };
+    let mma =
+        Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight, v4: None };
     Catalogue::new(vec![mma], Vec::new()).unwrap()
 }
 

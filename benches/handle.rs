@@ -32,7 +32,8 @@ struct Bench {
 impl Bench {
     /// A service of its own for each measurement, so that none uses up another's minute.
     fn new() -> Self {
-        let sport = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight };
+        let sport =
+            Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight, v4: None };
         let catalogue = Arc::new(Catalogue::new(vec![sport], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
         let (record, secret) = key();

@@ -4,10 +4,13 @@
 //! stands twice or an empty title is refused with the line that it stands on, so a typing mistake never becomes a
 //! silent gap.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind};
+use crate::model::v4::Pattern;
+use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind, V4Keys, V4Names};
 
 const BUILTIN: &str = include_str!("../../data/catalogue.toml");
 
@@ -37,6 +40,8 @@ pub enum EntryProblem {
     NoRegion(Box<str>),
     #[error("{key:?} has the region {region} twice in its field `regions`")]
     RegionTwice { key: Box<str>, region: Region },
+    #[error("{0:?} has a bad field `v4`: key and title are plain names, or both have one `*` for the competition's")]
+    BadV4(Box<str>),
     #[error("bad field `key`: {0}")]
     Key(CatalogueError),
 }
@@ -56,6 +61,20 @@ struct SportLine {
     title: Box<str>,
     group: Box<str>,
     kind: KindName,
+    v4: Option<V4Line>,
+}
+
+/// What The Odds API calls a sport; `*` in the key and the title stands for a competition's name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct V4Line {
+    key: Box<str>,
+    group: Box<str>,
+    title: Box<str>,
+    #[serde(default)]
+    description: Box<str>,
+    #[serde(default)]
+    irregular: BTreeMap<Box<str>, Box<str>>,
 }
 
 #[derive(Deserialize)]
@@ -140,7 +159,23 @@ fn sport(line: SportLine) -> Result<Sport, EntryProblem> {
         KindName::Fight => SportKind::Fight,
         KindName::Tournament => SportKind::Tournament,
     };
-    Ok(Sport { key, title: line.title, group: line.group, kind })
+    let v4 = line.v4.map(|line| v4_names(&key, line)).transpose()?;
+    Ok(Sport { key, title: line.title, group: line.group, kind, v4 })
+}
+
+fn v4_names(sport: &str, line: V4Line) -> Result<V4Names, EntryProblem> {
+    check_title(sport, &line.title)?;
+    check_title(sport, &line.group)?;
+    let keys = match (Pattern::parse(&line.key), Pattern::parse(&line.title)) {
+        (Some(key), Some(title)) => {
+            V4Keys::ByCompetition { key, title, irregular: line.irregular.into_iter().collect() }
+        }
+        (None, None) if crate::model::sport::is_key(&line.key) && line.irregular.is_empty() => {
+            V4Keys::Whole { key: line.key, title: line.title, description: line.description }
+        }
+        _ => return Err(EntryProblem::BadV4(sport.into())),
+    };
+    Ok(V4Names { group: line.group, keys })
 }
 
 fn bookmaker(line: BookmakerLine) -> Result<Bookmaker, EntryProblem> {
@@ -230,6 +265,11 @@ mod tests {
         ] {
             let complaint = complaint(&format!("{SPORT}bookmakers = [\n{entry}]"));
             assert!(complaint.contains(part) && complaint.contains("line 3"), "{complaint}");
+        }
+        for v4 in ["key = \"mma_*\", group = \"MMA\", title = \"MMA\"", "key = \"M\", group = \"MMA\", title = \"MMA\""]
+        {
+            let complaint = complaint(&SPORT.replace("kind", &format!("v4 = {{ {v4} }}, kind")));
+            assert!(complaint.contains("`v4`"), "{complaint}");
         }
         assert!(complaint("sports = []").contains("no sport"));
         assert!(complaint(&SPORT.replace("fight", "duel")).contains("`head_to_head`"));

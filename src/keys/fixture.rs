@@ -25,7 +25,13 @@ pub(super) fn wall(unix: u32) -> Moment {
 
 /// mma and boxing in one group, tennis in another.
 pub(super) fn catalogue() -> Catalogue {
-    let sport = |key: &str, group: &str, kind| Sport { key: key.into(), title: key.into(), group: group.into(), kind };
+    let sport = |key: &str, group: &str, kind| Sport {
+        key: key.into(),
+        title: key.into(),
+        group: group.into(),
+        kind,
+        v4: None,
+    };
     let fights = ["mma", "boxing"].map(|key| sport(key, "combat", SportKind::Fight));
     let sports = fights.into_iter().chain([sport("tennis", "tennis", SportKind::HeadToHead)]);
     Catalogue::new(sports.collect(), Vec::new()).unwrap()

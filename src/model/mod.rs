@@ -15,6 +15,7 @@ pub mod score;
 pub mod source;
 pub mod sport;
 pub mod time;
+pub mod v4;
 pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
@@ -30,4 +31,5 @@ pub use score::{Period, Score, ScoreStatus};
 pub use source::Source;
 pub use sport::{Catalogue, CatalogueError, Sport, SportId, SportKind, SportSet};
 pub use time::Timestamp;
+pub use v4::{V4Keys, V4Names};
 pub use world::World;

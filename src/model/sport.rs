@@ -3,6 +3,7 @@
 //! A sport is a line of data; what is code is its kind, which decides the shape of its events.
 
 use super::bookmaker::Bookmaker;
+use super::v4::V4Names;
 
 /// What the events of a sport are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +24,8 @@ pub struct Sport {
     /// The unit to which production keys can be restricted.
     pub group: Box<str>,
     pub kind: SportKind,
+    /// What The Odds API calls it; `None` if it has no name there.
+    pub v4: Option<V4Names>,
 }
 
 /// The position of a sport in this process's catalogue. Never leaves the process.
@@ -84,6 +87,11 @@ impl Catalogue {
 
     pub fn find(&self, key: &str) -> Option<SportId> {
         self.sports().find(|(_, sport)| *sport.key == *key).map(|(id, _)| id)
+    }
+
+    /// The sport that a key of The Odds API names, as a whole or by one of its competitions.
+    pub fn find_v4(&self, key: &str) -> Option<(SportId, &V4Names)> {
+        self.sports().find_map(|(id, sport)| sport.v4.as_ref().filter(|names| names.has(key)).map(|names| (id, names)))
     }
 
     /// The sports of a group: none if no sport has it.

@@ -20,6 +20,7 @@ pub(super) fn catalogue() -> Catalogue {
         title: title.into(),
         group: group.into(),
         kind,
+        v4: None,
     };
     let sports = vec![
         sport("mma", "Mixed Martial Arts", "combat", SportKind::Fight),

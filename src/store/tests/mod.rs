@@ -30,7 +30,7 @@ const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock
 const BOOKS: [&str; 3] = ["unibet", "betmgm", "coral"];
 
 fn sport(key: &str, kind: SportKind) -> Sport {
-    Sport { key: key.into(), title: key.into(), group: key.into(), kind }
+    Sport { key: key.into(), title: key.into(), group: key.into(), kind, v4: None }
 }
 
 fn book(key: &str) -> Bookmaker {
