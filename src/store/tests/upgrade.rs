@@ -159,8 +159,8 @@ impl Row for After {
 
 #[test]
 fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
-    let before = crate::store::tables::Table::<u16, Before>::new("rows", |key| key.to_string());
-    let after = crate::store::tables::Table::<u16, After>::new("rows", |key| key.to_string());
+    let before = crate::store::tables::Table::<u16, Before>::new("rows", ToString::to_string);
+    let after = crate::store::tables::Table::<u16, After>::new("rows", ToString::to_string);
     let old = before.seal(&7, &Before { one: 1 }).unwrap();
     assert_eq!(after.unseal(&7, &old), Ok(After { one: 1, two: None }));
     let new = after.seal(&7, &After { one: 1, two: Some(2) }).unwrap();
