@@ -57,6 +57,10 @@ impl ServerFacts for Facts {
         self.is_tls
     }
 
+    fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     fn connections(&self) -> u64 {
         self.traffic.connections()
     }

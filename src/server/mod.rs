@@ -22,11 +22,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admin::{self, BindError, DataDir, Setup};
+use crate::admin::{self, BindError, DataDir, Monitor, MonitorError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-        let ledger = Arc::default();
-        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
+use crate::config::{Config, TlsFiles};
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
@@ -57,6 +57,8 @@ pub enum ServeError {
     Load(#[from] StoreError),
     #[error(transparent)]
     Admin(#[from] BindError),
+    #[error(transparent)]
+    Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
@@ -121,7 +123,7 @@ impl Server {
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
-        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
+        tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let facts = Facts::new(
             &self.clock,
@@ -140,9 +142,9 @@ impl Server {
             stop.await;
             let _ = phase.send(Phase::Draining);
         };
-        let options = listener_options(&config, tls);
+        let options = watch::Sender::new(listener_options(&config, tls));
         tokio::select! {
-            summary = http::run(listener, service, options, stop) => {
+            summary = http::run(listener, service, options.subscribe(), stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -161,12 +163,19 @@ impl Server {
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
+    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
         facts: Facts,
-        mut phases: watch::Receiver<Phase>,
+        phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let monitor = match self.config.admin_listen {
+            Some(address) => Some(Monitor::bind(address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            tracing::info!(address = %monitor.address()?, "monitoring address");
+        }
         let door = admin::Listener::bind(&self.data).await?;
         let context = admin::Context {
             writer: self.writer.clone(),
@@ -177,8 +186,15 @@ impl Server {
             ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
         };
-        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
-        Ok(door.serve(context, shutdown, ADMIN_GRACE))
+        let watched = context.clone();
+        Ok(async move {
+            let watching = async {
+                if let Some(monitor) = monitor {
+                    monitor.serve(watched, closed(phases.clone())).await;
+                }
+            };
+            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+        })
     }
 
     /// The sandbox is always simulated.
@@ -219,11 +235,15 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
-async fn count_seconds(traffic: Arc<Traffic>) {
+async fn closed(mut phases: watch::Receiver<Phase>) {
+    let _ = phases.wait_for(|phase| *phase == Phase::Closed).await;
+}
+
+async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        traffic.tick();
+        traffic.tick(clock.now().unix_ms.div_euclid(1000));
     }
 }
 

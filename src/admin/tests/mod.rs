@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
+use crate::metrics::Traffic;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
 
@@ -23,7 +24,7 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 #[derive(Debug)]
-struct Facts(Moment);
+struct Facts(Moment, Traffic);
 
 impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
@@ -38,6 +39,9 @@ impl ServerFacts for Facts {
 
     fn is_tls(&self) -> bool {
         false
+    }
+    fn traffic(&self) -> &Traffic {
+        &self.1
     }
     fn connections(&self) -> u64 {
         3
@@ -75,7 +79,7 @@ impl House {
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
-        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
+        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
         let context = Context { writer, keyring, boards, clock, data, ledger, server: Some(facts) };
         let listener = Listener::bind(&self.data).await.unwrap();
