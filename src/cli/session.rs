@@ -8,7 +8,7 @@ use super::output::{self, Output};
 use crate::admin::{Access, Command, DataDir, Door, Setup};
 use crate::config::{ConfigError, Settings};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) data: DataDir,
     pub(super) config: Option<PathBuf>,

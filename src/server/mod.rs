@@ -9,6 +9,8 @@
 
 mod facts;
 mod logging;
+mod notify;
+mod reload;
 mod signals;
 mod simulate;
 
@@ -35,10 +37,12 @@ use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
-pub use logging::{LogFilterError, init as init_logging};
-pub use signals::signals;
+pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use reload::Reload;
+pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
+use reload::Reloading;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -69,7 +73,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Server {
     data: DataDir,
-    config: Config,
+    config: watch::Sender<Arc<Config>>,
     tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
@@ -94,12 +98,17 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let ledger = Arc::default();
+        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
         Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
     }
 
     pub fn writer(&self) -> &WriterHandle {
         &self.writer
+    }
+
+    /// The configuration in force, and each that takes its place while the server runs.
+    pub fn config(&self) -> watch::Receiver<Arc<Config>> {
+        self.config.subscribe()
     }
 
     pub fn keyring(&self) -> &Arc<Keyring> {
@@ -118,33 +127,38 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
-        for mut simulation in self.simulations(extras) {
+        for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(
-            &self.clock,
-            listener.local_addr()?,
-            self.tls.is_some(),
-            Arc::clone(service.traffic()),
-            phases.clone(),
-        );
+        let address = listener.local_addr()?;
+        let facts = Facts::new(&self.clock, address, self.tls.is_some(), Arc::clone(service.traffic()), phases.clone());
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
-        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        let described = self.config.borrow().described();
+        self.writer.audit("oddsbox", "start", "service", described).await?;
         ready(&self).await;
+        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
+        notify::ready(&status);
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
 
         let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
         let stop = async {
             stop.await;
+            notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
-        let options = watch::Sender::new(listener_options(&config, tls));
+        let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
+        let bounds = options.subscribe();
+        if let Some(reload) = extras.reload {
+            let service = Arc::clone(&service);
+            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        }
         tokio::select! {
-            summary = http::run(listener, service, options.subscribe(), stop) => {
+            summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -160,7 +174,7 @@ impl Server {
     /// What the public door answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
     /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
@@ -169,7 +183,8 @@ impl Server {
         facts: Facts,
         phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
-        let monitor = match self.config.admin_listen {
+        let admin_listen = self.config.borrow().admin_listen;
+        let monitor = match admin_listen {
             Some(address) => Some(Monitor::bind(address).await?),
             None => None,
         };
@@ -198,9 +213,9 @@ impl Server {
     }
 
     /// The sandbox is always simulated.
-    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
-        let seed = self.config.simulator_seed;
-        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+        let seed = self.config.borrow().simulator_seed;
+        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
@@ -211,10 +226,17 @@ impl Server {
 }
 
 /// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Read the configuration again when asked to.
+    pub reload: Option<Reload>,
+}
+
+/// Where the public door is, as clients write it.
+pub fn base_url(config: &Config, address: SocketAddr) -> String {
+    format!("{}://{address}", config.scheme())
 }
 
 /// Binds the public door's address.

@@ -55,7 +55,7 @@ impl Service {
     /// With both worlds simulated, as the demonstration does.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], Extras { simulate_live: true }).await
+        Service::start_as(directory, &[], Extras { simulate_live: true, ..Extras::default() }).await
     }
 
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {

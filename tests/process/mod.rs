@@ -12,5 +12,6 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
+mod operator;
 mod revocation;
 mod seed;
