@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use redb::{Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableDefinition, Value};
 
-use super::codec::{Flaw, Row};
+use super::codec::{Flaw, PollRow, Row};
 use super::error::{DamageList, StoreError};
 use super::handle::Store;
 use super::names::NamesByNumber;
@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::scan::{guarded, scan_telling};
 use super::tables::{
     AUDIT, BOOKS, BookKey, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, META_MAINTENANCE,
-    NAMES, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, SourceKey, Table, USAGE, coverage_key,
+    NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, SourceKey, Table, USAGE, coverage_key,
     describe_world, world_number,
 };
 use crate::model::sport::is_key;
@@ -313,7 +313,11 @@ impl Checker {
                 known(called.sports.contains_key(&key.1), "its sport is missing")?;
                 known(called.books.contains_key(&(key.0, key.2)), "its bookmaker is missing")
             },
-        )
+        )?;
+        found.scan(&POLLS, txn, POLLS.describe, |(world, _, event), row| {
+            known_world(world)?;
+            known(matches!(row, PollRow::Scope { .. }) == event.is_empty(), "it is not what its key says")
+        })
     }
 
     fn keys(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {

@@ -51,7 +51,7 @@ pub use check::{CheckReport, Integrity};
 pub use copy::{CopyError, CopyReport, Existing};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
-pub use loaded::{Loaded, LoadedEvent, LoadedSport, LoadedWorld, UnservedSport};
+pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use place::BackendFactory;
 pub use progress::Progress;
 pub use snapshot::Snapshot;
