@@ -50,7 +50,7 @@ impl Pulls {
     /// the one before it at work.
     fn follow(&mut self) {
         let feeds = self.config.borrow_and_update().feeds.clone();
-        let gone = |name: &Box<str>| !feeds.iter().any(|feed| feed.name == *name);
+        let gone = |name: &str| !feeds.iter().any(|feed| *feed.name == *name);
         for name in self.running.keys().filter(|name| gone(name)).cloned().collect::<Vec<_>>() {
             self.end(&name);
             self.around.ledger.close(&name);
