@@ -191,9 +191,13 @@ impl Server {
         };
         let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
         let bounds = options.subscribe();
-        if let Some(reload) = extras.reload {
-            let service = Arc::clone(&service);
-            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        match extras.reload {
+            Some(reload) => {
+                let service = Arc::clone(&service);
+                tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+            }
+            // A handle that is kept here would keep the writer from its end.
+            None => drop(writer),
         }
         tokio::select! {
             summary = http::run(listener, service, bounds, stop) => {
