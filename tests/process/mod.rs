@@ -12,5 +12,6 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
+mod polled;
 mod revocation;
 mod seed;
