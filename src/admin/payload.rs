@@ -72,8 +72,8 @@ async fn read(
 /// What becomes of a payload.
 struct Tally {
     news: Vec<News>,
-    /// The event of each message; the newcomers have none.
-    events: Vec<u64>,
+    /// The event of each message, and whose price it is; the newcomers have neither.
+    origins: Vec<(u64, Option<Arc<str>>)>,
     rejected: [u64; Reason::COUNT],
     dropped: [u64; Reason::COUNT],
     examples: Vec<Example>,
@@ -88,12 +88,16 @@ impl Tally {
             reason: rejection.reason.key().to_owned(),
             detail: rejection.detail.into(),
         };
-        let mut events = vec![0; newcomers.len()];
-        events.extend(payload.messages.iter().map(|message| message.event));
+        let bookmaker = |news: &News| match news {
+            News::Odds(odds) => Some(Arc::clone(&odds.bookmaker)),
+            _ => None,
+        };
+        let mut origins = vec![(0, None); newcomers.len()];
+        origins.extend(payload.messages.iter().map(|message| (message.event, bookmaker(&message.news))));
         let messages = payload.messages.into_iter().map(|message| message.news);
         Tally {
             news: newcomers.into_iter().chain(messages).collect(),
-            events,
+            origins,
             rejected: payload.rejected,
             dropped: payload.dropped,
             examples: payload.examples.into_iter().map(example).collect(),
@@ -126,14 +130,13 @@ impl Tally {
         let before = self.report.messages();
         for (position, reason) in report.first_rejected() {
             let at = usize::try_from(before + position).unwrap_or(usize::MAX);
-            let line = self.events.get(at).copied().unwrap_or_default();
-            let detail = match reason {
-                Reason::UnknownBookmaker => {
-                    "nobody has declared this bookmaker: say with --regions where it is offered"
-                }
+            let (line, bookmaker) = self.origins.get(at).cloned().unwrap_or_default();
+            let told = match reason {
+                Reason::UnknownBookmaker => "nobody has declared it: say with --regions where it is offered",
                 reason => told(*reason),
             };
-            self.examples.push(Example { line, reason: reason.key().to_owned(), detail: detail.to_owned() });
+            let detail = bookmaker.map_or_else(|| told.to_owned(), |key| format!("{key}: {told}"));
+            self.examples.push(Example { line, reason: reason.key().to_owned(), detail });
         }
         self.report.add(report);
     }

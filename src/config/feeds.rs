@@ -130,7 +130,10 @@ pub(super) fn put_variable(
         is_key(name).then_some((setting.name, name))
     });
     let Some((field, name)) = fields.max_by_key(|(field, _)| field.len()) else {
-        let names: Vec<String> = FEED_SETTINGS.iter().map(|field| variable_of("NAME", field)).collect();
+        // Wherever the name may end, the field that follows it may be the mistyped one.
+        let feeds = rest.match_indices('_').map(|(at, _)| &rest[..at]);
+        let names: Vec<String> =
+            feeds.flat_map(|feed| FEED_SETTINGS.iter().map(move |field| variable_of(feed, field))).collect();
         return Err(ConfigError::unknown(variable, names.iter().map(String::as_str)));
     };
     put(tables, &format!("{name}.{field}"), Found { value, origin: Origin::Variable(variable.to_owned()) })

@@ -368,7 +368,10 @@ mod tests {
             error("[feeds.us]\nintervall = \"1s\"", &[]),
             "there is no setting feeds.us.intervall; did you mean feeds.us.interval?"
         );
-        assert_eq!(error("", &[("ODDSBOX_FEEDS_US_RGEIONS", "us")]), "there is no setting ODDSBOX_FEEDS_US_RGEIONS");
+        assert_eq!(
+            error("", &[("ODDSBOX_FEEDS_US_RGEIONS", "us")]),
+            "there is no setting ODDSBOX_FEEDS_US_RGEIONS; did you mean ODDSBOX_FEEDS_US_REGIONS?"
+        );
         assert_eq!(error("[feeds.us]\nurl = \"x\"", &[]), "feeds.us.kind is missing: takes the-odds-api");
         let told = error(&FEED.replace("http://localhost:1/v4", "ftp://x"), &[]);
         assert!(told.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{told}");
