@@ -4,6 +4,7 @@
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
 //! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
+//! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `restore` puts a backup in the place of the file, which no server may be using
 //! - `place` where in the data directory things are, `who` who acts
@@ -14,9 +15,11 @@ mod client;
 mod context;
 mod door;
 mod execute;
+mod figures;
 mod intake;
 mod lines;
 mod local;
+mod monitor;
 mod place;
 mod protocol;
 mod respond;
@@ -32,6 +35,7 @@ pub use door::{Access, Door, DoorError, Source};
 pub use execute::execute;
 pub use intake::Intake;
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
+pub use monitor::{Monitor, MonitorError};
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
     Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, CountsAnswer,

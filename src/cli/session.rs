@@ -12,7 +12,7 @@ use crate::config::{ConfigError, Settings};
 /// How often a bar moves.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) data: DataDir,
     pub(super) config: Option<PathBuf>,

@@ -23,10 +23,12 @@ mod upkeep;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
+use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
@@ -87,6 +89,7 @@ pub struct Writer {
     last_tick: i64,
     upkeep: upkeep::Schedule,
     lost_usage: Vec<KeyId>,
+    writing: Arc<Writing>,
 }
 
 /// What opening a writer gives.
@@ -129,6 +132,7 @@ impl Writer {
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             clock,
             lost_usage: loaded.damaged_usage,
+            writing: Arc::default(),
         };
         if let Err(error) = writer.write_spent() {
             tracing::warn!(%error, "that the keys with lost counters are spent is not written down yet");
@@ -259,7 +263,7 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
-        let Err(error) = self.store.commit(changes) else {
+        let Err(error) = self.timed_commit(changes) else {
             self.boards.condition().set_unwritable(false);
             return Ok(());
         };
@@ -268,7 +272,7 @@ impl Writer {
         }
         tracing::warn!(%error, "a write failed; reopening the file");
         let retried = match self.store.reopen() {
-            Ok(()) => self.store.commit(changes).map_err(WriteError::from),
+            Ok(()) => self.timed_commit(changes).map_err(WriteError::from),
             Err(reopening) => {
                 tracing::warn!(error = %reopening, "the file cannot be reopened yet");
                 Err(error.into())
@@ -276,6 +280,16 @@ impl Writer {
         };
         self.boards.condition().set_unwritable(retried.is_err());
         retried
+    }
+
+    fn timed_commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let committed = self.store.commit(changes);
+        match &committed {
+            Ok(()) => self.writing.commits.record(began.elapsed()),
+            Err(_) => self.writing.count_failure(),
+        }
+        committed
     }
 }
 

@@ -12,6 +12,7 @@ use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{IngestReport, Issued, KeyError, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
+use crate::metrics::Writing;
 use crate::model::{Maintenance, News, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
@@ -93,6 +94,7 @@ impl Op {
 pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
     readings: Desk,
+    writing: Arc<Writing>,
 }
 
 /// The writer after its last operation. Holding it keeps the file open.
@@ -109,10 +111,11 @@ impl Stopped {
 /// Puts the writer on a thread of its own.
 pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let (queue, operations) = mpsc::channel(QUEUE_MAX);
+    let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let thread =
         thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
-    Ok((WriterHandle { queue, readings: Desk::default() }, Stopped(thread)))
+    Ok((WriterHandle { queue, readings: Desk::default(), writing }, Stopped(thread)))
 }
 
 async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
@@ -140,6 +143,21 @@ impl WriterHandle {
         let (reply, answer) = oneshot::channel();
         self.queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
         answer.await.map_err(|_| WriteError::Stopped)
+    }
+
+    /// What the writer did, counted.
+    pub fn writing(&self) -> &Writing {
+        &self.writing
+    }
+
+    /// Operations that wait for the writer.
+    pub fn queue_len(&self) -> usize {
+        self.queue_max() - self.queue.capacity()
+    }
+
+    /// How many may wait.
+    pub fn queue_max(&self) -> usize {
+        self.queue.max_capacity()
     }
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {

@@ -13,5 +13,6 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
+mod operator;
 mod revocation;
 mod seed;

@@ -5,6 +5,8 @@ mod file;
 mod keys;
 mod status;
 
+pub(super) use status::key_counts;
+
 use super::context::Context;
 use super::protocol::{
     Answer, AuditAnswer, Command, Failure, FailureCode, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
