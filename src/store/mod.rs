@@ -14,6 +14,7 @@
 
 mod audit;
 mod batch;
+mod called;
 mod catalogue;
 mod change;
 mod check;

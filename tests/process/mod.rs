@@ -13,10 +13,7 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
-<<<<<<< HEAD
 mod operator;
-=======
 mod polled;
->>>>>>> pull
 mod revocation;
 mod seed;
