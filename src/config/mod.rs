@@ -43,8 +43,9 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Variables of the environment that are no settings of the file.
-pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+/// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
+/// whoever exports them for a client must not be kept from starting the service in the same shell.
+pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG", "ODDSBOX_KEY", "ODDSBOX_URL"];
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,6 +233,12 @@ mod tests {
             error(gather("", &[("ODDSBOX_REFESH", "1s")])),
             "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
         );
+    }
+
+    #[test]
+    fn what_clients_read_is_no_setting_and_no_mistake() {
+        let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
+        assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
     }
 
     #[test]
