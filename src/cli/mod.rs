@@ -31,6 +31,9 @@ use self::output::{Closed, Output};
 use self::session::Session;
 use crate::admin::DataDir;
 
+/// Where everything is unless the operator says otherwise.
+const DEFAULT_DATA: &str = "./oddsbox-data";
+
 /// A self-hosted sports odds data service in one binary.
 ///
 /// Commands find the running server through the socket in its data directory, or open the data themselves when no
@@ -46,7 +49,7 @@ struct Cli {
         value_name = "DIR",
         value_hint = ValueHint::DirPath,
         env = "ODDSBOX_DATA",
-        default_value = "./oddsbox-data"
+        default_value = DEFAULT_DATA
     )]
     data: PathBuf,
 

@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
-
 use super::command::{Directory, file_with};
 
 fn deployed(name: &str) -> PathBuf {
@@ -33,7 +31,7 @@ fn the_annotated_settings_are_all_there_are_each_with_its_default() {
     let shown = Directory::new().json(&format!("config show --config {}", path.display()));
     let mut wrong = String::new();
     for setting in shown.as_array().expect("a list") {
-        let is_named = setting["from"] == Value::from(path.display().to_string());
+        let is_named = setting["from"] == path.display().to_string();
         if !is_named || setting["value"] != setting["default"] {
             writeln!(wrong, "# {}\n#{} = {}", setting["help"], setting["name"], setting["default"]).expect("a text");
         }

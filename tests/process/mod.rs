@@ -9,6 +9,7 @@ mod cli;
 mod client;
 mod command;
 mod crash;
+mod demo;
 mod deploy;
 mod doors;
 mod exactness;
