@@ -10,13 +10,23 @@ for tool in python3 git curl; do
   command -v "$tool" >/dev/null || { echo "$tool is not installed, and the README cannot be followed without it"; exit 2; }
 done
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-git clone --quiet --no-hardlinks . "$scratch/oddsbox"
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$scratch/oddsbox/target}
+# A build directory that is kept holds the clone too: at the same place every time, it is built into the same files.
+if [ -n "${CARGO_TARGET_DIR:-}" ]; then
+  mkdir -p "$CARGO_TARGET_DIR"
+  CARGO_TARGET_DIR=$(cd "$CARGO_TARGET_DIR" && pwd)
+  place=$CARGO_TARGET_DIR/readme
+  rm -rf "$place"
+  mkdir "$place"
+else
+  place=$(mktemp -d)
+  CARGO_TARGET_DIR=$place/oddsbox/target
+fi
+export CARGO_TARGET_DIR
+trap 'rm -rf "$place"' EXIT
+git clone --quiet --no-hardlinks . "$place/oddsbox"
 # A server that is already on the machine keeps its port, and a newcomer has set nothing.
 for name in $(compgen -e ODDSBOX_); do unset "$name"; done
 export ODDSBOX_LISTEN=127.0.0.1:0
 PATH=$CARGO_TARGET_DIR/release:$PATH
-cd "$scratch/oddsbox"
+cd "$place/oddsbox"
 python3 tests/readme.py README.md "$@"
