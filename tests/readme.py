@@ -164,12 +164,17 @@ class Shell:
         self.address = listening[0] if listening else ADDRESS
 
     def close(self):
-        """Ends the shell and whatever it left running: all of it is one group, and ours."""
+        """Ends the shell and whatever it left running, which is one group and ours, and waits until all of it is gone."""
+        deadline = time.monotonic() + 60
         try:
             os.killpg(self.bash.pid, signal.SIGTERM)
+            while time.monotonic() < deadline:
+                self.bash.poll()
+                os.killpg(self.bash.pid, 0)
+                time.sleep(0.05)
+            os.killpg(self.bash.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        self.bash.wait(timeout=60)
 
 
 def main():
