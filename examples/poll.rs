@@ -67,10 +67,9 @@ impl Odds {
                 self.etag = headers.get(ETAG).cloned();
             }
             StatusCode::NOT_MODIFIED => eprintln!("304: nothing new"),
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            _ if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
                 return Err(Problem::Later(explain(status, &body), number(&headers, &RETRY_AFTER, "")));
             }
-            _ if status.is_server_error() => return Err(Problem::Later(explain(status, &body), None)),
             _ => return Err(Problem::Refused(status, explain(status, &body))),
         }
         Ok(number(&headers, &CACHE_CONTROL, "max-age=").unwrap_or(30))
