@@ -75,8 +75,9 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
-        let Setup { catalogue, store, writer, clock } = setup;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let Setup { catalogue, origin, store, writer, clock } = setup;
+        let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
