@@ -56,8 +56,9 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Variables of the environment that are no settings of the file.
-pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+/// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
+/// whoever exports them for a client must not be kept from starting the service in the same shell.
+pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG", "ODDSBOX_KEY", "ODDSBOX_URL"];
 
 /// The settings that a running server takes over when it reads its configuration again; the others need a restart.
 /// Whether there is TLS at all needs one too. The feeds that are polled are taken over as well.
@@ -413,6 +414,12 @@ mod tests {
         let both = gather("tls.certificate = \"chain.pem\"\ntls.key = \"key.pem\"", &[]).unwrap().read().unwrap();
         assert_eq!(both.tls, Some(TlsFiles { certificate: "chain.pem".into(), key: "key.pem".into() }));
         assert_eq!(both.scheme(), "https");
+    }
+
+    #[test]
+    fn what_clients_read_is_no_setting_and_no_mistake() {
+        let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
+        assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
     }
 
     #[test]

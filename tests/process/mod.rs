@@ -10,6 +10,8 @@ mod cli;
 mod client;
 mod command;
 mod crash;
+mod demo;
+mod deploy;
 mod doors;
 mod exactness;
 mod leak;
