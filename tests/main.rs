@@ -14,5 +14,8 @@ mod api;
 /// The binary itself, in processes of its own: keys, limits, crashes and the command line.
 mod process;
 
+/// Power losses, failing disks, rotten files, clocks that are set, crowds: what must hold all the same.
+mod crash;
+
 /// Who may import whom.
 mod house;

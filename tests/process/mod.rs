@@ -13,4 +13,4 @@ mod doors;
 mod exactness;
 mod leak;
 mod revocation;
-mod seed;
+pub mod seed;
