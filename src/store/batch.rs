@@ -23,7 +23,7 @@ pub(super) struct Batch {
     pub(super) scores: BTreeMap<EventKey, Vec<u8>>,
     pub(super) odds: BTreeMap<OddsKey, Option<Vec<u8>>>,
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
-    pub(super) keys: BTreeMap<String, Vec<u8>>,
+    pub(super) keys: BTreeMap<String, Option<Vec<u8>>>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
     /// Taken away with all that hangs on them, before anything is put.
@@ -71,8 +71,8 @@ impl Batch {
         put(&txn, BOOKS.definition, self.books.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, EVENTS.definition, self.events.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, SCORES.definition, self.scores.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, &**row)))?;
         put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
+        change(&txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
         index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;

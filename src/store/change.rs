@@ -64,6 +64,8 @@ pub enum Change {
         bookmaker: BookId,
     },
     PutKey(Arc<KeyRecord>),
+    /// For a key that was never in force: any other is revoked, and stays in the list.
+    RemoveKey(KeyId),
     PutUsage {
         key: KeyId,
         usage: Usage,

@@ -15,6 +15,7 @@ mod change;
 mod check;
 mod codec;
 mod error;
+mod fate;
 mod gate;
 mod handle;
 mod load;

@@ -118,7 +118,10 @@ impl<'a> Staging<'a> {
         match change {
             Change::PutKey(record) => {
                 let row = sealed(KEYS.seal(&record.id.as_str(), &KeyRow::of(record)), &record.id)?;
-                self.batch.keys.insert(record.id.as_str().to_owned(), row);
+                self.batch.keys.insert(record.id.as_str().to_owned(), Some(row));
+            }
+            Change::RemoveKey(id) => {
+                self.batch.keys.insert(id.as_str().to_owned(), None);
             }
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;

@@ -6,5 +6,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and what could not be tried")]
 
 mod disk;
+mod errors;
 mod life;
 mod power;

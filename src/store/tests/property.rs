@@ -81,6 +81,7 @@ impl Plain {
                 let usage = self.keys.get(&id).map_or(Usage::default(), |(_, usage)| *usage);
                 self.keys.insert(id, ((*record).clone(), usage));
             }
+            Change::RemoveKey(id) => drop(self.keys.remove(id.as_str())),
             Change::PutUsage { key, usage, last_used } => {
                 self.keys.get_mut(key.as_str())?.1 = usage;
                 self.used.insert(key.as_str().to_owned(), last_used);
