@@ -7,5 +7,7 @@
 
 mod disk;
 mod errors;
+mod full;
 mod life;
 mod power;
+mod rot;

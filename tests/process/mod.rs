@@ -6,8 +6,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
 mod cli;
-mod client;
-mod command;
+pub mod client;
+pub mod command;
 mod crash;
 mod doors;
 mod exactness;
