@@ -108,7 +108,7 @@ impl Server {
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
         for mut simulation in self.simulations(extras) {
-            simulation.fill(&self.boards).await?;
+            simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
@@ -171,7 +171,7 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), self.clock.clone())
+            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.boards), self.clock.clone())
         };
         worlds.map(simulation).collect()
     }

@@ -11,3 +11,4 @@ mod full;
 mod life;
 mod power;
 mod rot;
+mod time;
