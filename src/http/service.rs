@@ -10,6 +10,7 @@ use http_body_util::Full;
 
 use super::access;
 use super::books::KeptLists;
+use super::damper::Damper;
 use super::handle::{Answer, Handled, broken, handle, overloaded};
 use super::pages::Pages;
 use super::request_id::RequestIds;
@@ -46,6 +47,7 @@ pub struct Service {
     pub(super) pages: Pages,
     pub(super) kept_books: KeptLists,
     traffic: Arc<Traffic>,
+    damper: Damper,
 }
 
 impl Service {
@@ -59,6 +61,7 @@ impl Service {
             pages: Pages::new(),
             kept_books: KeptLists::default(),
             traffic: Arc::default(),
+            damper: Damper::default(),
         }
     }
 
@@ -75,7 +78,11 @@ impl Service {
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
         self.traffic.count_request();
-        access::log(request.method(), &answer.note, started.elapsed());
+        // Requests of a key are bounded by its limits, those of strangers by nothing else.
+        let admitted = if answer.note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
+        if let Some(unlogged) = admitted {
+            access::log(request.method(), &answer.note, started.elapsed(), unlogged);
+        }
         answer.response
     }
 

@@ -223,6 +223,11 @@ impl Server {
         self.address.expect("a server that is ready")
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.running.0.id()
+    }
+
     /// What it has logged so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("a log").clone()
