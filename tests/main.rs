@@ -17,5 +17,8 @@ mod process;
 /// Power losses, failing disks, rotten files, clocks that are set, crowds: what must hold all the same.
 mod crash;
 
+/// The doors that bytes of strangers come through: the fuzzer's corpus, replayed and changed at random.
+mod fuzz;
+
 /// Who may import whom.
 mod house;
