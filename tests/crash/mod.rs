@@ -12,4 +12,7 @@ mod full;
 mod life;
 mod power;
 mod rot;
+mod security;
+mod soak;
+mod stop;
 mod time;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each module uses the part that it needs")]
 
 mod answer;
+pub mod schema;
 
 use std::net::SocketAddr;
 use std::path::Path;
