@@ -19,7 +19,7 @@ pub(super) struct Damper {
 impl Damper {
     /// Whether one more may be logged now; if so, how many were not since the last that was.
     pub(super) fn admit(&self, mono_ms: u64) -> Option<u64> {
-        let opening = mono_ms / 1000 << COUNT_BITS;
+        let opening = (mono_ms / 1000) << COUNT_BITS;
         let count = |held: u64| {
             let held = held.max(opening);
             let lines = held & ((1 << COUNT_BITS) - 1);

@@ -102,7 +102,9 @@ pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) 
     let steps = &steps[..cut];
     let synced = steps.iter().rposition(|step| matches!(step, Step::Sync)).map_or(0, |at| at + 1);
     let mut bytes = bytes.to_vec();
-    steps[..synced].iter().for_each(|step| apply(&mut bytes, step));
+    for step in &steps[..synced] {
+        apply(&mut bytes, step);
+    }
     let mut pieces: Vec<Step> = steps[synced..].iter().flat_map(in_sectors).collect();
     // How much is lost is itself a matter of luck: nothing, everything, or anything between.
     let kept_in_8 = random.below(9);
@@ -114,7 +116,9 @@ pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) 
             pieces.swap(last, other);
         }
     }
-    pieces.iter().for_each(|step| apply(&mut bytes, step));
+    for step in &pieces {
+        apply(&mut bytes, step);
+    }
     bytes
 }
 

@@ -9,6 +9,7 @@ mod abuse;
 mod disk;
 mod errors;
 mod full;
+mod kill;
 mod life;
 mod power;
 mod rot;
