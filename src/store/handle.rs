@@ -80,24 +80,28 @@ impl Store {
     /// Closes the file and opens it again: the way back to writing after a write failed. What is then in it is what
     /// the last successful commit left, or the failed one if it reached the disk after all: the answer says whether.
     pub fn reopen(&mut self) -> Result<bool, OpenError> {
+        let unsure = self.unsure.take();
+        let reopened = self.try_reopen(unsure.as_ref());
+        if reopened.is_err() {
+            // Whatever was found out is told by the reopening that succeeds.
+            self.unsure = unsure;
+        }
+        reopened
+    }
+
+    fn try_reopen(&mut self, unsure: Option<&Batch>) -> Result<bool, OpenError> {
         self.is_writable = false;
         self.mirror = None;
         self.close();
         self.file = Some(self.place.open(&self.options, false)?);
-        let was_kept = self.was_kept().map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
-        self.is_writable = true;
-        // Known only now: a failure above leaves it open.
-        self.unsure = None;
-        self.settle()?;
-        Ok(was_kept)
-    }
-
-    /// Whether the commit that failed last is in the file.
-    fn was_kept(&self) -> Result<bool, StoreError> {
-        match &self.unsure {
+        let was_kept = match unsure {
             Some(batch) => self.reading(|_, file| batch.is_in(&file.db.begin_read()?)),
             None => Ok(false),
-        }
+        };
+        let was_kept = was_kept.map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
+        self.is_writable = true;
+        self.settle()?;
+        Ok(was_kept)
     }
 
     /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.

@@ -135,6 +135,13 @@ fn suffer(
         assert_eq!(during, before, "{asked_again}");
         assert!(writer.keyring().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
     }
+    // The disk is mended by halves before it is mended: a try to heal that fails must forget nothing.
+    for at in [3, 9, 14, 20] {
+        disk.trouble(Trouble::Once(at), kind);
+        clock.advance(Duration::from_secs(2));
+        writer.tick();
+        assert_eq!(served(&writer, &clock), during, "{asked_again}: a failed try to heal");
+    }
     disk.trouble(Trouble::None, kind);
     // Nobody asks for anything: the writer finds out by itself that the disk is mended.
     clock.advance(Duration::from_secs(2));
