@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
+use crate::feeds::Ledger;
 use crate::keys::Keyring;
+use crate::metrics::Traffic;
 use crate::writer::WriterHandle;
 
 /// What a running server knows about itself.
@@ -17,6 +19,10 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn started(&self) -> Moment;
     /// Where the public interface listens.
     fn address(&self) -> SocketAddr;
+    /// Whether it speaks TLS there.
+    fn is_tls(&self) -> bool;
+    /// What passes through the public interface, counted.
+    fn traffic(&self) -> &Traffic;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.
@@ -33,6 +39,8 @@ pub struct Context {
     pub boards: Arc<Boards>,
     pub clock: Clock,
     pub data: DataDir,
+    /// What each feed has brought; empty in a command that opened the file itself.
+    pub ledger: Arc<Ledger>,
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
 }

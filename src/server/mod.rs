@@ -9,6 +9,8 @@
 
 mod facts;
 mod logging;
+mod notify;
+mod reload;
 mod signals;
 mod simulate;
 
@@ -22,22 +24,25 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admin::{self, BindError, DataDir, Setup};
+use crate::admin::{self, BindError, DataDir, Monitor, MonitorError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::feeds::Simulator;
+use crate::config::{Config, TlsFiles};
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
+use crate::tls::{self, CertificateError};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
-pub use logging::{LogFilterError, init as init_logging};
-pub use signals::signals;
+pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use reload::Reload;
+pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
+use reload::Reloading;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -47,11 +52,17 @@ const ADMIN_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
     #[error(transparent)]
     Admin(#[from] BindError),
+    #[error(transparent)]
+    Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
@@ -62,11 +73,13 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Server {
     data: DataDir,
-    config: Config,
+    config: watch::Sender<Arc<Config>>,
+    tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
@@ -75,8 +88,10 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
-        let Setup { catalogue, store, writer, clock } = setup;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let tls = config.tls.as_ref().map(acceptor).transpose()?;
+        let Setup { catalogue, origin, store, writer, clock } = setup;
+        let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
@@ -84,11 +99,17 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        Ok(Server { data, config, clock, catalogue, boards, keyring, writer, stopped, lease_requests })
+        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
+        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
     }
 
     pub fn writer(&self) -> &WriterHandle {
         &self.writer
+    }
+
+    /// The configuration in force, and each that takes its place while the server runs.
+    pub fn config(&self) -> watch::Receiver<Arc<Config>> {
+        self.config.subscribe()
     }
 
     pub fn keyring(&self) -> &Arc<Keyring> {
@@ -107,26 +128,38 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
-        for mut simulation in self.simulations(extras) {
+        for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
-        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
+        tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
+        let address = listener.local_addr()?;
+        let facts = Facts::new(&self.clock, address, self.tls.is_some(), Arc::clone(service.traffic()), phases.clone());
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
-        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        let described = self.config.borrow().described();
+        self.writer.audit("oddsbox", "start", "service", described).await?;
         ready(&self).await;
+        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
+        notify::ready(&status);
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
 
-        let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
         let stop = async {
             stop.await;
+            notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
+        let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
+        let bounds = options.subscribe();
+        if let Some(reload) = extras.reload {
+            let service = Arc::clone(&service);
+            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        }
         tokio::select! {
-            summary = http::run(listener, service, listener_options(&config), stop) => {
+            summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -142,15 +175,23 @@ impl Server {
     /// What the public door answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
+    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
         facts: Facts,
-        mut phases: watch::Receiver<Phase>,
+        phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let admin_listen = self.config.borrow().admin_listen;
+        let monitor = match admin_listen {
+            Some(address) => Some(Monitor::bind(address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            tracing::info!(address = %monitor.address()?, "monitoring address");
+        }
         let door = admin::Listener::bind(&self.data).await?;
         let context = admin::Context {
             writer: self.writer.clone(),
@@ -158,30 +199,46 @@ impl Server {
             boards: Arc::clone(&self.boards),
             clock: self.clock.clone(),
             data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
         };
-        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
-        Ok(door.serve(context, shutdown, ADMIN_GRACE))
+        let watched = context.clone();
+        Ok(async move {
+            let watching = async {
+                if let Some(monitor) = monitor {
+                    monitor.serve(watched, closed(phases.clone())).await;
+                }
+            };
+            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+        })
     }
 
     /// The sandbox is always simulated.
-    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
-        let seed = self.config.simulator_seed;
-        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+        let seed = self.config.borrow().simulator_seed;
+        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.boards), self.clock.clone())
+            let (boards, ledger) = (Arc::clone(&self.boards), Arc::clone(&self.ledger));
+            Simulation::new(world, simulator, self.writer.clone(), boards, ledger, self.clock.clone())
         };
         worlds.map(simulation).collect()
     }
 }
 
 /// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Read the configuration again when asked to.
+    pub reload: Option<Reload>,
+}
+
+/// Where the public door is, as clients write it.
+pub fn base_url(config: &Config, address: SocketAddr) -> String {
+    format!("{}://{address}", config.scheme())
 }
 
 /// Binds the public door's address.
@@ -202,12 +259,22 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
-async fn count_seconds(traffic: Arc<Traffic>) {
+async fn closed(mut phases: watch::Receiver<Phase>) {
+    let _ = phases.wait_for(|phase| *phase == Phase::Closed).await;
+}
+
+async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        traffic.tick();
+        traffic.tick(clock.now().unix_ms.div_euclid(1000));
     }
+}
+
+/// TLS for the public door.
+fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
+    let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
 }
 
 fn interface_settings(config: &Config) -> http::Settings {
@@ -218,7 +285,7 @@ fn interface_settings(config: &Config) -> http::Settings {
     }
 }
 
-fn listener_options(config: &Config) -> http::Options {
+fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::Options {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     http::Options {
         connections_max: count(config.connections),
@@ -229,5 +296,6 @@ fn listener_options(config: &Config) -> http::Options {
             write: config.write_timeout,
         },
         drain: config.drain_timeout,
+        tls,
     }
 }

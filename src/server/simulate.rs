@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::board::{Boards, EventNode};
 use crate::clock::Clock;
-use crate::feeds::Simulator;
+use crate::feeds::{FeedKind, Ledger, Simulator};
 use crate::model::{News, SportId, Timestamp, World};
 use crate::writer::{WriteError, WriterHandle};
 
@@ -25,6 +25,7 @@ pub(super) struct Simulation {
     simulator: Simulator,
     writer: WriterHandle,
     boards: Arc<Boards>,
+    ledger: Arc<Ledger>,
     clock: Clock,
     /// Up to when the world has been told; `None` when it must be told everything.
     told: Option<Timestamp>,
@@ -36,9 +37,10 @@ impl Simulation {
         simulator: Simulator,
         writer: WriterHandle,
         boards: Arc<Boards>,
+        ledger: Arc<Ledger>,
         clock: Clock,
     ) -> Self {
-        Simulation { world, simulator, writer, boards, clock, told: None }
+        Simulation { world, simulator, writer, boards, ledger, clock, told: None }
     }
 
     /// Brings the whole world up to date, whatever the file held and however long ago: away with what is not yet true,
@@ -131,11 +133,26 @@ impl Simulation {
         let mut news = news.into_iter().peekable();
         while news.peek().is_some() {
             let batch: Vec<News> = news.by_ref().take(BATCH).collect();
-            let report = self.writer.ingest(self.world, batch, false).await?;
+            let report = match self.writer.ingest(self.world, batch, false).await {
+                Ok(report) => report,
+                Err(error) => {
+                    self.ledger.failed(self.feed(), self.clock.now().timestamp(), &error.to_string());
+                    return Err(error);
+                }
+            };
+            self.ledger.count(self.feed(), self.clock.now().timestamp(), report.accepted(), report.reasons());
             for (reason, count) in report.reasons() {
                 tracing::debug!(world = %self.world, %reason, count, "the simulator's news was not taken");
             }
         }
         Ok(())
+    }
+
+    const fn feed(&self) -> (&'static str, FeedKind, World) {
+        let name = match self.world {
+            World::Sandbox => "simulator",
+            World::Live => "simulator-live",
+        };
+        (name, FeedKind::Simulator, self.world)
     }
 }

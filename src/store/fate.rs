@@ -16,7 +16,8 @@ impl Batch {
         let gone = self.gone_events.iter().filter(|event| !self.events.contains_key(event)).map(|event| (*event, None));
         Ok(holds(txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, Some(&**row))))?
             && holds(txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?
-            && holds(txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, row.as_deref())))?
+            && holds(txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, Some(&**row))))?
+            && holds(txn, KEYS.definition, self.gone_keys.iter().map(|key| (&**key, None)))?
             && holds(txn, USAGE.definition, self.usage.iter().map(|(key, row)| (&**key, Some(&**row))))?
             && holds(txn, NAMES.definition, self.names.iter().map(|(key, row)| (*key, Some(&**row))))?
             && holds(txn, BOOKS.definition, self.books.iter().map(|(key, row)| (*key, Some(&**row))))?

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redb::ReadableDatabase;
@@ -15,6 +15,7 @@ use super::loaded::Loaded;
 use super::mirror::Mirror;
 use super::names::NamesByNumber;
 use super::place::{BackendFactory, OpenFile, Place};
+use super::progress::Progress;
 use super::scan::guarded;
 use super::sports::SportNumbers;
 use super::stage::Staging;
@@ -49,6 +50,8 @@ pub struct Store {
     is_writable: bool,
     /// The rows of a commit that failed: nobody knows whether they reached the disk before the file is opened again.
     unsure: Option<Batch>,
+    /// Readings beside the writer that keep the file open.
+    pub(super) readings: Vec<Weak<Progress>>,
 }
 
 impl Store {
@@ -71,8 +74,9 @@ impl Store {
     fn open_place(place: Place, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
         let file = Some(place.open(&options, true)?);
         let sports = SportNumbers::default();
+        let readings = Vec::new();
         let mut store =
-            Store { place, options, catalogue, file, sports, mirror: None, is_writable: true, unsure: None };
+            Store { place, options, catalogue, file, sports, mirror: None, is_writable: true, unsure: None, readings };
         store.settle()?;
         Ok(store)
     }
@@ -106,6 +110,7 @@ impl Store {
 
     /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
     fn close(&mut self) {
+        self.break_off_readings();
         let file = self.file.take();
         let _ = guarded(|| {
             drop(file);

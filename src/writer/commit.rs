@@ -6,8 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::{WriteError, Writer};
+use crate::keys::KeyId;
 use crate::model::{BookId, EventId, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
 
@@ -45,9 +47,9 @@ impl Writer {
 
     fn attempt(&mut self, changes: &[Change]) -> Result<(), Failed> {
         let written = if self.doubt.undo.is_empty() {
-            self.store.commit(changes)
+            self.timed_commit(changes)
         } else {
-            self.store.commit(&[&self.doubt.undo, changes].concat())
+            self.timed_commit(&[&self.doubt.undo, changes].concat())
         };
         let Err(error) = written else {
             self.doubt.undo.clear();
@@ -80,6 +82,16 @@ impl Writer {
         }
     }
 
+    fn timed_commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let committed = self.store.commit(changes);
+        match &committed {
+            Ok(()) => self.writing.commits.record(began.elapsed()),
+            Err(_) => self.writing.count_failure(),
+        }
+        committed
+    }
+
     /// The changes that bring whatever `changes` touched back to what memory holds of it.
     fn undo(&self, changes: &[Change]) -> Vec<Change> {
         let mut undo = Vec::new();
@@ -106,9 +118,8 @@ impl Writer {
                 }),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
-                // Usage is stored ahead of use: more of it than was granted takes nothing back, and less is never
-                // stored before the end.
-                Change::RemoveKey(_) | Change::PutUsage { .. } => {}
+                Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),
+                Change::RemoveKey(_) => {}
             }
         }
         undo.extend(events.into_iter().flat_map(|(world, sport, event)| self.held_event(world, sport, event)));
@@ -130,6 +141,13 @@ impl Writer {
             Some(held) => Change::PutSource { world, sport, bookmaker, source: held.source },
             None => Change::RemoveSource { world, sport, bookmaker },
         }
+    }
+
+    /// What the key's meter may hand out, which must be in the file before it does.
+    fn held_usage(&self, key: &KeyId) -> Option<Change> {
+        let meter = self.keyring.get(key)?;
+        let (usage, last_used) = (meter.meter().granted(), meter.meter().last_used());
+        Some(Change::PutUsage { key: key.clone(), usage, last_used })
     }
 
     /// The event as a whole: it goes from the file, and comes back with what hangs on it, if it is held.

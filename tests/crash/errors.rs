@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::Duration;
 
 use oddsbox::clock::Clock;
@@ -153,7 +154,7 @@ fn suffer(
     let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);
     assert_eq!(served(&again, &clock), during, "{asked_again}: file and memory tell different stories");
     ask(asked, &mut again, &clock, id).expect("a mended disk takes it");
-    let report = again.check().expect("a check");
+    let report = again.check(&Arc::default()).expect("a check");
     assert!(report.is_clean(), "{asked_again}: {report:?}");
     has_come
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
+mod backup;
 mod cli;
 pub mod client;
 pub mod command;
@@ -12,5 +13,6 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
+mod operator;
 mod revocation;
 pub mod seed;
