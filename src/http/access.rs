@@ -1,4 +1,5 @@
-//! The access log: one event for each request. Never the key, and never the query string, which may hold one.
+//! The access log: one event for each request of a key, and for as many others as the `damper` lets through. Never the
+//! key, and never the query string, which may hold one.
 
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ pub(super) static REFUSED: [&str; 10] =
 /// The key is restricted to other groups of sports.
 pub(super) const GROUP: &str = "group";
 
-pub(super) fn log(method: &Method, note: &Note, took: Duration) {
+/// `unlogged`: how many requests before this one were not logged, since too many came without a key.
+pub(super) fn log(method: &Method, note: &Note, took: Duration, unlogged: u64) {
     tracing::info!(
         target: "access",
         method = method.as_str(),
@@ -24,5 +26,6 @@ pub(super) fn log(method: &Method, note: &Note, took: Duration) {
         key = note.key.as_ref().map_or("-", KeyId::as_str),
         refused = note.refused,
         request_id = note.request_id.as_str(),
+        unlogged = (unlogged > 0).then_some(unlogged),
     );
 }

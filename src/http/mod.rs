@@ -12,6 +12,7 @@ mod access;
 mod asked;
 mod books;
 mod connection;
+mod damper;
 mod deadline;
 mod docs;
 mod error;

@@ -11,6 +11,7 @@ use http_body_util::Full;
 
 use super::access::{self, REFUSED};
 use super::books::KeptLists;
+use super::damper::Damper;
 use super::handle::{Answer, Handled, broken, handle, overloaded};
 use super::pages::Pages;
 use super::request_id::RequestIds;
@@ -49,6 +50,7 @@ pub struct Service {
     pub(super) pages: Pages,
     pub(super) kept_books: KeptLists,
     traffic: Arc<Traffic>,
+    damper: Damper,
 }
 
 impl Service {
@@ -63,6 +65,7 @@ impl Service {
             pages: Pages::new(),
             kept_books: KeptLists::default(),
             traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
+            damper: Damper::default(),
         }
     }
 
@@ -93,7 +96,11 @@ impl Service {
         if let Some(reason) = answer.note.refused {
             self.traffic.count_refused(reason);
         }
-        access::log(request.method(), &answer.note, took);
+        // Requests of a key are bounded by its limits, those of strangers by nothing else.
+        let admitted = if answer.note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
+        if let Some(unlogged) = admitted {
+            access::log(request.method(), &answer.note, took, unlogged);
+        }
         answer.response
     }
 

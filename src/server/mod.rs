@@ -165,7 +165,7 @@ impl Server {
         let mut tasks = JoinSet::new();
         let pulls = Pulls::open(self.surroundings(), self.config())?;
         for mut simulation in self.simulations(extras.simulate_live) {
-            simulation.fill(&self.boards).await?;
+            simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
@@ -273,7 +273,8 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.ledger), self.clock.clone())
+            let (boards, ledger) = (Arc::clone(&self.boards), Arc::clone(&self.ledger));
+            Simulation::new(world, simulator, self.writer.clone(), boards, ledger, self.clock.clone())
         };
         worlds.map(simulation).collect()
     }

@@ -27,6 +27,8 @@ pub(super) struct Batch {
     pub(super) keys: BTreeMap<String, Vec<u8>>,
     /// In the order in which they first came.
     pub(super) keys_put: Vec<String>,
+    /// Taken away, with what they used.
+    pub(super) gone_keys: BTreeSet<String>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
     /// Taken away with all that hangs on them, before anything is put.
@@ -144,11 +146,16 @@ impl Batch {
 
     /// Puts the keys; one that is new goes to the end of their order.
     fn put_keys(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
-        if self.keys.is_empty() {
+        if self.keys.is_empty() && self.gone_keys.is_empty() {
             return Ok(());
         }
         let mut keys = txn.open_table(KEYS.definition)?;
         let mut order = txn.open_table(KEY_ORDER)?;
+        for key in &self.gone_keys {
+            keys.remove(&**key)?;
+            order.retain(|_, held| held != &**key)?;
+            txn.open_table(USAGE.definition)?.remove(&**key)?;
+        }
         let mut next = redb::ReadableTable::last(&order)?.map_or(0, |(last, _)| last.value().saturating_add(1));
         for key in &self.keys_put {
             let Some(row) = self.keys.get(key) else { continue };

@@ -218,8 +218,10 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyA
         key.last_used = key.last_used.max(last_used);
         Ok(())
     })?;
-    // A damaged row under an id that no key has may be that of any key without one.
-    let may_be_any = unread.iter().any(|id| !keys.contains_key(id));
+    // A damaged row under an id that no key has may be that of any key without one, and so may one that is counted and
+    // cannot be found.
+    let is_missing = txn.open_table(USAGE.definition)?.len()? > has_usage.len() as u64;
+    let may_be_any = is_missing || unread.iter().any(|id| !keys.contains_key(id));
     let is_lost = |id: &str| unread.contains(id) || (may_be_any && !has_usage.contains(id));
     let lost = keys.iter().filter(|(id, _)| is_lost(id)).map(|(_, (key, _))| key.id.clone()).collect();
     Ok((in_order_of_issue(txn, keys)?, lost))

@@ -22,6 +22,7 @@ mod codec;
 mod copy;
 mod drop_damaged;
 mod error;
+mod fate;
 mod gate;
 mod handle;
 mod load;

@@ -7,12 +7,14 @@
 //!
 //! So what was acknowledged is durable and in force, and no reader ever waits. When the file refuses a write, the
 //! writer reopens it and tries once more; if it still refuses, the operation fails with nothing changed, the service
-//! says so in its condition, and the writer goes on trying by itself until the file takes writes again.
+//! says so in its condition, and the writer goes on trying by itself until the file takes writes again. A write that
+//! was refused and is found in the file all the same is taken back.
 //!
 //! [`Writer`] is a plain value whose methods are the operations: a server runs it on a thread of its own behind a
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod commit;
 mod keys;
 mod poll;
 mod publish;
@@ -24,7 +26,6 @@ mod upkeep;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::board::Boards;
 use crate::clock::Clock;
@@ -90,6 +91,7 @@ pub struct Writer {
     maintenance: Option<Maintenance>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
+    doubt: commit::Doubt,
     lost_usage: Vec<KeyId>,
     writing: Arc<Writing>,
 }
@@ -132,6 +134,7 @@ impl Writer {
             maintenance: loaded.maintenance,
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
+            doubt: commit::Doubt::default(),
             clock,
             lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
@@ -262,40 +265,6 @@ impl Writer {
 
     fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
-    }
-
-    /// Commits changes; after a refusal reopens the file and tries once more, since no write to it can succeed before.
-    fn commit(&mut self, changes: &[Change]) -> Result<(), WriteError> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let Err(error) = self.timed_commit(changes) else {
-            self.boards.condition().set_unwritable(false);
-            return Ok(());
-        };
-        if !error.needs_reopen() {
-            return Err(error.into());
-        }
-        tracing::warn!(%error, "a write failed; reopening the file");
-        let retried = match self.store.reopen() {
-            Ok(()) => self.timed_commit(changes).map_err(WriteError::from),
-            Err(reopening) => {
-                tracing::warn!(error = %reopening, "the file cannot be reopened yet");
-                Err(error.into())
-            }
-        };
-        self.boards.condition().set_unwritable(retried.is_err());
-        retried
-    }
-
-    fn timed_commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        let began = Instant::now();
-        let committed = self.store.commit(changes);
-        match &committed {
-            Ok(()) => self.writing.commits.record(began.elapsed()),
-            Err(_) => self.writing.count_failure(),
-        }
-        committed
     }
 }
 

@@ -10,7 +10,7 @@ mod consistency;
 mod errors;
 mod events;
 mod feeds;
-mod fixture;
+pub mod fixture;
 mod keys;
 mod life;
 mod limits;

@@ -3,6 +3,7 @@
 
 mod answer;
 mod figures;
+pub mod schema;
 
 use std::net::SocketAddr;
 use std::path::Path;

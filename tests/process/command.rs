@@ -241,6 +241,11 @@ impl Server {
         self.address.expect("a server that is ready")
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.running.0.id()
+    }
+
     /// What its address begins with.
     pub fn scheme(&self) -> &str {
         &self.scheme

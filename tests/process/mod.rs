@@ -7,8 +7,8 @@
 
 mod backup;
 mod cli;
-mod client;
-mod command;
+pub mod client;
+pub mod command;
 mod crash;
 mod demo;
 mod deploy;
@@ -18,4 +18,4 @@ mod leak;
 mod operator;
 mod polled;
 mod revocation;
-mod seed;
+pub mod seed;

@@ -208,6 +208,11 @@ impl Meter {
         usage_of(self.day.used(), self.month.used())
     }
 
+    /// What was stored ahead of use and may still be handed out: what the file must hold while requests are charged.
+    pub fn granted(&self) -> Usage {
+        usage_of(self.day.used().max(self.day.granted()), self.month.used().max(self.month.granted()))
+    }
+
     pub fn last_used(&self) -> Option<Timestamp> {
         Some(self.last_used.load(Ordering::Relaxed)).filter(|second| *second > 0).map(Timestamp::from_unix)
     }

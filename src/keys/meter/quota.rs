@@ -216,7 +216,7 @@ impl Quota {
         Tally(self.used.load(Ordering::Relaxed))
     }
 
-    fn granted(&self) -> Tally {
+    pub(super) fn granted(&self) -> Tally {
         Tally(self.granted.load(Ordering::Relaxed))
     }
 

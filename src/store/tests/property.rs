@@ -84,6 +84,7 @@ impl Plain {
                     self.issued.push(id);
                 }
             }
+            Change::RemoveKey(id) => drop(self.keys.remove(id.as_str())),
             Change::PutUsage { key, usage, last_used } => {
                 self.keys.get_mut(key.as_str())?.1 = usage;
                 self.used.insert(key.as_str().to_owned(), last_used);
