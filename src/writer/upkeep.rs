@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::batch::{SportStep, Step};
+use super::poll;
 use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
 use crate::board::EventNode;
@@ -73,11 +74,12 @@ impl Writer {
     /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
     fn forget_the_future(&mut self, now: Timestamp) {
         for world in World::ALL {
-            let WorldState { books, sports } = &mut self.worlds[world.index()];
+            let WorldState { books, sports, polls } = &mut self.worlds[world.index()];
             let mut any = false;
-            for sport in sports {
+            for (id, sport) in self.catalogue.sport_ids().zip(sports) {
                 if forget_the_future(&mut sport.sources, now) {
-                    let states = source_states(&sport.sources, books.register(), self.options.stale_after_s);
+                    let stale_after_s = |book| poll::stale_after_s(polls, id, book, self.options.stale_after_s);
+                    let states = source_states(&sport.sources, books.register(), stale_after_s);
                     sport.board = sport.board.with_sources(states);
                     any = true;
                 }
