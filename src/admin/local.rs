@@ -4,17 +4,18 @@
 use std::io;
 use std::sync::Arc;
 
-use super::client::Source;
 use super::context::Context;
 use super::execute::execute;
+use super::export;
 use super::intake::Intake;
+use super::pieces::Source;
 use super::place::DataDir;
 use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::catalogue::{self, CatalogueFileError};
-use crate::model::Catalogue;
+use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
 
@@ -118,6 +119,11 @@ impl Local {
             }
         }
         Ok(intake.finish().await)
+    }
+
+    /// A world as feed lines.
+    pub(super) fn export(&self, world: World) -> Source {
+        export::start(world, &self.context.boards)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

@@ -2,6 +2,7 @@
 //!
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
+//! - `export` gives a world out as feed lines, in `pieces`
 //! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
@@ -13,9 +14,11 @@ mod client;
 mod context;
 mod door;
 mod execute;
+mod export;
 mod intake;
 mod lines;
 mod local;
+mod pieces;
 mod place;
 mod protocol;
 mod respond;

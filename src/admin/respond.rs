@@ -2,6 +2,7 @@
 //!
 //! - `POST /command`: a command as JSON, its answer as JSON
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
+//! - `GET /export?world=live|sandbox`: a world as feed lines
 //! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
 //!
 //! A failure is `{"error":{"code":"…","message":"…"}}`.
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -20,7 +21,9 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::execute::{execute, ready};
+use super::export;
 use super::intake::Intake;
+use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions};
 use crate::model::World;
 
@@ -31,7 +34,7 @@ const INGEST_PAUSE: Duration = Duration::from_millis(200);
 /// How long the rest of a stream that failed is read and thrown away, so that its sender gets to see why.
 const INGEST_DRAIN: Duration = Duration::from_secs(2);
 
-type Reply = Response<Full<Bytes>>;
+type Reply = Response<PiecesBody>;
 
 pub(super) async fn respond(
     request: Request<Incoming>,
@@ -40,11 +43,11 @@ pub(super) async fn respond(
 ) -> Result<Reply, Infallible> {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
-        "/livez" | "/readyz" => (Method::GET, true),
+        "/export" | "/livez" | "/readyz" => (Method::GET, true),
         _ => (Method::GET, false),
     };
     if !is_known {
-        return Ok(failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /livez and /readyz")));
+        return Ok(failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /export, /livez and /readyz")));
     }
     if *request.method() != allowed {
         let told = format!("{} takes {allowed}", request.uri().path());
@@ -55,6 +58,7 @@ pub(super) async fn respond(
     let answered = match request.uri().path() {
         "/command" => command(request, &context, &who).await,
         "/ingest" => ingest(request, &context).await,
+        "/export" => export(&request, &context),
         "/livez" => Ok(json(StatusCode::OK, &serde_json::json!({"live": true}))),
         _ => Ok(readyz(&context)),
     };
@@ -86,6 +90,17 @@ async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, 
             Err(error)
         }
     }
+}
+
+fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
+    let world = match request.uri().query().unwrap_or("world=live").split_once('=') {
+        Some(("world", value)) => World::parse(value),
+        _ => None,
+    };
+    let world = world.ok_or_else(|| Failure::bad_request("export takes world=live or world=sandbox"))?;
+    let mut reply = Response::new(pieces::body(export::start(world, &context.boards)));
+    reply.headers_mut().insert(CONTENT_TYPE, header("application/x-ndjson"));
+    Ok(reply)
 }
 
 /// Reads a stream to its end. A stream may be silent for as long as it likes, and is not kept waiting by its silence.
@@ -154,7 +169,7 @@ fn json(status: StatusCode, answer: &impl Serialize) -> Reply {
     // These types have only keys that are texts, so writing them cannot fail.
     let mut body = serde_json::to_vec(answer).unwrap_or_default();
     body.push(b'\n');
-    let mut reply = Response::new(Full::new(Bytes::from(body)));
+    let mut reply = Response::new(pieces::whole(Bytes::from(body)));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, header("application/json"));
     reply

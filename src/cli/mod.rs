@@ -10,6 +10,7 @@ mod audit;
 mod banner;
 mod check;
 mod config;
+mod export;
 mod flags;
 mod ingest;
 mod keys;
@@ -68,6 +69,7 @@ enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
+    Export(export::Export),
     Audit(audit::Audit),
     Status(status::Status),
     #[command(subcommand)]
@@ -108,6 +110,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo.run(&session),
         Command::Keys(keys) => keys.run(&session),
         Command::Ingest(ingest) => ingest.run(&session),
+        Command::Export(export) => export.run(&session),
         Command::Audit(audit) => audit.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),

@@ -13,6 +13,7 @@
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod fight;
 mod keys;
 mod publish;
 mod queue;
