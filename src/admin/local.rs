@@ -90,7 +90,8 @@ impl Local {
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
-        let context = Context { writer, keyring, boards, clock, data: data.clone(), server: None };
+        let (data, ledger) = (data.clone(), Arc::default());
+        let context = Context { writer, keyring, boards, clock, data, ledger, server: None };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 

@@ -26,7 +26,7 @@ use crate::admin::{self, BindError, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::feeds::Simulator;
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
@@ -67,6 +67,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
@@ -84,7 +85,8 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        Ok(Server { data, config, clock, catalogue, boards, keyring, writer, stopped, lease_requests })
+        let ledger = Arc::default();
+        Ok(Server { data, config, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -158,6 +160,7 @@ impl Server {
             boards: Arc::clone(&self.boards),
             clock: self.clock.clone(),
             data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
         };
         let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
@@ -171,7 +174,7 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), self.clock.clone())
+            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.ledger), self.clock.clone())
         };
         worlds.map(simulation).collect()
     }
