@@ -108,7 +108,8 @@ impl Store {
         Ok(self.commit(&changes)?)
     }
 
-    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions.
+    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions. Those
+    /// that a feed has told since are the feed's: what was acknowledged outlives a restart.
     fn put_catalogue(
         &self,
         world: World,
@@ -126,6 +127,7 @@ impl Store {
         }
         for book in self.catalogue().bookmakers() {
             let id = match by_key.get(&*book.key) {
+                Some(row) if row.standing == Standing::Declared => continue,
                 Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
                 Some(row) => row.id,
                 None if usize::from(next) >= Bookmakers::MAX => {
