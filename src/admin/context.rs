@@ -18,6 +18,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn started(&self) -> Moment;
     /// Where the public interface listens.
     fn address(&self) -> SocketAddr;
+    /// Whether it speaks TLS there.
+    fn is_tls(&self) -> bool;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.

@@ -1,7 +1,5 @@
 //! What `oddsbox demo` shows when it is ready: where it is, its keys, and lines to paste.
 
-use std::net::SocketAddr;
-
 use super::output;
 use super::session::Session;
 use crate::keys::issue::NewKey;
@@ -12,7 +10,7 @@ use crate::server::Server;
 const WHO: &str = "oddsbox demo";
 
 /// Issues the keys on the first run, and shows the banner.
-pub(super) async fn show(session: &Session, server: &Server, address: SocketAddr) -> anyhow::Result<()> {
+pub(super) async fn show(session: &Session, server: &Server, base: &str) -> anyhow::Result<()> {
     let is_first_run = server.keyring().list().is_empty();
     let keys = if is_first_run {
         Some((issue(server, KeyKind::Sandbox).await?, issue(server, KeyKind::Production).await?))
@@ -20,7 +18,7 @@ pub(super) async fn show(session: &Session, server: &Server, address: SocketAddr
         None
     };
     let keys = keys.as_ref().map(|(sandbox, live)| (sandbox.as_str(), live.as_str()));
-    output::text(&text(session, address, keys))
+    output::text(&text(session, base, keys))
 }
 
 async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
@@ -30,8 +28,7 @@ async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
     Ok(server.writer().issue_key(new, WHO).await?.secret.expose().to_owned())
 }
 
-fn text(session: &Session, address: SocketAddr, keys: Option<(&str, &str)>) -> String {
-    let base = format!("http://{address}");
+fn text(session: &Session, base: &str, keys: Option<(&str, &str)>) -> String {
     let title = session.output.bold("oddsbox demo");
     let data = session.data.path().display();
     let head = format!(

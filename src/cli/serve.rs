@@ -1,6 +1,5 @@
 //! `oddsbox serve` and `oddsbox demo`: the service itself.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -55,10 +54,11 @@ async fn serve(session: &Session, config: Config, demo: bool) -> anyhow::Result<
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
+    let base = format!("{}://{address}", config.scheme());
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server| {
-        let announced = if demo { banner::show(session, server, address).await } else { listening(address) };
+        let announced = if demo { banner::show(session, server, &base).await } else { listening(&base) };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
         }
@@ -68,6 +68,6 @@ async fn serve(session: &Session, config: Config, demo: bool) -> anyhow::Result<
 }
 
 /// The line that scripts wait for.
-fn listening(address: SocketAddr) -> anyhow::Result<()> {
-    output::text(&format!("listening on http://{address}\n"))
+fn listening(base: &str) -> anyhow::Result<()> {
+    output::text(&format!("listening on {base}\n"))
 }

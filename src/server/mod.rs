@@ -25,13 +25,14 @@ use tokio::task::JoinSet;
 use crate::admin::{self, BindError, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::feeds::{Ledger, Simulator};
+        let ledger = Arc::default();
+        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
+use crate::tls::{self, CertificateError};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
 pub use logging::{LogFilterError, init as init_logging};
@@ -46,6 +47,10 @@ const ADMIN_GRACE: Duration = Duration::from_secs(2);
 /// Why a server does not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
@@ -63,6 +68,7 @@ pub enum ServeError {
 pub struct Server {
     data: DataDir,
     config: Config,
+    tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
@@ -76,6 +82,7 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
+        let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let Setup { catalogue, store, writer, clock } = setup;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
@@ -86,7 +93,7 @@ impl Server {
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
         let ledger = Arc::default();
-        Ok(Server { data, config, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
+        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -116,19 +123,26 @@ impl Server {
         let service = Arc::new(self.service());
         tasks.spawn(count_seconds(Arc::clone(service.traffic())));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
+        let facts = Facts::new(
+            &self.clock,
+            listener.local_addr()?,
+            self.tls.is_some(),
+            Arc::clone(service.traffic()),
+            phases.clone(),
+        );
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self).await;
 
-        let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
         let stop = async {
             stop.await;
             let _ = phase.send(Phase::Draining);
         };
+        let options = listener_options(&config, tls);
         tokio::select! {
-            summary = http::run(listener, service, listener_options(&config), stop) => {
+            summary = http::run(listener, service, options, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -213,6 +227,12 @@ async fn count_seconds(traffic: Arc<Traffic>) {
     }
 }
 
+/// TLS for the public door.
+fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
+    let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
+}
+
 fn interface_settings(config: &Config) -> http::Settings {
     http::Settings {
         allow_query_key: config.allow_query_key,
@@ -221,7 +241,7 @@ fn interface_settings(config: &Config) -> http::Settings {
     }
 }
 
-fn listener_options(config: &Config) -> http::Options {
+fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::Options {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     http::Options {
         connections_max: count(config.connections),
@@ -232,5 +252,6 @@ fn listener_options(config: &Config) -> http::Options {
             write: config.write_timeout,
         },
         drain: config.drain_timeout,
+        tls,
     }
 }

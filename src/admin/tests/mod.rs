@@ -35,6 +35,10 @@ impl ServerFacts for Facts {
     fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 8080))
     }
+
+    fn is_tls(&self) -> bool {
+        false
+    }
     fn connections(&self) -> u64 {
         3
     }
