@@ -25,8 +25,8 @@ use tokio::task::JoinSet;
 use crate::admin::{self, BindError, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-        let ledger = Arc::default();
-        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
+use crate::config::{Config, TlsFiles};
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;

@@ -14,7 +14,7 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, SCHEDULE,
+    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, SCHEDULE,
     SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
@@ -49,7 +49,10 @@ struct Found {
 
 impl Store {
     pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
-        if self.file()?.db.begin_read().map_err(StoreError::from)?.open_table(FORMATS).is_err() {
+        let txn = self.file()?.db.begin_read().map_err(StoreError::from)?;
+        // The table of feeders came later than the others: a file without it has none.
+        if txn.open_table(FORMATS).is_err() || txn.open_table(FEEDERS.definition).is_err() {
+            drop(txn);
             self.writing(Self::make_tables)?;
         }
         let (sports, added) = self.reading(|store, file| {
@@ -77,6 +80,7 @@ impl Store {
         txn.open_table(SOURCES.definition)?;
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
+        txn.open_table(FEEDERS.definition)?;
         txn.open_table(AUDIT.definition)?;
         txn.open_table(SCHEDULE)?;
         txn.open_table(COVERAGE)?;

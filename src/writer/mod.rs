@@ -13,6 +13,7 @@
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod feeders;
 mod fight;
 mod keys;
 mod publish;
@@ -26,10 +27,11 @@ use std::sync::Arc;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
+use crate::keys::{Feeders, Keyring, LeaseDesk, LeaseRequests};
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
+pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
@@ -79,6 +81,7 @@ pub struct Writer {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
     worlds: [WorldState; 2],
@@ -109,6 +112,7 @@ impl Writer {
         let loaded = store.load()?;
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
+        let feeders = Arc::new(Feeders::new(loaded.feeders));
         let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
@@ -117,6 +121,7 @@ impl Writer {
             catalogue,
             boards,
             keyring,
+            feeders,
             options,
             worlds,
             maintenance: loaded.maintenance,
@@ -133,6 +138,10 @@ impl Writer {
 
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
+    }
+
+    pub fn feeders(&self) -> &Arc<Feeders> {
+        &self.feeders
     }
 
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
