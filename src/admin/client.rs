@@ -20,7 +20,6 @@ use crate::model::World;
 /// How long a command may take. A check reads the whole file and takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-
 /// Why no answer was got.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -63,8 +62,9 @@ impl Client {
 
     /// A world as feed lines, as they come.
     pub(super) async fn export(&self, world: World) -> Result<Source, ClientError> {
-        let (mut sender, request, connection) =
-            self.connected(Method::GET, &format!("/export?world={}", world.name()), pieces::whole(Bytes::new())).await?;
+        let (mut sender, request, connection) = self
+            .connected(Method::GET, &format!("/export?world={}", world.name()), pieces::whole(Bytes::new()))
+            .await?;
         let driven = tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(broken)?;
         if !response.status().is_success() {

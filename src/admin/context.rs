@@ -8,7 +8,7 @@ use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
-use crate::keys::Keyring;
+use crate::keys::{Feeders, Keyring};
 use crate::writer::WriterHandle;
 
 /// What a running server knows about itself.
@@ -20,6 +20,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn address(&self) -> SocketAddr;
     /// Whether it speaks TLS there.
     fn is_tls(&self) -> bool;
+    /// Where feed lines are taken from other machines, if they are.
+    fn ingest_address(&self) -> Option<SocketAddr>;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.
@@ -33,6 +35,7 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
 pub struct Context {
     pub writer: WriterHandle,
     pub keyring: Arc<Keyring>,
+    pub feeders: Arc<Feeders>,
     pub boards: Arc<Boards>,
     pub clock: Clock,
     pub data: DataDir,

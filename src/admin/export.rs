@@ -63,13 +63,7 @@ impl Export {
         self.hand_on().await
     }
 
-    async fn event(
-        &mut self,
-        sport: SportId,
-        node: &EventNode,
-        board: &SportBoard,
-        books: &Books,
-    ) -> Result<(), Gone> {
+    async fn event(&mut self, sport: SportId, node: &EventNode, board: &SportBoard, books: &Books) -> Result<(), Gone> {
         let event = node.event();
         let as_it_is = |status: EventStatus| {
             let news = EventNews {

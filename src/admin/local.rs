@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::context::Context;
 use super::execute::execute;
 use super::export;
-use super::intake::Intake;
+use super::intake::{Feed, Intake};
 use super::pieces::Source;
 use super::place::DataDir;
 use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
@@ -88,10 +88,11 @@ impl Local {
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let feeders = Arc::clone(opened.writer.feeders());
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let (data, ledger) = (data.clone(), Arc::default());
-        let context = Context { writer, keyring, boards, clock, data, ledger, server: None };
+        let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: None };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 
@@ -110,7 +111,7 @@ impl Local {
         options: IngestOptions,
         mut source: Source,
     ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
-        let mut intake = match Intake::open(options, &self.context).await {
+        let mut intake = match Intake::open(options, Feed::push(), &self.context).await {
             Ok(intake) => intake,
             Err(failure) => return Ok(Err(failure)),
         };

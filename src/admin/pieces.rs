@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 4;
 pub type Source = mpsc::Receiver<io::Result<Bytes>>;
 
 /// A body that is either whole or comes in pieces.
-pub(super) type PiecesBody = UnsyncBoxBody<Bytes, io::Error>;
+pub type PiecesBody = UnsyncBoxBody<Bytes, io::Error>;
 
 pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Source) {
     mpsc::channel(WAITING_MAX)

@@ -11,6 +11,7 @@ mod banner;
 mod check;
 mod config;
 mod export;
+mod feeds;
 mod flags;
 mod ingest;
 mod keys;
@@ -70,6 +71,7 @@ enum Command {
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
     Export(export::Export),
+    Feeds(feeds::Feeds),
     Audit(audit::Audit),
     Status(status::Status),
     #[command(subcommand)]
@@ -111,6 +113,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Keys(keys) => keys.run(&session),
         Command::Ingest(ingest) => ingest.run(&session),
         Command::Export(export) => export.run(&session),
+        Command::Feeds(feeds) => feeds.run(&session),
         Command::Audit(audit) => audit.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),

@@ -8,6 +8,7 @@
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
+mod intakes;
 mod logging;
 mod signals;
 mod simulate;
@@ -20,15 +21,15 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, DataDir, Setup};
+use crate::admin::{self, BindError, DataDir, DropError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
-use crate::keys::{Keyring, LeaseRequests, desk};
+use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
@@ -39,6 +40,7 @@ pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
 
 use facts::{Facts, Phase};
+use intakes::Intakes;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -55,6 +57,10 @@ pub enum ServeError {
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Drop(#[from] DropError),
     #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
@@ -73,6 +79,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    feeders: Arc<Feeders>,
     ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
@@ -90,10 +97,24 @@ impl Server {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
+        let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
         let ledger = Arc::default();
-        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
+        Ok(Server {
+            data,
+            config,
+            tls,
+            clock,
+            catalogue,
+            boards,
+            keyring,
+            feeders,
+            ledger,
+            writer,
+            stopped,
+            lease_requests,
+        })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -115,6 +136,7 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        let intakes = Intakes::open(&self.config).await?;
         let mut tasks = JoinSet::new();
         for mut simulation in self.simulations(extras) {
             simulation.fill(&self.boards).await?;
@@ -126,26 +148,36 @@ impl Server {
         let facts = Facts::new(
             &self.clock,
             listener.local_addr()?,
+            intakes.address(),
             self.tls.is_some(),
             Arc::clone(service.traffic()),
             phases.clone(),
         );
-        let admin = tokio::spawn(self.open_admin(facts, phases).await?);
+        let options = listener_options(&self.config, self.tls.clone());
+        let context = self.context(facts);
+        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
+        let push = intakes.start(context, options.clone(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self).await;
 
-        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        let Server { clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
         let stop = async {
             stop.await;
             let _ = phase.send(Phase::Draining);
         };
-        let options = listener_options(&config, tls);
         tokio::select! {
             summary = http::run(listener, service, options, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
-            () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
+            () = hurry => {
+                tracing::warn!("stopped at once: answers under way are cut off");
+                push.iter().for_each(JoinHandle::abort);
+            }
+        }
+        if let Some(push) = push {
+            // It drains beside the public door, and within the same time.
+            let _ = push.await;
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
@@ -161,22 +193,27 @@ impl Server {
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
-    async fn open_admin(
-        &self,
-        facts: Facts,
-        mut phases: watch::Receiver<Phase>,
-    ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
-        let door = admin::Listener::bind(&self.data).await?;
-        let context = admin::Context {
+    /// What the admin door and its like work on.
+    fn context(&self, facts: Facts) -> admin::Context {
+        admin::Context {
             writer: self.writer.clone(),
             keyring: Arc::clone(&self.keyring),
+            feeders: Arc::clone(&self.feeders),
             boards: Arc::clone(&self.boards),
             clock: self.clock.clone(),
             data: self.data.clone(),
             ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
-        };
+        }
+    }
+
+    /// Opens the admin door; what is returned serves it until the server closes.
+    async fn open_admin(
+        &self,
+        context: admin::Context,
+        mut phases: watch::Receiver<Phase>,
+    ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let door = admin::Listener::bind(&self.data).await?;
         let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
         Ok(door.serve(context, shutdown, ADMIN_GRACE))
     }
@@ -203,15 +240,16 @@ pub struct Extras {
 
 /// Binds the public door's address.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|error| ListenError { address, error })
+    TcpListener::bind(address).await.map_err(|error| ListenError { address, error, setting: "--listen" })
 }
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with --listen")]
+#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with {setting}")]
 pub struct ListenError {
     address: SocketAddr,
     error: io::Error,
+    setting: &'static str,
 }
 
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.

@@ -8,8 +8,8 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey, SCHEDULE, SCORES,
-    SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey,
+    SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
 };
 
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.

@@ -20,7 +20,8 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, FEEDERS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport, world_number,
+    BOOKS, EVENTS, FEEDERS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport,
+    world_number,
 };
 use crate::keys::{Feeder, KeyRecord, Usage};
 use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, SportId, World};

@@ -14,8 +14,8 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, SCHEDULE,
-    SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS,
+    SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 

@@ -11,9 +11,8 @@ use super::report::IngestReport;
 use super::state::{SourceEntry, SportState, WorldState};
 use crate::board::{Applied, Books, Draft, Edit, EventNode, Index};
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus,
-    Market, News, OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews,
-    SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, News,
+    OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind, Timestamp, World,
 };
 use crate::store::Change;
 

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::field::{Field, Object, Raw};
 use super::{LINE_BYTES_MAX, Reading, Rejection, outcomes};
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews, Reason,
-    Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews,
+    Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
 };
 
 /// Every field of every kind of line, unparsed: a line is scanned once, and what its kind does not use is ignored.

@@ -4,8 +4,8 @@ use super::{seconds, timestamp};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
 use crate::model::{Maintenance, Timestamp, World};
 use crate::store::change::AuditNote;
-use crate::store::tables::world_number;
 use crate::store::codec::{AuditRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
+use crate::store::tables::world_number;
 
 impl KeyRow {
     pub(in crate::store) fn of(key: &KeyRecord) -> Self {
