@@ -14,7 +14,7 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS,
+    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, POLLS,
     SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
@@ -49,10 +49,13 @@ struct Found {
 
 impl Store {
     pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
-        let txn = self.file()?.db.begin_read().map_err(StoreError::from)?;
-        // The table of feeders came later than the others: a file without it has none.
-        if txn.open_table(FORMATS).is_err() || txn.open_table(FEEDERS.definition).is_err() {
-            drop(txn);
+        // These tables came later than the others: a file without them gets them.
+        let is_missing = self.reading(|_, file| {
+            let txn = file.db.begin_read()?;
+            let is_missing = txn.open_table(FEEDERS.definition).is_err() || txn.open_table(POLLS.definition).is_err();
+            Ok(is_missing || txn.open_table(FORMATS).is_err())
+        })?;
+        if is_missing {
             self.writing(Self::make_tables)?;
         }
         let (sports, added) = self.reading(|store, file| {
@@ -78,6 +81,7 @@ impl Store {
         txn.open_table(SCORES.definition)?;
         txn.open_table(ODDS.definition)?;
         txn.open_table(SOURCES.definition)?;
+        txn.open_table(POLLS.definition)?;
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
         txn.open_table(FEEDERS.definition)?;

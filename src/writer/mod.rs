@@ -16,6 +16,7 @@ mod batch;
 mod feeders;
 mod fight;
 mod keys;
+mod poll;
 mod publish;
 mod queue;
 mod report;
@@ -33,6 +34,7 @@ use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store
 
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
+pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
 
@@ -113,7 +115,7 @@ impl Writer {
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
         let feeders = Arc::new(Feeders::new(loaded.feeders));
-        let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
+        let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
         let writer = Writer {
@@ -152,8 +154,10 @@ impl Writer {
         for news in news {
             batch.apply(news);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
+        let lost = self.lost_to_news(world, &step.places, &mut changes);
         self.commit(&changes)?;
+        self.forget_lost(world, lost);
         self.take_step(world, step, now.unix_ms);
         if end {
             self.publish_quiet(world, now.unix_ms);
@@ -174,9 +178,11 @@ impl Writer {
         for news in news {
             batch.apply(news.map_err(StoreError::from)?);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
         if report.rejected() == 0 && whole == Whole::Taken {
+            let lost = self.lost_to_news(world, &step.places, &mut changes);
             self.commit(&changes)?;
+            self.forget_lost(world, lost);
             self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
         }

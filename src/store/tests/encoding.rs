@@ -8,11 +8,13 @@ use crate::keys::{Retired, Usage};
 use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, Standing,
-    UsageRow,
+    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow,
+    Standing, UsageRow,
 };
 use crate::store::rows::NumberNames;
-use crate::store::tables::{AUDIT, BOOKS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, SPORTS, USAGE};
+use crate::store::tables::{
+    AUDIT, BOOKS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
+};
 
 /// Numbers as large as those of a file with tens of thousands of names.
 struct Counting(u32);
@@ -103,6 +105,10 @@ fn rows_of_the_world_stay_as_they_are() {
         &SOURCES.seal(&(1, 2, 3), &SourceRow::of(&source)).unwrap(),
         "01fc853bb16afb400101fc863bb16ae6d4d45a",
     );
+    let scope = PollRow::Scope { sport: 3, stale_after_s: 180, books: vec![0, 300] };
+    check("poll", &POLLS.seal(&(1, "pull/mma", ""), &scope).unwrap(), "010003b40200fb2c01f7bcaaf1");
+    let polled = PollRow::Event { records: vec![(0, 1), (300, 2)] };
+    check("polled event", &POLLS.seal(&(1, "pull/mma", "e1"), &polled).unwrap(), "0101020001fb2c010273dba871");
 }
 
 #[test]
@@ -121,7 +127,11 @@ fn rows_of_the_administration_stay_as_they_are() {
         &USAGE.seal(&record.id.as_str(), &UsageRow::of(usage, Some(at(2)))).unwrap(),
         "01fbed50fbe703fba802fc7011010001fc823bb16a4e79708d",
     );
-    check("feeder", &FEEDERS.seal(&"scraper", &FeederRow::of(&feeder())).unwrap(), "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956");
+    check(
+        "feeder",
+        &FEEDERS.seal(&"scraper", &FeederRow::of(&feeder())).unwrap(),
+        "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956",
+    );
     let note = AuditNote {
         at: at(1),
         who: "ada".into(),

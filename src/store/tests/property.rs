@@ -89,6 +89,7 @@ impl Plain {
             Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::Audit(note) => self.audit.push(note),
+            Change::PutPoll { .. } | Change::PutPolled { .. } | Change::RemovePoll { .. } => {}
         }
         Some(())
     }
