@@ -36,11 +36,14 @@ impl Default for Settings {
     }
 }
 
+/// A request as it comes through a listener.
+pub type IncomingRequest = Request<Incoming>;
+
 /// Whatever answers the requests that come through a listener.
 pub trait Respond: Send + Sync + 'static {
     type Body: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
-    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
     fn traffic(&self) -> &Arc<Traffic>;
@@ -49,7 +52,7 @@ pub trait Respond: Send + Sync + 'static {
 impl Respond for Service {
     type Body = Full<Bytes>;
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
         Service::respond(self, &request).await
     }
 

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -82,7 +81,7 @@ struct Push {
 impl http::Respond for Push {
     type Body = PushReply;
 
-    async fn respond(&self, request: hyper::Request<Incoming>) -> hyper::Response<PushReply> {
+    async fn respond(&self, request: http::IncomingRequest) -> ::http::Response<PushReply> {
         self.traffic.count_request();
         self.door.respond(request).await
     }

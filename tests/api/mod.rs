@@ -21,6 +21,7 @@ mod odds;
 mod paging;
 mod parameters;
 mod prices;
+mod push;
 mod refresh;
 mod requests;
 mod restart;
