@@ -11,6 +11,7 @@ mod command;
 mod crash;
 mod doors;
 mod exactness;
+mod feeding;
 mod leak;
 mod revocation;
 mod seed;
