@@ -11,7 +11,7 @@ use super::client::{Client, ClientError};
 use super::local::{Local, LocalError, Setup};
 pub use super::pieces::Source;
 use super::place::{DataDir, PlaceError};
-use super::protocol::{Command, Failure, IngestAnswer, IngestOptions};
+use super::protocol::{Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
 use crate::model::World;
 use crate::store::OpenError;
 
@@ -154,6 +154,16 @@ impl Door {
         match self {
             Door::Server(client) => Ok(client.export(world).await?),
             Door::File(local) => Ok(local.export(world)),
+        }
+    }
+
+    /// Takes in a payload of The Odds API.
+    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+        match self {
+            Door::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
+            Door::File(local) => {
+                local.ingest_payload(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+            }
         }
     }
 

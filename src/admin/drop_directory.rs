@@ -1,6 +1,7 @@
-//! The watched directory: files of feed lines that scrapers leave there are taken in, and put away with a report.
+//! The watched directory: files that scrapers leave there are taken in, and put away with a report. `*.ndjson` holds feed
+//! lines; `*.json` holds one payload of The Odds API, whose prices must show their format.
 //!
-//! - A writer writes under a name that is not taken (one that begins with a dot, or ends otherwise than in `.ndjson`)
+//! - A writer writes under a name that is not taken (one that begins with a dot, or ends otherwise)
 //!   and renames the file when it is complete. For those who do not, a file is left alone until its size and its time
 //!   stood still from one look to the next.
 //! - Files are taken in the order of their names, each once: afterwards it stands in `done`, or in `failed` if nothing
@@ -22,8 +23,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::context::Context;
 use super::intake::{Feed, Intake};
-use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions};
-use crate::model::{Timestamp, World};
+use super::payload::Gathered;
+use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
+use crate::feeds::FeedKind;
+use crate::model::{Reason, Regions, Timestamp, World};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 64 << 10;
@@ -166,7 +169,46 @@ impl DropDirectory {
 
 /// Reads a file into the live world.
 async fn ingest(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
-    let unreadable = |error: io::Error| Failure::bad_request(format!("the file cannot be read: {error}"));
+    if path.extension() == Some(OsStr::new("json")) {
+        ingest_payload(path, context).await
+    } else {
+        ingest_lines(path, context).await
+    }
+}
+
+async fn ingest_payload(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
+    let feed = (Feed::DROP, FeedKind::Drop, World::Live);
+    let options =
+        PayloadOptions { world: World::Live, strict: false, sport: None, odds_format: None, regions: Regions::NONE };
+    let read = async {
+        let mut file = tokio::fs::File::open(path).await.map_err(unreadable)?;
+        let (mut payload, mut piece) = (Gathered::default(), vec![0; PIECE_BYTES]);
+        loop {
+            match file.read(&mut piece).await.map_err(unreadable)? {
+                0 => return payload.finish(&options, context).await,
+                count => payload.push(&piece[..count])?,
+            }
+        }
+    };
+    let read = read.await;
+    let now = context.clock.now().timestamp();
+    match &read {
+        Ok(report) => {
+            let reasons = report.rejected_by_reason.iter();
+            let reasons =
+                reasons.filter_map(|(key, count)| Some((Reason::ALL.into_iter().find(|r| r.key() == key)?, *count)));
+            context.ledger.count(feed, now, report.accepted, reasons);
+        }
+        Err(failure) => context.ledger.failed(feed, now, &failure.message),
+    }
+    read
+}
+
+fn unreadable(error: io::Error) -> Failure {
+    Failure::bad_request(format!("the file cannot be read: {error}"))
+}
+
+async fn ingest_lines(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
     let options = IngestOptions { world: World::Live, strict: false };
     let mut intake = Intake::open(options, Feed::drop_directory(), context).await?;
     let read = async {
@@ -193,7 +235,8 @@ fn list(directory: &Path) -> io::Result<BTreeMap<OsString, Stamp>> {
         let entry = entry?;
         let name = entry.file_name();
         let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if is_hidden || Path::new(&name).extension() != Some(OsStr::new("ndjson")) {
+        let is_ours = Path::new(&name).extension().is_some_and(|ending| ending == "ndjson" || ending == "json");
+        if is_hidden || !is_ours {
             continue;
         }
         // A file may be gone again, and a link is not followed: it may lead anywhere.

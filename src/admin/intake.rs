@@ -30,13 +30,16 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// The account of the watched directory.
+    pub(super) const DROP: &str = "drop";
+
     /// Whoever may use the admin door.
     pub fn push() -> Self {
         Feed { name: "push".into(), kind: FeedKind::Push, token: None }
     }
 
     pub(super) fn drop_directory() -> Self {
-        Feed { name: "drop".into(), kind: FeedKind::Drop, token: None }
+        Feed { name: Self::DROP.into(), kind: FeedKind::Drop, token: None }
     }
 
     pub(super) fn token(feeders: Arc<Feeders>, feeder: Arc<Feeder>) -> Self {

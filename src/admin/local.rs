@@ -8,9 +8,10 @@ use super::context::Context;
 use super::execute::execute;
 use super::export;
 use super::intake::{Feed, Intake};
+use super::payload::Gathered;
 use super::pieces::Source;
 use super::place::DataDir;
-use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
+use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -126,6 +127,21 @@ impl Local {
     /// A world as feed lines.
     pub(super) fn export(&self, world: World) -> Source {
         export::start(world, &self.context.boards)
+    }
+
+    /// Takes in a payload of The Odds API. The error is that of the source, if it broke off.
+    pub(super) async fn ingest_payload(
+        &self,
+        options: &PayloadOptions,
+        mut source: Source,
+    ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
+        let mut payload = Gathered::default();
+        while let Some(piece) = source.recv().await {
+            if let Err(failure) = payload.push(&piece?) {
+                return Ok(Err(failure));
+            }
+        }
+        Ok(payload.finish(options, &self.context).await)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

@@ -22,6 +22,7 @@ mod gunzip;
 mod intake;
 mod lines;
 mod local;
+mod payload;
 mod pieces;
 mod place;
 mod protocol;
@@ -46,8 +47,8 @@ pub use place::{DataDir, PlaceError};
 pub use protocol::{
     Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, CountsAnswer, Example, Failure, FailureAnswer,
     FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer,
-    MaintenanceAnswer, MaintenanceSpan, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SourceAnswer,
-    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    MaintenanceAnswer, MaintenanceSpan, PayloadOptions, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting,
+    SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use push::PushDoor;
 pub use socket::{BindError, Listener};

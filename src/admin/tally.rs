@@ -107,7 +107,7 @@ impl Tally {
 }
 
 /// The reasons that occurred, by their keys.
-fn named(counts: &[u64; Reason::COUNT]) -> BTreeMap<String, u64> {
+pub(super) fn named(counts: &[u64; Reason::COUNT]) -> BTreeMap<String, u64> {
     let occurred = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
     occurred.map(|(reason, count)| (reason.key().to_owned(), *count)).collect()
 }

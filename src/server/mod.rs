@@ -3,13 +3,15 @@
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
 //! 3. open the admin door, then the public one,
-//! 4. serve, until a signal,
+//! 4. poll the feeds and serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
 mod intakes;
 mod logging;
+mod pull;
+mod pull_keys;
 mod signals;
 mod simulate;
 
@@ -41,6 +43,7 @@ pub use signals::signals;
 
 use facts::{Facts, Phase};
 use intakes::Intakes;
+use pull::{Pull, Surroundings};
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -65,8 +68,18 @@ pub enum ServeError {
     Admin(#[from] BindError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
+}
+
+/// A feed that cannot be polled as it is set.
+#[derive(Debug, thiserror::Error)]
+#[error("feeds.{feed}: {what}: mend that and start again")]
+pub struct FeedError {
+    feed: Box<str>,
+    what: String,
 }
 
 /// A service with its data loaded, not yet serving.
@@ -84,6 +97,7 @@ pub struct Server {
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
+    stale_after_s: u32,
 }
 
 impl Server {
@@ -91,6 +105,7 @@ impl Server {
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let Setup { catalogue, store, writer, clock } = setup;
+        let stale_after_s = writer.stale_after_s;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
@@ -114,11 +129,17 @@ impl Server {
             writer,
             stopped,
             lease_requests,
+            stale_after_s,
         })
     }
 
     pub fn writer(&self) -> &WriterHandle {
         &self.writer
+    }
+
+    /// What each feed has brought.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     pub fn keyring(&self) -> &Arc<Keyring> {
@@ -138,6 +159,7 @@ impl Server {
     ) -> Result<(), ServeError> {
         let intakes = Intakes::open(&self.config).await?;
         let mut tasks = JoinSet::new();
+        let pulls = self.pulls()?;
         for mut simulation in self.simulations(extras) {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
@@ -158,6 +180,9 @@ impl Server {
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let push = intakes.start(context, options.clone(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        for pull in pulls {
+            tasks.spawn(pull.run());
+        }
         ready(&self).await;
 
         let Server { clock, keyring, writer, stopped, lease_requests, .. } = self;
@@ -218,6 +243,19 @@ impl Server {
         Ok(door.serve(context, shutdown, ADMIN_GRACE))
     }
 
+    /// The feeds that are polled.
+    fn pulls(&self) -> Result<Vec<Pull>, ServeError> {
+        let around = Surroundings {
+            writer: self.writer.clone(),
+            boards: Arc::clone(&self.boards),
+            ledger: Arc::clone(&self.ledger),
+            clock: self.clock.clone(),
+            stale_after_s: self.stale_after_s,
+            chance,
+        };
+        self.config.feeds.iter().map(|feed| Pull::new(feed.clone(), around.clone())).collect()
+    }
+
     /// The sandbox is always simulated.
     fn simulations(&self, extras: Extras) -> Vec<Simulation> {
         let seed = self.config.simulator_seed;
@@ -229,6 +267,13 @@ impl Server {
         };
         worlds.map(simulation).collect()
     }
+}
+
+/// Any number. Without randomness from the system it is the lowest.
+fn chance() -> u32 {
+    let mut bytes = [0; 4];
+    let _ = getrandom::fill(&mut bytes);
+    u32::from_ne_bytes(bytes)
 }
 
 /// What is served beside the data itself.

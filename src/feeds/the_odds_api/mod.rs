@@ -2,12 +2,14 @@
 //!
 //! [`read()`] takes a whole payload: odds as a list, of one event, or of an archive (`{"timestamp":…,"data":…}`), scores,
 //! or bare events. What cannot be taken is counted by its reason and the rest stands: an outcome without its record, a
-//! record without its event. Lay prices are left out. Nothing here knows what a world holds, reads the clock or talks to
-//! anybody; [`sports`] reads the list of sport keys.
+//! record without its event. Lay prices are left out. Reading knows nothing of what a world holds, of the clock or of any
+//! upstream; [`read_sports`] reads the list of sport keys. [`Client`] is who asks an upstream, [`Pace`] decides when.
 
 mod book;
+mod client;
 mod event;
 mod format;
+mod pace;
 mod payload;
 mod score;
 mod sports;
@@ -20,6 +22,8 @@ use std::collections::BTreeMap;
 use super::wire::Rejection;
 use crate::model::{Bookmaker, Bookmakers, Catalogue, News, OddsFormat, Reason, Regions, SportId, Timestamp};
 
+pub use client::{Answer, Client, ClientError, Quota, Trouble};
+pub use pace::{Pace, REFUSED_WAIT_MS};
 pub use payload::read;
 pub use sports::{SportEntry, read as read_sports};
 
