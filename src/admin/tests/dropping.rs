@@ -99,6 +99,26 @@ async fn a_file_of_which_nothing_can_be_taken_is_kept_apart() {
     watched.end().await;
 }
 
+#[tokio::test]
+async fn a_payload_of_the_odds_api_is_taken_as_well() {
+    let mut watched = Watched::new();
+    let path = watched.path.clone();
+    let payload = r#"[{"id":"v1","sport_key":"mma_mixed_martial_arts","sport_title":"MMA","commence_time":"2026-11-15T00:00:00Z","home_team":"A","away_team":"B","bookmakers":[{"key":"betmgm","title":"BetMGM","last_update":"2026-11-14T11:59:00Z","markets":[{"key":"h2h","last_update":"2026-11-14T11:59:00Z","outcomes":[{"name":"A","price":1.91},{"name":"B","price":2.05}]}]}]}]"#;
+    fs::write(path.join("1.json"), payload).unwrap();
+    fs::write(path.join("2.json"), "{\"message\":\"no\"}").unwrap();
+    watched.look_twice().await;
+    assert_eq!(watched.records(), 1);
+    assert_eq!(
+        names(&path.join("done")),
+        ["1.json", "1.json.report.json"].map(|name| format!("20261114T120000Z-{name}"))
+    );
+    let failed = names(&path.join("failed"));
+    assert!(report(&path.join("failed").join(&failed[1]))["error"].as_str().unwrap().contains("payload"), "{failed:?}");
+    let account = &watched.context.ledger.accounts()[0].1;
+    assert!(account.accepted >= 2 && account.last_failure.is_some(), "{account:?}");
+    watched.end().await;
+}
+
 /// A server that dies in the middle of a file, or before it could put it away, takes it again.
 #[tokio::test]
 async fn a_file_that_was_taken_in_part_is_taken_again_without_harm() {
