@@ -31,6 +31,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("bincode", &["store"]),
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
+    ("indicatif", &["cli"]),
     ("hyper", &["http", "admin", "feeds"]),
     ("hyper_util", &["http", "admin", "feeds"]),
     ("serde", &["http", "feeds", "admin", "config", "cli"]),

@@ -55,6 +55,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
+        name: "admin.listen",
+        default: "",
+        help: "address on loopback for /metrics, /livez and /readyz; they are on the admin socket anyway",
+    },
+    Setting {
         name: "simulator.seed",
         default: "1",
         help: "the sandbox world's seed: the same seed gives the same prices",
@@ -63,6 +68,21 @@ pub const SETTINGS: &[Setting] = &[
 
 /// Variables of the environment that are no settings of the file.
 pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+
+/// The settings that a running server takes over when it reads its configuration again; the others need a restart.
+/// Whether there is TLS at all needs one too.
+pub const RELOADED: &[&str] = &[
+    "allow_query_key",
+    "connections",
+    "connections_per_address",
+    "header_timeout",
+    "idle_timeout",
+    "write_timeout",
+    "drain_timeout",
+    "tls.certificate",
+    "tls.key",
+    "log",
+];
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +124,8 @@ pub struct Config {
     pub ingest_drop: Option<PathBuf>,
     pub log: String,
     pub log_format: LogFormat,
+    /// `None` is no such address.
+    pub admin_listen: Option<SocketAddr>,
     pub simulator_seed: u64,
     /// The feeds that are polled.
     pub feeds: Vec<FeedConfig>,
@@ -113,6 +135,25 @@ impl Config {
     /// What the public interface's address begins with.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// This configuration, with what cannot change in a running server as that server has it.
+    #[must_use]
+    pub fn with_what_needs_a_restart_of(self, running: &Config) -> Config {
+        let tls = if self.tls.is_some() == running.tls.is_some() { self.tls } else { running.tls.clone() };
+        Config {
+            listen: running.listen,
+            refresh: running.refresh,
+            stale_after: running.stale_after,
+            retention: running.retention,
+            catalogue: running.catalogue.clone(),
+            cache_bytes: running.cache_bytes,
+            tls,
+            log_format: running.log_format,
+            admin_listen: running.admin_listen,
+            simulator_seed: running.simulator_seed,
+            ..self
+        }
     }
 
     /// What the audit log keeps of a start: the settings that decide what is served.
@@ -195,6 +236,7 @@ impl Settings {
                 _ => None,
             })?,
             feeds: self.read_feeds()?,
+            admin_listen: self.admin_listen()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
         })
     }
@@ -202,6 +244,15 @@ impl Settings {
     fn ingest_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
         self.parse("ingest.listen", "takes an address and port, such as 0.0.0.0:8081, or nothing", |text| {
             if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+        })
+    }
+
+    /// What is told there is nobody else's business, and nothing asks for a key: so loopback only.
+    fn admin_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        let takes = "takes an address and port on this machine's loopback, such as 127.0.0.1:9100, or nothing";
+        self.parse("admin.listen", takes, |text| match text {
+            "" => Some(None),
+            text => text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).map(Some),
         })
     }
 
@@ -347,6 +398,24 @@ mod tests {
         assert!(told.contains("feeds.us.key is given, and key_file as well") && !told.contains("hush"), "{told}");
         assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
         assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a text"));
+    }
+
+    #[test]
+    fn the_monitoring_address_is_on_loopback() {
+        let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
+        for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {
+            assert_eq!(read(address).unwrap().admin_listen, address.parse().ok());
+        }
+        for address in ["0.0.0.0:9100", "192.0.2.1:9100", "[::]:9100", "localhost:9100", "127.0.0.1"] {
+            let error = read(address).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "admin.listen = {address:?} (from oddsbox.toml): takes an address and port on this machine's \
+                     loopback, such as 127.0.0.1:9100, or nothing"
+                )
+            );
+        }
     }
 
     #[test]

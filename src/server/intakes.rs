@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -14,6 +15,9 @@ use crate::admin::{Context, DropDirectory, PushDoor, PushReply};
 use crate::config::Config;
 use crate::http;
 use crate::metrics::Traffic;
+
+/// The one route that there is.
+const INGEST: &str = "/ingest";
 
 /// What was opened, not yet taking anything.
 #[derive(Debug)]
@@ -46,7 +50,7 @@ impl Intakes {
     pub(super) fn start(
         self,
         context: Context,
-        options: http::Options,
+        options: watch::Receiver<http::Options>,
         phases: watch::Receiver<Phase>,
         tasks: &mut JoinSet<()>,
     ) -> Option<JoinHandle<()>> {
@@ -54,20 +58,32 @@ impl Intakes {
             tasks.spawn(directory.run(context.clone()));
         }
         let (listener, address) = self.push?;
-        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        let scheme = if options.borrow().tls.is_some() { "https" } else { "http" };
         tracing::info!("taking feed lines on {scheme}://{address}/ingest");
         Some(tokio::spawn(push(listener, context, options, phases)))
     }
 }
 
-async fn push(listener: TcpListener, context: Context, options: http::Options, mut phases: watch::Receiver<Phase>) {
+async fn push(
+    listener: TcpListener,
+    context: Context,
+    options: watch::Receiver<http::Options>,
+    mut phases: watch::Receiver<Phase>,
+) {
     let (stop, stopping) = watch::channel(false);
-    let door = PushDoor::new(context, options.deadlines.idle, stopping);
+    let silence_max = options.borrow().deadlines.idle;
+    let door = PushDoor::new(context, silence_max, stopping);
     let shutdown = async {
         let _ = phases.wait_for(|phase| *phase != Phase::Serving).await;
         let _ = stop.send(true);
     };
-    let summary = http::run(listener, Arc::new(Push { door, traffic: Arc::default() }), options, shutdown).await;
+    let summary = http::run(
+        listener,
+        Arc::new(Push { door, traffic: Arc::new(Traffic::new(&[INGEST], &[])) }),
+        options,
+        shutdown,
+    )
+    .await;
     tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped taking feed lines");
 }
 
@@ -82,8 +98,10 @@ impl http::Respond for Push {
     type Body = PushReply;
 
     async fn respond(&self, request: http::IncomingRequest) -> ::http::Response<PushReply> {
-        self.traffic.count_request();
-        self.door.respond(request).await
+        let began = Instant::now();
+        let reply = self.door.respond(request).await;
+        self.traffic.count_request(INGEST, reply.status().as_u16(), began.elapsed());
+        reply
     }
 
     fn traffic(&self) -> &Arc<Traffic> {

@@ -10,8 +10,10 @@
 mod facts;
 mod intakes;
 mod logging;
+mod notify;
 mod pull;
 mod pull_keys;
+mod reload;
 mod signals;
 mod simulate;
 
@@ -25,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, DataDir, DropError, Setup};
+use crate::admin::{self, BindError, DataDir, DropError, Monitor, MonitorError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
@@ -38,12 +40,14 @@ use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
-pub use logging::{LogFilterError, init as init_logging};
-pub use signals::signals;
+pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use reload::Reload;
+pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
 use intakes::Intakes;
 use pull::{Pull, Surroundings};
+use reload::Reloading;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -67,6 +71,8 @@ pub enum ServeError {
     #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
+    Monitor(#[from] MonitorError),
+    #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
     Feed(#[from] FeedError),
@@ -86,7 +92,7 @@ pub struct FeedError {
 #[derive(Debug)]
 pub struct Server {
     data: DataDir,
-    config: Config,
+    config: watch::Sender<Arc<Config>>,
     tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
@@ -104,9 +110,10 @@ impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
-        let Setup { catalogue, store, writer, clock } = setup;
+        let Setup { catalogue, origin, store, writer, clock } = setup;
         let stale_after_s = writer.stale_after_s;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
@@ -115,7 +122,7 @@ impl Server {
         let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let ledger = Arc::default();
+        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
         Ok(Server {
             data,
             config,
@@ -142,6 +149,11 @@ impl Server {
         &self.ledger
     }
 
+    /// The configuration in force, and each that takes its place while the server runs.
+    pub fn config(&self) -> watch::Receiver<Arc<Config>> {
+        self.config.subscribe()
+    }
+
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
     }
@@ -157,42 +169,48 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let intakes = Intakes::open(&self.config).await?;
+        let opened = Arc::clone(&self.config.borrow());
+        let intakes = Intakes::open(&opened).await?;
         let mut tasks = JoinSet::new();
         let pulls = self.pulls()?;
-        for mut simulation in self.simulations(extras) {
+        for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
-        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
+        tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(
-            &self.clock,
-            listener.local_addr()?,
-            intakes.address(),
-            self.tls.is_some(),
-            Arc::clone(service.traffic()),
-            phases.clone(),
-        );
-        let options = listener_options(&self.config, self.tls.clone());
+        let address = listener.local_addr()?;
+        let traffic = Arc::clone(service.traffic());
+        let facts = Facts::new(&self.clock, address, intakes.address(), self.tls.is_some(), traffic, phases.clone());
+        let options = watch::Sender::new(listener_options(&self.config.borrow(), self.tls.clone()));
         let context = self.context(facts);
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
-        let push = intakes.start(context, options.clone(), phases, &mut tasks);
-        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        let push = intakes.start(context, options.subscribe(), phases, &mut tasks);
+        let described = self.config.borrow().described();
+        self.writer.audit("oddsbox", "start", "service", described).await?;
         for pull in pulls {
             tasks.spawn(pull.run());
         }
         ready(&self).await;
+        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
+        notify::ready(&status);
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
 
-        let Server { clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
         let stop = async {
             stop.await;
+            notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
+        let bounds = options.subscribe();
+        if let Some(reload) = extras.reload {
+            let service = Arc::clone(&service);
+            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        }
         tokio::select! {
-            summary = http::run(listener, service, options, stop) => {
+            summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => {
@@ -215,7 +233,7 @@ impl Server {
     /// What the public door answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
     /// What the admin door and its like work on.
@@ -232,15 +250,30 @@ impl Server {
         }
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
+    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
         context: admin::Context,
-        mut phases: watch::Receiver<Phase>,
+        phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let admin_listen = self.config.borrow().admin_listen;
+        let monitor = match admin_listen {
+            Some(address) => Some(Monitor::bind(address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            tracing::info!(address = %monitor.address()?, "monitoring address");
+        }
         let door = admin::Listener::bind(&self.data).await?;
-        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
-        Ok(door.serve(context, shutdown, ADMIN_GRACE))
+        let watched = context.clone();
+        Ok(async move {
+            let watching = async {
+                if let Some(monitor) = monitor {
+                    monitor.serve(watched, closed(phases.clone())).await;
+                }
+            };
+            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+        })
     }
 
     /// The feeds that are polled.
@@ -253,13 +286,13 @@ impl Server {
             stale_after_s: self.stale_after_s,
             chance,
         };
-        self.config.feeds.iter().map(|feed| Pull::new(feed.clone(), around.clone())).collect()
+        self.config.borrow().feeds.iter().map(|feed| Pull::new(feed.clone(), around.clone())).collect()
     }
 
     /// The sandbox is always simulated.
-    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
-        let seed = self.config.simulator_seed;
-        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+        let seed = self.config.borrow().simulator_seed;
+        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
@@ -277,10 +310,17 @@ fn chance() -> u32 {
 }
 
 /// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Read the configuration again when asked to.
+    pub reload: Option<Reload>,
+}
+
+/// Where the public door is, as clients write it.
+pub fn base_url(config: &Config, address: SocketAddr) -> String {
+    format!("{}://{address}", config.scheme())
 }
 
 /// Binds the public door's address.
@@ -302,11 +342,15 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
-async fn count_seconds(traffic: Arc<Traffic>) {
+async fn closed(mut phases: watch::Receiver<Phase>) {
+    let _ = phases.wait_for(|phase| *phase == Phase::Closed).await;
+}
+
+async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        traffic.tick();
+        traffic.tick(clock.now().unix_ms.div_euclid(1000));
     }
 }
 

@@ -15,9 +15,13 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
+use super::{
+    Access, CatalogueOrigin, CheckOptions, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts,
+    Setting, Setup,
+};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
+use crate::metrics::Traffic;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
 
@@ -25,7 +29,7 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 #[derive(Debug)]
-struct Facts(Moment);
+struct Facts(Moment, Traffic);
 
 impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
@@ -43,6 +47,9 @@ impl ServerFacts for Facts {
     }
     fn ingest_address(&self) -> Option<SocketAddr> {
         None
+    }
+    fn traffic(&self) -> &Traffic {
+        &self.1
     }
     fn connections(&self) -> u64 {
         3
@@ -67,6 +74,7 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         let setup = Setup {
             catalogue: Arc::new(catalogue::builtin()),
+            origin: CatalogueOrigin::builtin(),
             store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO },
             writer: WriterOptions::default(),
             clock: Clock::manual(NOON_MS),
@@ -76,13 +84,13 @@ impl House {
 
     /// Everything that a server has behind its doors.
     fn open(&self) -> (Context, Stopped) {
-        let Setup { catalogue, store, writer, clock } = self.setup.clone();
+        let Setup { catalogue, store, writer, clock, .. } = self.setup.clone();
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
-        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
+        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
         let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: Some(facts) };
         (context, stopped)
