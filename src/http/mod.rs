@@ -46,7 +46,7 @@ pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
 pub use listener::{Options, Summary, run};
 pub use request_id::RequestId;
-pub use service::{Service, Settings};
+pub use service::{IncomingRequest, Respond, Service, Settings};
 
 #[cfg(test)]
 mod testing;
