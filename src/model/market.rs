@@ -78,6 +78,18 @@ impl Market {
         }
     }
 
+    /// The name that the prior interface has for it in a sport of a kind; the service's own where it has none.
+    pub const fn alias(self, kind: SportKind) -> &'static str {
+        match (self, kind) {
+            (Market::Moneyline, _) => "h2h",
+            (Market::Spread, _) => "spreads",
+            (Market::TotalRounds, SportKind::Fight)
+            | (Market::TotalPoints, SportKind::HeadToHead | SportKind::Tournament) => "totals",
+            (Market::Outright, _) => "outrights",
+            _ => self.key(),
+        }
+    }
+
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -128,5 +140,10 @@ mod tests {
         assert_eq!(Market::parse_alias("totals", SportKind::Fight), Some(Market::TotalRounds));
         assert_eq!(Market::parse_alias("totals", SportKind::HeadToHead), Some(Market::TotalPoints));
         assert_eq!(Market::parse("totals"), None);
+        for (market, kind) in Market::ALL.into_iter().flat_map(|market| {
+            [SportKind::Fight, SportKind::HeadToHead, SportKind::Tournament].map(|kind| (market, kind))
+        }) {
+            assert_eq!(Market::parse_alias(market.alias(kind), kind), Some(market), "{market}");
+        }
     }
 }
