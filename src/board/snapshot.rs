@@ -16,7 +16,7 @@ use super::index::Index;
 use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::render;
-use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shelf, Upcoming, UpcomingQuery};
+use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shelf, Shown, Upcoming, UpcomingQuery};
 use crate::model::{BookId, Catalogue, EventId, Source, Sport, SportId, Timestamp, V4Names, World};
 
 /// What one publication of a sport may keep rendered.
@@ -205,17 +205,18 @@ impl SportBoard {
         let (published, kind) = (&**self.published(), sport.kind);
         let shelf = published.v4(names);
         let competition = shelf.competitions.get(&query.key);
-        let (id, render): (_, &dyn Fn(&Competition, &EventNode, bool) -> Body) = match &query.what {
-            Priced::Odds { prices, scope } => {
+        let (id, shown) = match &query.what {
+            Priced::Events { prices, scope } => {
                 let render = || render::v4::odds(published, competition, kind, prices, scope);
                 return Some(shelf.bodies.get_or_render(query, render));
             }
-            Priced::EventOdds { id, prices } => (id, &|competition, node, has_prices| {
-                render::v4::event_odds(published, competition, node, kind, prices, has_prices)
-            }),
-            Priced::EventMarkets { id, books, dates } => (id, &|competition, node, has_prices| {
-                render::v4::event_markets(published, competition, node, kind, (books, *dates), has_prices)
-            }),
+            Priced::OneEvent { id, shown } => (id, shown),
+        };
+        let render = |competition: &Competition, node: &EventNode, is_published| match shown {
+            Shown::Odds(prices) => render::v4::event_odds(published, competition, node, kind, prices, is_published),
+            Shown::Markets { books, dates } => {
+                render::v4::event_markets(published, competition, node, kind, (books, *dates), is_published)
+            }
         };
         if let Some((competition, node)) = open_event(competition, id) {
             return Some(shelf.bodies.get_or_render(query, || render(competition, node, true)));

@@ -189,12 +189,12 @@ impl<'p> Route<'p> {
         "/v1/sports/{sport_key}/events/{event_id}",
         "/v4/sports",
         "/v4/sports/upcoming/odds",
-        "/v4/sports/{v4_sport_key}/odds",
-        "/v4/sports/{v4_sport_key}/scores",
-        "/v4/sports/{v4_sport_key}/events",
-        "/v4/sports/{v4_sport_key}/participants",
-        "/v4/sports/{v4_sport_key}/events/{event_id}/odds",
-        "/v4/sports/{v4_sport_key}/events/{event_id}/markets",
+        "/v4/sports/{sport}/odds",
+        "/v4/sports/{sport}/scores",
+        "/v4/sports/{sport}/events",
+        "/v4/sports/{sport}/participants",
+        "/v4/sports/{sport}/events/{event_id}/odds",
+        "/v4/sports/{sport}/events/{event_id}/markets",
     ];
 }
 
@@ -224,12 +224,12 @@ impl<'p> V4Route<'p> {
         match self {
             V4Route::Sports => "/v4/sports",
             V4Route::Upcoming => "/v4/sports/upcoming/odds",
-            V4Route::Odds { .. } => "/v4/sports/{v4_sport_key}/odds",
-            V4Route::Scores { .. } => "/v4/sports/{v4_sport_key}/scores",
-            V4Route::Events { .. } => "/v4/sports/{v4_sport_key}/events",
-            V4Route::Participants { .. } => "/v4/sports/{v4_sport_key}/participants",
-            V4Route::EventOdds { .. } => "/v4/sports/{v4_sport_key}/events/{event_id}/odds",
-            V4Route::EventMarkets { .. } => "/v4/sports/{v4_sport_key}/events/{event_id}/markets",
+            V4Route::Odds { .. } => "/v4/sports/{sport}/odds",
+            V4Route::Scores { .. } => "/v4/sports/{sport}/scores",
+            V4Route::Events { .. } => "/v4/sports/{sport}/events",
+            V4Route::Participants { .. } => "/v4/sports/{sport}/participants",
+            V4Route::EventOdds { .. } => "/v4/sports/{sport}/events/{event_id}/odds",
+            V4Route::EventMarkets { .. } => "/v4/sports/{sport}/events/{event_id}/markets",
         }
     }
 }

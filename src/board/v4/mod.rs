@@ -11,7 +11,7 @@ mod upcoming;
 pub(crate) use competitions::{Competition, Competitions};
 pub use query::{
     DateFormat, Extras, ListQuery, Listed, MarketSet, MarketsByKind, Priced, PricedBooks, PricedQuery, Prices, Scoped,
-    UpcomingQuery,
+    Shown, UpcomingQuery,
 };
 pub(crate) use upcoming::{Upcoming, UpcomingEvent, upcoming};
 

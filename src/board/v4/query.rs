@@ -105,9 +105,19 @@ pub struct PricedQuery {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Priced {
-    Odds { prices: Prices, scope: Scoped },
-    EventOdds { id: EventId, prices: Prices },
-    EventMarkets { id: EventId, books: PricedBooks, dates: DateFormat },
+    Events { prices: Prices, scope: Scoped },
+    OneEvent { id: EventId, shown: Shown },
+}
+
+/// What is shown of one event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    Odds(Prices),
+    /// Which markets there are, without their prices.
+    Markets {
+        books: PricedBooks,
+        dates: DateFormat,
+    },
 }
 
 /// A question about events and scores under one key.

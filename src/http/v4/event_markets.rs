@@ -1,7 +1,7 @@
 //! `/v4/sports/{sport}/events/{eventId}/markets`: which markets each bookmaker has of one open event.
 
 use super::values::{self, BOOKMAKERS, DATE_FORMAT, REGIONS};
-use crate::board::v4::Priced;
+use crate::board::v4::{Priced, Shown};
 use crate::http::error::ApiError;
 use crate::http::query::{Parameter, Params};
 use crate::http::reply::Content;
@@ -19,5 +19,5 @@ pub(in crate::http) fn get(
     let params = Params::read_leniently(query, PARAMETERS)?;
     let (books, dates) = (values::books(&params, view.bookmakers())?, values::dates(&params)?);
     let id = EventId::new(id).ok_or_else(super::event_not_found)?;
-    super::priced(view, key, Priced::EventMarkets { id, books, dates })
+    super::priced(view, key, Priced::OneEvent { id, shown: Shown::Markets { books, dates } })
 }

@@ -3,7 +3,7 @@
 use super::values::{
     self, BOOKMAKERS, DATE_FORMAT, INCLUDE_BET_LIMITS, INCLUDE_LINKS, INCLUDE_SIDS, MARKETS, ODDS_FORMAT, REGIONS,
 };
-use crate::board::v4::Priced;
+use crate::board::v4::{Priced, Shown};
 use crate::http::error::ApiError;
 use crate::http::query::{Parameter, Params};
 use crate::http::reply::Content;
@@ -22,5 +22,5 @@ pub(in crate::http) fn get(
     let params = Params::read_leniently(query, PARAMETERS)?;
     let prices = values::prices(&params, view.bookmakers())?;
     let id = EventId::new(id).ok_or_else(super::event_not_found)?;
-    super::priced(view, key, Priced::EventOdds { id, prices })
+    super::priced(view, key, Priced::OneEvent { id, shown: Shown::Odds(prices) })
 }

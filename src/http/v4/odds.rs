@@ -29,5 +29,5 @@ pub(in crate::http) const PARAMETERS: &[Parameter] = &[
 pub(in crate::http) fn get(view: &SportView<'_>, key: &str, query: Option<&str>) -> Result<Content, ApiError> {
     let params = Params::read_leniently(query, PARAMETERS)?;
     let prices = values::prices(&params, view.bookmakers())?;
-    super::priced(view, key, Priced::Odds { prices, scope: values::scope(&params)? })
+    super::priced(view, key, Priced::Events { prices, scope: values::scope(&params)? })
 }

@@ -57,17 +57,19 @@ const LAY_MARKETS: [&str; 2] = ["h2h_lay", "outrights_lay"];
 
 const KINDS: [SportKind; 3] = [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament];
 
-fn items(text: &str) -> impl Iterator<Item = &str> {
-    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+/// The items of a list; `None` if there are none.
+fn items<'p>(params: &'p Params<'_>, parameter: &'static Parameter) -> Option<Vec<&'p str>> {
+    let items = params.get(parameter)?.split(',').map(str::trim).filter(|item| !item.is_empty());
+    Some(items.collect::<Vec<_>>()).filter(|items| !items.is_empty())
 }
 
 /// Whose prices: the bookmakers that are named, or else those of the regions. One of the two must be sent; both are
 /// read, so that a mistake in either is told.
 pub(super) fn books(params: &Params<'_>, register: &Bookmakers) -> Result<PricedBooks, ApiError> {
-    let named = |text: &str| items(text).map(|key| register.find(key)).collect::<Option<Vec<_>>>();
-    let named = params.parse(&BOOKMAKERS, named)?.filter(|books| !books.is_empty());
-    let regions = params.parse(&REGIONS, regions)?.flatten();
-    match (named, regions) {
+    let find = |key: &str| register.find(key).ok_or_else(|| BOOKMAKERS.refuse(key));
+    let named = items(params, &BOOKMAKERS).map(|keys| keys.into_iter().map(find).collect::<Result<Vec<_>, _>>());
+    let regions = items(params, &REGIONS).map(regions).transpose()?;
+    match (named.transpose()?, regions) {
         (Some(books), _) => Ok(PricedBooks::named(books)),
         (None, Some(regions)) => Ok(PricedBooks::OfferedIn(regions)),
         (None, None) => {
@@ -77,29 +79,19 @@ pub(super) fn books(params: &Params<'_>, register: &Bookmakers) -> Result<Priced
     }
 }
 
-/// The regions of a list; `None` inside if the list is empty, outside if a name in it is of no region.
-fn regions(text: &str) -> Option<Option<Regions>> {
-    let mut regions = None;
-    for item in items(text) {
-        let sum: &mut Regions = regions.get_or_insert_default();
-        match Region::parse(item) {
-            Some(region) => *sum = sum.with(region),
-            None if REGIONS_ELSEWHERE.contains(&item) => {}
-            None => return None,
-        }
-    }
-    Some(regions)
+fn regions(names: Vec<&str>) -> Result<Regions, ApiError> {
+    let ours = names.into_iter().filter(|name| !REGIONS_ELSEWHERE.contains(name));
+    ours.map(|name| Region::parse(name).ok_or_else(|| REGIONS.refuse(name))).collect()
 }
 
 /// Who wins, unless other markets are named.
 fn markets(params: &Params<'_>) -> Result<MarketsByKind, ApiError> {
-    let named = params.get(&MARKETS).map(|text| items(text).collect::<Vec<_>>()).filter(|items| !items.is_empty());
-    let Some(named) = named else {
-        return Ok(KINDS.into_iter().fold(MarketsByKind::default(), |markets, kind| {
+    let mut markets = MarketsByKind::default();
+    let Some(named) = items(params, &MARKETS) else {
+        return Ok(KINDS.into_iter().fold(markets, |markets, kind| {
             markets.with(kind, if kind == SportKind::Tournament { Market::Outright } else { Market::Moneyline })
         }));
     };
-    let mut markets = MarketsByKind::default();
     for name in named.into_iter().filter(|name| !LAY_MARKETS.contains(name)) {
         for kind in KINDS {
             let market = Market::parse_alias(name, kind).ok_or_else(|| MARKETS.refuse(name))?;
