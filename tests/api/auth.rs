@@ -205,7 +205,7 @@ async fn a_401_says_how_to_send_a_key_and_challenges() {
 #[tokio::test]
 async fn an_encoded_prefix_is_no_way_around_the_key() {
     let service = with_data().await;
-    for path in ["/%76%31/books", "/v%31/sports/mma/odds", "/%761/nothing", "/%764/sports"] {
+    for path in ["/%76%31/books", "/v%31/sports/mma/odds", "/%761/nothing"] {
         assert_eq!(error(&service.send("GET", path, &[]).await), (401, "authentication_failed".into()), "{path}");
     }
     for target in ["http://oddsbox/v1/books", "http://oddsbox/v1/sports/mma/odds"] {

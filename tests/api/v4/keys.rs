@@ -27,6 +27,14 @@ async fn the_key_comes_in_the_query_or_the_header() {
 }
 
 #[tokio::test]
+async fn an_encoded_prefix_is_no_way_around_the_key() {
+    let service = Service::start().await;
+    for path in ["/%764/sports", "/v%34/nothing", "/%76%34"] {
+        assert_eq!(error(&service.send("GET", path, &[]).await), (401, "MISSING_KEY".into()), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn an_operator_may_forbid_keys_in_the_query() {
     let service = Service::start_with(&[("allow_query_key", "false")]).await;
     let answer = service.send("GET", &format!("/v4/sports?apiKey={}", service.live), &[]).await;
