@@ -30,8 +30,8 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("bincode", &["store"]),
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
-    ("hyper", &["http", "admin"]),
-    ("hyper_util", &["http", "admin"]),
+    ("hyper", &["http", "admin", "feeds"]),
+    ("hyper_util", &["http", "admin", "feeds"]),
     ("serde", &["http", "feeds", "admin", "config", "cli"]),
 ];
 

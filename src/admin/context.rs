@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
+use crate::feeds::Ledger;
 use crate::keys::Keyring;
 use crate::writer::WriterHandle;
 
@@ -33,6 +34,8 @@ pub struct Context {
     pub boards: Arc<Boards>,
     pub clock: Clock,
     pub data: DataDir,
+    /// What each feed has brought; empty in a command that opened the file itself.
+    pub ledger: Arc<Ledger>,
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
 }

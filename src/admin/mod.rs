@@ -16,6 +16,7 @@ mod execute;
 mod intake;
 mod lines;
 mod local;
+mod payload;
 mod place;
 mod protocol;
 mod respond;
@@ -33,8 +34,8 @@ pub use local::{LocalError, Setup, SetupError};
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
     Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, CountsAnswer, Example, Failure, FailureCode, IngestAnswer,
-    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
-    SecretText, ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
+    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions,
+    ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
 };
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

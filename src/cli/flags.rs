@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::admin::Setting;
-use crate::model::World;
+use crate::model::{OddsFormat, Region, Regions, World};
 
 /// `30m`, `24h`, `90d`: a number of seconds.
 pub(super) fn seconds(text: &str) -> Result<u32, String> {
@@ -52,6 +52,22 @@ pub(super) fn groups(text: &str) -> Result<Groups, String> {
         return Err("takes groups between commas, or none".to_owned());
     }
     Ok(Groups(groups))
+}
+
+/// `us,uk`.
+pub(super) fn regions(text: &str) -> Result<Regions, String> {
+    let regions: Option<Regions> = text.split(',').map(|region| Region::parse(region.trim())).collect();
+    regions.ok_or_else(|| "takes us, uk, eu, au, between commas".to_owned())
+}
+
+pub(super) fn odds_format(text: &str) -> Result<OddsFormat, String> {
+    OddsFormat::parse(text).ok_or_else(|| "takes american, decimal or fractional".to_owned())
+}
+
+/// A sport's key: ours, or one of The Odds API. Whether there is such a sport, the catalogue knows.
+pub(super) fn sport(text: &str) -> Result<String, String> {
+    let is_clean = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_clean { Ok(text.to_owned()) } else { Err("takes a sport's key, such as mma".to_owned()) }
 }
 
 pub(super) fn world(text: &str) -> Result<World, String> {

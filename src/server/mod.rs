@@ -3,12 +3,14 @@
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
 //! 3. open the admin door, then the public one,
-//! 4. serve, until a signal,
+//! 4. poll the feeds and serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
 mod logging;
+mod pull;
+mod pull_keys;
 mod signals;
 mod simulate;
 
@@ -26,7 +28,7 @@ use crate::admin::{self, BindError, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::feeds::Simulator;
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
@@ -38,6 +40,7 @@ pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
 
 use facts::{Facts, Phase};
+use pull::{Pull, Surroundings};
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -54,8 +57,18 @@ pub enum ServeError {
     Admin(#[from] BindError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
+}
+
+/// A feed that cannot be polled as it is set.
+#[derive(Debug, thiserror::Error)]
+#[error("feeds.{feed}: {what}: mend that and start again")]
+pub struct FeedError {
+    feed: Box<str>,
+    what: String,
 }
 
 /// A service with its data loaded, not yet serving.
@@ -67,15 +80,18 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
+    stale_after_s: u32,
 }
 
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let Setup { catalogue, store, writer, clock } = setup;
+        let stale_after_s = writer.stale_after_s;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
@@ -84,11 +100,29 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        Ok(Server { data, config, clock, catalogue, boards, keyring, writer, stopped, lease_requests })
+        let ledger = Arc::default();
+        Ok(Server {
+            data,
+            config,
+            clock,
+            catalogue,
+            boards,
+            keyring,
+            ledger,
+            writer,
+            stopped,
+            lease_requests,
+            stale_after_s,
+        })
     }
 
     pub fn writer(&self) -> &WriterHandle {
         &self.writer
+    }
+
+    /// What each feed has brought.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     pub fn keyring(&self) -> &Arc<Keyring> {
@@ -107,6 +141,7 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
+        let pulls = self.pulls()?;
         for mut simulation in self.simulations(extras) {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
@@ -117,6 +152,9 @@ impl Server {
         let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        for pull in pulls {
+            tasks.spawn(pull.run());
+        }
         ready(&self).await;
 
         let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
@@ -158,10 +196,24 @@ impl Server {
             boards: Arc::clone(&self.boards),
             clock: self.clock.clone(),
             data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
         };
         let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
         Ok(door.serve(context, shutdown, ADMIN_GRACE))
+    }
+
+    /// The feeds that are polled.
+    fn pulls(&self) -> Result<Vec<Pull>, ServeError> {
+        let around = Surroundings {
+            writer: self.writer.clone(),
+            boards: Arc::clone(&self.boards),
+            ledger: Arc::clone(&self.ledger),
+            clock: self.clock.clone(),
+            stale_after_s: self.stale_after_s,
+            chance,
+        };
+        self.config.feeds.iter().map(|feed| Pull::new(feed.clone(), around.clone())).collect()
     }
 
     /// The sandbox is always simulated.
@@ -171,10 +223,17 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), self.clock.clone())
+            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.ledger), self.clock.clone())
         };
         worlds.map(simulation).collect()
     }
+}
+
+/// Any number. Without randomness from the system it is the lowest.
+fn chance() -> u32 {
+    let mut bytes = [0; 4];
+    let _ = getrandom::fill(&mut bytes);
+    u32::from_ne_bytes(bytes)
 }
 
 /// What is served beside the data itself.

@@ -8,8 +8,8 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEYS, META, NAMES, ODDS, OddsKey, SCHEDULE, SCORES,
-    SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEYS, META, NAMES, ODDS, OddsKey, POLLS, SCHEDULE,
+    SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
 };
 
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.
@@ -23,6 +23,7 @@ pub(super) struct Batch {
     pub(super) scores: BTreeMap<EventKey, Vec<u8>>,
     pub(super) odds: BTreeMap<OddsKey, Option<Vec<u8>>>,
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
+    pub(super) polls: BTreeMap<(u8, String, String), Option<Vec<u8>>>,
     pub(super) keys: BTreeMap<String, Vec<u8>>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
@@ -75,6 +76,9 @@ impl Batch {
         put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
         change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        let polls =
+            self.polls.iter().map(|((world, scope, event), row)| ((*world, &**scope, &**event), row.as_deref()));
+        change(&txn, POLLS.definition, polls)?;
         index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;
         self.put_odds(&txn)?;
         self.put_usage(&txn)?;

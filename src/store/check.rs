@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use foldhash::fast::RandomState;
 use redb::{ReadTransaction, ReadableDatabase};
 
-use super::codec::Flaw;
+use super::codec::{Flaw, PollRow};
 use super::error::{DamageList, StoreError};
 use super::handle::Store;
 use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::tables::{
     AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEYS, META, META_MAINTENANCE, NAMES, ODDS, OddsKey,
-    SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, USAGE, coverage_key, describe_event, describe_odds,
+    POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, USAGE, coverage_key, describe_event, describe_odds,
     describe_schedule, world_number,
 };
 use crate::model::sport::is_key;
@@ -191,6 +191,11 @@ impl Checker {
             known(books.contains(&(key.0, key.2)), "its bookmaker is missing")
         })?;
         rows.push((SOURCES.name, count));
+        let count = scan(&POLLS, txn, .., problems, |(world, _, event), row| {
+            known_world(world)?;
+            known(matches!(row, PollRow::Scope { .. }) == event.is_empty(), "it is not what its key says")
+        })?;
+        rows.push((POLLS.name, count));
         Ok(())
     }
 

@@ -209,6 +209,13 @@ pub(super) struct SourceRow {
     pub(super) empty_since: Option<u32>,
 }
 
+/// What the last complete poll of a scope brought: one row for the scope, one for each event.
+#[derive(Debug, Encode, Decode)]
+pub(super) enum PollRow {
+    Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
+    Event { records: Vec<(u16, u8)> },
+}
+
 #[derive(Debug, Encode, Decode)]
 pub(super) struct KeyRow {
     pub(super) kind: u8,

@@ -41,5 +41,5 @@ pub use change::{AuditEntry, AuditNote, Change};
 pub use check::{CheckReport, Integrity};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
-pub use loaded::{Loaded, LoadedEvent, LoadedSport, LoadedWorld, UnservedSport};
+pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use place::BackendFactory;

@@ -14,6 +14,7 @@
 
 mod batch;
 mod keys;
+mod poll;
 mod publish;
 mod queue;
 mod report;
@@ -30,6 +31,7 @@ use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
 pub use keys::{Issued, KeyError};
+pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
 
@@ -108,7 +110,7 @@ impl Writer {
         let loaded = store.load()?;
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
-        let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
+        let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
         let writer = Writer {
@@ -142,8 +144,10 @@ impl Writer {
         for news in news {
             batch.apply(news);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
+        let lost = self.lost_to_news(world, &step.places, &mut changes);
         self.commit(&changes)?;
+        self.forget_lost(world, lost);
         self.take_step(world, step, now.unix_ms);
         if end {
             self.publish_quiet(world, now.unix_ms);
@@ -164,9 +168,11 @@ impl Writer {
         for news in news {
             batch.apply(news.map_err(StoreError::from)?);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
         if report.rejected() == 0 && whole == Whole::Taken {
+            let lost = self.lost_to_news(world, &step.places, &mut changes);
             self.commit(&changes)?;
+            self.forget_lost(world, lost);
             self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
         }

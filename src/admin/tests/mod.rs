@@ -72,7 +72,8 @@ impl House {
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
-        let context = Context { writer, keyring, boards, clock, data: self.data.clone(), server: Some(facts) };
+        let (data, ledger) = (self.data.clone(), Arc::default());
+        let context = Context { writer, keyring, boards, clock, data, ledger, server: Some(facts) };
         let listener = Listener::bind(&self.data).await.unwrap();
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = listener.serve(context, async { drop(stopping.await) }, Duration::from_secs(5));

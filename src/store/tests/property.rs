@@ -87,6 +87,7 @@ impl Plain {
             }
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::Audit(note) => self.audit.push(note),
+            Change::PutPoll { .. } | Change::PutPolled { .. } | Change::RemovePoll { .. } => {}
         }
         Some(())
     }

@@ -1,6 +1,7 @@
 //! The shape of The Odds API, over a real socket.
 
 mod caching;
+mod chain;
 mod errors;
 mod event;
 mod events;
