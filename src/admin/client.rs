@@ -74,14 +74,14 @@ impl Client {
         let (world, strict) = (options.world.name(), options.strict);
         let mut target = format!("/ingest?format=the-odds-api&world={world}&strict={strict}");
         if let Some(sport) = &options.sport {
-            target.push_str(&format!("&sport={sport}"));
+            target.extend(["&sport=", sport]);
         }
         if let Some(format) = options.odds_format {
-            target.push_str(&format!("&odds_format={format}"));
+            target.extend(["&odds_format=", format.key()]);
         }
         if !options.regions.is_empty() {
             let regions: Vec<&str> = options.regions.iter().map(Region::key).collect();
-            target.push_str(&format!("&regions={}", regions.join(",")));
+            target.extend(["&regions=", &regions.join(",")]);
         }
         self.send(&target, Pieces(source).boxed_unsync()).await
     }

@@ -35,6 +35,9 @@ pub struct LoadedWorld {
     pub polls: Vec<LoadedPoll>,
 }
 
+/// Records of an event, each by its bookmaker and market.
+pub(super) type Pairs = Box<[(BookId, Market)]>;
+
 /// What the last complete poll of a scope brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedPoll {
@@ -42,7 +45,7 @@ pub struct LoadedPoll {
     pub sport: SportId,
     pub stale_after_s: u32,
     pub books: Vec<BookId>,
-    pub events: Vec<(EventId, Box<[(BookId, Market)]>)>,
+    pub events: Vec<(EventId, Pairs)>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 //! The key stands in the query of the request and nowhere else: no error, no `Debug` and nothing that is returned here
 //! holds it, nor any part of the address.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl Client {
     fn request(&self, path: &str, query: &[(&str, &str)]) -> Result<Request<Empty<Bytes>>, Trouble> {
         let mut target = format!("{}{path}?apiKey={}", self.base_path, escaped(&self.key));
         for (name, value) in query {
-            target.push_str(&format!("&{name}={}", escaped(value)));
+            target.extend(["&", name, "=", &escaped(value)]);
         }
         let request = Request::get(target).header(HOST, &*self.authority).header(ACCEPT, "application/json");
         let request = request.header(ACCEPT_ENCODING, "gzip").header(USER_AGENT, "oddsbox");
@@ -162,7 +162,7 @@ impl Client {
 
 /// The web's authorities, and the operator's own.
 fn connector(ca: Option<&Path>) -> Result<TlsConnector, ClientError> {
-    let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let mut roots = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect::<RootCertStore>();
     if let Some(path) = ca {
         let unreadable = |why: String| ClientError::Certificates(path.display().to_string().into(), why.into());
         let certificates = CertificateDer::pem_file_iter(path).map_err(|error| unreadable(error.to_string()))?;
@@ -245,7 +245,10 @@ fn escaped(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b',' => out.push(char::from(byte)),
-            other => out.push_str(&format!("%{other:02X}")),
+            other => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "%{other:02X}");
+            }
         }
     }
     out

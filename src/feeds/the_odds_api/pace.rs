@@ -26,7 +26,7 @@ impl Pace {
     /// A start in the middle of a day has only the rest of its budget: what was spent before a restart is not known.
     pub fn new(interval_ms: u64, budget: Option<u64>, now_unix_ms: i64) -> Self {
         let passed = u128::try_from(now_unix_ms.rem_euclid(DAY_MS)).unwrap_or(0);
-        let share = budget.map_or(0, |budget| u128::from(budget) * passed / DAY_MS.unsigned_abs() as u128);
+        let share = budget.map_or(0, |budget| u128::from(budget) * passed / u128::from(DAY_MS.unsigned_abs()));
         let day = now_unix_ms.div_euclid(DAY_MS);
         Pace { interval_ms, budget, day, spent: u64::try_from(share).unwrap_or(u64::MAX), failures: 0 }
     }
@@ -145,7 +145,7 @@ mod tests {
                 last = now;
                 now += i64::try_from(pace.interval_ms(cost, now)).unwrap();
             }
-            let share = u128::from(budget) * u128::try_from(DAY_MS - start).unwrap() / DAY_MS.unsigned_abs() as u128;
+            let share = u128::from(budget) * u128::try_from(DAY_MS - start).unwrap() / u128::from(DAY_MS.unsigned_abs());
             prop_assert!(u128::from(spent) <= share + 1, "{} of {}", spent, share);
             // Where the budget is what binds, requests go on until the last stretch of the day.
             let stretch = i64::try_from(interval_s * 1000).unwrap().max((end - MIDNIGHT - start) / i64::try_from((spent / cost).max(1)).unwrap());

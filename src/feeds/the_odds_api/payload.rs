@@ -73,10 +73,9 @@ fn unwrap(text: &str) -> Result<(Raw<'_>, Vec<&RawValue>), PayloadError> {
             Ok((archive.timestamp, events))
         }
         Some(data) if data.get().starts_with('{') => Ok((archive.timestamp, vec![data])),
-        Some(_) => Err(PayloadError::OtherShape),
         // An answer that tells of an error is an object as well, and is no event.
         None if parse(whole).is_ok_and(|line| line.id.is_some()) => Ok((None, vec![whole])),
-        None => Err(PayloadError::OtherShape),
+        _ => Err(PayloadError::OtherShape),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The score of an event: a list of names and numbers, in any order, the numbers mostly as strings.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::payload::Context;
 use crate::feeds::wire::Rejection;
@@ -32,7 +33,7 @@ pub(super) fn read(
     event: &EventNews,
     context: &Context<'_>,
 ) -> Result<Standing, Rejection> {
-    let is_over = match completed.raw.map(|raw| raw.get()) {
+    let is_over = match completed.raw.map(RawValue::get) {
         None | Some("false") => false,
         Some("true") => true,
         Some(_) => return Err(completed.takes("true or false")),
