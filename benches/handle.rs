@@ -33,11 +33,7 @@ struct Bench {
 impl Bench {
     /// A service of its own for each measurement, so that none uses up another's minute.
     fn new() -> Self {
-        let (key, title, description) = ("mma_mixed_martial_arts".into(), "MMA".into(), "MMA".into());
-        let names = V4Names { group: "MMA".into(), keys: V4Keys::Whole { key, title, description } };
-        let (key, title, group, kind) = ("mma".into(), "MMA".into(), "combat".into(), SportKind::Fight);
-        let sport = Sport { key, title, group, kind, v4: Some(names) };
-        let catalogue = Arc::new(Catalogue::new(vec![sport], Vec::new()).unwrap());
+        let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
         let (record, secret) = key();
         let (id, clock) = (record.id.clone(), Clock::system());
@@ -72,6 +68,13 @@ impl Bench {
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }
     }
+}
+
+fn mma() -> Sport {
+    let (key, title, description) = ("mma_mixed_martial_arts".into(), "MMA".into(), "MMA".into());
+    let names = V4Names { group: "MMA".into(), keys: V4Keys::Whole { key, title, description } };
+    let (key, title, group, kind) = ("mma".into(), "MMA".into(), "combat".into(), SportKind::Fight);
+    Sport { key, title, group, kind, v4: Some(names) }
 }
 
 fn key() -> (KeyRecord, Secret) {
