@@ -31,4 +31,5 @@ mod smoke;
 mod sources;
 mod sports;
 mod status;
+mod v4;
 mod worlds;
