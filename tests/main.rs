@@ -17,5 +17,11 @@ mod api;
 /// The binary itself, in processes of its own: keys, limits, crashes and the command line.
 mod process;
 
+/// Power losses, failing disks, rotten files, clocks that are set, crowds: what must hold all the same.
+mod crash;
+
+/// The doors that bytes of strangers come through: the fuzzer's corpus, replayed and changed at random.
+mod fuzz;
+
 /// Who may import whom.
 mod house;

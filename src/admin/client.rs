@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use super::protocol::{Command, Failure, FailureBody, IngestOptions, PayloadOptions};
 use crate::model::Region;
 
-/// How long a command may take. A check reads the whole file and takes as long as that takes.
+/// How long a command may take. One that reads the whole file takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Pieces of a stream of feed lines, or the error that broke it off.
@@ -57,7 +57,7 @@ impl Client {
         let body = serde_json::to_vec(command).map_err(broken)?;
         let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
         let answer = self.send("/command", body);
-        if *command == Command::Check {
+        if command.is_long() {
             return answer.await;
         }
         tokio::time::timeout(PATIENCE, answer).await.unwrap_or(Err(ClientError::TooSlow))

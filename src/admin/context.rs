@@ -9,6 +9,7 @@ use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
 use crate::keys::Keyring;
+use crate::metrics::Traffic;
 use crate::writer::WriterHandle;
 
 /// What a running server knows about itself.
@@ -18,6 +19,10 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn started(&self) -> Moment;
     /// Where the public interface listens.
     fn address(&self) -> SocketAddr;
+    /// Whether it speaks TLS there.
+    fn is_tls(&self) -> bool;
+    /// What passes through the public interface, counted.
+    fn traffic(&self) -> &Traffic;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.

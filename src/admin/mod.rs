@@ -4,7 +4,9 @@
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
 //! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
+//! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
+//! - `restore` puts a backup in the place of the file, which no server may be using
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
@@ -13,13 +15,16 @@ mod client;
 mod context;
 mod door;
 mod execute;
+mod figures;
 mod intake;
 mod lines;
 mod local;
+mod monitor;
 mod payload;
 mod place;
 mod protocol;
 mod respond;
+mod restore;
 mod socket;
 mod spool;
 #[cfg(test)]
@@ -30,12 +35,15 @@ pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
 pub use execute::execute;
 pub use intake::Intake;
-pub use local::{LocalError, Setup, SetupError};
+pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
+pub use monitor::{Monitor, MonitorError};
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
-    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, CountsAnswer, Example, Failure, FailureCode, IngestAnswer,
-    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions,
-    ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
+    Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, CountsAnswer,
+    DroppedAnswer, Example, Failure, FailureCode, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts,
+    LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions, ProgressAnswer, ReadyAnswer, SecretText,
+    ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
 };
+pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

@@ -4,6 +4,7 @@
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
 //!   - with `&format=the-odds-api`, and `sport`, `odds_format`, `regions` as far as they are known: one saved payload
 //! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
+//! - `GET /metrics`: what is counted, for Prometheus
 //!
 //! A failure is `{"error":{"code":"…","message":"…"}}`.
 
@@ -21,9 +22,11 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::execute::{execute, ready};
+use super::figures;
 use super::intake::Intake;
 use super::payload::Gathered;
 use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
+use crate::metrics::Page;
 use crate::model::{OddsFormat, Region, Regions, World};
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
@@ -33,7 +36,7 @@ const INGEST_PAUSE: Duration = Duration::from_millis(200);
 /// How long the rest of a stream that failed is read and thrown away, so that its sender gets to see why.
 const INGEST_DRAIN: Duration = Duration::from_secs(2);
 
-type Reply = Response<Full<Bytes>>;
+pub(super) type Reply = Response<Full<Bytes>>;
 
 pub(super) async fn respond(
     request: Request<Incoming>,
@@ -42,25 +45,45 @@ pub(super) async fn respond(
 ) -> Result<Reply, Infallible> {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
-        "/livez" | "/readyz" => (Method::GET, true),
+        "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
         _ => (Method::GET, false),
     };
     if !is_known {
-        return Ok(failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /livez and /readyz")));
+        return Ok(not_found());
     }
     if *request.method() != allowed {
-        let told = format!("{} takes {allowed}", request.uri().path());
-        let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, told));
-        reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
-        return Ok(reply);
+        return Ok(not_allowed(request.uri().path(), &allowed));
     }
     let answered = match request.uri().path() {
         "/command" => command(request, &context, &who).await,
         "/ingest" => ingest(request, &context).await,
-        "/livez" => Ok(json(StatusCode::OK, &serde_json::json!({"live": true}))),
-        _ => Ok(readyz(&context)),
+        path => Ok(look(path, &context).unwrap_or_else(not_found)),
     };
     Ok(answered.unwrap_or_else(|error| failure(&error)))
+}
+
+/// The routes that only look, which the monitoring address has too; `None` for any other path.
+pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
+    match path {
+        "/livez" => Some(json(StatusCode::OK, &serde_json::json!({"live": true}))),
+        "/readyz" => Some(readyz(context)),
+        "/metrics" => {
+            let mut reply = Response::new(Full::new(Bytes::from(figures::page(context))));
+            reply.headers_mut().insert(CONTENT_TYPE, header(Page::MEDIA_TYPE));
+            Some(reply)
+        }
+        _ => None,
+    }
+}
+
+fn not_found() -> Reply {
+    failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /livez, /readyz and /metrics"))
+}
+
+pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
+    let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, format!("{path} takes {allowed}")));
+    reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
+    reply
 }
 
 async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Result<Reply, Failure> {
@@ -198,7 +221,7 @@ fn readyz(context: &Context) -> Reply {
     json(if answer.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &answer)
 }
 
-fn failure(error: &Failure) -> Reply {
+pub(super) fn failure(error: &Failure) -> Reply {
     let status = match error.code {
         FailureCode::BadRequest | FailureCode::Refused => StatusCode::BAD_REQUEST,
         FailureCode::KeyNotFound | FailureCode::NotFound => StatusCode::NOT_FOUND,

@@ -1,7 +1,8 @@
 //! What `oddsbox demo` shows when it is ready: where it is, its keys, and lines to paste.
 
-use std::net::SocketAddr;
+use std::path::Path;
 
+use super::DEFAULT_DATA;
 use super::output;
 use super::session::Session;
 use crate::keys::issue::NewKey;
@@ -12,7 +13,7 @@ use crate::server::Server;
 const WHO: &str = "oddsbox demo";
 
 /// Issues the keys on the first run, and shows the banner.
-pub(super) async fn show(session: &Session, server: &Server, address: SocketAddr) -> anyhow::Result<()> {
+pub(super) async fn show(session: &Session, server: &Server, base: &str) -> anyhow::Result<()> {
     let is_first_run = server.keyring().list().is_empty();
     let keys = if is_first_run {
         Some((issue(server, KeyKind::Sandbox).await?, issue(server, KeyKind::Production).await?))
@@ -20,7 +21,7 @@ pub(super) async fn show(session: &Session, server: &Server, address: SocketAddr
         None
     };
     let keys = keys.as_ref().map(|(sandbox, live)| (sandbox.as_str(), live.as_str()));
-    output::text(&text(session, address, keys))
+    output::text(&text(session, base, keys))
 }
 
 async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
@@ -30,8 +31,7 @@ async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
     Ok(server.writer().issue_key(new, WHO).await?.secret.expose().to_owned())
 }
 
-fn text(session: &Session, address: SocketAddr, keys: Option<(&str, &str)>) -> String {
-    let base = format!("http://{address}");
+fn text(session: &Session, base: &str, keys: Option<(&str, &str)>) -> String {
     let title = session.output.bold("oddsbox demo");
     let data = session.data.path().display();
     let head = format!(
@@ -40,7 +40,8 @@ fn text(session: &Session, address: SocketAddr, keys: Option<(&str, &str)>) -> S
     let Some((sandbox, live)) = keys else {
         return format!(
             "{head}\n  The keys of the first run still work; their secrets are not kept, so they cannot be shown again.\n  \
-             A new one: oddsbox keys issue --sandbox --name me\n\n"
+             A new one: {command} keys issue --sandbox --name me\n\n",
+            command = command(session)
         );
     };
     format!(
@@ -48,6 +49,13 @@ fn text(session: &Session, address: SocketAddr, keys: Option<(&str, &str)>) -> S
          The keys are shown this once. Paste:\n\n    \
          curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports'\n    \
          curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports/mma/odds?odds_format=decimal&limit=5'\n    \
-         curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?status=live'\n\n"
+         curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?limit=5'\n\n"
     )
+}
+
+/// This program and this directory as a shell takes them, so that a line that names them can be pasted.
+fn command(session: &Session) -> String {
+    let program = std::env::args().next().filter(|name| name.contains('/')).unwrap_or("oddsbox".to_owned());
+    let data = session.data.path();
+    if data == Path::new(DEFAULT_DATA) { program } else { format!("{program} --data {}", data.display()) }
 }

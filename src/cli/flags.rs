@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use crate::admin::Setting;
 use crate::model::{OddsFormat, Region, Regions, World};
 
@@ -70,8 +72,10 @@ pub(super) fn sport(text: &str) -> Result<String, String> {
     if is_clean { Ok(text.to_owned()) } else { Err("takes a sport's key, such as mma".to_owned()) }
 }
 
-pub(super) fn world(text: &str) -> Result<World, String> {
-    World::parse(text).ok_or_else(|| "takes live or sandbox".to_owned())
+/// A world by its name. The names are listed in the help, and shells complete them.
+pub(super) fn world() -> impl TypedValueParser<Value = World> {
+    let names = World::ALL.map(World::name);
+    PossibleValuesParser::new(names).try_map(|name| World::parse(&name).ok_or("takes live or sandbox"))
 }
 
 /// `1h 30m`, as it is shown.

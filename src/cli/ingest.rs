@@ -38,9 +38,10 @@ const PIECES_WAITING: usize = 4;
 #[derive(Debug, Args)]
 pub(super) struct Ingest {
     /// The file to read, or - for standard input
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The world that the lines belong to: live or sandbox
-    #[arg(long, default_value = "live", value_parser = flags::world)]
+    /// The world that the lines belong to
+    #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
     /// Keep all of it or nothing
     #[arg(long)]

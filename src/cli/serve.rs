@@ -1,6 +1,5 @@
 //! `oddsbox serve` and `oddsbox demo`: the service itself.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,11 +8,11 @@ use super::session::Session;
 use super::{banner, output};
 use crate::admin::Setup;
 use crate::config::Config;
-use crate::server::{Extras, Server, bind, init_logging, signals};
+use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
 
 /// Run the service
 ///
-/// Stops in order on SIGTERM and SIGINT. One server at a time can use a data directory.
+/// Stops in order on SIGTERM and SIGINT; reads its configuration again on SIGHUP. One server at a time can use a data directory.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Address of the public interface; port 0 picks a free one
@@ -44,30 +43,41 @@ impl Demo {
 }
 
 fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
-    let config = session.settings()?.with_flag("listen", "--listen", listen).read()?;
-    init_logging(&config)?;
+    let gather = {
+        let session = session.clone();
+        move || session.settings().map(|settings| settings.with_flag("listen", "--listen", listen.clone()))
+    };
+    let settings = gather()?;
+    let config = settings.read()?;
+    let log = init_logging(&config)?;
+    let gather = Box::new(move || gather().map_err(|error| error.to_string()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(session, config, demo))?;
+    runtime.block_on(async {
+        let reload = Reload { asked: hang_ups()?, gather, settings, log };
+        serve(session, config, Extras { simulate_live: demo, reload: Some(reload) }).await
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(session: &Session, config: Config, demo: bool) -> anyhow::Result<()> {
+async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
+    let demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
+    let base = base_url(&config, address);
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server| {
-        let announced = if demo { banner::show(session, server, address).await } else { listening(address) };
+        let announced = if demo { banner::show(session, server, &base).await } else { listening(&base) };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
         }
     };
-    server.serve(listener, Extras { simulate_live: demo }, ready, stop, hurry).await?;
+    server.serve(listener, extras, ready, stop, hurry).await?;
     Ok(())
 }
 
 /// The line that scripts wait for.
-fn listening(address: SocketAddr) -> anyhow::Result<()> {
-    output::text(&format!("listening on http://{address}\n"))
+fn listening(base: &str) -> anyhow::Result<()> {
+    output::text(&format!("listening on {base}\n"))
 }

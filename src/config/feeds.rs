@@ -67,7 +67,7 @@ pub enum FeedKey {
 }
 
 /// A feed that is polled, checked as far as one can without its catalogue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedConfig {
     pub name: Box<str>,
     pub url: String,

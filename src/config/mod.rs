@@ -36,8 +36,19 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
     Setting { name: "write_timeout", default: "30s", help: "how long a client may take no byte of an answer" },
     Setting { name: "drain_timeout", default: "10s", help: "how long a stop waits for answers under way" },
+    Setting {
+        name: "tls.certificate",
+        default: "",
+        help: "PEM file of the certificate and its chain; with tls.key, the public interface speaks TLS",
+    },
+    Setting { name: "tls.key", default: "", help: "PEM file of the certificate's private key" },
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
+    Setting {
+        name: "admin.listen",
+        default: "",
+        help: "address on loopback for /metrics, /livez and /readyz; they are on the admin socket anyway",
+    },
     Setting {
         name: "simulator.seed",
         default: "1",
@@ -45,8 +56,24 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Variables of the environment that are no settings of the file.
-pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+/// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
+/// whoever exports them for a client must not be kept from starting the service in the same shell.
+pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG", "ODDSBOX_KEY", "ODDSBOX_URL"];
+
+/// The settings that a running server takes over when it reads its configuration again; the others need a restart.
+/// Whether there is TLS at all needs one too. The feeds that are polled are taken over as well.
+pub const RELOADED: &[&str] = &[
+    "allow_query_key",
+    "connections",
+    "connections_per_address",
+    "header_timeout",
+    "idle_timeout",
+    "write_timeout",
+    "drain_timeout",
+    "tls.certificate",
+    "tls.key",
+    "log",
+];
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +81,13 @@ pub enum LogFormat {
     Auto,
     Text,
     Json,
+}
+
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
 }
 
 /// Everything that an operator can set, checked.
@@ -73,14 +107,42 @@ pub struct Config {
     pub idle_timeout: Duration,
     pub write_timeout: Duration,
     pub drain_timeout: Duration,
+    /// `None` is plain text.
+    pub tls: Option<TlsFiles>,
     pub log: String,
     pub log_format: LogFormat,
+    /// `None` is no such address.
+    pub admin_listen: Option<SocketAddr>,
     pub simulator_seed: u64,
     /// The feeds that are polled.
     pub feeds: Vec<FeedConfig>,
 }
 
 impl Config {
+    /// What the public interface's address begins with.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// This configuration, with what cannot change in a running server as that server has it.
+    #[must_use]
+    pub fn with_what_needs_a_restart_of(self, running: &Config) -> Config {
+        let tls = if self.tls.is_some() == running.tls.is_some() { self.tls } else { running.tls.clone() };
+        Config {
+            listen: running.listen,
+            refresh: running.refresh,
+            stale_after: running.stale_after,
+            retention: running.retention,
+            catalogue: running.catalogue.clone(),
+            cache_bytes: running.cache_bytes,
+            tls,
+            log_format: running.log_format,
+            admin_listen: running.admin_listen,
+            simulator_seed: running.simulator_seed,
+            ..self
+        }
+    }
+
     /// What the audit log keeps of a start: the settings that decide what is served.
     pub fn described(&self) -> String {
         let time = humantime::format_duration;
@@ -150,6 +212,7 @@ impl Settings {
             idle_timeout: self.duration("idle_timeout", 1, 86_400)?,
             write_timeout: self.duration("write_timeout", 1, 3600)?,
             drain_timeout: self.duration("drain_timeout", 0, 3600)?,
+            tls: self.tls_files()?,
             log: self.get("log").value,
             log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
                 "auto" => Some(LogFormat::Auto),
@@ -157,9 +220,33 @@ impl Settings {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
+            admin_listen: self.admin_listen()?,
             feeds: self.read_feeds()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
         })
+    }
+
+    /// What is told there is nobody else's business, and nothing asks for a key: so loopback only.
+    fn admin_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        let takes = "takes an address and port on this machine's loopback, such as 127.0.0.1:9100, or nothing";
+        self.parse("admin.listen", takes, |text| match text {
+            "" => Some(None),
+            text => text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).map(Some),
+        })
+    }
+
+    fn tls_files(&self) -> Result<Option<TlsFiles>, ConfigError> {
+        let (certificate, key) = (self.get("tls.certificate"), self.get("tls.key"));
+        let (name, other, missing) = match (certificate.value.is_empty(), key.value.is_empty()) {
+            (true, true) => return Ok(None),
+            (false, false) => {
+                return Ok(Some(TlsFiles { certificate: certificate.value.into(), key: key.value.into() }));
+            }
+            (true, false) => ("tls.certificate", "tls.key", certificate),
+            (false, true) => ("tls.key", "tls.certificate", key),
+        };
+        let takes = format!("takes a PEM file, as {other} is set: set both or neither");
+        Err(ConfigError::Value { name, value: missing.value, origin: missing.origin, takes })
     }
 
     fn parse<T>(
@@ -293,6 +380,46 @@ mod tests {
         assert!(told.contains("feeds.us.key is given, and key_file as well") && !told.contains("hush"), "{told}");
         assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
         assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a text"));
+    }
+
+    #[test]
+    fn the_monitoring_address_is_on_loopback() {
+        let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
+        for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {
+            assert_eq!(read(address).unwrap().admin_listen, address.parse().ok());
+        }
+        for address in ["0.0.0.0:9100", "192.0.2.1:9100", "[::]:9100", "localhost:9100", "127.0.0.1"] {
+            let error = read(address).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "admin.listen = {address:?} (from oddsbox.toml): takes an address and port on this machine's \
+                     loopback, such as 127.0.0.1:9100, or nothing"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_certificate_has_a_key_and_a_key_a_certificate() {
+        let error = |file: &str| gather(file, &[]).unwrap().read().unwrap_err().to_string();
+        assert_eq!(
+            error("tls.certificate = \"chain.pem\""),
+            "tls.key = \"\" (from default): takes a PEM file, as tls.certificate is set: set both or neither"
+        );
+        assert_eq!(
+            error("[tls]\ncertificate = \"\"\nkey = \"key.pem\""),
+            "tls.certificate = \"\" (from oddsbox.toml): takes a PEM file, as tls.key is set: set both or neither"
+        );
+        let both = gather("tls.certificate = \"chain.pem\"\ntls.key = \"key.pem\"", &[]).unwrap().read().unwrap();
+        assert_eq!(both.tls, Some(TlsFiles { certificate: "chain.pem".into(), key: "key.pem".into() }));
+        assert_eq!(both.scheme(), "https");
+    }
+
+    #[test]
+    fn what_clients_read_is_no_setting_and_no_mistake() {
+        let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
+        assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The access log: one event for each request. Never the key, and never the query string, which may hold one.
+//! The access log: one event for each request of a key, and for as many others as the `damper` lets through. Never the
+//! key, and never the query string, which may hold one.
 
 use std::time::Duration;
 
@@ -7,7 +8,14 @@ use http::Method;
 use super::handle::Note;
 use crate::keys::KeyId;
 
-pub(super) fn log(method: &Method, note: &Note, took: Duration) {
+/// Every word that a note's `refused` can hold.
+pub(super) static REFUSED: [&str; 10] =
+    ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP];
+/// The key is restricted to other groups of sports.
+pub(super) const GROUP: &str = "group";
+
+/// `unlogged`: how many requests before this one were not logged, since too many came without a key.
+pub(super) fn log(method: &Method, note: &Note, took: Duration, unlogged: u64) {
     tracing::info!(
         target: "access",
         method = method.as_str(),
@@ -18,5 +26,6 @@ pub(super) fn log(method: &Method, note: &Note, took: Duration) {
         key = note.key.as_ref().map_or("-", KeyId::as_str),
         refused = note.refused,
         request_id = note.request_id.as_str(),
+        unlogged = (unlogged > 0).then_some(unlogged),
     );
 }

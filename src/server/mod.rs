@@ -9,8 +9,11 @@
 
 mod facts;
 mod logging;
+mod notify;
 mod pull;
 mod pull_keys;
+mod pulls;
+mod reload;
 mod signals;
 mod simulate;
 
@@ -24,23 +27,27 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admin::{self, BindError, DataDir, Setup};
+use crate::admin::{self, BindError, DataDir, Monitor, MonitorError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
+use crate::tls::{self, CertificateError};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
-pub use logging::{LogFilterError, init as init_logging};
-pub use signals::signals;
+pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use reload::Reload;
+pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
-use pull::{Pull, Surroundings};
+use pull::Surroundings;
+use pulls::Pulls;
+use reload::Reloading;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -50,11 +57,17 @@ const ADMIN_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
     #[error(transparent)]
     Admin(#[from] BindError),
+    #[error(transparent)]
+    Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
@@ -75,7 +88,8 @@ pub struct FeedError {
 #[derive(Debug)]
 pub struct Server {
     data: DataDir,
-    config: Config,
+    config: watch::Sender<Arc<Config>>,
+    tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
@@ -90,9 +104,11 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
-        let Setup { catalogue, store, writer, clock } = setup;
+        let tls = config.tls.as_ref().map(acceptor).transpose()?;
+        let Setup { catalogue, origin, store, writer, clock } = setup;
         let stale_after_s = writer.stale_after_s;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
@@ -100,10 +116,11 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let ledger = Arc::default();
+        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
         Ok(Server {
             data,
             config,
+            tls,
             clock,
             catalogue,
             boards,
@@ -118,6 +135,11 @@ impl Server {
 
     pub fn writer(&self) -> &WriterHandle {
         &self.writer
+    }
+
+    /// The configuration in force, and each that takes its place while the server runs.
+    pub fn config(&self) -> watch::Receiver<Arc<Config>> {
+        self.config.subscribe()
     }
 
     /// What each feed has brought.
@@ -141,30 +163,44 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
-        let pulls = self.pulls()?;
-        for mut simulation in self.simulations(extras) {
-            simulation.fill(&self.boards).await?;
+        let pulls = Pulls::open(self.surroundings(), self.config())?;
+        for mut simulation in self.simulations(extras.simulate_live) {
+            simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
-        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
+        tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
+        let address = listener.local_addr()?;
+        let facts = Facts::new(&self.clock, address, self.tls.is_some(), Arc::clone(service.traffic()), phases.clone());
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
-        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
-        for pull in pulls {
-            tasks.spawn(pull.run());
-        }
+        let described = self.config.borrow().described();
+        self.writer.audit("oddsbox", "start", "service", described).await?;
+        tasks.spawn(pulls.run());
         ready(&self).await;
+        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
+        notify::ready(&status);
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
 
-        let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
         let stop = async {
             stop.await;
+            notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
+        let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
+        let bounds = options.subscribe();
+        match extras.reload {
+            Some(reload) => {
+                let service = Arc::clone(&service);
+                tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+            }
+            // A handle that is kept here would keep the writer from its end.
+            None => drop(writer),
+        }
         tokio::select! {
-            summary = http::run(listener, service, listener_options(&config), stop) => {
+            summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -180,15 +216,23 @@ impl Server {
     /// What the public door answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
+    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
         facts: Facts,
-        mut phases: watch::Receiver<Phase>,
+        phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let admin_listen = self.config.borrow().admin_listen;
+        let monitor = match admin_listen {
+            Some(address) => Some(Monitor::bind(address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            tracing::info!(address = %monitor.address()?, "monitoring address");
+        }
         let door = admin::Listener::bind(&self.data).await?;
         let context = admin::Context {
             writer: self.writer.clone(),
@@ -199,31 +243,38 @@ impl Server {
             ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
         };
-        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
-        Ok(door.serve(context, shutdown, ADMIN_GRACE))
+        let watched = context.clone();
+        Ok(async move {
+            let watching = async {
+                if let Some(monitor) = monitor {
+                    monitor.serve(watched, closed(phases.clone())).await;
+                }
+            };
+            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+        })
     }
 
-    /// The feeds that are polled.
-    fn pulls(&self) -> Result<Vec<Pull>, ServeError> {
-        let around = Surroundings {
+    /// What the feeds that are polled work with.
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
             writer: self.writer.clone(),
             boards: Arc::clone(&self.boards),
             ledger: Arc::clone(&self.ledger),
             clock: self.clock.clone(),
             stale_after_s: self.stale_after_s,
             chance,
-        };
-        self.config.feeds.iter().map(|feed| Pull::new(feed.clone(), around.clone())).collect()
+        }
     }
 
     /// The sandbox is always simulated.
-    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
-        let seed = self.config.simulator_seed;
-        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+        let seed = self.config.borrow().simulator_seed;
+        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.ledger), self.clock.clone())
+            let (boards, ledger) = (Arc::clone(&self.boards), Arc::clone(&self.ledger));
+            Simulation::new(world, simulator, self.writer.clone(), boards, ledger, self.clock.clone())
         };
         worlds.map(simulation).collect()
     }
@@ -237,10 +288,17 @@ fn chance() -> u32 {
 }
 
 /// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Read the configuration again when asked to.
+    pub reload: Option<Reload>,
+}
+
+/// Where the public door is, as clients write it.
+pub fn base_url(config: &Config, address: SocketAddr) -> String {
+    format!("{}://{address}", config.scheme())
 }
 
 /// Binds the public door's address.
@@ -261,12 +319,22 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
-async fn count_seconds(traffic: Arc<Traffic>) {
+async fn closed(mut phases: watch::Receiver<Phase>) {
+    let _ = phases.wait_for(|phase| *phase == Phase::Closed).await;
+}
+
+async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        traffic.tick();
+        traffic.tick(clock.now().unix_ms.div_euclid(1000));
     }
+}
+
+/// TLS for the public door.
+fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
+    let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
 }
 
 fn interface_settings(config: &Config) -> http::Settings {
@@ -277,7 +345,7 @@ fn interface_settings(config: &Config) -> http::Settings {
     }
 }
 
-fn listener_options(config: &Config) -> http::Options {
+fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::Options {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     http::Options {
         connections_max: count(config.connections),
@@ -288,5 +356,6 @@ fn listener_options(config: &Config) -> http::Options {
             write: config.write_timeout,
         },
         drain: config.drain_timeout,
+        tls,
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::board::Boards;
+use crate::board::{Boards, EventNode};
 use crate::clock::Clock;
 use crate::feeds::{FeedKind, Ledger, Simulator};
 use crate::model::{News, SportId, Timestamp, World};
@@ -15,6 +15,8 @@ use crate::writer::{WriteError, WriterHandle};
 /// As many messages as go into one commit.
 const BATCH: usize = 2_000;
 const STEP: Duration = Duration::from_secs(1);
+/// A clock that is set back by no more than this is waited for.
+const SET_BACK_WAITED_S: u32 = 10;
 
 /// A simulator at work on a world.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(super) struct Simulation {
     world: World,
     simulator: Simulator,
     writer: WriterHandle,
+    boards: Arc<Boards>,
     ledger: Arc<Ledger>,
     clock: Clock,
     /// Up to when the world has been told; `None` when it must be told everything.
@@ -33,34 +36,55 @@ impl Simulation {
         world: World,
         simulator: Simulator,
         writer: WriterHandle,
+        boards: Arc<Boards>,
         ledger: Arc<Ledger>,
         clock: Clock,
     ) -> Self {
-        Simulation { world, simulator, writer, ledger, clock, told: None }
+        Simulation { world, simulator, writer, boards, ledger, clock, told: None }
     }
 
-    /// Brings the whole world up to date, whatever the file held and however long ago: what happened since the last
-    /// read, then everything as it is now, then an end for what another seed may have left.
-    pub(super) async fn fill(&mut self, boards: &Boards) -> Result<(), WriteError> {
+    /// Brings the whole world up to date, whatever the file held and however long ago: away with what is not yet true,
+    /// then what happened since the last read, then everything as it is now, then an end for what another seed may
+    /// have left.
+    pub(super) async fn fill(&mut self) -> Result<(), WriteError> {
         let now = self.clock.now().timestamp();
         let opening = self.simulator.opening(now);
-        let left_behind = self.left_behind(boards, &opening, now);
-        let missed = self.last_read(boards).map(|told| self.simulator.between(told, now)).unwrap_or_default();
-        self.tell(missed.into_iter().chain(opening).chain(left_behind).collect()).await?;
+        let not_yet = self.not_yet(now);
+        let left_behind = self.left_behind(&opening, now);
+        let missed = self.last_read().map(|told| self.simulator.between(told, now)).unwrap_or_default();
+        self.tell(not_yet.into_iter().chain(missed).chain(opening).chain(left_behind).collect()).await?;
         self.writer.publish_now(self.world).await?;
         self.told = Some(now);
         Ok(())
     }
 
+    /// Events of which something is known from after `now`: the clock was set back since, and nothing that is told now
+    /// would be news to them.
+    fn not_yet(&self, now: Timestamp) -> Vec<News> {
+        let world = self.boards.load_full(self.world);
+        let is_ahead = |node: &EventNode| {
+            let scored = node.score().map(|score| score.updated);
+            let priced = node.records().iter().map(|record| record.last_update);
+            let closed = node.closed().iter().map(|mark| mark.at);
+            scored.into_iter().chain(priced).chain(closed).any(|at| at > now) || node.event().changed > now
+        };
+        let mut ahead = Vec::new();
+        for sport in self.boards.catalogue().sport_ids() {
+            let nodes = world.sport(sport).current().iter().filter(|node| is_ahead(node));
+            ahead.extend(nodes.map(|node| News::Remove { sport, event: node.event().id.clone() }));
+        }
+        ahead
+    }
+
     /// Up to when the world in the file was told everything: each step ends with its reads.
-    fn last_read(&self, boards: &Boards) -> Option<Timestamp> {
-        let world = boards.load_full(self.world);
+    fn last_read(&self) -> Option<Timestamp> {
+        let world = self.boards.load_full(self.world);
         world.sports().iter().flat_map(|sport| sport.sources().iter()).map(|state| state.source.last_read).max()
     }
 
     /// Events that began while nobody simulated them and that the simulator has long finished with: they would never
     /// end by themselves.
-    fn left_behind(&self, boards: &Boards, opening: &[News], now: Timestamp) -> Vec<News> {
+    fn left_behind(&self, opening: &[News], now: Timestamp) -> Vec<News> {
         let announced: HashSet<(SportId, &str)> = opening
             .iter()
             .filter_map(|news| match news {
@@ -68,9 +92,9 @@ impl Simulation {
                 _ => None,
             })
             .collect();
-        let world = boards.load_full(self.world);
+        let world = self.boards.load_full(self.world);
         let mut gone = Vec::new();
-        for sport in boards.catalogue().sport_ids() {
+        for sport in self.boards.catalogue().sport_ids() {
             let events = world.sport(sport).current().iter().map(|node| node.event());
             let begun = events.filter(|event| !event.status.is_over() && event.commence <= now);
             let unknown = begun.filter(|event| !announced.contains(&(sport, event.id.as_str())));
@@ -85,18 +109,24 @@ impl Simulation {
         steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             steps.tick().await;
-            let now = self.clock.now().timestamp();
-            let news = match self.told {
-                Some(told) if told == now => continue,
-                Some(told) => self.simulator.between(told, now),
-                None => self.simulator.opening(now),
-            };
-            self.told = match self.tell(news).await {
-                Ok(()) => Some(now),
+            match self.step(self.clock.now().timestamp()).await {
+                Ok(()) => {}
                 Err(WriteError::Stopped) => return,
-                Err(WriteError::Store(_)) => None,
-            };
+                Err(WriteError::Store(_)) => self.told = None,
+            }
         }
+    }
+
+    async fn step(&mut self, now: Timestamp) -> Result<(), WriteError> {
+        let news = match self.told {
+            Some(told) if told.seconds_since(now) > SET_BACK_WAITED_S => return self.fill().await,
+            Some(told) if told >= now => return Ok(()),
+            Some(told) => self.simulator.between(told, now),
+            None => self.simulator.opening(now),
+        };
+        self.tell(news).await?;
+        self.told = Some(now);
+        Ok(())
     }
 
     async fn tell(&self, news: Vec<News>) -> Result<(), WriteError> {

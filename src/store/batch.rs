@@ -8,8 +8,8 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEYS, META, NAMES, ODDS, OddsKey, POLLS, SCHEDULE,
-    SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, NAMES, ODDS, OddsKey, POLLS,
+    SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
 };
 
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.
@@ -25,6 +25,10 @@ pub(super) struct Batch {
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
     pub(super) polls: BTreeMap<(u8, String, String), Option<Vec<u8>>>,
     pub(super) keys: BTreeMap<String, Vec<u8>>,
+    /// In the order in which they first came.
+    pub(super) keys_put: Vec<String>,
+    /// Taken away, with what they used.
+    pub(super) gone_keys: BTreeSet<String>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
     /// Taken away with all that hangs on them, before anything is put.
@@ -72,7 +76,6 @@ impl Batch {
         put(&txn, BOOKS.definition, self.books.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, EVENTS.definition, self.events.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, SCORES.definition, self.scores.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, &**row)))?;
         put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
         change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
@@ -81,6 +84,7 @@ impl Batch {
         change(&txn, POLLS.definition, polls)?;
         index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;
         self.put_odds(&txn)?;
+        self.put_keys(&txn)?;
         self.put_usage(&txn)?;
         txn.commit()?;
         Ok(())
@@ -138,6 +142,29 @@ impl Batch {
             }
         }
         index(txn, COVERAGE, covered.into_iter())
+    }
+
+    /// Puts the keys; one that is new goes to the end of their order.
+    fn put_keys(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
+        if self.keys.is_empty() && self.gone_keys.is_empty() {
+            return Ok(());
+        }
+        let mut keys = txn.open_table(KEYS.definition)?;
+        let mut order = txn.open_table(KEY_ORDER)?;
+        for key in &self.gone_keys {
+            keys.remove(&**key)?;
+            order.retain(|_, held| held != &**key)?;
+            txn.open_table(USAGE.definition)?.remove(&**key)?;
+        }
+        let mut next = redb::ReadableTable::last(&order)?.map_or(0, |(last, _)| last.value().saturating_add(1));
+        for key in &self.keys_put {
+            let Some(row) = self.keys.get(key) else { continue };
+            if keys.insert(&**key, &**row)?.is_none() {
+                order.insert(next, &**key)?;
+                next = next.saturating_add(1);
+            }
+        }
+        Ok(())
     }
 
     fn put_usage(&self, txn: &WriteTransaction) -> Result<(), StoreError> {

@@ -84,6 +84,8 @@ pub enum Change {
         scope: Box<str>,
     },
     PutKey(Arc<KeyRecord>),
+    /// For a key that was never in force: any other is revoked, and stays in the list.
+    RemoveKey(KeyId),
     PutUsage {
         key: KeyId,
         usage: Usage,

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redb::ReadableDatabase;
 
+use super::batch::Batch;
 use super::change::Change;
 use super::error::{DamageList, OpenError, StoreError};
 use super::load;
@@ -14,6 +15,7 @@ use super::loaded::Loaded;
 use super::mirror::Mirror;
 use super::names::NamesByNumber;
 use super::place::{BackendFactory, OpenFile, Place};
+use super::progress::Progress;
 use super::scan::guarded;
 use super::sports::SportNumbers;
 use super::stage::Staging;
@@ -46,6 +48,10 @@ pub struct Store {
     pub(super) mirror: Option<Mirror>,
     /// redb refuses every write after one that failed, until the file is opened again.
     is_writable: bool,
+    /// The rows of a commit that failed: nobody knows whether they reached the disk before the file is opened again.
+    unsure: Option<Batch>,
+    /// Readings beside the writer that keep the file open.
+    pub(super) readings: Vec<Weak<Progress>>,
 }
 
 impl Store {
@@ -68,24 +74,43 @@ impl Store {
     fn open_place(place: Place, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
         let file = Some(place.open(&options, true)?);
         let sports = SportNumbers::default();
-        let mut store = Store { place, options, catalogue, file, sports, mirror: None, is_writable: true };
+        let readings = Vec::new();
+        let mut store =
+            Store { place, options, catalogue, file, sports, mirror: None, is_writable: true, unsure: None, readings };
         store.settle()?;
         Ok(store)
     }
 
     /// Closes the file and opens it again: the way back to writing after a write failed. What is then in it is what
-    /// the last successful commit left, or the failed one if it reached the disk after all.
-    pub fn reopen(&mut self) -> Result<(), OpenError> {
+    /// the last successful commit left, or the failed one if it reached the disk after all: the answer says whether.
+    pub fn reopen(&mut self) -> Result<bool, OpenError> {
+        let unsure = self.unsure.take();
+        let reopened = self.try_reopen(unsure.as_ref());
+        if reopened.is_err() {
+            // Whatever was found out is told by the reopening that succeeds.
+            self.unsure = unsure;
+        }
+        reopened
+    }
+
+    fn try_reopen(&mut self, unsure: Option<&Batch>) -> Result<bool, OpenError> {
         self.is_writable = false;
         self.mirror = None;
         self.close();
         self.file = Some(self.place.open(&self.options, false)?);
+        let was_kept = match unsure {
+            Some(batch) => self.reading(|_, file| batch.is_in(&file.db.begin_read()?)),
+            None => Ok(false),
+        };
+        let was_kept = was_kept.map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
         self.is_writable = true;
-        self.settle()
+        self.settle()?;
+        Ok(was_kept)
     }
 
     /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
     fn close(&mut self) {
+        self.break_off_readings();
         let file = self.file.take();
         let _ = guarded(|| {
             drop(file);
@@ -134,8 +159,15 @@ impl Store {
             let staged = changes.iter().try_for_each(|change| staging.add(change)).and_then(|()| staging.finish());
             let written = staged.and_then(|(batch, news)| {
                 let sports: Vec<u16> = store.sports.all().collect();
-                batch.commit(&store.file()?.db, &sports)?;
-                Ok(news)
+                let batch = store.unsure.insert(batch);
+                let done = match &store.file {
+                    Some(file) => batch.commit(&file.db, &sports),
+                    None => Err(StoreError::NeedsReopen),
+                };
+                if !done.as_ref().is_err_and(StoreError::needs_reopen) {
+                    store.unsure = None;
+                }
+                done.map(|()| news)
             });
             let result = written.map(|news| mirror.adopt(news));
             store.mirror = Some(mirror);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::DamageList;
-use crate::keys::{KeyRecord, Usage};
+use crate::keys::{KeyId, KeyRecord, Usage};
 use crate::model::Maintenance;
 use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Source, SportId, World};
 
@@ -12,8 +12,10 @@ use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, S
 pub struct Loaded {
     /// By [`World::index`].
     pub worlds: [LoadedWorld; 2],
-    /// In the order of their ids. A key whose usage is damaged begins a new day and month.
+    /// In the order of their issue.
     pub keys: Vec<(KeyRecord, Usage)>,
+    /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
+    pub damaged_usage: Vec<KeyId>,
     pub maintenance: Option<Maintenance>,
     /// What was left out.
     pub damage: DamageList,

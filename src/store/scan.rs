@@ -1,16 +1,16 @@
 //! Reading ranges of rows: each is unsealed and handed on, or noted as damage and left out.
 
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use redb::{Key, ReadTransaction};
+use redb::{Key, ReadTransaction, ReadableTableMetadata};
 
 use super::codec::{Flaw, Row};
 use super::error::{DamageList, StoreError};
 use super::tables::Table;
 
 /// Calls `each` with every row of `range` that is sound, and says how many rows there were, sound or not. What `each`
-/// finds wrong with a row is damage as well.
+/// finds wrong with a row is damage as well, and so are rows of a whole table that it counts and nothing leads to.
 pub(super) fn scan<'r, K, R>(
     table: &Table<K, R>,
     txn: &ReadTransaction,
@@ -22,13 +22,43 @@ where
     K: Key + 'static,
     R: Row,
 {
+    let is_whole = matches!((range.start_bound(), range.end_bound()), (Bound::Unbounded, Bound::Unbounded));
+    let count = scan_telling(
+        table,
+        txn,
+        range,
+        |key, row| each(key, row),
+        |key, flaw| {
+            damage.add(table.name, (table.describe)(key), flaw);
+            Ok(())
+        },
+    )?;
+    let expected = if is_whole { txn.open_table(table.definition)?.len()? } else { count };
+    if count != expected {
+        damage.add(table.name, format!("{} rows", expected.abs_diff(count)), "they are counted and cannot be found");
+    }
+    Ok(count)
+}
+
+/// The same, with whatever is to be done about a row that cannot be trusted.
+pub(super) fn scan_telling<'r, K, R>(
+    table: &Table<K, R>,
+    txn: &ReadTransaction,
+    range: impl RangeBounds<K::SelfType<'r>>,
+    mut each: impl FnMut(K::SelfType<'_>, R) -> Result<(), Flaw>,
+    mut tell: impl FnMut(&K::SelfType<'_>, Flaw) -> Result<(), StoreError>,
+) -> Result<u64, StoreError>
+where
+    K: Key + 'static,
+    R: Row,
+{
     let mut count = 0;
     for entry in txn.open_table(table.definition)?.range::<K::SelfType<'r>>(range)? {
         let (key, value) = entry?;
         count += 1;
         let outcome = table.unseal(&key.value(), value.value()).and_then(|row| each(key.value(), row));
         if let Err(flaw) = outcome {
-            damage.add(table.name, (table.describe)(&key.value()), flaw);
+            tell(&key.value(), flaw)?;
         }
     }
     Ok(count)

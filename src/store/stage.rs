@@ -140,7 +140,18 @@ impl<'a> Staging<'a> {
         match change {
             Change::PutKey(record) => {
                 let row = sealed(KEYS.seal(&record.id.as_str(), &KeyRow::of(record)), &record.id)?;
-                self.batch.keys.insert(record.id.as_str().to_owned(), row);
+                let id = record.id.as_str().to_owned();
+                self.batch.gone_keys.remove(&id);
+                if self.batch.keys.insert(id.clone(), row).is_none() {
+                    self.batch.keys_put.push(id);
+                }
+            }
+            Change::RemoveKey(id) => {
+                let id = id.as_str();
+                self.batch.keys.remove(id);
+                self.batch.keys_put.retain(|put| put != id);
+                self.batch.usage.remove(id);
+                self.batch.gone_keys.insert(id.to_owned());
             }
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;

@@ -243,7 +243,8 @@ impl<'w> Batch<'w> {
     fn read(&mut self, news: &ReadNews) -> Result<Applied, Reason> {
         let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
         let held = self.source(news.sport, bookmaker).map(|source| source.last_read);
-        if held.is_some_and(|held| news.at < held) {
+        // A read of the future is from before the clock was set back: it makes nothing late.
+        if held.is_some_and(|held| news.at < held && held <= self.now) {
             return Ok(Applied::Late);
         }
         self.advance_read(news.sport, bookmaker, news.at, Some(news.latency_ms));
@@ -260,7 +261,7 @@ impl<'w> Batch<'w> {
         let at = at.min(self.now);
         let mut source =
             self.source(sport, book).unwrap_or(Source { last_read: at, latency_ms: 0, empty_since: Some(self.now) });
-        source.last_read = source.last_read.max(at);
+        source.last_read = if source.last_read > self.now { at } else { source.last_read.max(at) };
         source.latency_ms = latency_ms.unwrap_or(source.latency_ms);
         self.reads.insert((sport, book), source);
     }
@@ -431,7 +432,8 @@ fn store_sources(
             entry.source.empty_since = (!holds_price).then_some(now);
         }
         let age_s = entry.source.last_read.seconds_since(entry.stored_read);
-        if holds_price == was_empty || age_s >= READ_STORED_EVERY_S {
+        let went_back = entry.source.last_read < entry.stored_read;
+        if holds_price == was_empty || age_s >= READ_STORED_EVERY_S || went_back {
             entry.stored_read = entry.source.last_read;
             changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source: entry.source });
         }

@@ -7,16 +7,19 @@
 //!
 //! So what was acknowledged is durable and in force, and no reader ever waits. When the file refuses a write, the
 //! writer reopens it and tries once more; if it still refuses, the operation fails with nothing changed, the service
-//! says so in its condition, and the writer goes on trying by itself until the file takes writes again.
+//! says so in its condition, and the writer goes on trying by itself until the file takes writes again. A write that
+//! was refused and is found in the file all the same is taken back.
 //!
 //! [`Writer`] is a plain value whose methods are the operations: a server runs it on a thread of its own behind a
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod commit;
 mod keys;
 mod poll;
 mod publish;
 mod queue;
+mod reading;
 mod report;
 mod state;
 mod upkeep;
@@ -26,13 +29,15 @@ use std::sync::Arc;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
+use crate::keys::{KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
+use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
-use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
+use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use keys::{Issued, KeyError};
 pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
+pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
 
 use batch::Batch;
@@ -86,6 +91,9 @@ pub struct Writer {
     maintenance: Option<Maintenance>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
+    doubt: commit::Doubt,
+    lost_usage: Vec<KeyId>,
+    writing: Arc<Writing>,
 }
 
 /// What opening a writer gives.
@@ -107,13 +115,16 @@ impl Writer {
         options: WriterOptions,
     ) -> Result<Opened, StoreError> {
         let now = clock.now();
-        let loaded = store.load()?;
+        let mut loaded = store.load()?;
+        for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
+            *usage = Usage::spent(key.limits, now);
+        }
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
         let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
-        let writer = Writer {
+        let mut writer = Writer {
             store,
             catalogue,
             boards,
@@ -123,8 +134,14 @@ impl Writer {
             maintenance: loaded.maintenance,
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
+            doubt: commit::Doubt::default(),
             clock,
+            lost_usage: loaded.damaged_usage,
+            writing: Arc::default(),
         };
+        if let Err(error) = writer.write_spent() {
+            tracing::warn!(%error, "that the keys with lost counters are spent is not written down yet");
+        }
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
 
@@ -204,9 +221,32 @@ impl Writer {
         self.store.audit(after, limit).map_err(WriteError::from)
     }
 
-    /// Reads every record and index of the file.
-    pub fn check(&mut self) -> Result<CheckReport, WriteError> {
-        self.store.check().map_err(WriteError::from)
+    /// The last entries of the audit log, oldest first.
+    pub fn audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.store.audit_tail(limit).map_err(WriteError::from)
+    }
+
+    /// The file as it is now, to be read as a whole by somebody else.
+    pub fn snapshot(&mut self, progress: &Arc<Progress>) -> Result<Snapshot, WriteError> {
+        self.store.snapshot(progress).map_err(WriteError::from)
+    }
+
+    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    pub fn lost_usage(&self) -> &[KeyId] {
+        &self.lost_usage
+    }
+
+    /// Reads every record and index of the file, and has the database's own pages checked.
+    pub fn check(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, WriteError> {
+        self.store.check_telling(progress).map_err(WriteError::from)
+    }
+
+    /// Takes every damaged row out of the file; how many those were. It is for a file that nobody serves: what was
+    /// loaded is not told of it.
+    pub fn drop_damaged(&mut self, who: &str) -> Result<u64, WriteError> {
+        let dropped = self.store.drop_damaged()?;
+        self.audit(who, "drop damaged", "file", format!("{dropped} rows"))?;
+        Ok(dropped)
     }
 
     pub fn file_bytes(&self) -> Result<u64, WriteError> {
@@ -225,30 +265,6 @@ impl Writer {
 
     fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
-    }
-
-    /// Commits changes; after a refusal reopens the file and tries once more, since no write to it can succeed before.
-    fn commit(&mut self, changes: &[Change]) -> Result<(), WriteError> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let Err(error) = self.store.commit(changes) else {
-            self.boards.condition().set_unwritable(false);
-            return Ok(());
-        };
-        if !error.needs_reopen() {
-            return Err(error.into());
-        }
-        tracing::warn!(%error, "a write failed; reopening the file");
-        let retried = match self.store.reopen() {
-            Ok(()) => self.store.commit(changes).map_err(WriteError::from),
-            Err(reopening) => {
-                tracing::warn!(error = %reopening, "the file cannot be reopened yet");
-                Err(error.into())
-            }
-        };
-        self.boards.condition().set_unwritable(retried.is_err());
-        retried
     }
 }
 

@@ -126,6 +126,27 @@ impl PollState {
 pub(super) type Lost = Vec<(Box<str>, HashMap<EventId, Pairs>)>;
 
 impl Writer {
+    /// The change that brings a scope's own row back to what memory holds of it.
+    pub(super) fn held_poll(&self, world: World, scope: &str) -> Change {
+        match self.worlds[world.index()].polls.get(scope) {
+            Some(held) => Change::PutPoll {
+                world,
+                scope: scope.into(),
+                sport: held.sport,
+                stale_after_s: held.stale_after_s,
+                books: held.books.iter().copied().collect(),
+            },
+            None => Change::RemovePoll { world, scope: scope.into() },
+        }
+    }
+
+    /// The same for one event of a scope.
+    pub(super) fn held_polled(&self, world: World, scope: &str, event: &EventId) -> Change {
+        let held = self.worlds[world.index()].polls.get(scope).and_then(|poll| poll.events.get(event));
+        let records = held.map(|pairs| pairs.iter().copied().collect()).unwrap_or_default();
+        Change::PutPolled { world, scope: scope.into(), event: event.clone(), records }
+    }
+
     /// What was put or closed by other means than a poll is no poll's to close; the file learns that with the news.
     pub(super) fn lost_to_news(&self, world: World, places: &[Place], changes: &mut Vec<Change>) -> Lost {
         let polls = self.worlds[world.index()].polls.iter();

@@ -64,11 +64,12 @@ impl SportState {
             Arc::new(draft.finish(books.register()))
         };
         let current = Index::from_sorted(loaded.events.into_iter().map(node).collect());
-        let sources: BTreeMap<_, _> = loaded
+        let mut sources: BTreeMap<_, _> = loaded
             .sources
             .into_iter()
             .map(|(book, source)| (book, SourceEntry { source, stored_read: source.last_read }))
             .collect();
+        forget_the_future(&mut sources, Timestamp::from_unix_ms(now_ms));
         let states = source_states(&sources, books.register(), stale_after_s);
         let published = published(current.clone(), books, &states, now_ms);
         let board = SportBoard::new(current.clone(), Arc::new(published), states);
@@ -76,6 +77,17 @@ impl SportState {
         let published_ms = (current.record_count() > 0).then_some(now_ms);
         SportState { current, sources, board, unpublished: None, published_ms }
     }
+}
+
+/// A read of the future is from before the clock was set back: it counts as one of now, so that a source that nobody
+/// hears from goes stale in its time. Whether there was one.
+pub(super) fn forget_the_future(sources: &mut BTreeMap<BookId, SourceEntry>, now: Timestamp) -> bool {
+    let mut any = false;
+    for entry in sources.values_mut().filter(|entry| entry.source.last_read > now) {
+        entry.source.last_read = now;
+        any = true;
+    }
+    any
 }
 
 /// The sources in the order of their bookmakers' keys, as readers get them.

@@ -1,12 +1,16 @@
 //! What the writer does by itself as time passes: ends of life, and healing after a full disk.
 
 use super::batch::{SportStep, Step};
+use super::poll;
+use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
 use crate::model::{EventStatus, News, SportId, Timestamp, World};
 use crate::store::Change;
 
 const SWEEP_EVERY_MS: u64 = 60_000;
 const HEAL_EVERY_MS: u64 = 1_000;
+/// What is held is compared with the clock, which may have been set back, about this often.
+const COMPARE_EVERY_MS: u64 = 1_000;
 /// Unused names are dropped about this often.
 const NAMES_EVERY_MS: u64 = 3_600_000;
 /// As many events as one sweep takes out, so that a sweep never holds up other operations for long.
@@ -20,11 +24,13 @@ pub(super) struct Schedule {
     swept_ms: u64,
     healed_ms: u64,
     names_ms: u64,
+    compared_ms: u64,
 }
 
 impl Schedule {
     pub(super) fn starting(now_mono_ms: u64) -> Self {
-        Schedule { swept_ms: now_mono_ms, healed_ms: now_mono_ms, names_ms: now_mono_ms }
+        let now_ms = now_mono_ms;
+        Schedule { swept_ms: now_ms, healed_ms: now_ms, names_ms: now_ms, compared_ms: now_ms }
     }
 }
 
@@ -41,6 +47,9 @@ impl Writer {
     /// Does whatever has come due: publications, ends of life, healing.
     pub fn tick(&mut self) {
         let now = self.clock.now();
+        if is_due(&mut self.upkeep.compared_ms, COMPARE_EVERY_MS, now.mono_ms) {
+            self.forget_the_future(now.timestamp());
+        }
         self.publish_due(now.unix_ms);
         if self.boards.condition().is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
             self.heal();
@@ -54,6 +63,25 @@ impl Writer {
             && let Err(error) = self.store.sweep_names()
         {
             tracing::warn!(%error, "unused names stay a little longer");
+        }
+    }
+
+    /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
+    fn forget_the_future(&mut self, now: Timestamp) {
+        for world in World::ALL {
+            let WorldState { books, sports, polls } = &mut self.worlds[world.index()];
+            let mut any = false;
+            for (id, sport) in self.catalogue.sport_ids().zip(sports) {
+                if forget_the_future(&mut sport.sources, now) {
+                    let stale_after_s = |book| poll::stale_after_s(polls, id, book, self.options.stale_after_s);
+                    let states = source_states(&sport.sources, books.register(), stale_after_s);
+                    sport.board = sport.board.with_sources(states);
+                    any = true;
+                }
+            }
+            if any {
+                self.show(world);
+            }
         }
     }
 

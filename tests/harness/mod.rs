@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each module uses the part that it needs")]
 
 mod answer;
+mod figures;
+pub mod schema;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,6 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub use answer::Answer;
+pub use figures::Figures;
 
 /// When every test begins: Saturday, 2026-11-14, 23:39:00 UTC, on a tick of the refresh.
 pub const START: &str = "2026-11-14T23:39:00Z";
@@ -55,7 +58,7 @@ impl Service {
     /// With both worlds simulated, as the demonstration does.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], Extras { simulate_live: true }).await
+        Service::start_as(directory, &[], Extras { simulate_live: true, ..Extras::default() }).await
     }
 
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {

@@ -166,6 +166,7 @@ impl Done {
 pub struct Server {
     running: Running,
     address: Option<SocketAddr>,
+    scheme: String,
     lines: Receiver<String>,
     log: Arc<Mutex<String>>,
     logging: Option<JoinHandle<()>>,
@@ -178,8 +179,13 @@ impl Server {
     }
 
     pub fn spawn_on(data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
+        Server::spawn_as("serve", data, listen, variables)
+    }
+
+    /// Starts `serve` or `demo`.
+    pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
         let mut child = binary(data, variables)
-            .args(["serve", "--listen", listen])
+            .args([command, "--listen", listen])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -201,15 +207,17 @@ impl Server {
                 log.push('\n');
             }
         });
-        Server { running: Running(child), address: None, lines, log, logging: Some(logging) }
+        Server { running: Running(child), address: None, scheme: String::new(), lines, log, logging: Some(logging) }
     }
 
     /// Waits for the line that says where it listens.
     pub fn wait_until_ready(&mut self) {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
-                let address = line.strip_prefix("listening on http://").and_then(|address| address.parse().ok());
-                self.address = Some(address.unwrap_or_else(|| panic!("no address: {line:?}")));
+                let url = line.strip_prefix("listening on ").and_then(|url| url.split_once("://"));
+                let (scheme, address) = url.unwrap_or_else(|| panic!("no address: {line:?}"));
+                scheme.clone_into(&mut self.scheme);
+                self.address = Some(address.parse().unwrap_or_else(|_| panic!("no address: {line:?}")));
             }
             Err(RecvTimeoutError::Timeout) => panic!("it does not start: {}", self.log()),
             Err(RecvTimeoutError::Disconnected) => {
@@ -219,8 +227,33 @@ impl Server {
         }
     }
 
+    /// What it prints, up to the line that has `part` in it.
+    pub fn lines_until(&self, part: &str) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        while !lines.last().is_some_and(|line| line.contains(part)) {
+            let line = self.lines.recv_timeout(PATIENCE);
+            lines.push(line.unwrap_or_else(|error| panic!("{error} after {lines:?}: {}", self.log())));
+        }
+        lines
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address.expect("a server that is ready")
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.running.0.id()
+    }
+
+    /// What its address begins with.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Has it read its configuration again.
+    pub fn hang_up(&self) {
+        signal("HUP", self.running.0.id());
     }
 
     /// What it has logged so far.
@@ -304,7 +337,7 @@ impl Drop for Running {
 fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("ODDSBOX_") {
+        if name.to_string_lossy().starts_with("ODDSBOX_") || name == "NOTIFY_SOCKET" || name == "WATCHDOG_USEC" {
             command.env_remove(name);
         }
     }

@@ -15,7 +15,7 @@ use super::command::{Directory, Issued, Server, Started, issue, revoke, rotate, 
 use super::seed::{Random, short_or_long, stay_within_the_day};
 
 fn lives() -> u64 {
-    short_or_long(4, 50)
+    short_or_long(8, 170)
 }
 
 /// What a crash may cost a key: as much as is written down ahead of use.

@@ -5,13 +5,17 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
+mod backup;
 mod cli;
-mod client;
-mod command;
+pub mod client;
+pub mod command;
 mod crash;
+mod demo;
+mod deploy;
 mod doors;
 mod exactness;
 mod leak;
+mod operator;
 mod polled;
 mod revocation;
-mod seed;
+pub mod seed;

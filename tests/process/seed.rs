@@ -21,6 +21,11 @@ impl Random {
             Some(seed) => seed.parse().expect("ODDSBOX_SEED is a number"),
             None => since_1970().subsec_nanos().into(),
         };
+        Random::with_seed(seed)
+    }
+
+    /// Always the same numbers.
+    pub fn with_seed(seed: u64) -> Random {
         Random { seed, state: seed }
     }
 

@@ -17,8 +17,9 @@ pub use failure::{Failure, FailureCode};
 pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
-    AuditAnswer, CheckAnswer, CheckProblem, CountsAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
-    ServerAnswer, StatusAnswer, WorldAnswer,
+    AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, CountsAnswer, DroppedAnswer,
+    KeyCounts, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, ServerAnswer, StatusAnswer,
+    WorldAnswer,
 };
 
 /// Everything that can be asked, but for feed lines, which come as a stream of their own.
@@ -54,8 +55,18 @@ pub enum Command {
         for_s: Option<u32>,
     },
     MaintenanceOff,
-    Check,
+    Check(CheckOptions),
+    Backup(BackupOrder),
+    /// How far the check or the backup is that is under way.
+    Progress,
     Ready,
+}
+
+impl Command {
+    /// Whether it reads the whole file, which takes as long as that takes.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Command::Check(_) | Command::Backup(_))
+    }
 }
 
 /// What a command is answered with: the plain JSON of the one that fits.
@@ -68,5 +79,7 @@ pub enum Answer {
     Status(Box<StatusAnswer>),
     Maintenance(MaintenanceAnswer),
     Check(CheckAnswer),
+    Backup(BackupAnswer),
+    Progress(ProgressAnswer),
     Ready(ReadyAnswer),
 }

@@ -13,9 +13,13 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
+use super::{
+    Access, CatalogueOrigin, CheckOptions, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts,
+    Setting, Setup,
+};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
+use crate::metrics::Traffic;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
 
@@ -23,7 +27,7 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 #[derive(Debug)]
-struct Facts(Moment);
+struct Facts(Moment, Traffic);
 
 impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
@@ -34,6 +38,13 @@ impl ServerFacts for Facts {
     }
     fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 8080))
+    }
+
+    fn is_tls(&self) -> bool {
+        false
+    }
+    fn traffic(&self) -> &Traffic {
+        &self.1
     }
     fn connections(&self) -> u64 {
         3
@@ -58,6 +69,7 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         let setup = Setup {
             catalogue: Arc::new(catalogue::builtin()),
+            origin: CatalogueOrigin::builtin(),
             store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO },
             writer: WriterOptions::default(),
             clock: Clock::manual(NOON_MS),
@@ -66,12 +78,12 @@ impl House {
     }
 
     async fn serve(&self) -> Server {
-        let Setup { catalogue, store, writer, clock } = self.setup.clone();
+        let Setup { catalogue, store, writer, clock, .. } = self.setup.clone();
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
-        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
+        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
         let context = Context { writer, keyring, boards, clock, data, ledger, server: Some(facts) };
         let listener = Listener::bind(&self.data).await.unwrap();

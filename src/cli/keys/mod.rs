@@ -110,13 +110,13 @@ fn show_secret(session: &Session, access: Access, command: Command, done: &str) 
 
 /// Where the service is reached from this machine: as the server says, or as it is set to.
 fn base_url(session: &Session, status: Option<StatusAnswer>) -> String {
-    let running = status.and_then(|status| status.server).map(|server| server.address);
-    let set = || Some(session.settings().ok()?.read().ok()?.listen);
-    let mut address = running.or_else(set).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into());
+    let running = status.and_then(|status| status.server).map(|server| (server.scheme(), server.address));
+    let set = || session.settings().ok()?.read().ok().map(|config| (config.scheme(), config.listen));
+    let (scheme, mut address) = running.or_else(set).unwrap_or_else(|| ("http", ([127, 0, 0, 1], 8080).into()));
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
-    format!("http://{address}")
+    format!("{scheme}://{address}")
 }
 
 /// List every key with its use today against its quota; never a secret
@@ -188,7 +188,7 @@ impl Revoke {
 /// Safe on a running server: it is in force when the command returns, and the counters go on.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("changes").required(true).multiple(true)
-    .args(["name", "groups", "burst", "per_day", "per_month", "expires"])))]
+    .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])))]
 pub(super) struct Set {
     /// The key's id
     id: String,
@@ -209,6 +209,9 @@ pub(super) struct Set {
     /// How long it works from now, such as 90d, or never
     #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
     expires: Option<Setting<u32>>,
+    /// Begin its day and its month anew with nothing used, after a clock that was wrong or counters that were lost
+    #[arg(long)]
+    reset_usage: bool,
 }
 
 impl Set {
@@ -221,6 +224,7 @@ impl Set {
             requests_per_day: self.per_day.unwrap_or_default(),
             requests_per_month: self.per_month.unwrap_or_default(),
             expires_in_s: self.expires.unwrap_or_default(),
+            reset_usage: self.reset_usage,
         })
     }
 

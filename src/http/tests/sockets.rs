@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::http::deadline::Deadlines;
@@ -17,43 +17,49 @@ use crate::http::listener::{Options, Summary, run};
 use crate::http::testing::Fixture;
 
 /// Far beyond what any of these tests takes when it works.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Server {
+pub(super) struct Server {
     fixture: Fixture,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
+    changes: watch::Sender<Options>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Summary>,
 }
 
 impl Server {
-    async fn start(options: Options) -> Self {
+    pub(super) async fn start(options: Options) -> Self {
         let fixture = Fixture::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let changes = watch::Sender::new(options);
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), options, shutdown));
-        Server { fixture, address, stop, running }
+        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), changes.subscribe(), shutdown));
+        Server { fixture, address, changes, stop, running }
     }
 
-    async fn connect(&self) -> TcpStream {
+    pub(super) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    fn head(&self, target: &str) -> String {
+    pub(super) fn key(&self) -> &str {
+        &self.fixture.sandbox
+    }
+
+    pub(super) fn head(&self, target: &str) -> String {
         format!("GET {target} HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", self.fixture.sandbox)
     }
 
-    async fn stop(self) -> Summary {
+    pub(super) async fn stop(self) -> Summary {
         self.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
     }
 }
 
-fn short(head: u64, idle: u64) -> Options {
+pub(super) fn short(head: u64, idle: u64) -> Options {
     let deadlines = Deadlines {
         head: Duration::from_millis(head),
         idle: Duration::from_millis(idle),
@@ -257,4 +263,28 @@ async fn an_address_beyond_its_bound_is_turned_away() {
     assert_eq!(read_to_end(&mut second).await, "");
     drop((first, second));
     assert_eq!(server.stop().await, Summary { accepted: 1, turned_away: 1, dropped: 0 });
+}
+
+#[tokio::test]
+async fn bounds_that_change_are_those_of_the_next_connection() {
+    let server = Server::start(Options { connections_max: 1, ..short(60_000, 60_000) }).await;
+    let mut first = server.connect().await;
+    first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut first).await;
+    let mut second = server.connect().await;
+    second.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "there is no place");
+    server.changes.send_modify(|options| options.connections_max = 2);
+    tokio::time::timeout(PATIENCE, read_answer(&mut second)).await.unwrap();
+    // Both keep the time that they came with; the next one has less.
+    server.changes.send_replace(Options { connections_max: 3, ..short(100, 100) });
+    let mut third = server.connect().await;
+    assert_eq!(read_to_end(&mut third).await, "");
+    for stream in [&mut first, &mut second] {
+        stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+        read_answer(stream).await;
+    }
+    assert_eq!(server.fixture.service.traffic().connections(), 2);
+    drop((first, second));
+    assert_eq!(server.stop().await, Summary { accepted: 3, turned_away: 0, dropped: 0 });
 }

@@ -1,0 +1,183 @@
+//! Committing, also to a disk that fails: what was acknowledged is in the file, and what was refused is not.
+//!
+//! A commit that fails may have reached the disk all the same, and only reopening the file tells. If it did and the
+//! caller still waits, it is done. If the file could not be reopened, the caller has been told that nothing was changed:
+//! then the first thing that is written to the file once it opens again is what memory holds of the things concerned.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{WriteError, Writer};
+use crate::keys::KeyId;
+use crate::model::{BookId, EventId, SportId, World};
+use crate::store::{AuditNote, Change, StoreError};
+
+/// What is not yet settled between memory and file. One batch at most: nothing is written before its fate is known.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    /// Refused, and perhaps in the file.
+    refused: Vec<Change>,
+    /// Takes back what was refused and is in the file.
+    undo: Vec<Change>,
+}
+
+impl Writer {
+    /// Commits changes; after a failure reopens the file and tries once more, since no write to it can succeed before.
+    pub(super) fn commit(&mut self, changes: &[Change]) -> Result<(), WriteError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let result = match self.attempt(changes) {
+            Err(Failed::Retry(error)) => {
+                tracing::warn!(%error, "a write failed; the file was reopened");
+                self.attempt(changes)
+            }
+            other => other,
+        };
+        let result = result.map_err(|failed| match failed {
+            Failed::Retry(error) | Failed::Final(error) => error,
+        });
+        match &result {
+            Err(error) if !error.needs_reopen() => {}
+            other => self.boards.condition().set_unwritable(other.is_err()),
+        }
+        result.map_err(WriteError::from)
+    }
+
+    fn attempt(&mut self, changes: &[Change]) -> Result<(), Failed> {
+        let written = if self.doubt.undo.is_empty() {
+            self.timed_commit(changes)
+        } else {
+            self.timed_commit(&[&self.doubt.undo, changes].concat())
+        };
+        let Err(error) = written else {
+            self.doubt.undo.clear();
+            return Ok(());
+        };
+        if !error.needs_reopen() {
+            return Err(Failed::Final(error));
+        }
+        // Before the reopening that an earlier failure asks for, nothing was tried.
+        let was_tried = !matches!(error, StoreError::NeedsReopen);
+        match self.store.reopen() {
+            Ok(true) if was_tried => {
+                self.doubt.undo.clear();
+                Ok(())
+            }
+            Ok(was_kept) => {
+                let refused = std::mem::take(&mut self.doubt.refused);
+                if was_kept {
+                    self.doubt.undo = self.undo(&refused);
+                }
+                Err(Failed::Retry(error))
+            }
+            Err(reopening) => {
+                tracing::warn!(error = %reopening, "the file cannot be reopened yet");
+                if was_tried {
+                    self.doubt.refused = changes.to_vec();
+                }
+                Err(Failed::Final(error))
+            }
+        }
+    }
+
+    fn timed_commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let committed = self.store.commit(changes);
+        match &committed {
+            Ok(()) => self.writing.commits.record(began.elapsed()),
+            Err(_) => self.writing.count_failure(),
+        }
+        committed
+    }
+
+    /// The changes that bring whatever `changes` touched back to what memory holds of it.
+    fn undo(&self, changes: &[Change]) -> Vec<Change> {
+        let mut undo = Vec::new();
+        let mut events: BTreeSet<(World, SportId, EventId)> = BTreeSet::new();
+        for change in changes {
+            match change {
+                Change::PutEvent { world, sport, event } => drop(events.insert((*world, *sport, event.id.clone()))),
+                Change::RemoveEvent { world, sport, event }
+                | Change::PutScore { world, sport, event, .. }
+                | Change::PutOdds { world, sport, event, .. }
+                | Change::CloseOdds { world, sport, event, .. } => {
+                    events.insert((*world, *sport, event.clone()));
+                }
+                Change::PutBookmaker { world, id, .. } | Change::RemoveBookmaker { world, id } => {
+                    undo.push(self.held_bookmaker(*world, *id));
+                }
+                Change::PutSource { world, sport, bookmaker, .. }
+                | Change::RemoveSource { world, sport, bookmaker } => {
+                    undo.push(self.held_source(*world, *sport, *bookmaker));
+                }
+                Change::PutPoll { world, scope, .. } | Change::RemovePoll { world, scope } => {
+                    undo.push(self.held_poll(*world, scope));
+                }
+                Change::PutPolled { world, scope, event, .. } => undo.push(self.held_polled(*world, scope, event)),
+                Change::PutKey(record) => undo.push(match self.keyring.get(&record.id) {
+                    Some(held) => Change::PutKey(Arc::new(held.record().clone())),
+                    None => Change::RemoveKey(record.id.clone()),
+                }),
+                Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
+                Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
+                Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),
+                Change::RemoveKey(_) => {}
+            }
+        }
+        undo.extend(events.into_iter().flat_map(|(world, sport, event)| self.held_event(world, sport, event)));
+        undo
+    }
+
+    fn held_bookmaker(&self, world: World, id: BookId) -> Change {
+        match self.worlds[world.index()].books.register().get(id) {
+            Some(held) => {
+                let declared = !self.catalogue.bookmakers().iter().any(|listed| listed.key == held.key);
+                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), declared }
+            }
+            None => Change::RemoveBookmaker { world, id },
+        }
+    }
+
+    fn held_source(&self, world: World, sport: SportId, bookmaker: BookId) -> Change {
+        match self.worlds[world.index()].sports[sport.index()].sources.get(&bookmaker) {
+            Some(held) => Change::PutSource { world, sport, bookmaker, source: held.source },
+            None => Change::RemoveSource { world, sport, bookmaker },
+        }
+    }
+
+    /// What the key's meter may hand out, which must be in the file before it does.
+    fn held_usage(&self, key: &KeyId) -> Option<Change> {
+        let meter = self.keyring.get(key)?;
+        let (usage, last_used) = (meter.meter().granted(), meter.meter().last_used());
+        Some(Change::PutUsage { key: key.clone(), usage, last_used })
+    }
+
+    /// The event as a whole: it goes from the file, and comes back with what hangs on it, if it is held.
+    fn held_event(&self, world: World, sport: SportId, event: EventId) -> Vec<Change> {
+        let held = self.worlds[world.index()].sports[sport.index()].current.get(event.as_str());
+        let mut changes = vec![Change::RemoveEvent { world, sport, event: event.clone() }];
+        let Some(held) = held else { return changes };
+        changes.push(Change::PutEvent { world, sport, event: Arc::clone(held.event()) });
+        let score = held.score().map(Arc::clone);
+        changes.extend(score.map(|score| Change::PutScore { world, sport, event: event.clone(), score }));
+        let records = held.records().iter().map(Arc::clone);
+        changes.extend(records.map(|record| Change::PutOdds { world, sport, event: event.clone(), record }));
+        let closed = held.closed().iter();
+        changes.extend(closed.map(|mark| Change::CloseOdds { world, sport, event: event.clone(), closed: *mark }));
+        changes
+    }
+
+    /// The log is only ever added to.
+    fn undone(&self, note: &AuditNote) -> AuditNote {
+        let detail = "the disk failed while it was written: it was refused, and is taken back".to_owned();
+        self.note(&note.who, &format!("{} taken back", note.action), &note.subject, detail)
+    }
+}
+
+enum Failed {
+    /// The file is open again: it is worth another try.
+    Retry(StoreError),
+    Final(StoreError),
+}

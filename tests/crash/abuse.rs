@@ -1,0 +1,251 @@
+//! The failure that this prevents: those who misbehave take the service from those who do not.
+//!
+//! Each kind of abuse runs against the real binary beside a few good clients, which must all be answered. How long they
+//! waited is printed, not asserted; so is what memory it took, which must be given back within a bound.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::process::client::Connection;
+use crate::process::command::{Directory, Issued, Server, issue, sandbox, until};
+use crate::process::seed::short_or_long;
+
+/// What a whole abuse may take beyond what the service took before, in kilobytes.
+const GROWTH_KB_MAX: u64 = 250_000;
+
+/// Good clients, which poll until they are told to stop.
+struct Good {
+    is_over: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<Vec<Duration>>>,
+}
+
+impl Good {
+    fn come(address: SocketAddr, key: &Issued) -> Good {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let client = |path: &'static str| {
+            let (is_over, secret) = (Arc::clone(&is_over), key.secret.clone());
+            tokio::spawn(async move {
+                let mut waits = Vec::new();
+                let mut connection = Connection::open(address).await.expect("a connection");
+                while !is_over.load(Ordering::Relaxed) || waits.is_empty() {
+                    let began = Instant::now();
+                    let answer = connection.get(path, &secret).await.expect("a good client is answered");
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    waits.push(began.elapsed());
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                waits
+            })
+        };
+        let clients = ["/v1/sports", "/v1/sports/tennis/odds", "/v1/status", "/v1/books"].map(client);
+        Good { is_over, clients: clients.into() }
+    }
+
+    /// Every one was answered; the 99th percentile of their waits.
+    async fn go(self) -> (usize, Duration) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let mut waits = Vec::new();
+        for client in self.clients {
+            waits.extend(client.await.expect("a good client"));
+        }
+        waits.sort_unstable();
+        (waits.len(), waits[(waits.len() - 1) * 99 / 100])
+    }
+}
+
+/// The memory of a process, in kilobytes.
+fn memory_kb(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Runs an abuse beside good clients. It is over when the good clients go on well after it.
+async fn endure(what: &str, settings: &[(&str, &str)], abuse: impl AsyncFnOnce(SocketAddr)) -> (Server, Directory) {
+    let directory = Directory::new();
+    let mut quiet = vec![("ODDSBOX_LOG", "warn"), ("ODDSBOX_CONNECTIONS_PER_ADDRESS", "0")];
+    quiet.extend(settings);
+    let server = directory.serve_with(&quiet);
+    let key = issue(&directory.door().await, sandbox(10_000_000)).await.expect("a key");
+    let idle = Good::come(server.address(), &key);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let (_, idle_p99) = idle.go().await;
+    let before_kb = memory_kb(&server);
+    let good = Good::come(server.address(), &key);
+    abuse(server.address()).await;
+    let during_kb = memory_kb(&server);
+    let (answers, p99) = good.go().await;
+    let growth_kb = during_kb.saturating_sub(before_kb);
+    assert!(growth_kb < GROWTH_KB_MAX, "{what}: it grew by {growth_kb} kB");
+    until("the memory comes back", async || memory_kb(&server) < before_kb + GROWTH_KB_MAX / 2).await;
+    println!("{what}: {answers} good answers, p99 {p99:?} (idle {idle_p99:?}), memory {before_kb} + {growth_kb} kB");
+    (server, directory)
+}
+
+async fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).await.expect("a connection")
+}
+
+/// Reads until the server closes; what it said.
+async fn rest(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let reading = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut bytes)).await;
+    // A reset is an end too.
+    drop(reading.expect("the server closes it"));
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_heads_and_silence_are_closed_and_good_clients_are_answered() {
+    let settings = [("ODDSBOX_HEADER_TIMEOUT", "1s"), ("ODDSBOX_IDLE_TIMEOUT", "2s")];
+    let (server, _directory) = endure("slow heads and silence", &settings, async |address| {
+        let mut slow = JoinSet::new();
+        for number in 0..short_or_long(60, 1_000) {
+            slow.spawn(async move {
+                let mut stream = connect(address).await;
+                if number % 2 == 0 {
+                    // A head that never ends, byte by byte; the server hangs up on it.
+                    while stream.write_all(b"G").await.is_ok() {
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                    }
+                }
+                drop(rest(stream).await);
+            });
+        }
+        while let Some(done) = slow.join_next().await {
+            done.expect("a slow client is sent away");
+        }
+    })
+    .await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_that_take_nothing_are_dropped_and_cost_little() {
+    let settings = [("ODDSBOX_WRITE_TIMEOUT", "1s"), ("ODDSBOX_IDLE_TIMEOUT", "3s")];
+    let (server, _directory) = endure("slow readers", &settings, async |address| {
+        let mut streams = Vec::new();
+        for _ in 0..short_or_long(40, 400) {
+            let mut stream = connect(address).await;
+            // Far more answers than any socket holds, none of them read.
+            let requests = "GET /openapi.json HTTP/1.1\r\nhost: oddsbox\r\n\r\n".repeat(400);
+            let _ = tokio::time::timeout(Duration::from_millis(100), stream.write_all(requests.as_bytes())).await;
+            streams.push(stream);
+        }
+        // The server gives up on each: a write to it fails once it has.
+        for mut stream in streams {
+            until("a stalled reader is dropped", async || stream.write_all(b"GET / HTTP/1.1\r\n").await.is_err()).await;
+        }
+    })
+    .await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_idle_connections_are_held_and_let_go() {
+    let wanted = short_or_long(500, 10_000);
+    let (server, _directory) = endure("idle connections", &[], async |address| {
+        let mut idle = Vec::new();
+        for _ in 0..wanted {
+            let mut connection = Connection::open(address).await.expect("a connection");
+            // Each has been answered once, and then rests.
+            let answer = connection.send("GET /healthz HTTP/1.1\r\nhost: oddsbox\r\n\r\n").await.expect("an answer");
+            assert_eq!(answer.status, 200);
+            idle.push(connection);
+        }
+    })
+    .await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_wrong_keys_is_refused_and_fills_no_log() {
+    let per_client: usize = short_or_long(500, 20_000);
+    let began = Instant::now();
+    let (server, _directory) = endure("wrong keys", &[("ODDSBOX_LOG", "access=info")], async |address| {
+        let mut flood = JoinSet::new();
+        for client in 0..8 {
+            flood.spawn(async move {
+                let mut connection = Connection::open(address).await.expect("a connection");
+                for number in 0..per_client {
+                    let wrong = format!("sk_test_ob_{client:015}{number:021}");
+                    assert_eq!(connection.get("/v1/sports", &wrong).await.expect("an answer").status, 401);
+                }
+            });
+        }
+        while let Some(done) = flood.join_next().await {
+            done.expect("a stranger is answered");
+        }
+    })
+    .await;
+    let seconds = usize::try_from(began.elapsed().as_secs()).expect("a short test") + 2;
+    let log = server.stop();
+    let refused = log.lines().filter(|line| line.contains("\"status\":401")).count();
+    println!("{} wrong keys left {refused} lines in the log", 8 * per_client);
+    assert!(refused > 0 && refused <= 51 * seconds, "{refused} lines in {seconds} s");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn huge_requests_and_endless_pipelines_are_bounded() {
+    let (server, _directory) = endure("huge requests and pipelines", &[], async |address| {
+        for _ in 0..short_or_long(20, 500) {
+            let long = "x".repeat(1 << 20);
+            for request in [
+                format!("GET /{long} HTTP/1.1\r\nhost: oddsbox\r\n\r\n"),
+                format!("GET / HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {long}\r\n\r\n"),
+                format!("GET / HTTP/1.1\r\nhost: oddsbox\r\n{}\r\n", "a: b\r\n".repeat(50_000)),
+                format!("GET /v1/sports?{} HTTP/1.1\r\nhost: oddsbox\r\n\r\n", "market=x&".repeat(10_000)),
+            ] {
+                let mut stream = connect(address).await;
+                // It may be refused before it is all sent.
+                let _ = stream.write_all(request.as_bytes()).await;
+                let answer = String::from_utf8_lossy(&rest(stream).await).into_owned();
+                let is_refused = ["", "HTTP/1.1 414", "HTTP/1.1 431", "HTTP/1.1 400"]
+                    .iter()
+                    .any(|start| answer.starts_with(start) && (!start.is_empty() || answer.is_empty()));
+                assert!(is_refused, "{}", answer.chars().take(200).collect::<String>());
+            }
+            let mut stream = connect(address).await;
+            let piped = "GET /healthz HTTP/1.1\r\nhost: oddsbox\r\n\r\n".repeat(99)
+                + "GET /healthz HTTP/1.1\r\nhost: oddsbox\r\nconnection: close\r\n\r\n";
+            stream.write_all(piped.as_bytes()).await.expect("a hundred requests");
+            let answers = String::from_utf8_lossy(&rest(stream).await).into_owned();
+            assert_eq!(answers.matches("HTTP/1.1 200").count(), 100);
+        }
+    })
+    .await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_that_are_opened_and_reset_at_once_are_bounded() {
+    let resets = short_or_long(2_000, 200_000);
+    let (server, _directory) = endure("HTTP/2 resets", &[], async |address| {
+        let mut sent = 0;
+        while sent < resets {
+            let (client, connection) = h2::client::handshake(connect(address).await).await.expect("a handshake");
+            let driven = tokio::spawn(connection);
+            // The server may close the connection on who does nothing but reset: then it is begun again.
+            while let Ok(mut ready) = client.clone().ready().await {
+                let request = http::Request::get("http://oddsbox/openapi.json").body(()).expect("a request");
+                let Ok((_answer, mut stream)) = ready.send_request(request, false) else { break };
+                stream.send_reset(h2::Reason::CANCEL);
+                sent += 1;
+                if sent >= resets {
+                    break;
+                }
+            }
+            driven.abort();
+            sent += 1;
+            let _ = driven.await;
+        }
+    })
+    .await;
+    server.stop();
+}

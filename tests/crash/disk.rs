@@ -1,0 +1,194 @@
+//! A disk in memory that notes every step, so that the power can be cut behind any of them: what was synced is kept,
+//! of the rest each sector is kept or lost by itself, in whatever order. It can also be told to fail.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use oddsbox::store::{OpenError, StorageBackend, Store, StoreOptions};
+
+use super::life::the_catalogue;
+use crate::process::seed::Random;
+
+/// What a disk writes as a whole.
+const SECTOR: usize = 512;
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Write(u64, Vec<u8>),
+    SetLen(u64),
+    Sync,
+}
+
+/// When operations of a disk fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trouble {
+    #[default]
+    None,
+    /// The operation with this number, counted from 0, and no other.
+    Once(u64),
+    /// That one and all after it.
+    From(u64),
+}
+
+#[derive(Debug, Default)]
+struct Platter {
+    bytes: Vec<u8>,
+    steps: Vec<Step>,
+    /// Reads, writes, syncs and changes of length so far, while a trouble is set.
+    operations: u64,
+    trouble: Trouble,
+    error: Option<io::ErrorKind>,
+}
+
+/// Clones are the same disk.
+#[derive(Clone, Debug)]
+pub struct Disk(Arc<Mutex<Platter>>);
+
+impl Disk {
+    pub fn new(bytes: Vec<u8>) -> Disk {
+        Disk(Arc::new(Mutex::new(Platter { bytes, ..Platter::default() })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Platter> {
+        self.0.lock().expect("a sound disk")
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.lock().bytes.clone()
+    }
+
+    /// How many steps were taken.
+    pub fn steps(&self) -> usize {
+        self.lock().steps.len()
+    }
+
+    pub fn take_steps(&self) -> Vec<Step> {
+        std::mem::take(&mut self.lock().steps)
+    }
+
+    /// Fails from now on as told; operations are counted anew.
+    pub fn trouble(&self, trouble: Trouble, error: io::ErrorKind) {
+        let mut platter = self.lock();
+        (platter.operations, platter.trouble, platter.error) = (0, trouble, Some(error));
+    }
+
+    /// How many operations there were since the trouble was set.
+    pub fn operations(&self) -> u64 {
+        self.lock().operations
+    }
+
+    pub fn open(&self) -> Result<Store, OpenError> {
+        let disk = self.clone();
+        let factory = Box::new(move || Ok(Box::new(disk.clone()) as Box<dyn StorageBackend>));
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: std::time::Duration::ZERO };
+        Store::open_backend(factory, the_catalogue(), options)
+    }
+
+    fn operate(&self) -> io::Result<MutexGuard<'_, Platter>> {
+        let mut platter = self.lock();
+        let number = platter.operations;
+        platter.operations += 1;
+        let fails = match platter.trouble {
+            Trouble::None => false,
+            Trouble::Once(at) => number == at,
+            Trouble::From(at) => number >= at,
+        };
+        if fails { Err(platter.error.unwrap_or(io::ErrorKind::Other).into()) } else { Ok(platter) }
+    }
+}
+
+/// What the first `cut` steps leave of `bytes` when the power goes: all that was synced, and some of the rest.
+pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) -> Vec<u8> {
+    let steps = &steps[..cut];
+    let synced = steps.iter().rposition(|step| matches!(step, Step::Sync)).map_or(0, |at| at + 1);
+    let mut bytes = bytes.to_vec();
+    for step in &steps[..synced] {
+        apply(&mut bytes, step);
+    }
+    let mut pieces: Vec<Step> = steps[synced..].iter().flat_map(in_sectors).collect();
+    // How much is lost is itself a matter of luck: nothing, everything, or anything between.
+    let kept_in_8 = random.below(9);
+    pieces.retain(|_| random.below(8) < kept_in_8);
+    for last in (1..pieces.len()).rev() {
+        let other = usize::try_from(random.below(last as u64 + 1)).expect("a small number");
+        // Two writes of the same sector reach the disk in their order, or the later one alone.
+        if start(&pieces[last]) != start(&pieces[other]) && random.below(2) == 0 && is_free(&pieces, other, last) {
+            pieces.swap(last, other);
+        }
+    }
+    for step in &pieces {
+        apply(&mut bytes, step);
+    }
+    bytes
+}
+
+/// Whether neither of two pieces is written again between them.
+fn is_free(pieces: &[Step], from: usize, to: usize) -> bool {
+    let between = &pieces[from + 1..to];
+    between.iter().all(|step| start(step) != start(&pieces[from]) && start(step) != start(&pieces[to]))
+}
+
+fn start(step: &Step) -> Option<u64> {
+    match step {
+        Step::Write(offset, _) => Some(offset / SECTOR as u64),
+        _ => None,
+    }
+}
+
+fn in_sectors(step: &Step) -> Vec<Step> {
+    let Step::Write(offset, data) = step else { return vec![step.clone()] };
+    let first = SECTOR - usize::try_from(*offset).expect("a small disk") % SECTOR;
+    let (head, rest) = data.split_at(first.min(data.len()));
+    let mut pieces = vec![Step::Write(*offset, head.to_vec())];
+    let places = (0..).map(|number| offset + (head.len() + number * SECTOR) as u64);
+    pieces.extend(rest.chunks(SECTOR).zip(places).map(|(piece, at)| Step::Write(at, piece.to_vec())));
+    pieces
+}
+
+pub fn apply(bytes: &mut Vec<u8>, step: &Step) {
+    match step {
+        Step::Write(offset, data) => {
+            let offset = usize::try_from(*offset).expect("a small disk");
+            let end = bytes.len().max(offset + data.len());
+            bytes.resize(end, 0);
+            bytes[offset..offset + data.len()].copy_from_slice(data);
+        }
+        Step::SetLen(len) => bytes.resize(usize::try_from(*len).expect("a small disk"), 0),
+        Step::Sync => {}
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.lock().bytes.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let platter = self.operate()?;
+        let offset = usize::try_from(offset).expect("a small disk");
+        out.copy_from_slice(platter.bytes.get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.operate()?.take(Step::SetLen(len));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.operate()?.take(Step::Sync);
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.operate()?.take(Step::Write(offset, data.to_vec()));
+        Ok(())
+    }
+}
+
+impl Platter {
+    fn take(&mut self, step: Step) {
+        apply(&mut self.bytes, &step);
+        self.steps.push(step);
+    }
+}

@@ -1,0 +1,184 @@
+//! The failure that this prevents: one error of the disk stops reads, or writes for ever, or leaves file and memory with
+//! different stories.
+//!
+//! The n-th operation of the disk fails, for each n until none is left to fail: once, or from there on until the disk is
+//! mended. What fails is told, what is told to have been done is there after a restart, and what is told to have failed is
+//! not.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oddsbox::clock::Clock;
+use oddsbox::keys::{BURST_MAX, KeyKind, Limits, NewKey};
+use oddsbox::model::{Maintenance, News, World};
+use oddsbox::writer::{Issued, KeyError, WriteError, Writer};
+
+use super::disk::{Disk, Trouble};
+use super::life::{NOON_MS, news, open_writer, the_catalogue};
+use crate::process::seed::{Random, short_or_long};
+
+/// A disk with a few events, prices and a key.
+fn filled(clock: &Clock) -> (Vec<u8>, String, String) {
+    let mut random = Random::with_seed(7);
+    let disk = Disk::new(Vec::new());
+    let mut writer = open_writer(disk.open().expect("a disk that opens"), clock);
+    for world in World::ALL {
+        writer.ingest(world, some_news(&mut random, clock), true).expect("a commit");
+    }
+    let issued = issue(&mut writer).expect("a key");
+    writer.flush().expect("a flush");
+    drop(writer);
+    (disk.bytes(), issued.key.id().as_str().to_owned(), issued.secret.expose().to_owned())
+}
+
+fn some_news(random: &mut Random, clock: &Clock) -> Vec<News> {
+    let now = clock.now().timestamp();
+    (0..30).map(|_| news(random, now)).collect()
+}
+
+fn issue(writer: &mut Writer) -> Result<Issued, KeyError> {
+    let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(500), per_month: None };
+    let name = "errors".into();
+    let new = NewKey { kind: KeyKind::Sandbox, name, groups: Vec::new(), limits, expires: None, approved_by: None };
+    writer.issue_key(new, "test")
+}
+
+/// What can be asked of a writer while the disk fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Ingest,
+    Issue,
+    Rotate,
+    Revoke,
+    Maintain,
+    Flush,
+}
+
+const ASKED: [Asked; 6] = [Asked::Ingest, Asked::Issue, Asked::Rotate, Asked::Revoke, Asked::Maintain, Asked::Flush];
+
+fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(), WriteError> {
+    let mended = |error: KeyError| match error {
+        KeyError::Write(error) => error,
+        other => panic!("{other}"),
+    };
+    match asked {
+        Asked::Ingest => {
+            let mut random = Random::with_seed(8);
+            writer.ingest(World::Live, some_news(&mut random, clock), true).map(|_| ())
+        }
+        Asked::Issue => issue(writer).map(|_| ()).map_err(mended),
+        Asked::Rotate => writer.rotate_key(id, 0, "test").map(|_| ()).map_err(mended),
+        Asked::Revoke => writer.revoke_key(id, "test").map(|_| ()).map_err(mended),
+        Asked::Maintain => {
+            let since = clock.now().timestamp();
+            writer.set_maintenance(Some(Maintenance { since, until: None }), "test")
+        }
+        Asked::Flush => writer.flush(),
+    }
+}
+
+/// What readers can see of a writer, as text to compare by.
+fn served(writer: &Writer, clock: &Clock) -> String {
+    let now = clock.now();
+    let worlds = World::ALL.map(|world| {
+        let board = writer.boards().load_full(world);
+        let sports = the_catalogue().sport_ids().map(|sport| {
+            let current = board.sport(sport).current();
+            let nodes: Vec<_> = current
+                .iter()
+                .map(|node| {
+                    (node.event().clone(), node.score().cloned(), node.records().to_vec(), node.closed().to_vec())
+                })
+                .collect();
+            format!("{nodes:?}")
+        });
+        sports.collect::<Vec<_>>()
+    });
+    let keys: Vec<_> = writer.keyring().list().iter().map(|key| (key.record().clone(), key.record().hash.0)).collect();
+    format!("{worlds:?} {keys:?} {:?}", writer.boards().condition().maintenance(now.timestamp()))
+}
+
+#[derive(Default)]
+struct Count {
+    failed: u64,
+    refused: u64,
+}
+
+/// One operation while the disk is in trouble, then a mended disk, then a restart. Whether the trouble came at all.
+fn suffer(
+    base: &(Vec<u8>, String, String),
+    asked: Asked,
+    trouble: Trouble,
+    kind: ErrorKind,
+    count: &mut Count,
+) -> bool {
+    let (bytes, id, secret) = base;
+    let clock = Clock::manual(NOON_MS + 5_000);
+    let disk = Disk::new(bytes.clone());
+    let mut writer = open_writer(disk.open().expect("a disk that opens"), &clock);
+    let before = served(&writer, &clock);
+    disk.trouble(trouble, kind);
+    let asked_again = format!("{asked:?} {trouble:?} {kind:?}");
+    let result = ask(asked, &mut writer, &clock, id);
+    let has_come = match trouble {
+        Trouble::Once(at) | Trouble::From(at) => disk.operations() > at,
+        Trouble::None => false,
+    };
+    count.failed += u64::from(has_come);
+    // Reads go on whatever happened, and say what they said before if nothing was done.
+    let during = served(&writer, &clock);
+    if let Err(error) = &result {
+        count.refused += 1;
+        assert!(error.to_string().contains("nothing was changed"), "{asked_again}: {error}");
+        assert!(writer.boards().condition().is_unwritable(), "{asked_again}: nobody is told");
+        assert_eq!(during, before, "{asked_again}");
+        assert!(writer.keyring().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
+    }
+    // The disk is mended by halves before it is mended: a try to heal that fails must forget nothing.
+    for at in [3, 9, 14, 20] {
+        disk.trouble(Trouble::Once(at), kind);
+        clock.advance(Duration::from_secs(2));
+        writer.tick();
+        assert_eq!(served(&writer, &clock), during, "{asked_again}: a failed try to heal");
+    }
+    disk.trouble(Trouble::None, kind);
+    // Nobody asks for anything: the writer finds out by itself that the disk is mended.
+    clock.advance(Duration::from_secs(2));
+    writer.tick();
+    assert!(!writer.boards().condition().is_unwritable(), "{asked_again}: it does not heal");
+    assert_eq!(served(&writer, &clock), during, "{asked_again}: healing changes nothing");
+    drop(writer);
+    // A crash instead of an orderly stop: the file alone says what is there.
+    let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);
+    assert_eq!(served(&again, &clock), during, "{asked_again}: file and memory tell different stories");
+    ask(asked, &mut again, &clock, id).expect("a mended disk takes it");
+    let report = again.check(&Arc::default()).expect("a check");
+    assert!(report.is_clean(), "{asked_again}: {report:?}");
+    has_come
+}
+
+#[test]
+fn whatever_operation_of_the_disk_fails_reads_go_on_and_writes_heal() {
+    let clock = Clock::manual(NOON_MS);
+    let base = filled(&clock);
+    let mut count = Count::default();
+    let mut seen = BTreeSet::new();
+    for asked in ASKED {
+        for (make, kind) in [
+            (Trouble::Once as fn(u64) -> Trouble, ErrorKind::Other),
+            (Trouble::From, ErrorKind::StorageFull),
+            (Trouble::From, ErrorKind::Other),
+        ] {
+            for at in (0..).step_by(short_or_long(1, 1)) {
+                if !suffer(&base, asked, make(at), kind, &mut count) {
+                    break;
+                }
+                seen.insert(asked);
+            }
+        }
+    }
+    assert_eq!(seen.len(), ASKED.len(), "{seen:?}");
+    println!("{} operations of the disk failed, {} operations of the writer were refused", count.failed, count.refused);
+}

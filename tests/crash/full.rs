@@ -1,0 +1,98 @@
+//! The failure that this prevents: the disk fills up, and the service stops answering, or takes no change before
+//! somebody restarts it although there is room again.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::time::Instant;
+
+use oddsbox::admin::{Command, Door, StatusAnswer};
+
+use crate::process::client::get;
+use crate::process::command::{Directory, issue, revoke, sandbox, until};
+
+/// A file system of 3 MB on a directory, as long as it lives.
+struct Small<'d>(&'d Path);
+
+impl<'d> Small<'d> {
+    /// `None` where mounting is not allowed.
+    fn mount(on: &'d Path) -> Option<Small<'d>> {
+        let mounted = Process::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(on).output();
+        mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Small(on))
+    }
+
+    /// Takes every byte that is left.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("filler");
+        let mut filler = File::create(&path).expect("a file");
+        for size in [65_536, 4_096, 1] {
+            let bytes = vec![7_u8; size];
+            while filler.write_all(&bytes).is_ok() {}
+        }
+        path
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let _ = Process::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+async fn is_writable(door: &Door) -> bool {
+    door.ask::<StatusAnswer>(Command::Status).await.expect("a status").writable
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_costs_nothing_but_the_changes_it_refuses_and_heals_by_itself() {
+    let directory = Directory::new();
+    let Some(small) = Small::mount(directory.path()) else {
+        println!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);
+    let door = directory.door().await;
+    let key = issue(&door, sandbox(100_000)).await.expect("a key");
+    let mut kept = vec![issue(&door, sandbox(1_000)).await.expect("a key")];
+
+    let filler = small.fill();
+    // Pages that are free in the file are used up first.
+    let mut refused = None;
+    for _ in 0..5_000 {
+        match issue(&door, sandbox(1_000)).await {
+            Ok(key) => kept.push(key),
+            Err(error) => {
+                refused = Some(error.to_string());
+                break;
+            }
+        }
+    }
+    let refused = refused.expect("a full disk");
+    assert!(refused.contains("the disk is full") && refused.contains("nothing was changed"), "{refused}");
+    // Whatever the disk does: prices are served, and the status tells.
+    for path in ["/v1/sports", "/v1/sports/tennis/odds", "/v1/books"] {
+        assert_eq!(get(server.address(), path, &key.secret).await.status, 200, "{path}");
+    }
+    until("the status says so", async || {
+        let answer = get(server.address(), "/v1/status", &key.secret).await;
+        answer.status == 200 && answer.json()["status"] == "degraded"
+    })
+    .await;
+    assert!(!is_writable(&door).await);
+
+    std::fs::remove_file(filler).expect("the filler goes");
+    let began = Instant::now();
+    until("it heals by itself", async || is_writable(&door).await).await;
+    println!("writes went on {:?} after there was room again; {} keys were issued before", began.elapsed(), kept.len());
+    let last = kept.last().expect("a key");
+    revoke(&door, &last.id).await.expect("a revocation");
+    assert_eq!(get(server.address(), "/v1/sports", &last.secret).await.status, 401);
+    server.kill();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);
+    for key in &kept[..kept.len() - 1] {
+        assert_eq!(get(server.address(), "/v1/status", &key.secret).await.status, 200);
+    }
+    server.stop();
+    assert_eq!(directory.json("check")["clean"], true);
+}

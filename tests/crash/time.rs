@@ -1,0 +1,194 @@
+//! The failure that this prevents: somebody sets the clock, or a day ends under load, and keys get their quota twice or
+//! never again, prices stand still, or a source stays fresh that nobody hears from.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use oddsbox::keys::{BURST_MAX, KeyKind};
+use oddsbox::model::{Timestamp, World};
+use tokio::task::JoinHandle;
+
+use crate::api::fixture::{EVENING, event, moneyline_at};
+use crate::harness::{START_MS, Service};
+use crate::process::client::Connection;
+use crate::process::command::until;
+
+const SECOND_MS: i64 = 1_000;
+const DAY_MS: i64 = 86_400_000;
+const YEAR_MS: i64 = 365 * DAY_MS;
+
+fn now(service: &Service) -> Timestamp {
+    service.clock.now().timestamp()
+}
+
+/// Whether the sandbox is alive: prices of the last minutes, none of the future, every sport active.
+async fn goes_on(service: &Service) -> bool {
+    service.advance(1).await;
+    let key = service.issue(KeyKind::Sandbox, |_| {}).await;
+    let odds = service.get_as(key.secret.expose(), "/v1/sports/tennis/odds?limit=500").await.json();
+    let (latest, earliest) = (now(service), Timestamp::from_unix(now(service).unix() - 600));
+    let updates: Vec<String> = odds
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|record| record["last_update"].as_str().expect("a time").to_owned())
+        .collect();
+    let status = service.get_as(key.secret.expose(), "/v1/status").await.json();
+    let is_fresh = updates.iter().any(|update| *update >= earliest.to_string());
+    let is_future = updates.iter().any(|update| *update > latest.to_string());
+    is_fresh && !is_future && status["sports_active"] == 5
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_simulated_world_goes_on_whatever_the_clock_is_set_to() {
+    let service = Service::start().await;
+    for by_ms in [SECOND_MS, -SECOND_MS, DAY_MS, -DAY_MS, YEAR_MS, -YEAR_MS, -YEAR_MS] {
+        service.clock.set_unix_ms(service.clock.now().unix_ms + by_ms);
+        until(&format!("it goes on after {by_ms} ms"), async || goes_on(&service).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_simulated_world_goes_on_after_a_start_with_an_earlier_clock() {
+    let mut service = Service::start().await;
+    service.clock.set_unix_ms(START_MS + YEAR_MS);
+    until("it goes on a year later", async || goes_on(&service).await).await;
+    // The new clock begins a year before.
+    service = service.restart().await;
+    until("it goes on a year before", async || goes_on(&service).await).await;
+}
+
+fn read_at(at: Timestamp) -> String {
+    format!(r#"{{"type":"read","sport":"mma","bookmaker":"betmgm","at":"{at}","latency_ms":5}}"#) + "\n"
+}
+
+async fn status(service: &Service) -> String {
+    service.get("/v1/status").await.json()["status"].as_str().expect("a status").to_owned()
+}
+
+#[tokio::test]
+async fn a_source_is_neither_fresh_nor_stale_for_ever_after_the_clock_was_wrong() {
+    for by_ms in [SECOND_MS, DAY_MS, YEAR_MS] {
+        let mut service = Service::start().await;
+        service
+            .ingest(
+                &(event("mma", "m1", EVENING)
+                    + &moneyline_at("mma", "m1", "betmgm", &now(&service).to_string(), -110, -110)),
+            )
+            .await;
+        assert_eq!(status(&service).await, "ok");
+        // The clock runs ahead, and the source is heard in that time.
+        service.clock.set_unix_ms(START_MS + by_ms);
+        service.ingest(&read_at(now(&service))).await;
+        assert_eq!(status(&service).await, "ok");
+        for is_restarted in [false, true] {
+            if is_restarted {
+                service = service.restart().await;
+            } else {
+                service.clock.set_unix_ms(START_MS);
+                service.advance(1).await;
+            }
+            assert_eq!(status(&service).await, "ok", "{by_ms} ms");
+            // Nobody hears from it: it goes stale in its time, not in a year.
+            service.advance(125).await;
+            assert_eq!(status(&service).await, "degraded", "{by_ms} ms, restarted: {is_restarted}");
+            let report = service.ingest_report(World::Live, &read_at(now(&service))).await;
+            assert_eq!(report.rejected(), 0, "{by_ms} ms: {report:?}");
+            assert_eq!(status(&service).await, "ok", "{by_ms} ms, restarted: {is_restarted}");
+        }
+    }
+}
+
+/// Clients that use one key as fast as they can until they are told to stop.
+struct Crowd {
+    passed: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
+    is_over: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn come(service: &Service, secret: &str) -> Crowd {
+        let (passed, refused, is_over) = (Arc::default(), Arc::default(), Arc::default());
+        let mut crowd = Crowd { passed, refused, is_over, clients: Vec::new() };
+        for _ in 0..4 {
+            let (passed, refused) = (Arc::clone(&crowd.passed), Arc::clone(&crowd.refused));
+            let (is_over, secret, address) = (Arc::clone(&crowd.is_over), secret.to_owned(), service.address);
+            crowd.clients.push(tokio::spawn(async move {
+                let mut connection = Connection::open(address).await.expect("a connection");
+                while !is_over.load(Ordering::Relaxed) {
+                    match connection.get("/v1/sports", &secret).await.expect("an answer").status {
+                        200 => passed.fetch_add(1, Ordering::Relaxed),
+                        429 => refused.fetch_add(1, Ordering::Relaxed),
+                        status => panic!("{status}"),
+                    };
+                }
+            }));
+        }
+        crowd
+    }
+
+    /// Waits until so many passed in all, and for many refusals after that.
+    async fn settle_at(&self, passed: u64, what: &str) {
+        until(what, async || self.passed.load(Ordering::Relaxed) >= passed).await;
+        let enough = self.refused.load(Ordering::Relaxed) + 40;
+        until("refusals", async || self.refused.load(Ordering::Relaxed) >= enough).await;
+        assert_eq!(self.passed.load(Ordering::Relaxed), passed, "{what}");
+    }
+
+    async fn go(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for client in self.clients {
+            client.await.expect("a client");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn midnight_under_load_gives_a_day_once_and_setting_the_clock_gives_nothing() {
+    let service = Service::start().await;
+    let key = service
+        .issue(KeyKind::Production, |new| {
+            (new.limits.burst_per_minute, new.limits.per_day) = (BURST_MAX, Some(250));
+        })
+        .await;
+    let crowd = Crowd::come(&service, key.secret.expose());
+    crowd.settle_at(250, "the first day").await;
+    // Saturday ends at 21 minutes from the start.
+    service.pass(21 * 60 - 1);
+    crowd.settle_at(250, "the last second").await;
+    service.pass(1);
+    crowd.settle_at(500, "the second day").await;
+    for back_ms in [SECOND_MS, 60 * SECOND_MS, DAY_MS] {
+        let before = service.clock.now().unix_ms;
+        service.clock.set_unix_ms(before - back_ms);
+        crowd.settle_at(500, "a clock that is set back").await;
+        service.clock.set_unix_ms(before);
+        crowd.settle_at(500, "a clock that is set right again").await;
+    }
+    service.clock.advance(Duration::from_millis(DAY_MS.unsigned_abs()));
+    crowd.settle_at(750, "the third day").await;
+    crowd.go().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_months_end_under_load_gives_a_month_once() {
+    let service = Service::start().await;
+    let key = service
+        .issue(KeyKind::Production, |new| {
+            (new.limits.burst_per_minute, new.limits.per_day, new.limits.per_month) = (BURST_MAX, None, Some(300));
+        })
+        .await;
+    let crowd = Crowd::come(&service, key.secret.expose());
+    crowd.settle_at(300, "November").await;
+    // Fifteen more days of November, and what is left of the fourteenth.
+    service.pass(21 * 60 + 15 * 86_400);
+    service.pass(86_400 - 1);
+    crowd.settle_at(300, "the last second of November").await;
+    service.pass(1);
+    crowd.settle_at(600, "December").await;
+    service.clock.set_unix_ms(service.clock.now().unix_ms - 2 * SECOND_MS);
+    crowd.settle_at(600, "back in November").await;
+    crowd.go().await;
+}

@@ -1,0 +1,278 @@
+//! What is fuzzed: one plain function for each door that bytes of strangers come through. Each panics if a promise is
+//! broken. The fuzzer and the test on stable Rust call the same ones.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Request};
+use oddsbox::clock::Clock;
+use oddsbox::config::{SETTINGS, Settings, catalogue};
+use oddsbox::feeds::wire;
+use oddsbox::http::{Handled, Service, handle};
+use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
+use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, World};
+use oddsbox::store::{Store, StoreOptions};
+use oddsbox::writer::{Writer, WriterOptions};
+
+/// A name and the function under it.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target; each has a directory of the same name in the corpus.
+#[allow(dead_code, reason = "the fuzzer names the functions themselves")]
+pub const TARGETS: [Target; 6] = [
+    ("request", request),
+    ("feed_line", feed_line),
+    ("codec", codec),
+    ("key_text", key_text),
+    ("price_text", price_text),
+    ("config", config),
+];
+
+fn the_catalogue() -> &'static Arc<Catalogue> {
+    static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
+    CATALOGUE.get_or_init(|| Arc::new(catalogue::builtin()))
+}
+
+/// A service with an event in each sport's world, and its production key.
+fn service() -> &'static (Service, String, Clock) {
+    static SERVICE: OnceLock<(Service, String, Clock)> = OnceLock::new();
+    SERVICE.get_or_init(|| {
+        let clock = Clock::manual(1_794_699_540_000);
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+        let path = directory.path().join("oddsbox.redb");
+        let store = Store::open(&path, Arc::clone(the_catalogue()), options).expect("a file");
+        let opened = Writer::open(store, Arc::clone(the_catalogue()), clock.clone(), WriterOptions::default());
+        let mut writer = opened.expect("a writer").writer;
+        let lines = include_str!("corpus/feed_line/lines.ndjson");
+        let news =
+            lines.lines().filter_map(|line| wire::read(line.as_bytes(), the_catalogue()).ok()).map(|read| read.news);
+        writer.ingest(World::Live, news.collect(), true).expect("a commit");
+        let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(QUOTA_MAX), per_month: None };
+        let (kind, name, approved_by) = (KeyKind::Production, "fuzz".into(), Some("fuzz".into()));
+        let new = NewKey { kind, name, groups: Vec::new(), limits, expires: None, approved_by };
+        let issued = writer.issue_key(new, "fuzz").expect("a key");
+        let (boards, keyring) = (Arc::clone(writer.boards()), Arc::clone(writer.keyring()));
+        let service = Service::new(boards, keyring, clock.clone(), oddsbox::http::Settings::default());
+        (service, issued.secret.expose().to_owned(), clock)
+    })
+}
+
+/// Lines: method and target, then a header each. `KEY` stands for a key that opens.
+pub fn request(data: &[u8]) {
+    let (service, key, clock) = service();
+    // So that no minute is ever spent.
+    clock.advance(Duration::from_millis(1));
+    let mut lines = data.split(|byte| *byte == b'\n');
+    let first = String::from_utf8_lossy(lines.next().unwrap_or_default()).replace("KEY", key);
+    let (method, target) = first.split_once(' ').unwrap_or(("GET", &first));
+    let mut builder = Request::builder().method(method).uri(target);
+    for line in lines.take(100) {
+        let line = String::from_utf8_lossy(line).replace("KEY", key);
+        let (name, value) = line.split_once(':').unwrap_or((&line, ""));
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value.trim())) {
+            builder = builder.header(name, value);
+        }
+    }
+    let Ok(request) = builder.body(()) else { return };
+    let answer = loop {
+        match handle(service, &request) {
+            Handled::Answer(answer) => break answer,
+            // Nothing here outlives the process: a lease need not be stored.
+            Handled::NeedsLease(grant) => {
+                let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
+                grant.meter().grant(usage);
+            }
+        }
+    };
+    let (status, body) = (answer.response.status().as_u16(), answer.response.body());
+    let known = [200, 304, 400, 401, 403, 404, 405, 414, 431];
+    assert!(known.contains(&status), "{status}");
+    let text = format!("{:?} {body:?}", answer.response.headers());
+    assert!(!text.contains(key.as_str()), "the key is in the answer");
+    let is_open = body_of(body).is_empty() || status == 304 || request.method() == http::Method::HEAD;
+    if status >= 400 && !is_open {
+        let body: serde_json::Value = serde_json::from_slice(&body_of(body)).expect("an error is JSON");
+        assert!(body["error"]["code"].is_string() && body["error"]["request_id"].is_string(), "{body}");
+    }
+}
+
+fn body_of(body: &http_body_util::Full<bytes::Bytes>) -> Vec<u8> {
+    let mut body = body.clone();
+    let frame = hyper::body::Body::poll_frame(
+        std::pin::Pin::new(&mut body),
+        &mut std::task::Context::from_waker(std::task::Waker::noop()),
+    );
+    match frame {
+        std::task::Poll::Ready(Some(Ok(frame))) => frame.into_data().map(|data| data.to_vec()).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+/// One line of a feed, or many: what is read is written back and read again the same.
+pub fn feed_line(data: &[u8]) {
+    for line in data.split(|byte| *byte == b'\n') {
+        let Ok(read) = wire::read(line, the_catalogue()) else { continue };
+        let mut written = Vec::new();
+        wire::write(&read.news, the_catalogue(), &mut written);
+        let again = wire::read(&written, the_catalogue());
+        let again =
+            again.unwrap_or_else(|why| panic!("{} is not read again: {why}", String::from_utf8_lossy(&written)));
+        assert_eq!(again.news, read.news);
+        assert!(again.dropped.is_empty());
+    }
+}
+
+/// A row of the file: the first byte chooses the table, the rest is the row, under a checksum that matches.
+pub fn codec(data: &[u8]) {
+    let Some((table, row)) = data.split_first() else { return };
+    let backend = planted(*table, row);
+    let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+    let Ok(mut store) = Store::open_backend(backend, Arc::clone(the_catalogue()), options) else { return };
+    let loaded = store.load();
+    let report = store.check().expect("a check");
+    if let Ok(loaded) = loaded
+        && !loaded.damage.is_empty()
+    {
+        assert!(!report.problems.is_empty(), "loading found {:?}, and the check nothing", loaded.damage);
+    }
+}
+
+/// A new file with one row planted in it by another hand than the store's.
+fn planted(table: u8, row: &[u8]) -> oddsbox::store::BackendFactory {
+    static BASE: OnceLock<Vec<u8>> = OnceLock::new();
+    let base = BASE.get_or_init(|| {
+        let bytes = Memory::default();
+        let shared = bytes.clone();
+        let factory = Box::new(move || Ok(Box::new(shared.clone()) as Box<dyn oddsbox::store::StorageBackend>));
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+        drop(Store::open_backend(factory, Arc::clone(the_catalogue()), options).expect("a new file"));
+        bytes.bytes()
+    });
+    let memory = Memory::of(base.clone());
+    let db = redb::Database::builder().set_cache_size(1 << 20).create_with_backend(memory.clone()).expect("a file");
+    let txn = db.begin_write().expect("a transaction");
+    match table % 11 {
+        0 => plant::<&str>(&txn, "meta", &"maintenance", row),
+        1 => plant::<u16>(&txn, "sports", &1, row),
+        2 => plant::<(u8, u16)>(&txn, "books", &(1, 1), row),
+        3 => plant::<u32>(&txn, "names", &1, row),
+        4 => plant::<(u8, u16, u32)>(&txn, "events", &(1, 1, 1), row),
+        5 => plant::<(u8, u16, u32)>(&txn, "scores", &(1, 1, 1), row),
+        6 => plant::<(u8, u16, u32, u16, u8)>(&txn, "odds", &(1, 1, 1, 1, 1), row),
+        7 => plant::<(u8, u16, u16)>(&txn, "sources", &(1, 1, 1), row),
+        8 => plant::<&str>(&txn, "keys", &"key_000000000001", row),
+        9 => plant::<&str>(&txn, "usage", &"key_000000000001", row),
+        _ => plant::<u64>(&txn, "audit", &1, row),
+    }
+    txn.commit().expect("a commit");
+    drop(db);
+    Box::new(move || Ok(Box::new(memory.clone()) as Box<dyn oddsbox::store::StorageBackend>))
+}
+
+fn plant<K: redb::Key + 'static>(txn: &redb::WriteTransaction, name: &str, key: &K::SelfType<'_>, row: &[u8]) {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(<K as redb::Value>::as_bytes(key).as_ref());
+    hasher.update(row);
+    let sealed = [row, &hasher.finalize().to_le_bytes()].concat();
+    let table = redb::TableDefinition::<K, &[u8]>::new(name);
+    txn.open_table(table).expect("a table").insert(key, &*sealed).expect("a row");
+}
+
+/// Storage in memory; clones are the same.
+#[derive(Clone, Debug, Default)]
+struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn of(bytes: Vec<u8>) -> Memory {
+        Memory(Arc::new(std::sync::Mutex::new(bytes)))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.lock().expect("a sound memory").clone()
+    }
+}
+
+impl redb::StorageBackend for Memory {
+    fn len(&self) -> std::io::Result<u64> {
+        Ok(self.0.lock().expect("a sound memory").len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+        let offset = usize::try_from(offset).expect("a small file");
+        let bytes = self.0.lock().expect("a sound memory");
+        out.copy_from_slice(bytes.get(offset..offset + out.len()).ok_or(std::io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> std::io::Result<()> {
+        self.0.lock().expect("a sound memory").resize(usize::try_from(len).expect("a small file"), 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
+        let offset = usize::try_from(offset).expect("a small file");
+        let mut bytes = self.0.lock().expect("a sound memory");
+        let end = bytes.len().max(offset + data.len());
+        bytes.resize(end, 0);
+        bytes[offset..offset + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// The text of a key, an id of one, an id of an event.
+pub fn key_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if Secret::hash_of(text).is_some() {
+        assert!(may_hold_key(text), "what opens is not told from what does not");
+        assert!(text.starts_with("sk_test_") || text.starts_with("sk_live_"));
+    }
+    if let Some(id) = KeyId::new(text) {
+        assert_eq!(id.as_str(), text);
+        assert!(!may_hold_key(text), "an id is not a secret");
+    }
+    if let Some(id) = EventId::new(text) {
+        assert_eq!(id.as_str(), text);
+    }
+}
+
+/// A price in each format, and a point: whatever is quoted comes back exactly in its own format.
+pub fn price_text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for format in [OddsFormat::American, OddsFormat::Decimal, OddsFormat::Fractional] {
+        let Ok(price) = Price::parse(text, format) else { continue };
+        for shown in [OddsFormat::American, OddsFormat::Decimal, OddsFormat::Fractional] {
+            let mut json = Vec::new();
+            price.write_json(shown, &mut json);
+            let value: serde_json::Value = serde_json::from_slice(&json).expect("a price is JSON");
+            let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let again = Price::parse(&written, shown);
+            let again = again.unwrap_or_else(|why| panic!("{text} as {written} is no price: {why}"));
+            if shown == format {
+                assert_eq!(again, price, "{text} came back as {written}");
+            }
+        }
+    }
+    if let Some(point) = Point::parse(text) {
+        let mut written = Vec::new();
+        point.write(&mut written);
+        let written = String::from_utf8(written).expect("a number");
+        assert_eq!(Point::parse(&written), Some(point), "{text} came back as {written}");
+    }
+}
+
+/// A configuration file and a catalogue: refused in words, or valid.
+pub fn config(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let settings = Settings::defaults(SETTINGS).with_file(std::path::Path::new("oddsbox.toml"), text);
+    if let Err(error) = settings.and_then(|settings| settings.read().map(|_| ())) {
+        assert!(!error.to_string().is_empty());
+    }
+    if let Err(error) = catalogue::parse(text) {
+        assert!(!error.to_string().is_empty());
+    }
+}
