@@ -32,8 +32,8 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
     ("indicatif", &["cli"]),
-    ("hyper", &["http", "admin"]),
-    ("hyper_util", &["http", "admin"]),
+    ("hyper", &["http", "admin", "feeds"]),
+    ("hyper_util", &["http", "admin", "feeds"]),
     ("serde", &["http", "feeds", "admin", "config", "cli"]),
 ];
 

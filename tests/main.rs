@@ -8,6 +8,9 @@ mod model;
 /// The service in the test's own process.
 mod harness;
 
+/// Feeds that are polled, from an upstream in the test's own process.
+mod pull;
+
 /// The public interface over a real socket, row by row.
 mod api;
 

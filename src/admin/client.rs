@@ -17,7 +17,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::protocol::{Command, Failure, FailureBody, IngestOptions};
+use super::protocol::{Command, Failure, FailureBody, IngestOptions, PayloadOptions};
+use crate::model::Region;
 
 /// How long a command may take. One that reads the whole file takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -65,6 +66,23 @@ impl Client {
     /// Sends feed lines until their end; the report on them as JSON.
     pub(super) async fn ingest(&self, options: IngestOptions, source: Source) -> Result<Bytes, ClientError> {
         let target = format!("/ingest?world={}&strict={}", options.world.name(), options.strict);
+        self.send(&target, Pieces(source).boxed_unsync()).await
+    }
+
+    /// Sends a payload of The Odds API; the report on it as JSON.
+    pub(super) async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<Bytes, ClientError> {
+        let (world, strict) = (options.world.name(), options.strict);
+        let mut target = format!("/ingest?format=the-odds-api&world={world}&strict={strict}");
+        if let Some(sport) = &options.sport {
+            target.extend(["&sport=", sport]);
+        }
+        if let Some(format) = options.odds_format {
+            target.extend(["&odds_format=", format.key()]);
+        }
+        if !options.regions.is_empty() {
+            let regions: Vec<&str> = options.regions.iter().map(Region::key).collect();
+            target.extend(["&regions=", &regions.join(",")]);
+        }
         self.send(&target, Pieces(source).boxed_unsync()).await
     }
 

@@ -11,7 +11,7 @@ pub use super::client::Source;
 use super::client::{Client, ClientError};
 use super::local::{Local, LocalError, Setup};
 use super::place::{DataDir, PlaceError};
-use super::protocol::{Command, Failure, IngestAnswer, IngestOptions};
+use super::protocol::{Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
 use crate::store::OpenError;
 
 /// How long a server may take to start or to stop, during which it holds the file and answers nobody.
@@ -144,6 +144,16 @@ impl Door {
             Door::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
             Door::File(local) => {
                 local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+            }
+        }
+    }
+
+    /// Takes in a payload of The Odds API.
+    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+        match self {
+            Door::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
+            Door::File(local) => {
+                local.ingest_payload(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
             }
         }
     }

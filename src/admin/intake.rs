@@ -201,13 +201,13 @@ impl Tally {
 }
 
 /// The reasons that occurred, by their keys.
-fn named(counts: &[u64; Reason::COUNT]) -> std::collections::BTreeMap<String, u64> {
+pub(super) fn named(counts: &[u64; Reason::COUNT]) -> std::collections::BTreeMap<String, u64> {
     let occurred = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
     occurred.map(|(reason, count)| (reason.key().to_owned(), *count)).collect()
 }
 
 /// Why the writer turns a line away that could be read.
-fn told(reason: Reason) -> &'static str {
+pub(super) fn told(reason: Reason) -> &'static str {
     match reason {
         Reason::UnknownEvent => "no event line has announced this event, or it was removed",
         Reason::UnknownBookmaker => "nobody has declared this bookmaker: send a bookmaker line first",

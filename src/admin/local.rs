@@ -9,8 +9,9 @@ use super::client::Source;
 use super::context::Context;
 use super::execute::execute;
 use super::intake::Intake;
+use super::payload::Gathered;
 use super::place::DataDir;
-use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
+use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -150,6 +151,21 @@ impl Local {
             }
         }
         Ok(intake.finish().await)
+    }
+
+    /// Takes in a payload of The Odds API. The error is that of the source, if it broke off.
+    pub(super) async fn ingest_payload(
+        &self,
+        options: &PayloadOptions,
+        mut source: Source,
+    ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
+        let mut payload = Gathered::default();
+        while let Some(piece) = source.recv().await {
+            if let Err(failure) = payload.push(&piece?) {
+                return Ok(Err(failure));
+            }
+        }
+        Ok(payload.finish(options, &self.context).await)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

@@ -20,6 +20,7 @@ mod intake;
 mod lines;
 mod local;
 mod monitor;
+mod payload;
 mod place;
 mod protocol;
 mod respond;
@@ -40,8 +41,8 @@ pub use place::{DataDir, PlaceError};
 pub use protocol::{
     Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, CountsAnswer,
     DroppedAnswer, Example, Failure, FailureCode, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts,
-    LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, SecretText, ServerAnswer, SetKey,
-    Setting, StatusAnswer, WorldAnswer, WorldName,
+    LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions, ProgressAnswer, ReadyAnswer, SecretText,
+    ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

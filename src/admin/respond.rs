@@ -2,6 +2,7 @@
 //!
 //! - `POST /command`: a command as JSON, its answer as JSON
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
+//!   - with `&format=the-odds-api`, and `sport`, `odds_format`, `regions` as far as they are known: one saved payload
 //! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
 //! - `GET /metrics`: what is counted, for Prometheus
 //!
@@ -23,9 +24,10 @@ use super::context::Context;
 use super::execute::{execute, ready};
 use super::figures;
 use super::intake::Intake;
-use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions};
+use super::payload::Gathered;
+use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
 use crate::metrics::Page;
-use crate::model::World;
+use crate::model::{OddsFormat, Region, Regions, World};
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,9 +101,13 @@ async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Re
 }
 
 async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
-    let options = ingest_options(request.uri().query().unwrap_or_default())?;
+    let asked = ingest_asked(request.uri().query().unwrap_or_default())?;
     let mut body = request.into_body();
-    match take_in(options, &mut body, context).await {
+    let taken = match asked {
+        Asked::Lines(options) => take_in(options, &mut body, context).await,
+        Asked::Payload(options) => take_payload(&options, &mut body, context).await,
+    };
+    match taken {
         Ok(report) => Ok(json(StatusCode::OK, &report)),
         Err(error) => {
             let drained = async { while let Some(Ok(_)) = body.frame().await {} };
@@ -135,6 +141,60 @@ async fn take_in(options: IngestOptions, body: &mut Incoming, context: &Context)
                 return Err(Failure::bad_request(format!("the lines broke off: {error}")));
             }
         }
+    }
+}
+
+/// Gathers a payload and takes it in.
+async fn take_payload(
+    options: &PayloadOptions,
+    body: &mut Incoming,
+    context: &Context,
+) -> Result<IngestAnswer, Failure> {
+    let mut payload = Gathered::default();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Failure::bad_request(format!("the payload broke off: {error}")))?;
+        if let Some(bytes) = frame.data_ref() {
+            payload.push(bytes)?;
+        }
+    }
+    payload.finish(options, context).await
+}
+
+/// What is sent to `/ingest`.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Lines(IngestOptions),
+    Payload(PayloadOptions),
+}
+
+fn ingest_asked(query: &str) -> Result<Asked, Failure> {
+    let (own, other): (Vec<&str>, Vec<&str>) = query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| {
+        ["format", "sport", "odds_format", "regions"].contains(&pair.split_once('=').map_or(*pair, |(name, _)| name))
+    });
+    let IngestOptions { world, strict } = ingest_options(&other.join("&"))?;
+    let mut options = PayloadOptions { world, strict, sport: None, odds_format: None, regions: Regions::NONE };
+    let mut is_payload = false;
+    for pair in &own {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let takes = |what: &str| Failure::bad_request(format!("{name} takes {what}"));
+        match name {
+            "format" if value == "the-odds-api" => is_payload = true,
+            "format" => return Err(takes("the-odds-api, or is left out for feed lines")),
+            "sport" => options.sport = Some(value.to_owned()),
+            "odds_format" => {
+                let format = OddsFormat::parse(value).ok_or_else(|| takes("american, decimal or fractional"))?;
+                options.odds_format = Some(format);
+            }
+            _ => {
+                let regions: Option<Regions> = value.split(',').map(Region::parse).collect();
+                options.regions = regions.ok_or_else(|| takes("us, uk, eu, au, between commas"))?;
+            }
+        }
+    }
+    match own.first() {
+        Some(_) if is_payload => Ok(Asked::Payload(options)),
+        Some(pair) => Err(Failure::bad_request(format!("{pair} is for format=the-odds-api only"))),
+        None => Ok(Asked::Lines(IngestOptions { world, strict })),
     }
 }
 
@@ -190,6 +250,23 @@ fn header(value: &str) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parameters_of_a_payload_are_checked() {
+        assert_eq!(ingest_asked(""), Ok(Asked::Lines(IngestOptions { world: World::Live, strict: false })));
+        let full = "format=the-odds-api&world=sandbox&sport=mma&odds_format=decimal&regions=us,uk&strict=true";
+        let options = PayloadOptions {
+            world: World::Sandbox,
+            strict: true,
+            sport: Some("mma".to_owned()),
+            odds_format: Some(OddsFormat::Decimal),
+            regions: Regions::only(Region::Us).with(Region::Uk),
+        };
+        assert_eq!(ingest_asked(full), Ok(Asked::Payload(options)));
+        for wrong in ["format=csv", "sport=mma", "format=the-odds-api&regions=mars", "format=the-odds-api&sprot=mma"] {
+            assert_eq!(ingest_asked(wrong).map_err(|error| error.code), Err(FailureCode::BadRequest), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_parameters_of_ingest_are_checked() {

@@ -1,10 +1,12 @@
 //! What the program says about itself: its interface, its completions, its manual.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, CommandFactory, ValueHint};
 use clap_complete::Shell;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use super::output;
 use super::session::Session;
@@ -47,17 +49,46 @@ impl Completions {
 #[derive(Debug, Args)]
 pub(super) struct Man {
     /// The directory to write them to; made if it is missing
+    #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
 }
 
 impl Man {
     pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
         let dir = self.dir.display().to_string();
-        let written = std::fs::create_dir_all(&self.dir)
-            .and_then(|()| clap_mangen::generate_to(super::Cli::command(), &self.dir));
+        let mut command = super::Cli::command().disable_help_subcommand(true);
+        command.build();
+        let written = std::fs::create_dir_all(&self.dir).and_then(|()| write_pages(&command, &self.dir));
         written.map_err(|error| anyhow::anyhow!("{dir} cannot be written to ({error}): name another directory"))?;
         let answer = serde_json::json!({ "directory": dir });
         session.output.answer(&answer, |_| format!("The manual is in {dir}: try `man -l {dir}/oddsbox.1`.\n"))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Writes a command's page, and those of the commands within it.
+pub(super) fn write_pages(command: &clap::Command, dir: &Path) -> io::Result<()> {
+    for command in command.get_subcommands() {
+        write_pages(command, dir)?;
+    }
+    let source = concat!("oddsbox ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command.clone()).source(source).manual("oddsbox manual");
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    what_all_commands_share().to_writer(&mut text)?;
+    std::fs::write(dir.join(page.get_filename()), text)
+}
+
+/// What the definition of the command line does not hold, and a manual must.
+fn what_all_commands_share() -> Roff {
+    let mut page = Roff::new();
+    page.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in [("0", "done"), ("1", "failed; one line on standard error says why"), ("2", "wrong usage")] {
+        page.control("TP", ["4"]).text([bold(code)]).text([roman(meaning)]);
+    }
+    page.control("SH", ["ENVIRONMENT"]);
+    page.text([roman("Every setting of the configuration file is also a variable: "), bold("refresh")]);
+    page.text([roman("is "), bold("ODDSBOX_REFRESH"), roman(". "), bold("oddsbox config show"), roman(" lists them.")]);
+    page.text([bold("NO_COLOR"), roman(" is honoured.")]);
+    page
 }

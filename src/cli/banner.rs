@@ -1,5 +1,8 @@
 //! What `oddsbox demo` shows when it is ready: where it is, its keys, and lines to paste.
 
+use std::path::Path;
+
+use super::DEFAULT_DATA;
 use super::output;
 use super::session::Session;
 use crate::keys::issue::NewKey;
@@ -37,7 +40,8 @@ fn text(session: &Session, base: &str, keys: Option<(&str, &str)>) -> String {
     let Some((sandbox, live)) = keys else {
         return format!(
             "{head}\n  The keys of the first run still work; their secrets are not kept, so they cannot be shown again.\n  \
-             A new one: oddsbox keys issue --sandbox --name me\n\n"
+             A new one: {command} keys issue --sandbox --name me\n\n",
+            command = command(session)
         );
     };
     format!(
@@ -45,6 +49,13 @@ fn text(session: &Session, base: &str, keys: Option<(&str, &str)>) -> String {
          The keys are shown this once. Paste:\n\n    \
          curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports'\n    \
          curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports/mma/odds?odds_format=decimal&limit=5'\n    \
-         curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?status=live'\n\n"
+         curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?limit=5'\n\n"
     )
+}
+
+/// This program and this directory as a shell takes them, so that a line that names them can be pasted.
+fn command(session: &Session) -> String {
+    let program = std::env::args().next().filter(|name| name.contains('/')).unwrap_or("oddsbox".to_owned());
+    let data = session.data.path();
+    if data == Path::new(DEFAULT_DATA) { program } else { format!("{program} --data {}", data.display()) }
 }

@@ -24,7 +24,7 @@ pub(super) struct Show {}
 /// A setting as it is shown.
 #[derive(Debug, Serialize)]
 struct Shown {
-    name: &'static str,
+    name: String,
     value: String,
     from: String,
     default: &'static str,
@@ -48,7 +48,7 @@ fn shown(settings: &Settings) -> Vec<Shown> {
     let one = |setting: &crate::config::Setting| {
         let found = settings.get(setting.name);
         Shown {
-            name: setting.name,
+            name: setting.name.to_owned(),
             value: found.value,
             from: found.origin.to_string(),
             default: setting.default,
@@ -56,10 +56,18 @@ fn shown(settings: &Settings) -> Vec<Shown> {
             help: setting.help,
         }
     };
-    SETTINGS.iter().map(one).collect()
+    let feeds = settings.feeds_shown().into_iter().map(|field| Shown {
+        name: field.name,
+        value: field.found.value,
+        from: field.found.origin.to_string(),
+        default: field.setting.default,
+        variable: field.variable,
+        help: field.setting.help,
+    });
+    SETTINGS.iter().map(one).chain(feeds).collect()
 }
 
 fn table(output: Output, settings: &[Shown]) -> String {
-    let row = |setting: &Shown| vec![setting.name.to_owned(), setting.value.clone(), setting.from.clone()];
+    let row = |setting: &Shown| vec![setting.name.clone(), setting.value.clone(), setting.from.clone()];
     output.table(&["SETTING", "VALUE", "FROM"], &settings.iter().map(row).collect::<Vec<_>>())
 }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use crate::admin::Setting;
-use crate::model::World;
+use crate::model::{OddsFormat, Region, Regions, World};
 
 /// `30m`, `24h`, `90d`: a number of seconds.
 pub(super) fn seconds(text: &str) -> Result<u32, String> {
@@ -54,8 +56,26 @@ pub(super) fn groups(text: &str) -> Result<Groups, String> {
     Ok(Groups(groups))
 }
 
-pub(super) fn world(text: &str) -> Result<World, String> {
-    World::parse(text).ok_or_else(|| "takes live or sandbox".to_owned())
+/// `us,uk`.
+pub(super) fn regions(text: &str) -> Result<Regions, String> {
+    let regions: Option<Regions> = text.split(',').map(|region| Region::parse(region.trim())).collect();
+    regions.ok_or_else(|| "takes us, uk, eu, au, between commas".to_owned())
+}
+
+pub(super) fn odds_format(text: &str) -> Result<OddsFormat, String> {
+    OddsFormat::parse(text).ok_or_else(|| "takes american, decimal or fractional".to_owned())
+}
+
+/// A sport's key: ours, or one of The Odds API. Whether there is such a sport, the catalogue knows.
+pub(super) fn sport(text: &str) -> Result<String, String> {
+    let is_clean = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_clean { Ok(text.to_owned()) } else { Err("takes a sport's key, such as mma".to_owned()) }
+}
+
+/// A world by its name. The names are listed in the help, and shells complete them.
+pub(super) fn world() -> impl TypedValueParser<Value = World> {
+    let names = World::ALL.map(World::name);
+    PossibleValuesParser::new(names).try_map(|name| World::parse(&name).ok_or("takes live or sandbox"))
 }
 
 /// `1h 30m`, as it is shown.

@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
 use super::flags;
 use super::output::pairs;
 use super::session::{Session, block_on};
-use crate::admin::{Access, IngestAnswer, IngestOptions, Source};
-use crate::model::World;
+use crate::admin::{Access, Door, DoorError, IngestAnswer, IngestOptions, PayloadOptions, Source};
+use crate::model::{OddsFormat, Regions, World};
 
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that may wait for the writer; more would only fill the memory.
 const PIECES_WAITING: usize = 4;
 
-/// Take in events, prices and scores, one JSON object a line
+/// Take in events, prices and scores: feed lines, or a saved payload of The Odds API
 ///
 /// Safe on a running server: lines are written in batches while requests go on, and prices are published when the
 /// input ends. Rejected lines are counted by reason and the first of them shown; the others are kept.
@@ -31,26 +31,51 @@ const PIECES_WAITING: usize = 4;
 /// With --strict the whole input is read and checked before anything is written, and is then written at once, so that
 /// it is kept whole or not at all: one rejected line is exit code 1 with nothing written. Other changes wait for that
 /// long, and it takes 1 GiB at most. An outcome that is no price does not reject its line.
+///
+/// With --format the-odds-api the input is one answer of version 4 of The Odds API, as it was saved: odds, scores or
+/// events, also from its archive. Every bookmaker's market is a message of its own; what the sport does not have, lay
+/// markets among it, is rejected.
 #[derive(Debug, Args)]
 pub(super) struct Ingest {
     /// The file to read, or - for standard input
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The world that the lines belong to: live or sandbox
-    #[arg(long, default_value = "live", value_parser = flags::world)]
+    /// The world that the lines belong to
+    #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
     /// Keep all of it or nothing
     #[arg(long)]
     strict: bool,
+    /// What the input is
+    #[arg(long, value_enum, default_value_t = Format::Lines)]
+    format: Format,
+    /// The sport of a payload, where it does not say so itself: our key, or one of The Odds API
+    #[arg(long, value_name = "KEY", value_parser = flags::sport, requires = "format")]
+    sport: Option<String>,
+    /// How a payload's prices are quoted, where they do not show it: american, decimal or fractional
+    #[arg(long, value_name = "FORMAT", value_parser = flags::odds_format, requires = "format")]
+    odds_format: Option<OddsFormat>,
+    /// Where a payload's bookmakers are offered that nobody has declared: us, uk, eu, au
+    #[arg(long, value_name = "LIST", value_parser = flags::regions, requires = "format")]
+    regions: Option<Regions>,
+}
+
+/// What an input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Feed lines: one JSON object a line
+    Lines,
+    /// An answer of version 4 of The Odds API
+    TheOddsApi,
 }
 
 impl Ingest {
     pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
         let input = Input::open(&self.file)?;
-        let options = IngestOptions { world: self.world, strict: self.strict };
         let answer = block_on(async {
             let door = session.door(Access::Existing).await?;
             let (source, broken) = input.start()?;
-            let answer = door.ingest(options, source).await;
+            let answer = self.send(&door, source).await;
             door.close().await?;
             if let Some(error) = broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
                 anyhow::bail!(
@@ -60,15 +85,37 @@ impl Ingest {
             }
             Ok(answer?)
         })?;
-        session.output.answer(&answer, |_| report(&answer))?;
+        let (many, one) = self.words();
+        session.output.answer(&answer, |_| report(&answer, many, one))?;
         if !answer.written {
             anyhow::bail!(
-                "{} of {} lines were rejected, so nothing was written: mend them and send it again",
+                "{} of {} {many} were rejected, so nothing was written: mend them and send it again",
                 answer.rejected,
                 answer.lines
             );
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    async fn send(&self, door: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
+        let (world, strict) = (self.world, self.strict);
+        match self.format {
+            Format::Lines => door.ingest(IngestOptions { world, strict }, source).await,
+            Format::TheOddsApi => {
+                let (sport, odds_format) = (self.sport.clone(), self.odds_format);
+                let regions = self.regions.unwrap_or_default();
+                let options = PayloadOptions { world, strict, sport, odds_format, regions };
+                door.ingest_payload(&options, source).await
+            }
+        }
+    }
+
+    /// What is counted, and what an example names.
+    const fn words(&self) -> (&'static str, &'static str) {
+        match self.format {
+            Format::Lines => ("lines", "line"),
+            Format::TheOddsApi => ("messages", "event"),
+        }
     }
 }
 
@@ -138,17 +185,17 @@ fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
     Ok(bar.with_style(ProgressStyle::with_template(style)?))
 }
 
-fn report(answer: &IngestAnswer) -> String {
+fn report(answer: &IngestAnswer, many: &str, one: &str) -> String {
     let became =
         if answer.written { format!("{} changed something", answer.changed) } else { "not written".to_owned() };
     let mut text = pairs(&[
-        ("lines", answer.lines.to_string()),
+        (many, answer.lines.to_string()),
         ("accepted", format!("{} ({became})", answer.accepted)),
         ("rejected", counted(answer.rejected, &answer.rejected_by_reason)),
         ("outcomes dropped", counted(answer.dropped_outcomes, &answer.dropped_outcomes_by_reason)),
     ]);
     for example in &answer.examples {
-        let _ = writeln!(text, "line {}: {}: {}", example.line, example.reason, example.detail);
+        let _ = writeln!(text, "{one} {}: {}: {}", example.line, example.reason, example.detail);
     }
     text
 }

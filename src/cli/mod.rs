@@ -26,11 +26,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
 
 use self::output::{Closed, Output};
 use self::session::Session;
 use crate::admin::DataDir;
+
+/// Where everything is unless the operator says otherwise.
+const DEFAULT_DATA: &str = "./oddsbox-data";
 
 /// A self-hosted sports odds data service in one binary.
 ///
@@ -45,13 +48,21 @@ struct Cli {
         global = true,
         help_heading = "Options of every command",
         value_name = "DIR",
+        value_hint = ValueHint::DirPath,
         env = "ODDSBOX_DATA",
-        default_value = "./oddsbox-data"
+        default_value = DEFAULT_DATA
     )]
     data: PathBuf,
 
     /// Configuration file; commands need it only when no server runs
-    #[arg(long, global = true, help_heading = "Options of every command", value_name = "FILE", env = "ODDSBOX_CONFIG")]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Options of every command",
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        env = "ODDSBOX_CONFIG"
+    )]
     config: Option<PathBuf>,
 
     /// Print one JSON document and nothing else on standard output

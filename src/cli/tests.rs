@@ -62,3 +62,26 @@ fn a_feed_comes_from_a_file_or_from_standard_input() {
         assert!(matches!(parse(line).unwrap().command, Command::Ingest(_)), "{line}");
     }
 }
+
+#[test]
+fn a_manual_page_says_what_a_script_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Cli::command();
+    command.build();
+    about::write_pages(&command, dir.path()).unwrap();
+    for name in ["oddsbox.1", "oddsbox-keys.1", "oddsbox-keys-issue.1"] {
+        let page = std::fs::read_to_string(dir.path().join(name)).unwrap();
+        for part in ["ODDSBOX_DATA", "EXIT STATUS", concat!("oddsbox ", env!("CARGO_PKG_VERSION"))] {
+            assert!(page.contains(part), "{name} has no {part}");
+        }
+    }
+}
+
+#[test]
+fn shells_complete_worlds_and_directories() {
+    let mut script = Vec::new();
+    clap_complete::generate(clap_complete::Shell::Zsh, &mut Cli::command(), "oddsbox", &mut script);
+    let script = String::from_utf8(script).unwrap();
+    assert!(script.contains(":WORLD:(sandbox live)"), "the names of the worlds");
+    assert!(script.contains(":DIR:_files -/"), "directories, where one is asked for");
+}

@@ -2,6 +2,7 @@
 //! into one type and handed on as plain values.
 
 pub mod catalogue;
+mod feeds;
 mod settings;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::nearest::nearest;
+pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, Secret, ShownField};
 pub use settings::{Found, Origin, Setting, Settings};
 
 /// Every setting there is.
@@ -54,11 +56,12 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Variables of the environment that are no settings of the file.
-pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
+/// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
+/// whoever exports them for a client must not be kept from starting the service in the same shell.
+pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG", "ODDSBOX_KEY", "ODDSBOX_URL"];
 
 /// The settings that a running server takes over when it reads its configuration again; the others need a restart.
-/// Whether there is TLS at all needs one too.
+/// Whether there is TLS at all needs one too. The feeds that are polled are taken over as well.
 pub const RELOADED: &[&str] = &[
     "allow_query_key",
     "connections",
@@ -111,6 +114,8 @@ pub struct Config {
     /// `None` is no such address.
     pub admin_listen: Option<SocketAddr>,
     pub simulator_seed: u64,
+    /// The feeds that are polled.
+    pub feeds: Vec<FeedConfig>,
 }
 
 impl Config {
@@ -161,6 +166,8 @@ pub enum ConfigError {
     Unknown { name: String, hint: Option<String> },
     #[error("{name} = {value:?} (from {origin}): {takes}")]
     Value { name: &'static str, value: String, origin: Origin, takes: String },
+    #[error("{name} {takes}")]
+    Feed { name: String, takes: String },
 }
 
 impl ConfigError {
@@ -214,6 +221,7 @@ impl Settings {
                 _ => None,
             })?,
             admin_listen: self.admin_listen()?,
+            feeds: self.read_feeds()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
         })
     }
@@ -320,6 +328,60 @@ mod tests {
         );
     }
 
+    const FEED: &str = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://localhost:1/v4\"\nkey = \"hush\"\n\
+        sports = [\"mma\", \"tennis\"]\n";
+
+    #[test]
+    fn a_feed_is_a_table_and_its_fields_are_variables_too() {
+        let settings = gather(
+            FEED,
+            &[
+                ("ODDSBOX_FEEDS_US_INTERVAL", "90s"),
+                ("ODDSBOX_FEEDS_EU_2_KIND", "the-odds-api"),
+                ("ODDSBOX_FEEDS_EU_2_URL", "https://example.test/v4"),
+                ("ODDSBOX_FEEDS_EU_2_KEY_FILE", "key.txt"),
+                ("ODDSBOX_FEEDS_EU_2_SPORTS", "golf"),
+                ("ODDSBOX_FEEDS_EU_2_REQUESTS_PER_DAY", "500"),
+            ],
+        )
+        .unwrap();
+        let config = settings.read().unwrap();
+        let [eu, us] = &config.feeds[..] else { panic!("{:?}", config.feeds) };
+        assert_eq!((&*us.name, us.interval.as_secs(), us.sports.join(" ")), ("us", 90, "mma tennis".to_owned()));
+        assert_eq!(us.key, FeedKey::Text(Secret::new("hush")));
+        assert_eq!((&*eu.name, &eu.key, eu.requests_per_day), ("eu_2", &FeedKey::File("key.txt".into()), Some(500)));
+        assert!(us.markets.contains(&crate::model::Market::TotalRounds));
+
+        let shown = settings.feeds_shown();
+        let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().found.clone();
+        assert_eq!(value("feeds.us.key").value, "(hidden)");
+        assert_eq!(value("feeds.us.interval").origin.to_string(), "ODDSBOX_FEEDS_US_INTERVAL");
+        assert_eq!(value("feeds.eu_2.regions").origin.to_string(), "default");
+        assert!(!format!("{settings:?} {config:?} {shown:?}").contains("hush"));
+    }
+
+    #[test]
+    fn a_feed_says_what_is_wrong_with_it() {
+        let error = |file: &str, variables: &[(&str, &str)]| {
+            gather(file, variables).and_then(|settings| settings.read()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            error("[feeds.us]\nintervall = \"1s\"", &[]),
+            "there is no setting feeds.us.intervall; did you mean feeds.us.interval?"
+        );
+        assert_eq!(
+            error("", &[("ODDSBOX_FEEDS_US_RGEIONS", "us")]),
+            "there is no setting ODDSBOX_FEEDS_US_RGEIONS; did you mean ODDSBOX_FEEDS_US_REGIONS?"
+        );
+        assert_eq!(error("[feeds.us]\nurl = \"x\"", &[]), "feeds.us.kind is missing: takes the-odds-api");
+        let told = error(&FEED.replace("http://localhost:1/v4", "ftp://x"), &[]);
+        assert!(told.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{told}");
+        let told = error(&format!("{FEED}key_file = \"k\""), &[]);
+        assert!(told.contains("feeds.us.key is given, and key_file as well") && !told.contains("hush"), "{told}");
+        assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
+        assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a text"));
+    }
+
     #[test]
     fn the_monitoring_address_is_on_loopback() {
         let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
@@ -352,6 +414,12 @@ mod tests {
         let both = gather("tls.certificate = \"chain.pem\"\ntls.key = \"key.pem\"", &[]).unwrap().read().unwrap();
         assert_eq!(both.tls, Some(TlsFiles { certificate: "chain.pem".into(), key: "key.pem".into() }));
         assert_eq!(both.scheme(), "https");
+    }
+
+    #[test]
+    fn what_clients_read_is_no_setting_and_no_mistake() {
+        let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
+        assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
     }
 
     #[test]

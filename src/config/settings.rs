@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
+use super::feeds::{self, FeedTables};
 
 /// A setting that there is.
 #[derive(Clone, Copy, Debug)]
@@ -52,15 +53,22 @@ pub struct Found {
     pub origin: Origin,
 }
 
-/// Every setting with the value that counts.
-#[derive(Clone, Debug)]
-pub struct Settings(BTreeMap<&'static str, Found>);
+/// Every setting with the value that counts, and what was set of each feed.
+#[derive(Clone)]
+pub struct Settings(BTreeMap<&'static str, Found>, pub(super) FeedTables);
+
+/// Without the values: there are secrets among them.
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("feeds", &self.1.keys()).finish_non_exhaustive()
+    }
+}
 
 impl Settings {
     /// Every setting at its default.
     pub fn defaults(known: &'static [Setting]) -> Self {
         let found = |setting: &Setting| Found { value: setting.default.to_owned(), origin: Origin::Default };
-        Settings(known.iter().map(|setting| (setting.name, found(setting))).collect())
+        Settings(known.iter().map(|setting| (setting.name, found(setting))).collect(), FeedTables::new())
     }
 
     /// Takes in a file.
@@ -70,7 +78,11 @@ impl Settings {
         for (name, value) in flattened(&table) {
             let value =
                 text_of(value).ok_or_else(|| unreadable(format!("{name} must be a text, a number or true/false")))?;
-            self.put(&name, value, Origin::File(path.to_owned()))?;
+            let origin = Origin::File(path.to_owned());
+            match name.strip_prefix("feeds.") {
+                Some(rest) => feeds::put(&mut self.1, rest, Found { value, origin })?,
+                None => self.put(&name, value, origin)?,
+            }
         }
         Ok(self)
     }
@@ -85,6 +97,10 @@ impl Settings {
     ) -> Result<Self, ConfigError> {
         for (variable, value) in variables.filter(|(name, _)| name.starts_with("ODDSBOX_")) {
             if others.contains(&variable.as_str()) {
+                continue;
+            }
+            if let Some(rest) = variable.strip_prefix("ODDSBOX_FEEDS_") {
+                feeds::put_variable(&mut self.1, &variable, rest, value)?;
                 continue;
             }
             let setting = known.iter().find(|setting| setting.variable() == variable);
@@ -162,6 +178,11 @@ fn text_of(value: &toml::Value) -> Option<String> {
         toml::Value::String(text) => Some(text.clone()),
         toml::Value::Integer(number) => Some(number.to_string()),
         toml::Value::Boolean(truth) => Some(truth.to_string()),
+        // A list of texts may also be written as one text with commas.
+        toml::Value::Array(list) => {
+            let texts: Option<Vec<&str>> = list.iter().map(toml::Value::as_str).collect();
+            texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join(","))
+        }
         _ => None,
     }
 }

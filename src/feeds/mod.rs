@@ -3,6 +3,7 @@
 
 pub mod ledger;
 pub mod simulator;
+pub mod the_odds_api;
 pub mod wire;
 
 pub use ledger::{Account, FeedKind, Ledger, Upstream};

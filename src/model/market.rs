@@ -78,6 +78,27 @@ impl Market {
         }
     }
 
+    /// What The Odds API calls it; markets that it does not have keep their own names.
+    pub const fn v4_key(self) -> &'static str {
+        match self {
+            Market::Moneyline => "h2h",
+            Market::Spread => "spreads",
+            Market::TotalRounds | Market::TotalPoints => "totals",
+            Market::Outright => "outrights",
+            own => own.key(),
+        }
+    }
+
+    /// Whether events of this kind have the market.
+    pub const fn is_of(self, kind: SportKind) -> bool {
+        match self {
+            Market::Moneyline => !matches!(kind, SportKind::Tournament),
+            Market::Spread | Market::TotalPoints => matches!(kind, SportKind::HeadToHead),
+            Market::TotalRounds => matches!(kind, SportKind::Fight),
+            _ => matches!(kind, SportKind::Tournament),
+        }
+    }
+
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -120,6 +141,15 @@ mod tests {
         for market in Market::ALL {
             assert_eq!(Market::parse(market.key()), Some(market));
             assert_eq!(Market::from_index(market.index()), Some(market));
+        }
+    }
+
+    #[test]
+    fn names_of_the_prior_interface_come_back_in_every_sport_that_has_the_market() {
+        for kind in [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament] {
+            for market in Market::ALL.into_iter().filter(|market| market.is_of(kind)) {
+                assert_eq!(Market::parse_alias(market.v4_key(), kind), Some(market));
+            }
         }
     }
 

@@ -16,6 +16,9 @@ pub enum Reason {
     BadTime,
     UnknownSport,
     UnknownMarket,
+    /// A lay price is what the exchange takes, not what it gives: it is never mixed into the others.
+    LayMarket,
+    MarketNotOfSport,
     UnknownBookmaker,
     UnknownEvent,
     EventOver,
@@ -30,7 +33,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 21;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -41,6 +44,8 @@ impl Reason {
         Reason::BadTime,
         Reason::UnknownSport,
         Reason::UnknownMarket,
+        Reason::LayMarket,
+        Reason::MarketNotOfSport,
         Reason::UnknownBookmaker,
         Reason::UnknownEvent,
         Reason::EventOver,
@@ -64,6 +69,8 @@ impl Reason {
             Reason::BadTime => "bad_time",
             Reason::UnknownSport => "unknown_sport",
             Reason::UnknownMarket => "unknown_market",
+            Reason::LayMarket => "lay_market",
+            Reason::MarketNotOfSport => "market_not_of_sport",
             Reason::UnknownBookmaker => "unknown_bookmaker",
             Reason::UnknownEvent => "unknown_event",
             Reason::EventOver => "event_over",

@@ -3,13 +3,16 @@
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
 //! 3. open the admin door, then the public one,
-//! 4. serve, until a signal,
+//! 4. poll the feeds and serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
 mod logging;
 mod notify;
+mod pull;
+mod pull_keys;
+mod pulls;
 mod reload;
 mod signals;
 mod simulate;
@@ -42,6 +45,8 @@ pub use reload::Reload;
 pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
+use pull::Surroundings;
+use pulls::Pulls;
 use reload::Reloading;
 use simulate::Simulation;
 
@@ -65,8 +70,18 @@ pub enum ServeError {
     Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
+}
+
+/// A feed that cannot be polled as it is set.
+#[derive(Debug, thiserror::Error)]
+#[error("feeds.{feed}: {what}: mend that and start again")]
+pub struct FeedError {
+    feed: Box<str>,
+    what: String,
 }
 
 /// A service with its data loaded, not yet serving.
@@ -83,6 +98,7 @@ pub struct Server {
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
+    stale_after_s: u32,
 }
 
 impl Server {
@@ -90,6 +106,7 @@ impl Server {
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let Setup { catalogue, origin, store, writer, clock } = setup;
+        let stale_after_s = writer.stale_after_s;
         let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
@@ -100,7 +117,20 @@ impl Server {
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
         let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
-        Ok(Server { data, config, tls, clock, catalogue, boards, keyring, ledger, writer, stopped, lease_requests })
+        Ok(Server {
+            data,
+            config,
+            tls,
+            clock,
+            catalogue,
+            boards,
+            keyring,
+            ledger,
+            writer,
+            stopped,
+            lease_requests,
+            stale_after_s,
+        })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -110,6 +140,11 @@ impl Server {
     /// The configuration in force, and each that takes its place while the server runs.
     pub fn config(&self) -> watch::Receiver<Arc<Config>> {
         self.config.subscribe()
+    }
+
+    /// What each feed has brought.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
     }
 
     pub fn keyring(&self) -> &Arc<Keyring> {
@@ -128,6 +163,7 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let mut tasks = JoinSet::new();
+        let pulls = Pulls::open(self.surroundings(), self.config())?;
         for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
@@ -140,6 +176,7 @@ impl Server {
         let admin = tokio::spawn(self.open_admin(facts, phases).await?);
         let described = self.config.borrow().described();
         self.writer.audit("oddsbox", "start", "service", described).await?;
+        tasks.spawn(pulls.run());
         ready(&self).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
         notify::ready(&status);
@@ -154,9 +191,13 @@ impl Server {
         };
         let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
         let bounds = options.subscribe();
-        if let Some(reload) = extras.reload {
-            let service = Arc::clone(&service);
-            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        match extras.reload {
+            Some(reload) => {
+                let service = Arc::clone(&service);
+                tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+            }
+            // A handle that is kept here would keep the writer from its end.
+            None => drop(writer),
         }
         tokio::select! {
             summary = http::run(listener, service, bounds, stop) => {
@@ -213,6 +254,18 @@ impl Server {
         })
     }
 
+    /// What the feeds that are polled work with.
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            writer: self.writer.clone(),
+            boards: Arc::clone(&self.boards),
+            ledger: Arc::clone(&self.ledger),
+            clock: self.clock.clone(),
+            stale_after_s: self.stale_after_s,
+            chance,
+        }
+    }
+
     /// The sandbox is always simulated.
     fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
         let seed = self.config.borrow().simulator_seed;
@@ -225,6 +278,13 @@ impl Server {
         };
         worlds.map(simulation).collect()
     }
+}
+
+/// Any number. Without randomness from the system it is the lowest.
+fn chance() -> u32 {
+    let mut bytes = [0; 4];
+    let _ = getrandom::fill(&mut bytes);
+    u32::from_ne_bytes(bytes)
 }
 
 /// What is served beside the data itself.

@@ -88,6 +88,9 @@ impl Reloading {
         self.reload.settings.adopt(&settings, &changed);
 
         let config = config.with_what_needs_a_restart_of(&running);
+        if config.feeds != running.feeds {
+            changed.push("feeds");
+        }
         self.service.allow_query_key(config.allow_query_key);
         self.options.send_replace(listener_options(&config, self.tls.clone()));
         if let (Some(tls), Some(certificate)) = (&self.tls, certificate) {

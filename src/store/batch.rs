@@ -8,7 +8,7 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, NAMES, ODDS, OddsKey,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, NAMES, ODDS, OddsKey, POLLS,
     SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
 };
 
@@ -23,6 +23,7 @@ pub(super) struct Batch {
     pub(super) scores: BTreeMap<EventKey, Vec<u8>>,
     pub(super) odds: BTreeMap<OddsKey, Option<Vec<u8>>>,
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
+    pub(super) polls: BTreeMap<(u8, String, String), Option<Vec<u8>>>,
     pub(super) keys: BTreeMap<String, Vec<u8>>,
     /// In the order in which they first came.
     pub(super) keys_put: Vec<String>,
@@ -78,6 +79,9 @@ impl Batch {
         put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
         change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        let polls =
+            self.polls.iter().map(|((world, scope, event), row)| ((*world, &**scope, &**event), row.as_deref()));
+        change(&txn, POLLS.definition, polls)?;
         index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;
         self.put_odds(&txn)?;
         self.put_keys(&txn)?;

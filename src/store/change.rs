@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::keys::{KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventId, Maintenance, Record, Score, Source, SportId, Timestamp, World,
+    BookId, Bookmaker, Closed, Event, EventId, Maintenance, Market, Record, Score, Source, SportId, Timestamp, World,
 };
 
 /// One change. A batch of them is applied in its order, all or nothing.
@@ -62,6 +62,26 @@ pub enum Change {
         world: World,
         sport: SportId,
         bookmaker: BookId,
+    },
+    /// What a scope of polls is about; its name is of the feed and what it asks for.
+    PutPoll {
+        world: World,
+        scope: Box<str>,
+        sport: SportId,
+        stale_after_s: u32,
+        books: Box<[BookId]>,
+    },
+    /// The records of an event that the last complete poll of a scope brought; none of them, and the row goes.
+    PutPolled {
+        world: World,
+        scope: Box<str>,
+        event: EventId,
+        records: Box<[(BookId, Market)]>,
+    },
+    /// Only the scope itself: its events are taken back one by one.
+    RemovePoll {
+        world: World,
+        scope: Box<str>,
     },
     PutKey(Arc<KeyRecord>),
     /// For a key that was never in force: any other is revoked, and stays in the list.

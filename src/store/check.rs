@@ -1,23 +1,24 @@
 //! The check: every row of every table is read, every reference followed, every index compared with its rows, and
 //! redb is asked about its own pages.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeFull;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use redb::{Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableDefinition, Value};
+use redb::{DatabaseError, Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableDefinition, Value};
 
-use super::codec::{Flaw, Row};
+use super::called::Known;
+use super::codec::{Flaw, PollRow, Row};
 use super::error::{DamageList, StoreError};
 use super::handle::Store;
 use super::names::NamesByNumber;
 use super::progress::Progress;
 use super::scan::{guarded, scan_telling};
 use super::tables::{
-    AUDIT, BOOKS, BookKey, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, META_MAINTENANCE,
-    NAMES, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, SourceKey, Table, USAGE, coverage_key,
-    describe_world, world_number,
+    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, META_MAINTENANCE, NAMES,
+    ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key, describe_world,
+    world_number,
 };
 use crate::model::sport::is_key;
 use crate::model::{Market, World};
@@ -60,9 +61,14 @@ impl Store {
         let found = self.reading(|_, file| checked(&file.db.begin_read()?, progress))?;
         self.break_off_readings();
         let db = &mut self.file_mut()?.db;
-        let integrity = match guarded(|| db.check_integrity().map_err(StoreError::from)) {
-            Ok(true) => Integrity::Sound,
-            Ok(false) => Integrity::Repaired,
+        let looked = guarded(|| match db.check_integrity() {
+            // A reading that was broken off has not let go of the file yet.
+            Err(DatabaseError::TransactionInProgress) => Ok(Integrity::Unchecked),
+            Ok(is_sound) => Ok(if is_sound { Integrity::Sound } else { Integrity::Repaired }),
+            Err(error) => Err(StoreError::from(error)),
+        });
+        let integrity = match looked {
+            Ok(integrity) => integrity,
             Err(error) => {
                 self.stop_writing();
                 Integrity::Broken(error.to_string())
@@ -141,41 +147,6 @@ struct Checker {
     known: Known,
     /// With their commence times.
     events: HashMap<EventKey, u32, RandomState>,
-}
-
-/// What things are called, to name a damaged row by.
-#[derive(Default)]
-struct Known {
-    sports: BTreeMap<u16, String>,
-    books: BTreeMap<BookKey, String>,
-    event_ids: HashMap<EventKey, Box<str>, RandomState>,
-}
-
-impl Known {
-    fn sport(&self, number: u16) -> String {
-        self.sports.get(&number).cloned().unwrap_or_else(|| format!("sport number {number}"))
-    }
-
-    fn book(&self, (world, number): BookKey) -> String {
-        let key = self.books.get(&(world, number)).filter(|key| !key.is_empty());
-        key.map_or_else(|| format!("bookmaker number {number}"), |key| format!("bookmaker {key}"))
-    }
-
-    fn event(&self, (world, sport, number): EventKey) -> String {
-        let id = self.event_ids.get(&(world, sport, number));
-        let id = id.map_or_else(|| format!("event number {number}"), |id| format!("event {id}"));
-        format!("{} {} {id}", describe_world(world), self.sport(sport))
-    }
-
-    fn odds(&self, (world, sport, event, book, market): OddsKey) -> String {
-        let market =
-            Market::from_index(usize::from(market)).map_or_else(|| format!("market {market}"), |m| m.to_string());
-        format!("{} {} {market}", self.event((world, sport, event)), self.book((world, book)))
-    }
-
-    fn source(&self, (world, sport, book): SourceKey) -> String {
-        format!("{} {} {}", describe_world(world), self.sport(sport), self.book((world, book)))
-    }
 }
 
 impl Checker {
@@ -313,7 +284,11 @@ impl Checker {
                 known(called.sports.contains_key(&key.1), "its sport is missing")?;
                 known(called.books.contains_key(&(key.0, key.2)), "its bookmaker is missing")
             },
-        )
+        )?;
+        found.scan(&POLLS, txn, POLLS.describe, |(world, _, event), row| {
+            known_world(world)?;
+            known(matches!(row, PollRow::Scope { .. }) == event.is_empty(), "it is not what its key says")
+        })
     }
 
     fn keys(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {

@@ -129,6 +129,7 @@ impl Row for EventRow {}
 impl Row for ScoreRow {}
 impl Row for OddsRow {}
 impl Row for SourceRow {}
+impl Row for PollRow {}
 impl Row for KeyRow {}
 impl Row for UsageRow {}
 impl Row for AuditRow {}
@@ -239,6 +240,13 @@ pub(super) struct SourceRow {
     pub(super) last_read: u32,
     pub(super) latency_ms: u32,
     pub(super) empty_since: Option<u32>,
+}
+
+/// What the last complete poll of a scope brought: one row for the scope, one for each event.
+#[derive(Debug, Encode, Decode)]
+pub(super) enum PollRow {
+    Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
+    Event { records: Vec<(u16, u8)> },
 }
 
 #[derive(Debug, Encode, Decode)]

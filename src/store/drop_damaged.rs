@@ -16,7 +16,7 @@ use super::handle::Store;
 use super::progress::Progress;
 use super::tables::{
     AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, NAMES, ODDS, OddsKey,
-    SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
+    POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
 };
 
 /// Each pass drops what the one before left without what it refers to.
@@ -73,6 +73,7 @@ fn remove(txn: &WriteTransaction, table: &str, key: &[u8]) -> Result<(), StoreEr
         name if name == SCORES.name => from(txn, &SCORES, key),
         name if name == ODDS.name => from(txn, &ODDS, key),
         name if name == SOURCES.name => from(txn, &SOURCES, key),
+        name if name == POLLS.name => from(txn, &POLLS, key),
         name if name == KEYS.name => from(txn, &KEYS, key),
         name if name == USAGE.name => from(txn, &USAGE, key),
         name if name == AUDIT.name => from(txn, &AUDIT, key),

@@ -12,19 +12,19 @@ use std::thread;
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
-use super::codec::{Flaw, Standing};
+use super::codec::{Flaw, PollRow, Standing};
 use super::error::{DamageList, StoreError};
 use super::load_sport::{Seen, SportLoader, SportPart};
-use super::loaded::{Loaded, LoadedWorld, UnservedSport};
+use super::loaded::{Loaded, LoadedPoll, LoadedWorld, UnservedSport};
 use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport,
-    world_number,
+    BOOKS, EVENTS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, books_of, events_of,
+    odds_of_sport, world_number,
 };
 use crate::keys::{KeyId, KeyRecord, Usage};
-use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, SportId, World};
+use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, EventId, Market, Regions, SportId, World};
 
 /// What was read, the names by number, and which of those nothing uses.
 pub(super) struct Reading {
@@ -62,8 +62,10 @@ pub(super) fn read(
             seen.add(part.seen);
             part.sport
         });
-        loaded.worlds[world.index()] = LoadedWorld { sports: sports.collect(), bookmakers: context.bookmakers };
+        let (sports, bookmakers) = (sports.collect(), context.bookmakers);
+        loaded.worlds[world.index()] = LoadedWorld { sports, bookmakers, polls: Vec::new() };
     }
+    read_polls(txn, sports, &mut loaded, &mut damage)?;
     let mut still_used = Vec::new();
     for (number, key) in sports.unserved() {
         let (rows, records) = read_unserved(txn, number, &names, &mut still_used, &mut damage)?;
@@ -161,6 +163,39 @@ pub(super) fn read_bookmakers(
         }
     })?;
     Ok(books)
+}
+
+/// The polls of both worlds. In the order of keys a scope's own row comes before those of its events.
+fn read_polls(
+    txn: &ReadTransaction,
+    sports: &SportNumbers,
+    loaded: &mut Loaded,
+    damage: &mut DamageList,
+) -> Result<(), StoreError> {
+    scan(&POLLS, txn, .., damage, |(world, scope, event), row| {
+        let world = World::ALL.into_iter().find(|known| world_number(*known) == world);
+        let LoadedWorld { bookmakers, polls, .. } =
+            &mut loaded.worlds[world.ok_or(Flaw::Invalid("its world is unknown"))?.index()];
+        let known = |number: u16| Some(BookId::from_number(number)).filter(|id| bookmakers.get(*id).is_some());
+        match row {
+            PollRow::Scope { sport, stale_after_s, books } => {
+                if let Some((sport, _)) = sports.served().find(|(_, number)| *number == sport) {
+                    let books = books.into_iter().filter_map(known).collect();
+                    polls.push(LoadedPoll { scope: scope.into(), sport, stale_after_s, books, events: Vec::new() });
+                }
+            }
+            PollRow::Event { records } => {
+                let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is not one"))?;
+                let record = |(book, market): (u16, u8)| Some((known(book)?, Market::from_index(market.into())?));
+                // A scope that is not served was left out with its sport.
+                if let Some(poll) = polls.last_mut().filter(|poll| *poll.scope == *scope) {
+                    poll.events.push((id, records.into_iter().filter_map(record).collect()));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The keys in the order of their issue with what they have used, and those of which nobody knows what that is.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::DamageList;
 use crate::keys::{KeyId, KeyRecord, Usage};
 use crate::model::Maintenance;
-use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};
+use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Source, SportId, World};
 
 /// Everything in the file that can be served, and what of it cannot.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,20 @@ pub struct LoadedWorld {
     pub bookmakers: Bookmakers,
     /// By the index of the catalogue's sport ids.
     pub sports: Vec<LoadedSport>,
+    pub polls: Vec<LoadedPoll>,
+}
+
+/// Records of an event, each by its bookmaker and market.
+pub(super) type Pairs = Box<[(BookId, Market)]>;
+
+/// What the last complete poll of a scope brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedPoll {
+    pub scope: Box<str>,
+    pub sport: SportId,
+    pub stale_after_s: u32,
+    pub books: Vec<BookId>,
+    pub events: Vec<(EventId, Pairs)>,
 }
 
 #[derive(Clone, Debug, Default)]

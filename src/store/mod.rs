@@ -14,6 +14,7 @@
 
 mod audit;
 mod batch;
+mod called;
 mod catalogue;
 mod change;
 mod check;
@@ -52,7 +53,7 @@ pub use check::{CheckReport, Integrity};
 pub use copy::{CopyError, CopyReport, Existing};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
-pub use loaded::{Loaded, LoadedEvent, LoadedSport, LoadedWorld, UnservedSport};
+pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use place::BackendFactory;
 pub use progress::Progress;
 pub use snapshot::Snapshot;

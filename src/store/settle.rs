@@ -15,7 +15,7 @@ use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
     AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS, META, NAMES,
-    ODDS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -49,7 +49,12 @@ struct Found {
 
 impl Store {
     pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
-        if self.file()?.db.begin_read().map_err(StoreError::from)?.open_table(FORMATS).is_err() {
+        // The table of polls came later than the others: a file without it gets it.
+        let is_missing = self.reading(|_, file| {
+            let txn = file.db.begin_read()?;
+            Ok(txn.open_table(FORMATS).is_err() || txn.open_table(POLLS.definition).is_err())
+        })?;
+        if is_missing {
             self.writing(Self::make_tables)?;
         }
         let (sports, added) = self.reading(|store, file| {
@@ -76,6 +81,7 @@ impl Store {
         txn.open_table(SCORES.definition)?;
         txn.open_table(ODDS.definition)?;
         txn.open_table(SOURCES.definition)?;
+        txn.open_table(POLLS.definition)?;
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
         txn.open_table(AUDIT.definition)?;

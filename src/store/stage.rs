@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::change::Change;
 use super::codec::{
-    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, Standing, TooLong, UsageRow,
+    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, Standing, TooLong,
+    UsageRow,
 };
 use super::error::StoreError;
 use super::mirror::{Counters, EventEntry, Mirror};
@@ -16,8 +17,8 @@ use super::names::{FastMap, NumbersByName};
 use super::rows::NumberNames;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, EVENTS, EventKey, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS, OddsKey, SCORES,
-    SOURCES, ScheduleKey, USAGE, market_number, world_number,
+    AUDIT, BOOKS, BookKey, EVENTS, EventKey, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS, OddsKey, POLLS,
+    SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
 
@@ -110,8 +111,29 @@ impl<'a> Staging<'a> {
                 self.batch.sources.insert((world_number(*world), self.sport(*sport)?, bookmaker.number()), None);
                 Ok(())
             }
-            other => self.add_administrative(other),
+            other => self.add_poll(other),
         }
+    }
+
+    fn add_poll(&mut self, change: &Change) -> Result<(), StoreError> {
+        let (world, scope, event, row) = match change {
+            Change::PutPoll { world, scope, sport, stale_after_s, books } => {
+                let books = books.iter().map(|book| book.number()).collect();
+                let row = PollRow::Scope { sport: self.sport(*sport)?, stale_after_s: *stale_after_s, books };
+                (*world, scope, "", Some(row))
+            }
+            Change::RemovePoll { world, scope } => (*world, scope, "", None),
+            Change::PutPolled { world, scope, event, records } => {
+                let records: Vec<_> =
+                    records.iter().map(|(book, market)| (book.number(), market_number(*market))).collect();
+                (*world, scope, event.as_str(), (!records.is_empty()).then_some(PollRow::Event { records }))
+            }
+            other => return self.add_administrative(other),
+        };
+        let key = (world_number(world), &**scope, event);
+        let row = sealed(row.map(|row| POLLS.seal(&key, &row)).transpose(), scope)?;
+        self.batch.polls.insert((key.0, key.1.to_owned(), key.2.to_owned()), row);
+        Ok(())
     }
 
     fn add_administrative(&mut self, change: &Change) -> Result<(), StoreError> {

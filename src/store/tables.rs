@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, CatalogueRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow,
-    UsageRow,
+    AuditRow, BookRow, CatalogueRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
+    SportRow, UsageRow,
 };
 use crate::model::{Market, World};
 
@@ -45,6 +45,8 @@ pub(super) type EventKey = (u8, u16, u32);
 pub(super) type OddsKey = (u8, u16, u32, u16, u8);
 /// World, sport and bookmaker.
 pub(super) type SourceKey = (u8, u16, u16);
+/// World, scope and event; the event's id is empty in the row of the scope itself.
+pub(super) type PollKey = (u8, &'static str, &'static str);
 /// World, sport, commence time and event.
 pub(super) type ScheduleKey = (u8, u16, u32, u32);
 /// World, sport, bookmaker, event and market.
@@ -59,6 +61,7 @@ pub(super) const EVENTS: Table<EventKey, EventRow> = Table::new("events", |key| 
 pub(super) const SCORES: Table<EventKey, ScoreRow> = Table::new("scores", |key| describe_event(*key));
 pub(super) const ODDS: Table<OddsKey, OddsRow> = Table::new("odds", |key| describe_odds(*key));
 pub(super) const SOURCES: Table<SourceKey, SourceRow> = Table::new("sources", |key| describe_source(*key));
+pub(super) const POLLS: Table<PollKey, PollRow> = Table::new("polls", |key| describe_poll(*key));
 pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
 pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
 pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
@@ -146,6 +149,10 @@ pub(super) fn describe_schedule((world, sport, commence, event): ScheduleKey) ->
 
 fn describe_source((world, sport, book): SourceKey) -> String {
     format!("{} sport {sport} bookmaker {book}", describe_world(world))
+}
+
+fn describe_poll((world, scope, event): (u8, &str, &str)) -> String {
+    format!("{} {scope} {event}", describe_world(world)).trim_end().to_owned()
 }
 
 pub(super) fn describe_world(number: u8) -> &'static str {

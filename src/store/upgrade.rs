@@ -17,7 +17,7 @@ use redb::{Database, ReadableTable, WriteTransaction};
 
 use super::batch::begin;
 use super::error::StoreError;
-use super::tables::{CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS};
+use super::tables::{CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS, POLLS};
 
 type Step = fn(&WriteTransaction) -> Result<(), StoreError>;
 
@@ -42,10 +42,11 @@ pub(super) fn upgrade(db: &Database, format: u32) -> Result<(), StoreError> {
     Ok(txn.commit()?)
 }
 
-/// Format 2 keeps the catalogue's text, and the order in which keys were issued. Of older keys only their second and
+/// Format 2 keeps the catalogue's text, what polls last had, and the order in which keys were issued. Of older keys only their second and
 /// their id are known.
 fn keep_catalogue_and_order_of_keys(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(CATALOGUE.definition)?;
+    txn.open_table(POLLS.definition)?;
     let mut keys: Vec<(u32, String)> = Vec::new();
     for row in txn.open_table(KEYS.definition)?.range::<&str>(..)? {
         let (id, row) = row?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use super::poll::Polls;
 use super::report::IngestReport;
 use super::state::{SourceEntry, SportState, WorldState};
 use crate::board::{Applied, Books, Draft, Edit, EventNode, Index};
@@ -51,6 +52,17 @@ pub(super) struct SportStep {
 pub(super) struct Step {
     pub books: Option<Arc<Books>>,
     pub sports: Vec<SportStep>,
+    /// The records that were put or closed, in a world that is polled.
+    pub places: Vec<Place>,
+}
+
+/// Where a record stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub sport: SportId,
+    pub event: EventId,
+    pub bookmaker: BookId,
+    pub market: Market,
 }
 
 /// News being applied to a world.
@@ -82,7 +94,8 @@ impl<'w> Batch<'w> {
         }
     }
 
-    pub(super) fn apply(&mut self, news: News) {
+    /// Applies a message; whether it was taken.
+    pub(super) fn apply(&mut self, news: News) -> bool {
         let applied = match news {
             News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
             News::Event(news) => Ok(self.event(news)),
@@ -97,9 +110,14 @@ impl<'w> Batch<'w> {
             Ok(Applied::Late) => self.report.reject(Reason::Late),
             Err(reason) => self.report.reject(reason),
         }
+        matches!(applied, Ok(Applied::Changed | Applied::Unchanged))
     }
 
-    fn register(&self) -> &Bookmakers {
+    pub(super) fn polls(&self) -> &'w Polls {
+        &self.state.polls
+    }
+
+    pub(super) fn register(&self) -> &Bookmakers {
         self.register.as_ref().unwrap_or(self.state.books.register())
     }
 
@@ -204,6 +222,16 @@ impl<'w> Batch<'w> {
         Ok(applied)
     }
 
+    /// Closes a record that nobody brings any more, if it is open. As of its own last update, so that it opens again
+    /// as soon as it comes back, however long ago its bookmaker last changed it.
+    pub(super) fn close(&mut self, sport: SportId, event: &EventId, (bookmaker, market): (BookId, Market)) -> bool {
+        let Ok((draft, touched)) = self.draft(sport, event) else { return false };
+        let Some(at) = draft.record(bookmaker, market).map(|record| record.last_update) else { return false };
+        draft.close(Closed { bookmaker, market, at });
+        touched.push((bookmaker, market));
+        true
+    }
+
     fn remove(&mut self, sport: SportId, id: &EventId) -> Result<Applied, Reason> {
         let slot = self.slot(sport, id).ok_or(Reason::UnknownEvent)?;
         slot.draft.take().ok_or(Reason::UnknownEvent)?;
@@ -229,7 +257,7 @@ impl<'w> Batch<'w> {
     }
 
     /// A good read as of `at`. A feed whose clock is ahead does not stay fresh for longer.
-    fn advance_read(&mut self, sport: SportId, book: BookId, at: Timestamp, latency_ms: Option<u32>) {
+    pub(super) fn advance_read(&mut self, sport: SportId, book: BookId, at: Timestamp, latency_ms: Option<u32>) {
         let at = at.min(self.now);
         let mut source =
             self.source(sport, book).unwrap_or(Source { last_read: at, latency_ms: 0, empty_since: Some(self.now) });
@@ -244,7 +272,14 @@ impl<'w> Batch<'w> {
         let names = register.as_ref().unwrap_or(self.state.books.register());
         let mut sports: BTreeMap<SportId, SportStep> = BTreeMap::new();
         let mut edits: BTreeMap<SportId, Vec<Edit>> = BTreeMap::new();
+        let mut places = Vec::new();
         for ((sport, id), slot) in self.slots.drain() {
+            if !self.state.polls.is_empty() {
+                places.extend(slot.places(&id));
+            }
+            if slot.is_unchanged() {
+                continue;
+            }
             let step = step_of(&mut sports, self.state, sport);
             step.repriced |= !slot.touched.is_empty() || slot.is_moved_with_prices();
             slot.changes(self.world, &id, &mut self.changes);
@@ -265,7 +300,7 @@ impl<'w> Batch<'w> {
             store_sources(self.world, *sport, index, self.now, &mut step.sources, &mut self.changes);
         }
         let books = register.map(|register| Arc::new(Books::new(register)));
-        (self.changes, Step { books, sports: sports.into_values().collect() }, self.report)
+        (self.changes, Step { books, sports: sports.into_values().collect(), places }, self.report)
     }
 }
 
@@ -281,6 +316,30 @@ fn step_of<'s>(sports: &'s mut BTreeMap<SportId, SportStep>, state: &WorldState,
 }
 
 impl Slot {
+    /// Whether the batch only said what was known.
+    fn is_unchanged(&self) -> bool {
+        match (&self.before, &self.draft) {
+            (Some(before), Some(draft)) => {
+                let same_score = match (before.score(), draft.score()) {
+                    (Some(was), Some(is)) => Arc::ptr_eq(was, is),
+                    (was, is) => was.is_none() && is.is_none(),
+                };
+                !self.removed && self.touched.is_empty() && same_score && Arc::ptr_eq(before.event(), draft.event())
+            }
+            _ => false,
+        }
+    }
+
+    fn places(&self, event: &EventId) -> impl Iterator<Item = Place> {
+        let (sport, event) = (self.sport, event.clone());
+        self.touched.iter().map(move |(bookmaker, market)| Place {
+            sport,
+            event: event.clone(),
+            bookmaker: *bookmaker,
+            market: *market,
+        })
+    }
+
     /// Whether the event's place or names changed while it has prices: its records then stand elsewhere.
     fn is_moved_with_prices(&self) -> bool {
         match (&self.before, &self.draft) {

@@ -112,6 +112,10 @@ impl Writer {
                 | Change::RemoveSource { world, sport, bookmaker } => {
                     undo.push(self.held_source(*world, *sport, *bookmaker));
                 }
+                Change::PutPoll { world, scope, .. } | Change::RemovePoll { world, scope } => {
+                    undo.push(self.held_poll(*world, scope));
+                }
+                Change::PutPolled { world, scope, event, .. } => undo.push(self.held_polled(*world, scope, event)),
                 Change::PutKey(record) => undo.push(match self.keyring.get(&record.id) {
                     Some(held) => Change::PutKey(Arc::new(held.record().clone())),
                     None => Change::RemoveKey(record.id.clone()),

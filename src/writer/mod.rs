@@ -16,6 +16,7 @@
 mod batch;
 mod commit;
 mod keys;
+mod poll;
 mod publish;
 mod queue;
 mod reading;
@@ -34,6 +35,7 @@ use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use keys::{Issued, KeyError};
+pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
@@ -119,7 +121,7 @@ impl Writer {
         }
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
-        let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
+        let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
         let mut writer = Writer {
@@ -159,8 +161,10 @@ impl Writer {
         for news in news {
             batch.apply(news);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
+        let lost = self.lost_to_news(world, &step.places, &mut changes);
         self.commit(&changes)?;
+        self.forget_lost(world, lost);
         self.take_step(world, step, now.unix_ms);
         if end {
             self.publish_quiet(world, now.unix_ms);
@@ -181,9 +185,11 @@ impl Writer {
         for news in news {
             batch.apply(news.map_err(StoreError::from)?);
         }
-        let (changes, step, report) = batch.finish();
+        let (mut changes, step, report) = batch.finish();
         if report.rejected() == 0 && whole == Whole::Taken {
+            let lost = self.lost_to_news(world, &step.places, &mut changes);
             self.commit(&changes)?;
+            self.forget_lost(world, lost);
             self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
         }

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::Writer;
 use super::batch::{SportStep, Step};
+use super::poll;
 use super::state::{Unpublished, published, published_sources, source_states};
 use crate::board::SportBoard;
 use crate::model::{SportId, World};
@@ -33,8 +34,9 @@ impl Writer {
     }
 
     fn take_sport_step(&mut self, world: World, step: SportStep, now_ms: i64) {
-        let stale_after_s = self.options.stale_after_s;
+        let default_s = self.options.stale_after_s;
         let state = &mut self.worlds[world.index()];
+        let stale_after_s = |book| poll::stale_after_s(&state.polls, step.sport, book, default_s);
         let sport = &mut state.sports[step.sport.index()];
         sport.sources = step.sources;
         let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
@@ -121,7 +123,9 @@ impl Writer {
         let began = Instant::now();
         let state = &mut self.worlds[world.index()];
         let sport = &mut state.sports[id.index()];
-        let sources = source_states(&sport.sources, state.books.register(), self.options.stale_after_s);
+        let default_s = self.options.stale_after_s;
+        let stale_after_s = |book| poll::stale_after_s(&state.polls, id, book, default_s);
+        let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
         let publication = published(sport.current.clone(), &state.books, &sources, now_ms);
         sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), sources);
         sport.unpublished = None;

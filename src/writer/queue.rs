@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
-use super::{IngestReport, Issued, KeyError, Whole, WriteError, Writer};
+use super::{IngestReport, Issued, KeyError, Poll, PollReport, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
@@ -35,6 +35,8 @@ impl fmt::Debug for NewsReader {
 enum Op {
     Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
     IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
+    Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
+    EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
     IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
@@ -60,6 +62,10 @@ impl Op {
             Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
             Op::IngestWhole { world, news, whole, reply } => {
                 drop(reply.send(writer.ingest_whole(world, news.0, whole)));
+            }
+            Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
+            Op::EndPolls { world, feed, kept_keys, reply } => {
+                drop(reply.send(writer.end_polls(world, &feed, &kept_keys)));
             }
             Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
             Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
@@ -167,6 +173,16 @@ impl WriterHandle {
     /// All of the news or, if any of it is turned away, nothing.
     pub async fn ingest_whole(&self, world: World, news: NewsReader, whole: Whole) -> Result<IngestReport, WriteError> {
         self.ask(|reply| Op::IngestWhole { world, news, whole, reply }).await?
+    }
+
+    /// The news of a complete poll, and an end to what it no longer has.
+    pub async fn poll(&self, poll: Poll) -> Result<PollReport, WriteError> {
+        self.ask(|reply| Op::Poll { poll: Box::new(poll), reply }).await?
+    }
+
+    /// Ends what a feed polled before and does not poll any more; how many records that closed.
+    pub async fn end_polls(&self, world: World, feed: &str, kept_keys: Vec<Box<str>>) -> Result<u64, WriteError> {
+        self.ask(|reply| Op::EndPolls { world, feed: feed.into(), kept_keys, reply }).await?
     }
 
     pub async fn issue_key(&self, new: NewKey, who: &str) -> Result<Issued, KeyError> {

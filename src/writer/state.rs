@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::poll::{self, PollState, Polls};
 use crate::board::{Books, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
-use crate::model::{BookId, Bookmakers, Source, Timestamp};
+use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
 use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
 
 /// A source, and the read that the file knows of. Reads that change nothing else are written now and then only.
@@ -37,14 +38,18 @@ pub(super) struct Unpublished {
 pub(super) struct WorldState {
     pub books: Arc<Books>,
     pub sports: Vec<SportState>,
+    pub polls: Polls,
 }
 
 impl WorldState {
-    pub(super) fn new(loaded: LoadedWorld, now_ms: i64, stale_after_s: u32) -> Self {
+    pub(super) fn new(loaded: LoadedWorld, catalogue: &Catalogue, now_ms: i64, stale_after_s: u32) -> Self {
         let books = Arc::new(Books::new(loaded.bookmakers));
-        let sports =
-            loaded.sports.into_iter().map(|sport| SportState::new(sport, &books, now_ms, stale_after_s)).collect();
-        WorldState { books, sports }
+        let polls: Polls = loaded.polls.into_iter().map(PollState::loaded).collect();
+        let sports = catalogue.sport_ids().zip(loaded.sports).map(|(id, sport)| {
+            let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
+            SportState::new(sport, &books, now_ms, stale_after_s)
+        });
+        WorldState { sports: sports.collect(), books, polls }
     }
 
     pub(super) fn board(&self) -> WorldBoard {
@@ -53,7 +58,7 @@ impl WorldState {
 }
 
 impl SportState {
-    fn new(loaded: LoadedSport, books: &Arc<Books>, now_ms: i64, stale_after_s: u32) -> Self {
+    fn new(loaded: LoadedSport, books: &Arc<Books>, now_ms: i64, stale_after_s: impl Fn(BookId) -> u32) -> Self {
         let node = |event: LoadedEvent| {
             let draft = Draft::assemble(event.event, event.score, event.records, event.closed);
             Arc::new(draft.finish(books.register()))
@@ -89,12 +94,13 @@ pub(super) fn forget_the_future(sources: &mut BTreeMap<BookId, SourceEntry>, now
 pub(super) fn source_states(
     sources: &BTreeMap<BookId, SourceEntry>,
     register: &Bookmakers,
-    stale_after_s: u32,
+    stale_after_s: impl Fn(BookId) -> u32,
 ) -> Arc<[SourceState]> {
     register
         .iter()
         .filter_map(|(bookmaker, _)| {
-            Some(SourceState { bookmaker, source: sources.get(&bookmaker)?.source, stale_after_s })
+            let source = sources.get(&bookmaker)?.source;
+            Some(SourceState { bookmaker, source, stale_after_s: stale_after_s(bookmaker) })
         })
         .collect()
 }

@@ -1,8 +1,12 @@
 //! What the writer does by itself as time passes: ends of life, and healing after a full disk.
 
+use std::sync::Arc;
+
 use super::batch::{SportStep, Step};
+use super::poll;
 use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
+use crate::board::EventNode;
 use crate::model::{EventStatus, News, SportId, Timestamp, World};
 use crate::store::Change;
 
@@ -16,6 +20,8 @@ const NAMES_EVERY_MS: u64 = 3_600_000;
 const REMOVED_PER_SWEEP: usize = 1_000;
 /// A source that holds no price for this long is retired.
 const RETIRE_AFTER_S: u32 = 24 * 3600;
+/// An event that began at least this long ago, of which nobody has told anything since, may be taken for over.
+const FORGOTTEN_AFTER_S: u32 = 24 * 3600;
 
 /// When each chore was last done, on the clock that only grows.
 #[derive(Clone, Copy, Debug)]
@@ -68,11 +74,12 @@ impl Writer {
     /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
     fn forget_the_future(&mut self, now: Timestamp) {
         for world in World::ALL {
-            let WorldState { books, sports } = &mut self.worlds[world.index()];
+            let WorldState { books, sports, polls } = &mut self.worlds[world.index()];
             let mut any = false;
-            for sport in sports {
+            for (id, sport) in self.catalogue.sport_ids().zip(sports) {
                 if forget_the_future(&mut sport.sources, now) {
-                    let states = source_states(&sport.sources, books.register(), self.options.stale_after_s);
+                    let stale_after_s = |book| poll::stale_after_s(polls, id, book, self.options.stale_after_s);
+                    let states = source_states(&sport.sources, books.register(), stale_after_s);
                     sport.board = sport.board.with_sources(states);
                     any = true;
                 }
@@ -104,6 +111,12 @@ impl Writer {
 
     fn past_retention(&self, world: World, now: Timestamp) -> Vec<News> {
         let retention_s = self.options.retention_s;
+        // Feeds do not always tell of an end: an event without prices and news for that long has had one.
+        let forgotten_after_s = retention_s.max(FORGOTTEN_AFTER_S);
+        let is_forgotten = move |node: &&Arc<EventNode>| {
+            let last = node.event().changed.max(node.event().commence);
+            node.records().is_empty() && now.seconds_since(last) >= forgotten_after_s
+        };
         let over_in = |sport: SportId| {
             let index = &self.worlds[world.index()].sports[sport.index()].current;
             let is_past = move |changed: Timestamp| now.seconds_since(changed) >= retention_s;
@@ -111,6 +124,8 @@ impl Writer {
                 .into_iter()
                 .flat_map(|status| index.with_status(status))
                 .filter(move |node| is_past(node.event().changed))
+                .chain(index.with_status(EventStatus::Scheduled).filter(is_forgotten))
+                .chain(index.with_status(EventStatus::Live).filter(is_forgotten))
                 .map(move |node| News::Remove { sport, event: node.event().id.clone() })
         };
         self.catalogue.sport_ids().flat_map(over_in).take(REMOVED_PER_SWEEP).collect()
@@ -135,7 +150,7 @@ impl Writer {
             return Ok(());
         }
         self.commit(&changes)?;
-        self.take_step(world, Step { books: None, sports: steps }, now.unix_ms());
+        self.take_step(world, Step { books: None, sports: steps, places: Vec::new() }, now.unix_ms());
         Ok(())
     }
 

@@ -7,12 +7,13 @@ pub mod schema;
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use oddsbox::admin::{DataDir, Setup};
 use oddsbox::clock::Clock;
-use oddsbox::config::{Config, SETTINGS, Settings, catalogue};
-use oddsbox::feeds::wire;
+use oddsbox::config::{Config, FeedConfig, SETTINGS, Settings, catalogue};
+use oddsbox::feeds::{Ledger, wire};
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use oddsbox::model::World;
@@ -36,6 +37,7 @@ pub struct Service {
     pub clock: Clock,
     /// `None` once the service is stopped.
     writer: Option<WriterHandle>,
+    pub ledger: Arc<Ledger>,
     pub live: String,
     pub sandbox: String,
     directory: tempfile::TempDir,
@@ -64,13 +66,29 @@ impl Service {
     }
 
     async fn start_as(directory: tempfile::TempDir, settings: &[(&'static str, &str)], extras: Extras) -> Service {
+        Service::start_configured(directory, config(settings), extras).await
+    }
+
+    /// With feeds that are polled.
+    pub async fn start_polling(feeds: Vec<FeedConfig>) -> Service {
+        let directory = tempfile::tempdir().expect("a directory");
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
+    }
+
+    /// Stops in order and starts again on the same directory, with these feeds.
+    pub async fn restart_polling(mut self, feeds: Vec<FeedConfig>) -> Service {
+        self.stop().await;
+        let Service { directory, .. } = self;
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
+    }
+
+    async fn start_configured(directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
         let clock = Clock::manual(START_MS);
-        let config = config(settings);
         let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
         let server = Server::open(DataDir::new(directory.path()), config, setup).expect("a server");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let writer = server.writer().clone();
+        let (writer, ledger) = (server.writer().clone(), Arc::clone(server.ledger()));
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         let running = tokio::spawn(async move {
@@ -83,6 +101,7 @@ impl Service {
             address,
             clock,
             writer: Some(writer),
+            ledger,
             live: String::new(),
             sandbox: String::new(),
             directory,

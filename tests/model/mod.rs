@@ -14,7 +14,7 @@ use oddsbox::model::{
     Region, Regions, Score, ScoreNews, ScoreStatus, SportId, Timestamp, World,
 };
 use oddsbox::store::{Store, StoreOptions};
-use oddsbox::writer::{Writer, WriterOptions};
+use oddsbox::writer::{Poll, PollScope, Writer, WriterOptions};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -74,6 +74,27 @@ fn news(sport: SportId) -> impl Strategy<Value = News> {
         1 => score(sport),
         1 => event_id().prop_map(move |event| News::Remove { sport, event }),
     ]
+}
+
+/// What a writer is told.
+#[derive(Clone, Debug)]
+enum Told {
+    News(Vec<News>),
+    Poll(&'static str, Vec<News>),
+}
+
+fn told(sport: SportId) -> impl Strategy<Value = Told> {
+    let news = || prop::collection::vec(news(sport), 1..30);
+    let polled = prop::collection::vec(prop_oneof![2 => event(sport), 8 => odds(sport), 1 => score(sport)], 0..30);
+    prop_oneof![
+        1 => news().prop_map(Told::News),
+        1 => (select(["one", "other"].as_slice()), polled).prop_map(|(key, news)| Told::Poll(key, news)),
+    ]
+}
+
+fn poll(key: &str, news: Vec<News>) -> Poll {
+    let scope = PollScope { world: World::Live, feed: "feed".into(), key: key.into() };
+    Poll { scope, sport: tennis(), news, at: at(0), latency_ms: 1, stale_after_s: 180 }
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
@@ -173,7 +194,7 @@ proptest! {
 
     #[test]
     fn the_service_answers_as_a_plain_map_would(
-        batches in prop::collection::vec(prop::collection::vec(news(tennis()), 1..30), 1..6),
+        batches in prop::collection::vec((told(tennis()), prop::bool::weighted(0.2)), 1..8),
         questions in prop::collection::vec(asked(), 12),
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -181,10 +202,22 @@ proptest! {
         let (catalogue, clock) = (Arc::new(catalogue::builtin()), Clock::manual(START_MS));
         let mut plain = Plain::new(&catalogue);
         let mut writer = open(&path, &catalogue, &clock);
-        for batch in batches {
-            writer.ingest(World::Live, batch.clone(), false).unwrap();
-            for news in batch {
-                plain.apply(news);
+        for (told, reopen) in batches {
+            match told {
+                Told::News(batch) => {
+                    writer.ingest(World::Live, batch.clone(), false).unwrap();
+                    for news in batch {
+                        plain.apply(news);
+                    }
+                }
+                Told::Poll(key, batch) => {
+                    writer.poll(poll(key, batch.clone())).unwrap();
+                    plain.poll(key, batch);
+                }
+            }
+            if reopen {
+                drop(writer);
+                writer = open(&path, &catalogue, &clock);
             }
             clock.advance(Duration::from_secs(30));
             writer.tick();

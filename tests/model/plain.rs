@@ -25,23 +25,79 @@ struct PlainEvent {
     prices: BTreeMap<(String, &'static str), (Timestamp, Vec<Outcome>)>,
 }
 
+/// An event, a bookmaker and a market.
+type Triple = (String, String, &'static str);
+
 pub struct Plain {
     regions: BTreeMap<String, Regions>,
     events: BTreeMap<String, PlainEvent>,
+    /// What each scope's last complete poll brought.
+    polled: BTreeMap<&'static str, BTreeSet<Triple>>,
 }
 
 impl Plain {
     pub fn new(catalogue: &Catalogue) -> Self {
         let regions = catalogue.bookmakers().iter().map(|book| (book.key.to_string(), book.regions)).collect();
-        Plain { regions, events: BTreeMap::new() }
+        Plain { regions, events: BTreeMap::new(), polled: BTreeMap::new() }
     }
 
+    /// News that came by other means than a poll: what it puts or closes is no poll's any more.
     pub fn apply(&mut self, news: News) {
+        let before = self.prices();
+        self.take(news);
+        let after = self.prices();
+        let touched: Vec<&Triple> =
+            after.iter().filter(|(at, held)| before.get(*at) != Some(*held)).map(|(at, _)| at).collect();
+        for held in self.polled.values_mut() {
+            held.retain(|triple| !touched.contains(&triple));
+        }
+    }
+
+    /// A complete poll: its news, and an end to what the one before it had.
+    pub fn poll(&mut self, scope: &'static str, news: Vec<News>) {
+        let had = self.polled.remove(scope).unwrap_or_default();
+        let (mut mentioned, mut has) = (BTreeSet::new(), BTreeSet::new());
+        for news in news {
+            let triple = match &news {
+                News::Odds(odds) if !odds.outcomes.is_empty() => {
+                    Some((odds.event.as_str().to_owned(), odds.bookmaker.to_string(), odds.market.key()))
+                }
+                _ => None,
+            };
+            let is_taken = self.take(news);
+            let Some(triple) = triple else { continue };
+            mentioned.insert(triple.clone());
+            if is_taken || had.contains(&triple) {
+                has.insert(triple);
+            }
+        }
+        for (event, book, market) in had.difference(&mentioned) {
+            let triple = (event.clone(), book.clone(), *market);
+            let elsewhere = self.polled.values().any(|held| held.contains(&triple));
+            let Some(event) = self.events.get_mut(event).filter(|_| !elsewhere) else { continue };
+            if let Some((_, outcomes)) = event.prices.get_mut(&(book.clone(), *market)) {
+                outcomes.clear();
+            }
+        }
+        self.polled.insert(scope, has);
+    }
+
+    fn prices(&self) -> BTreeMap<Triple, (Timestamp, Vec<Outcome>)> {
+        let of = |(id, event): (&String, &PlainEvent)| {
+            let id = id.clone();
+            let prices = event.prices.clone().into_iter();
+            prices.map(move |((book, market), held)| ((id.clone(), book, market), held)).collect::<Vec<_>>()
+        };
+        self.events.iter().flat_map(of).collect()
+    }
+
+    /// Whether it was taken.
+    fn take(&mut self, news: News) -> bool {
         match news {
             News::Event(news) => self.event(news),
             News::Remove { event, .. } => drop(self.events.remove(event.as_str())),
             News::Score(news) => {
-                let Some(event) = self.events.get_mut(news.event.as_str()) else { return };
+                let Some(event) = self.events.get_mut(news.event.as_str()) else { return false };
                 if event.score.as_ref().is_none_or(|held| held.updated <= news.score.updated) {
                     event.status = news.score.status.event_status();
                     event.score = Some(news.score);
@@ -49,17 +105,19 @@ impl Plain {
                 }
             }
             News::Odds(news) => {
-                let Some(event) = self.events.get_mut(news.event.as_str()) else { return };
+                let Some(event) = self.events.get_mut(news.event.as_str()) else { return false };
                 let key = (news.bookmaker.to_string(), news.market.key());
                 let held = event.prices.get(&key);
                 let late = held.is_some_and(|(at, _)| news.last_update < *at);
                 let over = event.status.is_over() && !news.outcomes.is_empty();
-                if !late && !over {
-                    event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
+                if late || over {
+                    return false;
                 }
+                event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
             }
             News::Bookmaker(_) | News::Read(_) => {}
         }
+        true
     }
 
     fn event(&mut self, news: EventNews) {

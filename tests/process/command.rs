@@ -179,8 +179,13 @@ impl Server {
     }
 
     pub fn spawn_on(data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
+        Server::spawn_as("serve", data, listen, variables)
+    }
+
+    /// Starts `serve` or `demo`.
+    pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
         let mut child = binary(data, variables)
-            .args(["serve", "--listen", listen])
+            .args([command, "--listen", listen])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -220,6 +225,16 @@ impl Server {
                 panic!("it ended ({status}): {}", self.whole_log());
             }
         }
+    }
+
+    /// What it prints, up to the line that has `part` in it.
+    pub fn lines_until(&self, part: &str) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        while !lines.last().is_some_and(|line| line.contains(part)) {
+            let line = self.lines.recv_timeout(PATIENCE);
+            lines.push(line.unwrap_or_else(|error| panic!("{error} after {lines:?}: {}", self.log())));
+        }
+        lines
     }
 
     pub fn address(&self) -> SocketAddr {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::World;
+use crate::model::{OddsFormat, Regions, World};
 
 /// A world by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,21 @@ pub struct IngestOptions {
     pub strict: bool,
 }
 
-/// The report on a stream of lines.
+/// How a saved payload of The Odds API is to be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PayloadOptions {
+    pub world: World,
+    /// All of it or, if anything is rejected, nothing.
+    pub strict: bool,
+    /// The sport that it must be of, by our key or one of The Odds API.
+    pub sport: Option<String>,
+    /// How its prices are quoted; without it they must show that.
+    pub odds_format: Option<OddsFormat>,
+    /// Where bookmakers that nobody declared are offered; with none they are rejected.
+    pub regions: Regions,
+}
+
+/// The report on a stream of lines, or on the messages of a payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IngestAnswer {
     pub world: WorldName,
@@ -56,7 +70,7 @@ pub struct IngestAnswer {
 /// A line that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// Counted from 1, blank lines included, as an editor does.
+    /// Counted from 1, blank lines included, as an editor does. Of a payload, the number of the event.
     pub line: u64,
     pub reason: String,
     pub detail: String,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
-pub use ingest::{Example, IngestAnswer, IngestOptions, WorldName};
+pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
     AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, CountsAnswer, DroppedAnswer,

@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::admin::{IngestAnswer, IngestOptions};
-use crate::model::World;
+use crate::admin::{IngestAnswer, IngestOptions, PayloadOptions};
+use crate::model::{Region, Regions, World};
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2026-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
 const BOOK: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}"#;
@@ -145,4 +145,79 @@ async fn a_stream_that_pauses_is_not_held_back() {
     assert!(answer.is_err());
     assert_eq!(records(&house).await, 1);
     server.stop().await;
+}
+
+/// One bout: a bookmaker that nobody knows, a lay market, a price that is none.
+fn payload() -> String {
+    json!([{
+        "id": "p1", "sport_key": "mma_mixed_martial_arts", "sport_title": "MMA",
+        "commence_time": "2026-11-15T00:00:00Z", "home_team": "A", "away_team": "B",
+        "bookmakers": [{"key": "newbook", "title": "New Book", "last_update": "2026-11-14T11:59:00Z", "markets": [
+            {"key": "h2h", "outcomes": [{"name": "A", "price": 1.91}, {"name": "B", "price": 2}, {"name": "Draw", "price": 1.0}]},
+            {"key": "h2h_lay", "outcomes": [{"name": "A", "price": 2.0}]},
+        ]}],
+    }])
+    .to_string()
+}
+
+async fn feed_payload(house: &House, options: &PayloadOptions, text: &str) -> Result<IngestAnswer, DoorError> {
+    let door = house.find(Access::Create).await.unwrap();
+    let (sender, source) = mpsc::channel(4);
+    sender.send(Ok(Bytes::copy_from_slice(text.as_bytes()))).await.unwrap();
+    drop(sender);
+    let answer = door.ingest_payload(options, source).await;
+    door.close().await.unwrap();
+    answer
+}
+
+fn payload_options() -> PayloadOptions {
+    PayloadOptions {
+        world: World::Live,
+        strict: false,
+        sport: None,
+        odds_format: None,
+        regions: Regions::only(Region::Us),
+    }
+}
+
+#[tokio::test]
+async fn a_payload_is_reported_alike_with_and_without_a_server() {
+    let mut reports = Vec::new();
+    for is_served in [true, false] {
+        let house = House::new();
+        let server = if is_served { Some(house.serve().await) } else { None };
+        let report = feed_payload(&house, &payload_options(), &payload()).await.unwrap();
+        assert_eq!(records(&house).await, 1);
+        reports.push(serde_json::to_value(report).unwrap());
+        let again = feed_payload(&house, &payload_options(), &payload()).await.unwrap();
+        assert_eq!((again.changed, again.unchanged), (0, 2), "the same again is no news");
+        if let Some(server) = server {
+            server.stop().await;
+        }
+    }
+    assert_eq!(reports[0], reports[1]);
+    let report = &reports[0];
+    assert_eq!((&report["lines"], &report["accepted"], &report["changed"]), (&json!(4), &json!(3), &json!(3)));
+    assert_eq!(report["rejected_by_reason"], json!({"lay_market": 1}));
+    assert_eq!(report["dropped_outcomes_by_reason"], json!({"price_too_short": 1}));
+    assert_eq!(report["examples"][0]["line"], 1);
+}
+
+#[tokio::test]
+async fn a_payload_that_cannot_be_taken_says_why() {
+    let house = House::new();
+    let strict = PayloadOptions { strict: true, ..payload_options() };
+    let report = feed_payload(&house, &strict, &payload()).await.unwrap();
+    assert!(!report.written);
+    let nowhere = PayloadOptions { regions: Regions::NONE, ..payload_options() };
+    let report = feed_payload(&house, &nowhere, &payload()).await.unwrap();
+    assert_eq!(report.rejected_by_reason["unknown_bookmaker"], 1);
+    assert!(report.examples.iter().any(|example| example.detail.contains("--regions")));
+    assert_eq!(records(&house).await, 0);
+    let told = |answer: Result<IngestAnswer, DoorError>| answer.unwrap_err().to_string();
+    let unclear = payload().replace("1.91", "191").replace("1.0", "150");
+    assert!(told(feed_payload(&house, &payload_options(), &unclear).await).contains("--odds-format"));
+    let chess = PayloadOptions { sport: Some("chess".to_owned()), ..payload_options() };
+    assert!(told(feed_payload(&house, &chess, &payload()).await).contains("there is no sport \"chess\""));
+    assert!(told(feed_payload(&house, &payload_options(), "[{").await).contains("no JSON"));
 }

@@ -4,8 +4,8 @@
 //! reads back as exactly the same news. Prices and points are taken from their text, never through a float. Nothing
 //! here panics, whatever the bytes, and nothing here knows what a world already holds.
 
-mod field;
-mod outcomes;
+pub(super) mod field;
+pub(super) mod outcomes;
 mod read;
 mod time;
 mod write;

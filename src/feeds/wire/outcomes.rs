@@ -29,6 +29,15 @@ pub(super) fn read(
     format: Field<'_>,
     market: Market,
 ) -> Result<(Box<[Outcome]>, Vec<DroppedOutcome>), Rejection> {
+    read_as(list, || read_format(format), market)
+}
+
+/// The same with a format that does not stand in the line itself; it is asked for only where there is an outcome.
+pub(in crate::feeds) fn read_as(
+    list: Field<'_>,
+    format: impl FnOnce() -> Result<OddsFormat, Rejection>,
+    market: Market,
+) -> Result<(Box<[Outcome]>, Vec<DroppedOutcome>), Rejection> {
     let lines: Vec<Object<OutcomeLine<'_>>> = list.list()?;
     if lines.is_empty() {
         return Ok((Box::default(), Vec::new()));
@@ -40,7 +49,7 @@ pub(super) fn read(
     if !lines.len().is_multiple_of(size) {
         return Err(list.takes(format_args!("a multiple of {size} outcomes in the market {market}")));
     }
-    let format = read_format(format)?;
+    let format = format()?;
     let mut kept = Vec::with_capacity(lines.len());
     let mut dropped = Vec::new();
     for group in lines.chunks(size) {

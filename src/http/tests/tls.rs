@@ -246,3 +246,13 @@ async fn a_handshake_holds_a_place() {
     let mut second = tokio::time::timeout(PATIENCE, second).await.unwrap().unwrap();
     get(&server, &mut second).await;
 }
+
+#[tokio::test]
+async fn whoever_takes_nothing_of_its_answers_is_cut_off() {
+    let server = Server::start(Options { tls: Some(acceptor()), ..short(60_000, 60_000) }).await;
+    let mut stream = connect(&server, &[&version::TLS13], &[]).await.unwrap();
+    let docs = server.head("/docs").repeat(20);
+    let flood = async { while stream.write_all(docs.as_bytes()).await.is_ok() {} };
+    tokio::time::timeout(PATIENCE, flood).await.expect("the server gives up");
+    assert_eq!(server.stop().await.dropped, 0);
+}

@@ -8,10 +8,11 @@ use crate::keys::{Retired, Usage};
 use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, Standing, UsageRow,
+    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, Standing,
+    UsageRow,
 };
 use crate::store::rows::NumberNames;
-use crate::store::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, SPORTS, USAGE};
+use crate::store::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE};
 
 /// Numbers as large as those of a file with tens of thousands of names.
 struct Counting(u32);
@@ -102,6 +103,10 @@ fn rows_of_the_world_stay_as_they_are() {
         &SOURCES.seal(&(1, 2, 3), &SourceRow::of(&source)).unwrap(),
         "01fc853bb16afb400101fc863bb16ae6d4d45a",
     );
+    let scope = PollRow::Scope { sport: 3, stale_after_s: 180, books: vec![0, 300] };
+    check("poll", &POLLS.seal(&(1, "pull/mma", ""), &scope).unwrap(), "010003b40200fb2c01f7bcaaf1");
+    let polled = PollRow::Event { records: vec![(0, 1), (300, 2)] };
+    check("polled event", &POLLS.seal(&(1, "pull/mma", "e1"), &polled).unwrap(), "0101020001fb2c010273dba871");
 }
 
 #[test]

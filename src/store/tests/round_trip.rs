@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::keys::{Retired, Usage};
 use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
-use crate::store::AuditNote;
+use crate::store::{AuditNote, LoadedPoll};
 
 fn close(id: &str, book: u16, market: Market, seconds: u32) -> (Change, Closed) {
     let closed = Closed { bookmaker: BookId::from_number(book), market, at: at(seconds) };
@@ -202,6 +202,56 @@ fn keys_usage_maintenance_sources_and_bookmakers_come_back() {
     let loaded = memory_reloaded(store, &memory);
     assert_eq!(loaded.maintenance, None);
     assert!(loaded.world(World::Live).sports[1].sources.is_empty());
+}
+
+#[test]
+fn what_a_scope_of_polls_brought_comes_back_and_a_file_from_before_there_were_any_gets_their_table() {
+    let memory = Memory::new(Vec::new());
+    drop(memory.open());
+    let raw = memory.raw();
+    let txn = raw.begin_write().unwrap();
+    txn.delete_table(crate::store::tables::POLLS.definition).unwrap();
+    txn.commit().unwrap();
+    drop(raw);
+
+    let mut store = memory.open();
+    let (world, sport) = (World::Live, sport_id(1));
+    let (first, second) = (BookId::from_number(0), BookId::from_number(1));
+    let put = |scope: &str, event: &str, records: &[(BookId, Market)]| Change::PutPolled {
+        world,
+        scope: scope.into(),
+        event: event_id(event),
+        records: records.into(),
+    };
+    let scope =
+        |scope: &str| Change::PutPoll { world, scope: scope.into(), sport, stale_after_s: 9, books: [first].into() };
+    let pairs = [(first, Market::Moneyline), (second, Market::Spread)];
+    store
+        .commit(&[
+            scope("a/x"),
+            put("a/x", "e1", &pairs),
+            put("a/x", "e2", &pairs[..1]),
+            scope("a/y"),
+            put("a/y", "e1", &pairs),
+        ])
+        .unwrap();
+    let loaded = memory_reloaded(store, &memory);
+    let poll = |scope: &str, events: &[(&str, &[(BookId, Market)])]| LoadedPoll {
+        scope: scope.into(),
+        sport,
+        stale_after_s: 9,
+        books: vec![first],
+        events: events.iter().map(|(event, pairs)| (event_id(event), (*pairs).into())).collect(),
+    };
+    let all: [(&str, &[_]); 2] = [("e1", &pairs), ("e2", &pairs[..1])];
+    assert_eq!(loaded.world(world).polls, [poll("a/x", &all), poll("a/y", &[("e1", &pairs)])]);
+
+    let mut store = memory.open();
+    let gone = Change::RemovePoll { world, scope: "a/y".into() };
+    store.commit(&[put("a/x", "e1", &[]), put("a/y", "e1", &[]), gone]).unwrap();
+    assert!(store.check().unwrap().is_clean());
+    let loaded = memory_reloaded(store, &memory);
+    assert_eq!(loaded.world(world).polls, [poll("a/x", &all[1..])]);
 }
 
 #[test]

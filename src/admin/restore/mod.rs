@@ -9,12 +9,12 @@
 //! again, and what keys have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
 //! is restored unless the backup is asked for exactly as it is.
 
-use std::collections::BTreeMap;
+mod carry;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,9 +22,12 @@ use super::door::{Door, DoorError};
 use super::local::{LocalError, Setup};
 use super::place::DataDir;
 use super::who::own_name;
-use crate::keys::{KeyId, KeyRecord, Usage};
 use crate::model::Timestamp;
 use crate::store::{AuditNote, Change, DamageList, Loaded, OpenError, Store, StoreError};
+
+pub use carry::Carried;
+
+use carry::carry_over;
 
 /// What is to be restored, and how.
 #[derive(Clone, Debug)]
@@ -82,23 +85,6 @@ pub struct RestoreAnswer {
     pub damaged: u64,
     pub exact: bool,
     pub carried: Carried,
-}
-
-/// What was carried over from the file that was replaced, by the ids of the keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Carried {
-    /// Revoked since the backup, and still.
-    pub revoked: Vec<String>,
-    /// They could not be read there and opened nothing: revoked.
-    pub unreadable: Vec<String>,
-    /// Rotated since: the newer secret is the one that opens.
-    pub rotated: Vec<String>,
-    /// They end when they were to end.
-    pub expiries: Vec<String>,
-    /// They have used more since.
-    pub usage: Vec<String>,
-    /// Issued since the backup, which does not know them: they open nothing any more.
-    pub gone: Vec<String>,
 }
 
 /// Puts a backup in the place of the file. Blocks the thread while it reads and writes.
@@ -260,68 +246,6 @@ impl Restore {
             detail: detail.into(),
         }
     }
-}
-
-/// What going back must not undo.
-fn carry_over(held: &Loaded, backup: &Loaded, now: crate::clock::Moment) -> (Vec<Change>, Carried) {
-    let mut changes = Vec::new();
-    let mut carried = Carried::default();
-    let known: BTreeMap<&KeyId, &(KeyRecord, Usage)> = held.keys.iter().map(|entry| (&entry.0.id, entry)).collect();
-    let is_unreadable =
-        |id: &KeyId| held.damage.listed().iter().any(|damage| damage.table == "keys" && damage.key == id.as_str());
-    for (record, usage) in &backup.keys {
-        let id = record.id.to_string();
-        let Some((newer, newer_usage)) = known.get(&record.id) else {
-            if is_unreadable(&record.id) && record.revoked.is_none() {
-                let record = KeyRecord { revoked: Some(now.timestamp()), ..record.clone() };
-                changes.push(Change::PutKey(Arc::new(record)));
-                carried.unreadable.push(id);
-            }
-            continue;
-        };
-        let joined = join_keys(record, newer, &mut carried);
-        let newer_usage =
-            if held.damaged_usage.contains(&record.id) { Usage::spent(newer.limits, now) } else { *newer_usage };
-        let before = if backup.damaged_usage.contains(&record.id) { Usage::spent(record.limits, now) } else { *usage };
-        let used = before.joined(newer_usage);
-        if joined != *record {
-            changes.push(Change::PutKey(Arc::new(joined)));
-        }
-        if used != *usage {
-            let last_used = record.last_used.max(newer.last_used);
-            changes.push(Change::PutUsage { key: record.id.clone(), usage: used, last_used });
-            carried.usage.push(id);
-        }
-    }
-    let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
-    let gone = held.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
-    carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
-    (changes, carried)
-}
-
-/// The backup's key with what took secrets out of service since.
-fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> KeyRecord {
-    let mut joined = backup.clone();
-    if backup.revoked.is_none() && held.revoked.is_some() {
-        joined.revoked = held.revoked;
-        carried.revoked.push(backup.id.to_string());
-    }
-    // The backup is the later one only if it knows the secret in place as one that was rotated out.
-    let is_later = backup.retired.iter().any(|retired| retired.hash == held.hash);
-    let differs = backup.hash != held.hash || backup.retired != held.retired;
-    if differs && !is_later {
-        joined.hash = held.hash;
-        joined.last_four.clone_from(&held.last_four);
-        joined.retired.clone_from(&held.retired);
-        carried.rotated.push(backup.id.to_string());
-    }
-    if let Some(ends) = held.expires
-        && backup.expires.is_none_or(|expires| expires > ends)
-    {
-        joined.expires = Some(ends);
-        carried.expiries.push(backup.id.to_string());
-    }
-    joined
 }
 
 fn first_of(problems: &DamageList) -> Option<String> {

@@ -1,0 +1,182 @@
+//! What a restore carries over from the file that it replaces, so that going back brings no secret and no quota back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Moment;
+use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::store::{Change, Loaded};
+
+/// What was carried over from the file that was replaced, by the ids of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Revoked since the backup, and still.
+    pub revoked: Vec<String>,
+    /// They could not be read there and opened nothing: revoked.
+    pub unreadable: Vec<String>,
+    /// Rotated since: the newer secret is the one that opens.
+    pub rotated: Vec<String>,
+    /// They end when they were to end.
+    pub expiries: Vec<String>,
+    /// They have used more since.
+    pub usage: Vec<String>,
+    /// Issued since the backup, which does not know them: they open nothing any more.
+    pub gone: Vec<String>,
+}
+
+/// What going back must not undo.
+pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Change>, Carried) {
+    let mut changes = Vec::new();
+    let mut carried = Carried::default();
+    let known: BTreeMap<&KeyId, &(KeyRecord, Usage)> = held.keys.iter().map(|entry| (&entry.0.id, entry)).collect();
+    let is_unreadable =
+        |id: &KeyId| held.damage.listed().iter().any(|damage| damage.table == "keys" && damage.key == id.as_str());
+    for (record, usage) in &backup.keys {
+        let id = record.id.to_string();
+        let Some((newer, newer_usage)) = known.get(&record.id) else {
+            if is_unreadable(&record.id) && record.revoked.is_none() {
+                let record = KeyRecord { revoked: Some(now.timestamp()), ..record.clone() };
+                changes.push(Change::PutKey(Arc::new(record)));
+                carried.unreadable.push(id);
+            }
+            continue;
+        };
+        let joined = join_keys(record, newer, &mut carried);
+        let newer_usage =
+            if held.damaged_usage.contains(&record.id) { Usage::spent(newer.limits, now) } else { *newer_usage };
+        let before = if backup.damaged_usage.contains(&record.id) { Usage::spent(record.limits, now) } else { *usage };
+        let used = before.joined(newer_usage);
+        if joined != *record {
+            changes.push(Change::PutKey(Arc::new(joined)));
+        }
+        if used != *usage {
+            let last_used = record.last_used.max(newer.last_used);
+            changes.push(Change::PutUsage { key: record.id.clone(), usage: used, last_used });
+            carried.usage.push(id);
+        }
+    }
+    let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
+    let gone = held.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
+    carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
+    (changes, carried)
+}
+
+/// The backup's key with what took secrets out of service since.
+fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> KeyRecord {
+    let mut joined = backup.clone();
+    if backup.revoked.is_none() && held.revoked.is_some() {
+        joined.revoked = held.revoked;
+        carried.revoked.push(backup.id.to_string());
+    }
+    // The backup is the later one only if it knows the secret in place as one that was rotated out.
+    let is_later = backup.retired.iter().any(|retired| retired.hash == held.hash);
+    let differs = backup.hash != held.hash || backup.retired != held.retired;
+    if differs && !is_later {
+        joined.hash = held.hash;
+        joined.last_four.clone_from(&held.last_four);
+        joined.retired.clone_from(&held.retired);
+        carried.rotated.push(backup.id.to_string());
+    }
+    if let Some(ends) = held.expires
+        && backup.expires.is_none_or(|expires| expires > ends)
+    {
+        joined.expires = Some(ends);
+        carried.expiries.push(backup.id.to_string());
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{KeyKind, Limits, NewKey, issue};
+    use crate::model::{Catalogue, Sport, SportKind, Timestamp};
+
+    const NOW: Moment = Moment { unix_ms: 1_794_657_600_000, mono_ms: 0 };
+
+    fn at(seconds: u32) -> Timestamp {
+        NOW.timestamp().plus_seconds(seconds)
+    }
+
+    fn key() -> KeyRecord {
+        let kind = SportKind::Fight;
+        let sport = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind, v4: None };
+        let catalogue = Catalogue::new(vec![sport], Vec::new()).unwrap();
+        let limits = Limits::default_of(KeyKind::Sandbox);
+        let (kind, expires, approved_by) = (KeyKind::Sandbox, None, None);
+        let new = NewKey { kind, name: "k".into(), groups: Vec::new(), limits, expires, approved_by };
+        issue::issue(new, &catalogue, at(0)).unwrap().0
+    }
+
+    fn rotated(key: &KeyRecord, times: u32) -> KeyRecord {
+        (0..times).fold(key.clone(), |key, time| issue::rotate(&key, 0, at(time + 1)).unwrap().0)
+    }
+
+    fn joined(backup: &KeyRecord, held: &KeyRecord) -> (KeyRecord, Carried) {
+        let mut carried = Carried::default();
+        (join_keys(backup, held, &mut carried), carried)
+    }
+
+    #[test]
+    fn the_same_key_stays_as_it_is() {
+        let key = key();
+        assert_eq!(joined(&key, &key), (key, Carried::default()));
+    }
+
+    #[test]
+    fn the_newer_secret_is_the_one_that_opens_whichever_file_has_it() {
+        let old = key();
+        // A key remembers eight secrets: after more rotations than that the file in place is believed.
+        for times in [1, 3, 20] {
+            let new = rotated(&old, times);
+            let (kept, carried) = joined(&old, &new);
+            assert_eq!((kept.hash, &kept.retired), (new.hash, &new.retired));
+            assert_eq!(carried.rotated, [old.id.to_string()]);
+        }
+        let new = rotated(&old, 2);
+        let (kept, carried) = joined(&new, &old);
+        assert_eq!((kept, carried), (new, Carried::default()), "a backup that is later than the file in place");
+    }
+
+    #[test]
+    fn a_grace_that_was_ended_stays_ended() {
+        let old = key();
+        let gentle = issue::rotate(&old, 3600, at(1)).unwrap().0;
+        let ended = rotated(&gentle, 1);
+        let (kept, _) = joined(&gentle, &ended);
+        assert_eq!(kept.retired, ended.retired);
+    }
+
+    #[test]
+    fn revocations_and_earlier_ends_are_carried_and_never_undone() {
+        let old = key();
+        let revoked = issue::revoke(&old, at(5));
+        assert_eq!(joined(&old, &revoked).0.revoked, Some(at(5)));
+        assert_eq!(joined(&revoked, &old).0.revoked, Some(at(5)), "what the backup revoked stays revoked");
+        let ending = KeyRecord { expires: Some(at(60)), ..old.clone() };
+        let later = KeyRecord { expires: Some(at(90)), ..old.clone() };
+        assert_eq!(joined(&old, &ending).0.expires, Some(at(60)));
+        assert_eq!(joined(&later, &ending).0.expires, Some(at(60)));
+        assert_eq!(joined(&ending, &later).0.expires, Some(at(60)));
+        assert_eq!(joined(&ending, &old).0.expires, Some(at(60)));
+    }
+
+    #[test]
+    fn what_was_used_since_is_carried_and_what_is_unknown_counts_as_spent() {
+        let record = key();
+        let backup = Loaded { keys: vec![(record.clone(), Usage::default())], ..Loaded::default() };
+        let (changes, carried) = carry_over(&Loaded::default(), &backup, NOW);
+        assert_eq!((changes.len(), carried), (0, Carried::default()), "a file in place that never knew it");
+        let usage = Usage { day_used: 5, ..Usage::fresh(NOW) };
+        let held = Loaded { keys: vec![(record.clone(), usage)], ..Loaded::default() };
+        let (changes, carried) = carry_over(&held, &backup, NOW);
+        assert_eq!(carried.usage, [record.id.to_string()]);
+        assert_eq!(changes, [Change::PutUsage { key: record.id.clone(), usage, last_used: None }]);
+        let lost = Loaded { damaged_usage: vec![record.id.clone()], ..held };
+        let spent = Usage::spent(record.limits, NOW);
+        let (changes, _) = carry_over(&lost, &backup, NOW);
+        assert_eq!(changes, [Change::PutUsage { key: record.id, usage: spent, last_used: None }]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The bookmakers of an event and their markets: one record for each market that can be taken.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::payload::Context;
+use super::{Payload, PayloadError};
+use crate::feeds::wire::field::{Field, Object, Raw};
+use crate::feeds::wire::{Rejection, outcomes};
+use crate::model::{EventNews, Market, News, OddsNews, Reason, SportKind, Timestamp};
+
+#[derive(Deserialize)]
+struct BookLine<'a> {
+    #[serde(borrow)]
+    key: Raw<'a>,
+    #[serde(borrow)]
+    title: Raw<'a>,
+    #[serde(borrow)]
+    last_update: Raw<'a>,
+    #[serde(borrow)]
+    markets: Raw<'a>,
+}
+
+#[derive(Deserialize)]
+struct MarketLine<'a> {
+    #[serde(borrow)]
+    key: Raw<'a>,
+    #[serde(borrow)]
+    last_update: Raw<'a>,
+    #[serde(borrow)]
+    outcomes: Raw<'a>,
+}
+
+/// Reads the records of an event; what cannot be read is turned away alone.
+pub(super) fn read_all(list: Field<'_>, event: &EventNews, context: &Context<'_>, payload: &mut Payload) {
+    let books: Vec<&RawValue> = match list.list() {
+        Ok(books) => books,
+        Err(rejection) => return payload.turn_away(rejection),
+    };
+    for raw in books {
+        if let Err(rejection) = read_book(raw, event, context, payload) {
+            payload.turn_away(rejection);
+        }
+    }
+}
+
+/// The error is that of the bookmaker as a whole.
+fn read_book(raw: &RawValue, event: &EventNews, context: &Context<'_>, payload: &mut Payload) -> Result<(), Rejection> {
+    let book: BookLine<'_> = object(raw, "bookmaker")?;
+    let key = Field::new("bookmakers.key", book.key).key()?;
+    let title = Field::new("bookmakers.title", book.title);
+    let title = if title.is_given() { title.text()? } else { key.clone() };
+    let updated = time_or(Field::new("bookmakers.last_update", book.last_update), context.at)?;
+    let markets: Vec<&RawValue> = Field::new("bookmakers.markets", book.markets).list()?;
+    payload.bookmakers.entry(key.as_ref().into()).or_insert_with(|| title.into());
+    let bookmaker: Arc<str> = key.as_ref().into();
+    for raw in markets {
+        if let Err(rejection) = read_market(raw, &bookmaker, updated, event, context, payload) {
+            let detail = format!("{bookmaker} on {}: {}", event.id, rejection.detail);
+            payload.turn_away(Rejection::new(rejection.reason, detail));
+        }
+    }
+    Ok(())
+}
+
+fn read_market(
+    raw: &RawValue,
+    bookmaker: &Arc<str>,
+    updated: Timestamp,
+    event: &EventNews,
+    context: &Context<'_>,
+    payload: &mut Payload,
+) -> Result<(), Rejection> {
+    let line: MarketLine<'_> = object(raw, "market")?;
+    let market = market_of(&Field::new("markets.key", line.key).string()?, context.ask.catalogue[event.sport].kind)?;
+    let last_update = time_or(Field::new("markets.last_update", line.last_update), updated)?;
+    let format =
+        || context.format.ok_or_else(|| Rejection::new(Reason::BadField, PayloadError::FormatUnknown.to_string()));
+    let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, market)?;
+    for outcome in &dropped {
+        payload.dropped[outcome.reason as usize] += 1;
+    }
+    let (sport, event) = (event.sport, event.id.clone());
+    let bookmaker = Arc::clone(bookmaker);
+    payload.push(News::Odds(OddsNews { sport, event, bookmaker, market, last_update, outcomes }));
+    Ok(())
+}
+
+fn market_of(key: &str, kind: SportKind) -> Result<Market, Rejection> {
+    if key.ends_with("_lay") {
+        return Err(Rejection::new(Reason::LayMarket, format!("{key:?} has lay prices")));
+    }
+    match Market::parse_alias(key, kind) {
+        Some(market) if market.is_of(kind) => Ok(market),
+        Some(_) => Err(Rejection::new(Reason::MarketNotOfSport, format!("the sport has no market {key:?}"))),
+        None => Err(Rejection::new(Reason::UnknownMarket, format!("{key:?} is no market that we carry"))),
+    }
+}
+
+/// The field's own time, or that of what it stands in.
+fn time_or(field: Field<'_>, outer: Timestamp) -> Result<Timestamp, Rejection> {
+    if field.is_given() { field.time() } else { Ok(outer) }
+}
+
+fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, what: &str) -> Result<T, Rejection> {
+    let read = serde_json::from_str::<Object<T>>(raw.get());
+    read.map(|Object(value)| value).map_err(|error| Rejection::new(Reason::BadJson, format!("no {what}: {error}")))
+}

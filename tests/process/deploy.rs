@@ -1,0 +1,69 @@
+//! What `examples/deploy` says of settings and metrics is what the binary knows of them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Read, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use super::command::{Directory, file_with};
+
+fn deployed(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "examples", "deploy", name].iter().collect()
+}
+
+#[test]
+fn the_annotated_settings_are_taken_as_they_stand() {
+    let shown = Directory::new().json(&format!("config show --config {}", deployed("oddsbox.toml").display()));
+    assert!(shown.as_array().is_some_and(|settings| !settings.is_empty()), "{shown}");
+}
+
+/// A setting that is added, renamed or given another default must not leave the file behind.
+#[test]
+fn the_annotated_settings_are_all_there_are_each_with_its_default() {
+    let text = fs::read_to_string(deployed("oddsbox.toml")).expect("a file");
+    // `#name = value` is a setting at its default; `# A sentence` is a sentence.
+    let is_setting = |line: &str| line.starts_with('#') && line[1..].starts_with(|first: char| first.is_lowercase());
+    let everything = text.lines().fold(String::new(), |mut whole, line| {
+        let line = if is_setting(line) { &line[1..] } else { line };
+        writeln!(whole, "{line}").expect("a text takes any line");
+        whole
+    });
+    let (_kept, path) = file_with(everything.as_bytes());
+    let shown = Directory::new().json(&format!("config show --config {}", path.display()));
+    let mut wrong = String::new();
+    for setting in shown.as_array().expect("a list") {
+        let is_named = setting["from"] == path.display().to_string();
+        if !is_named || setting["value"] != setting["default"] {
+            writeln!(wrong, "# {}\n#{} = {}", setting["help"], setting["name"], setting["default"]).expect("a text");
+        }
+    }
+    assert_eq!(wrong, "", "examples/deploy/oddsbox.toml needs these");
+}
+
+/// The page of metrics, from the admin door.
+fn metrics(directory: &Directory) -> String {
+    let mut stream = UnixStream::connect(directory.socket()).expect("a door");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("a request");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("an answer");
+    page
+}
+
+#[test]
+#[ignore = "until the server has a page of metrics"]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let directory = Directory::new();
+    let server = directory.serve();
+    let page = metrics(&directory);
+    let known: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let dashboard = fs::read_to_string(deployed("grafana.json")).expect("a file");
+    let words = dashboard.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    let asked = words.filter(|word| word.starts_with("oddsbox_") || word.starts_with("process_"));
+    let asked: BTreeSet<&str> = asked.map(|word| word.strip_suffix("_bucket").unwrap_or(word)).collect();
+    assert!(asked.len() > 20, "{asked:?}");
+    assert_eq!(asked.difference(&known).collect::<Vec<_>>(), Vec::<&&str>::new(), "not on the page: {known:?}");
+    server.stop();
+}

@@ -1,0 +1,121 @@
+//! An upstream in the shape of The Odds API, which answers as it is told to.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+/// How a request is answered.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    Json(String),
+    Gzip(String),
+    /// A status with its headers and body.
+    Status(u16, &'static str, &'static str),
+    /// Half of a body.
+    Truncated(String),
+    /// Nothing, until the other side has had enough.
+    Silence,
+}
+
+/// What is answered below a path, and what was asked for.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    pub address: SocketAddr,
+    told: Arc<Mutex<Told>>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    replies: Vec<(String, Reply)>,
+    requests: Vec<String>,
+}
+
+impl Upstream {
+    pub async fn start(tls: Option<TlsAcceptor>) -> Upstream {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let upstream = Upstream { address: listener.local_addr().expect("an address"), told: Arc::default() };
+        let own = upstream.clone();
+        tokio::spawn(async move {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { return };
+                let (own, tls) = (own.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => own.serve(stream).await,
+                        Some(tls) => {
+                            // A client that does not trust us leaves.
+                            if let Ok(stream) = tls.accept(stream).await {
+                                own.serve(stream).await;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        upstream
+    }
+
+    /// From now on, requests whose path has this in it are answered so.
+    pub fn answer(&self, path: &str, reply: Reply) {
+        let mut told = self.told.lock().expect("a lock");
+        told.replies.retain(|(known, _)| known != path);
+        told.replies.push((path.to_owned(), reply));
+    }
+
+    /// The targets that were asked for, in order.
+    pub fn requests(&self) -> Vec<String> {
+        self.told.lock().expect("a lock").requests.clone()
+    }
+
+    async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            match stream.read(&mut byte).await {
+                Ok(1) => head.push(byte[0]),
+                _ => return,
+            }
+        }
+        let head = String::from_utf8(head).expect("a request");
+        let target = head.split(' ').nth(1).expect("a target").to_owned();
+        let reply = {
+            let mut told = self.told.lock().expect("a lock");
+            let path = target.split('?').next().expect("a path").to_owned();
+            told.requests.push(target);
+            told.replies.iter().find(|(known, _)| path.ends_with(known)).map(|(_, reply)| reply.clone())
+        };
+        let reply = reply.unwrap_or(Reply::Status(404, "", "{\"message\":\"nothing here\"}"));
+        let _ = self.send(&mut stream, reply).await;
+        let _ = stream.shutdown().await;
+    }
+
+    async fn send(&self, stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -> std::io::Result<()> {
+        let quota = "x-requests-remaining: 480\r\nx-requests-used: 20\r\nx-requests-last: 3\r\n";
+        let (status, headers, body, sent) = match reply {
+            Reply::Silence => {
+                let mut end = [0];
+                let _ = stream.read(&mut end).await;
+                return Ok(());
+            }
+            Reply::Json(text) => (200, String::new(), text.clone().into_bytes(), text.len()),
+            Reply::Gzip(text) => {
+                let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                std::io::Write::write_all(&mut packer, text.as_bytes())?;
+                let body = packer.finish()?;
+                let sent = body.len();
+                (200, "content-encoding: gzip\r\n".to_owned(), body, sent)
+            }
+            Reply::Truncated(text) => (200, String::new(), text.clone().into_bytes(), text.len() / 2),
+            Reply::Status(status, headers, body) => (status, headers.to_owned(), body.into(), body.len()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n{quota}{headers}\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(&body[..sent]).await
+    }
+}
