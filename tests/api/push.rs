@@ -137,7 +137,7 @@ async fn a_token_is_for_its_own_world() {
 async fn whoever_has_no_token_is_told_so_and_nothing_else_is_there() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
-    let wrong = ["".to_owned(), "ft_ob_x".to_owned(), pushed.service.live.clone(), token.replace("ft_ob_", "ft_ob_0")];
+    let wrong = [String::new(), "ft_ob_x".to_owned(), pushed.service.live.clone(), token.replace("ft_ob_", "ft_ob_0")];
     for token in wrong {
         let answer = pushed.post(&token, "", lines().as_bytes()).await;
         assert_eq!(error(&answer), (401, "unauthorized".to_owned()), "{answer:?}");
