@@ -4,11 +4,12 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::console::Desk;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::keys::Keyring;
-use crate::writer::WriterHandle;
+use crate::writer::{Changes, WriterHandle};
 
 /// What a running server knows about itself.
 pub trait ServerFacts: fmt::Debug + Send + Sync {
@@ -31,8 +32,11 @@ pub struct Context {
     pub writer: WriterHandle,
     pub keyring: Arc<Keyring>,
     pub boards: Arc<Boards>,
+    pub changes: Arc<Changes>,
     pub clock: Clock,
     pub data: DataDir,
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
+    /// `None` where no console is served.
+    pub console: Option<Arc<Desk>>,
 }

@@ -5,11 +5,13 @@
 //! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
+//! - `console` is the same door for an operator's browser
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
 
 mod client;
+mod console;
 mod context;
 mod door;
 mod execute;
@@ -25,6 +27,7 @@ mod spool;
 mod tests;
 mod who;
 
+pub use console::{ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink, NoRandom, Place as ConsolePlace};
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
 pub use execute::execute;
@@ -32,9 +35,10 @@ pub use intake::Intake;
 pub use local::{LocalError, Setup, SetupError};
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
-    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, CountsAnswer, Example, Failure, FailureCode, IngestAnswer,
-    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
-    SecretText, ServerAnswer, SetKey, Setting, StatusAnswer, WorldAnswer, WorldName,
+    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, ConsoleAnswer, CountsAnswer, Example, Failure,
+    FailureCode, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer,
+    MaintenanceSpan, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer, StatusAnswer,
+    WorldAnswer, WorldName,
 };
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

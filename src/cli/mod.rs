@@ -10,6 +10,7 @@ mod audit;
 mod banner;
 mod check;
 mod config;
+mod console;
 mod flags;
 mod ingest;
 mod keys;
@@ -69,6 +70,7 @@ enum Command {
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
     Audit(audit::Audit),
+    Console(console::Console),
     Status(status::Status),
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
@@ -109,6 +111,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Keys(keys) => keys.run(&session),
         Command::Ingest(ingest) => ingest.run(&session),
         Command::Audit(audit) => audit.run(&session),
+        Command::Console(console) => console.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),
         Command::Ready(status::Ready {}) => status::Ready::run(&session),

@@ -7,9 +7,12 @@ use clap::Args;
 
 use super::session::Session;
 use super::{banner, output};
-use crate::admin::Setup;
-use crate::config::Config;
+use crate::admin::{ConsoleDesk, Setup};
+use crate::config::{Config, Origin};
 use crate::server::{Extras, Server, bind, init_logging, signals};
+
+/// Where the demonstration's console is, if that port is free.
+const DEMO_CONSOLE: &str = "127.0.0.1:8081";
 
 /// Run the service
 ///
@@ -44,30 +47,42 @@ impl Demo {
 }
 
 fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
-    let config = session.settings()?.with_flag("listen", "--listen", listen).read()?;
+    let mut settings = session.settings()?.with_flag("listen", "--listen", listen);
+    // The demonstration has a console unless it is told where, and then that is meant.
+    let console_any_port = demo && settings.get("console.listen").origin == Origin::Default;
+    if console_any_port {
+        settings = settings.with_flag("console.listen", "oddsbox demo", Some(DEMO_CONSOLE.to_owned()));
+    }
+    let config = settings.read()?;
+    let extras = Extras { simulate_live: demo, console_any_port };
     init_logging(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(session, config, demo))?;
+    runtime.block_on(serve(session, config, extras))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(session: &Session, config: Config, demo: bool) -> anyhow::Result<()> {
+async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
-    let ready = async |server: &Server| {
-        let announced = if demo { banner::show(session, server, address).await } else { listening(address) };
+    let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
+        let announced = if extras.simulate_live {
+            banner::show(session, server, address, console).await
+        } else {
+            listening(address, console)
+        };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
         }
     };
-    server.serve(listener, Extras { simulate_live: demo }, ready, stop, hurry).await?;
+    server.serve(listener, extras, ready, stop, hurry).await?;
     Ok(())
 }
 
 /// The line that scripts wait for.
-fn listening(address: SocketAddr) -> anyhow::Result<()> {
-    output::text(&format!("listening on http://{address}\n"))
+fn listening(address: SocketAddr, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
+    let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
+    output::text(&format!("{console}listening on http://{address}\n"))
 }

@@ -41,6 +41,8 @@ pub const SETTINGS: &[Setting] = &[
         default: "1",
         help: "the sandbox world's seed: the same seed gives the same prices",
     },
+    Setting { name: "console.listen", default: "", help: "address of the operator's console; empty is off" },
+    Setting { name: "console.host", default: "", help: "name that the console is called by, beside its address" },
 ];
 
 /// Variables of the environment that are no settings of the file.
@@ -74,6 +76,9 @@ pub struct Config {
     pub log: String,
     pub log_format: LogFormat,
     pub simulator_seed: u64,
+    /// `None` is off.
+    pub console_listen: Option<SocketAddr>,
+    pub console_host: Option<String>,
 }
 
 impl Config {
@@ -152,6 +157,17 @@ impl Settings {
                 _ => None,
             })?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
+            console_listen: self.parse(
+                "console.listen",
+                "takes an address and port, such as 127.0.0.1:8081",
+                |text| {
+                    if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+                },
+            )?,
+            console_host: self.parse("console.host", "takes a name without a port, such as odds.example", |text| {
+                let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+                is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
+            })?,
         })
     }
 

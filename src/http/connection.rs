@@ -121,7 +121,7 @@ async fn serve<S>(
     }
 }
 
-fn http1_builder() -> http1::Builder {
+pub(super) fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -147,7 +147,7 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 }
 
 /// Clients break connections off all the time: it is worth a line only to who looks for it.
-fn note_end(ended: hyper::Result<()>) {
+pub(super) fn note_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke off");
     }

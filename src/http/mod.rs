@@ -4,13 +4,14 @@
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
+//! - `paced` is the same HTTP for another door
 //! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
 //!
 //! It reads boards and keys, charges meters, and changes nothing else.
 
 mod access;
 mod asked;
-mod books;
+pub(crate) mod books;
 mod connection;
 mod deadline;
 mod docs;
@@ -21,10 +22,11 @@ mod exchange;
 mod handle;
 mod link;
 mod listener;
-mod negotiate;
+pub(crate) mod negotiate;
 mod odds;
+pub(crate) mod paced;
 mod pages;
-mod percent;
+pub(crate) mod percent;
 mod query;
 mod reply;
 mod request_id;
@@ -32,7 +34,7 @@ mod route;
 mod scores;
 mod service;
 mod shutdown;
-mod sports;
+pub(crate) mod sports;
 mod status;
 mod stream;
 mod usage;

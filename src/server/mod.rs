@@ -2,7 +2,7 @@
 //!
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
-//! 3. open the admin door, then the public one,
+//! 3. open the admin door and the console, then the public door,
 //! 4. serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::admin::{self, BindError, DataDir, Setup};
+use crate::admin::{self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -32,7 +32,7 @@ use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
-use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
+use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterHandle};
 
 pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
@@ -53,6 +53,8 @@ pub enum ServeError {
     #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
+    Console(#[from] ConsoleError),
+    #[error(transparent)]
     Write(#[from] WriteError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
@@ -67,6 +69,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    changes: Arc<Changes>,
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
@@ -82,9 +85,10 @@ impl Server {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
+        let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        Ok(Server { data, config, clock, catalogue, boards, keyring, writer, stopped, lease_requests })
+        Ok(Server { data, config, clock, catalogue, boards, keyring, changes, writer, stopped, lease_requests })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -97,12 +101,12 @@ impl Server {
 
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
-    /// `ready` is called when the next request can be answered from full boards.
+    /// `ready` is called when the next request can be answered from full boards, with the console's desk if there is one.
     pub async fn serve(
         self,
         listener: TcpListener,
         extras: Extras,
-        ready: impl AsyncFnOnce(&Server),
+        ready: impl AsyncFnOnce(&Server, Option<&ConsoleDesk>),
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
@@ -115,9 +119,13 @@ impl Server {
         tasks.spawn(count_seconds(Arc::clone(service.traffic())));
         let (phase, phases) = watch::channel(Phase::Serving);
         let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
-        let admin = tokio::spawn(self.open_admin(facts, phases).await?);
+        let console = self.bind_console(extras).await?;
+        let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
+        let context = self.context(facts, desk.clone());
+        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
+        let console = console.map(|door| tokio::spawn(door.serve(context, closed(phases), ADMIN_GRACE)));
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
-        ready(&self).await;
+        ready(&self, desk.as_deref()).await;
 
         let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
@@ -134,6 +142,9 @@ impl Server {
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
         let _ = admin.await;
+        if let Some(console) = console {
+            let _ = console.await;
+        }
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
         Ok(())
@@ -148,20 +159,37 @@ impl Server {
     /// Opens the admin door; what is returned serves it until the server closes.
     async fn open_admin(
         &self,
-        facts: Facts,
-        mut phases: watch::Receiver<Phase>,
+        context: admin::Context,
+        phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
         let door = admin::Listener::bind(&self.data).await?;
-        let context = admin::Context {
+        Ok(door.serve(context, closed(phases), ADMIN_GRACE))
+    }
+
+    /// Takes the console's address, if there is to be a console.
+    async fn bind_console(&self, extras: Extras) -> Result<Option<ConsoleDoor>, ConsoleError> {
+        let Some(address) = self.config.console_listen else { return Ok(None) };
+        let place = ConsolePlace {
+            address,
+            any_port: extras.console_any_port,
+            host: self.config.console_host.clone(),
+            deadlines: deadlines(&self.config),
+        };
+        ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
+    }
+
+    /// What commands work on.
+    fn context(&self, facts: Facts, console: Option<Arc<ConsoleDesk>>) -> admin::Context {
+        admin::Context {
             writer: self.writer.clone(),
             keyring: Arc::clone(&self.keyring),
             boards: Arc::clone(&self.boards),
+            changes: Arc::clone(&self.changes),
             clock: self.clock.clone(),
             data: self.data.clone(),
             server: Some(Arc::new(facts)),
-        };
-        let shutdown = async move { drop(phases.wait_for(|phase| *phase == Phase::Closed).await) };
-        Ok(door.serve(context, shutdown, ADMIN_GRACE))
+            console,
+        }
     }
 
     /// The sandbox is always simulated.
@@ -182,6 +210,8 @@ impl Server {
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Take any free port for the console if its own is taken.
+    pub console_any_port: bool,
 }
 
 /// Binds the public door's address.
@@ -200,6 +230,11 @@ pub struct ListenError {
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
     desk::serve(requests, &keyring, &clock, &writer).await;
+}
+
+/// Ready when the server closes its inner doors.
+async fn closed(mut phases: watch::Receiver<Phase>) {
+    drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
 }
 
 async fn count_seconds(traffic: Arc<Traffic>) {
@@ -223,11 +258,11 @@ fn listener_options(config: &Config) -> http::Options {
     http::Options {
         connections_max: count(config.connections),
         connections_per_address_max: config.connections_per_address.map(count),
-        deadlines: http::Deadlines {
-            head: config.header_timeout,
-            idle: config.idle_timeout,
-            write: config.write_timeout,
-        },
+        deadlines: deadlines(config),
         drain: config.drain_timeout,
     }
+}
+
+fn deadlines(config: &Config) -> http::Deadlines {
+    http::Deadlines { head: config.header_timeout, idle: config.idle_timeout, write: config.write_timeout }
 }

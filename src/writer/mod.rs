@@ -13,6 +13,7 @@
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod changes;
 mod keys;
 mod publish;
 mod queue;
@@ -29,6 +30,7 @@ use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
+pub use changes::{Changes, PriceChange};
 pub use keys::{Issued, KeyError};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
@@ -45,11 +47,13 @@ pub struct WriterOptions {
     pub stale_after_s: u32,
     /// How long an event that is over stays in the lists.
     pub retention_s: u32,
+    /// How many changes of prices are remembered; 0 for a process in which nobody asks for them.
+    pub changes_max: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600 }
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0 }
     }
 }
 
@@ -78,6 +82,7 @@ pub struct Writer {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    changes: Arc<Changes>,
     clock: Clock,
     options: WriterOptions,
     worlds: [WorldState; 2],
@@ -116,6 +121,7 @@ impl Writer {
             catalogue,
             boards,
             keyring,
+            changes: Arc::new(Changes::new(options.changes_max, now.timestamp())),
             options,
             worlds,
             maintenance: loaded.maintenance,
@@ -134,11 +140,16 @@ impl Writer {
         &self.keyring
     }
 
+    /// The last changes of prices.
+    pub fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
     /// is on its way.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         for news in news {
             batch.apply(news);
         }
@@ -160,7 +171,7 @@ impl Writer {
         whole: Whole,
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         for news in news {
             batch.apply(news.map_err(StoreError::from)?);
         }
@@ -198,6 +209,11 @@ impl Writer {
         self.store.audit(after, limit).map_err(WriteError::from)
     }
 
+    /// The last entries of the audit log, oldest first.
+    pub fn read_audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.store.audit_tail(limit).map_err(WriteError::from)
+    }
+
     /// Reads every record and index of the file.
     pub fn check(&mut self) -> Result<CheckReport, WriteError> {
         self.store.check().map_err(WriteError::from)
@@ -205,6 +221,10 @@ impl Writer {
 
     pub fn file_bytes(&self) -> Result<u64, WriteError> {
         self.store.file_bytes().map_err(WriteError::from)
+    }
+
+    fn batch(&self, world: World, now: Timestamp) -> Batch<'_> {
+        Batch::new(world, &self.worlds[world.index()], &self.catalogue, now, self.changes.is_kept())
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

@@ -41,6 +41,7 @@ enum Op {
     SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
     Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
     ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
+    ReadAuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     Check { reply: Reply<Result<CheckReport, WriteError>> },
     FileBytes { reply: Reply<Result<u64, WriteError>> },
     PublishNow { world: World, reply: Reply<()> },
@@ -65,6 +66,7 @@ impl Op {
                 drop(reply.send(writer.audit(&who, &action, &subject, detail)));
             }
             Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
+            Op::ReadAuditTail { limit, reply } => drop(reply.send(writer.read_audit_tail(limit))),
             Op::Check { reply } => drop(reply.send(writer.check())),
             Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
             Op::PublishNow { world, reply } => {
@@ -168,6 +170,10 @@ impl WriterHandle {
 
     pub async fn read_audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
         self.ask(|reply| Op::ReadAudit { after, limit, reply }).await?
+    }
+
+    pub async fn read_audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.ask(|reply| Op::ReadAuditTail { limit, reply }).await?
     }
 
     pub async fn check(&self) -> Result<CheckReport, WriteError> {

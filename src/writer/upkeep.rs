@@ -109,7 +109,7 @@ impl Writer {
             return Ok(());
         }
         self.commit(&changes)?;
-        self.take_step(world, Step { books: None, sports: steps }, now.unix_ms());
+        self.take_step(world, Step { books: None, sports: steps, moved: Vec::new() }, now.unix_ms());
         Ok(())
     }
 

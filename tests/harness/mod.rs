@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use oddsbox::admin::{DataDir, Setup};
+use oddsbox::admin::{ConsoleDesk, DataDir, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::{Config, SETTINGS, Settings, catalogue};
 use oddsbox::feeds::wire;
@@ -53,7 +53,7 @@ impl Service {
     /// With both worlds simulated, as the demonstration does.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], Extras { simulate_live: true }).await
+        Service::start_as(directory, &[], Extras { simulate_live: true, ..Extras::default() }).await
     }
 
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
@@ -71,7 +71,7 @@ impl Service {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         let running = tokio::spawn(async move {
-            let announce = async |_: &Server| ready.send(()).expect("somebody waits");
+            let announce = async |_: &Server, _: Option<&ConsoleDesk>| ready.send(()).expect("somebody waits");
             let stopped = async { drop(stopped.await) };
             server.serve(listener, extras, announce, stopped, std::future::pending()).await.expect("an orderly end");
         });

@@ -17,8 +17,8 @@ pub use failure::{Failure, FailureCode};
 pub use ingest::{Example, IngestAnswer, IngestOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
-    AuditAnswer, CheckAnswer, CheckProblem, CountsAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
-    ServerAnswer, StatusAnswer, WorldAnswer,
+    AuditAnswer, CheckAnswer, CheckProblem, ConsoleAnswer, CountsAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan,
+    ReadyAnswer, ServerAnswer, SignedOutAnswer, StatusAnswer, WorldAnswer,
 };
 
 /// Everything that can be asked, but for feed lines, which come as a stream of their own.
@@ -47,6 +47,11 @@ pub enum Command {
         #[serde(default)]
         limit: Option<usize>,
     },
+    /// The newest entries of the audit log, in their order.
+    AuditTail {
+        #[serde(default)]
+        limit: Option<usize>,
+    },
     Status,
     MaintenanceOn {
         /// When it ends by itself; `null` lasts until it is ended.
@@ -56,6 +61,10 @@ pub enum Command {
     MaintenanceOff,
     Check,
     Ready,
+    /// A link that opens the console once.
+    ConsoleLink,
+    /// Ends every session of the console.
+    ConsoleSignOut,
 }
 
 /// What a command is answered with: the plain JSON of the one that fits.
@@ -69,4 +78,6 @@ pub enum Answer {
     Maintenance(MaintenanceAnswer),
     Check(CheckAnswer),
     Ready(ReadyAnswer),
+    Console(ConsoleAnswer),
+    SignedOut(SignedOutAnswer),
 }

@@ -70,9 +70,11 @@ impl House {
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
-        let context = Context { writer, keyring, boards, clock, data: self.data.clone(), server: Some(facts) };
+        let data = self.data.clone();
+        let context = Context { writer, keyring, boards, changes, clock, data, server: Some(facts), console: None };
         let listener = Listener::bind(&self.data).await.unwrap();
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = listener.serve(context, async { drop(stopping.await) }, Duration::from_secs(5));
