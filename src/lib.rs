@@ -11,6 +11,7 @@
 //! - [`http`]: the public door, read-only
 //! - [`admin`]: the admin door, a Unix socket, and the client of it
 //! - [`config`], [`clock`]: what the operator set, and what time it is
+//! - [`tls`]: certificates and handshakes, for whatever listens
 //! - [`server`]: where all of it is put together
 //! - [`cli`]: the command line
 #![forbid(unsafe_code)]
@@ -28,4 +29,5 @@ pub mod model;
 mod nearest;
 pub mod server;
 pub mod store;
+pub mod tls;
 pub mod writer;

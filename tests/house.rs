@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms that it may use. `clock`, `metrics` and `nearest` are leaves that all may use.
+/// Each room and the rooms that it may use. `clock`, `metrics`, `nearest` and `tls` are leaves that all may use.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
     ("metrics", &[]),
     ("nearest", &[]),
+    ("tls", &[]),
     ("config", &["model"]),
     ("keys", &["model"]),
     ("store", &["model", "keys"]),
@@ -23,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["model", "store", "keys", "board", "feeds", "writer", "config", "http", "admin"]),
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "feeds"]),
 ];
-const LEAVES: &[&str] = &["clock", "metrics", "nearest"];
+const LEAVES: &[&str] = &["clock", "metrics", "nearest", "tls"];
 
 /// Crates that belong to one room, so that replacing one means changing one room.
 const ONLY_IN: &[(&str, &[&str])] = &[

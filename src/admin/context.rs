@@ -8,6 +8,7 @@ use super::console::Desk;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
+use crate::feeds::Ledger;
 use crate::keys::Keyring;
 use crate::writer::{Changes, WriterHandle};
 
@@ -18,6 +19,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn started(&self) -> Moment;
     /// Where the public interface listens.
     fn address(&self) -> SocketAddr;
+    /// Whether it speaks TLS there.
+    fn is_tls(&self) -> bool;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.
@@ -35,6 +38,8 @@ pub struct Context {
     pub changes: Arc<Changes>,
     pub clock: Clock,
     pub data: DataDir,
+    /// What each feed has brought; empty in a command that opened the file itself.
+    pub ledger: Arc<Ledger>,
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
     /// `None` where no console is served.

@@ -94,8 +94,8 @@ impl Local {
         let changes = Arc::clone(opened.writer.changes());
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
-        let data = data.clone();
-        let context = Context { writer, keyring, boards, changes, clock, data, server: None, console: None };
+        let (data, ledger) = (data.clone(), Arc::default());
+        let context = Context { writer, keyring, boards, changes, clock, data, ledger, server: None, console: None };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 

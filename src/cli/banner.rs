@@ -1,7 +1,5 @@
 //! What `oddsbox demo` shows when it is ready: where it is, its keys, and lines to paste.
 
-use std::net::SocketAddr;
-
 use super::output;
 use super::session::Session;
 use crate::admin::ConsoleDesk;
@@ -16,7 +14,7 @@ const WHO: &str = "oddsbox demo";
 pub(super) async fn show(
     session: &Session,
     server: &Server,
-    address: SocketAddr,
+    base: &str,
     console: Option<&ConsoleDesk>,
 ) -> anyhow::Result<()> {
     let is_first_run = server.keyring().list().is_empty();
@@ -27,7 +25,7 @@ pub(super) async fn show(
     };
     let keys = keys.as_ref().map(|(sandbox, live)| (sandbox.as_str(), live.as_str()));
     let link = console.map(|desk| desk.link(WHO)).transpose()?;
-    output::text(&text(session, address, link.as_ref().map(|link| link.url.as_str()), keys))
+    output::text(&text(session, base, link.as_ref().map(|link| link.url.as_str()), keys))
 }
 
 async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
@@ -37,8 +35,7 @@ async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
     Ok(server.writer().issue_key(new, WHO).await?.secret.expose().to_owned())
 }
 
-fn text(session: &Session, address: SocketAddr, console: Option<&str>, keys: Option<(&str, &str)>) -> String {
-    let base = format!("http://{address}");
+fn text(session: &Session, base: &str, console: Option<&str>, keys: Option<(&str, &str)>) -> String {
     let title = session.output.bold("oddsbox demo");
     let data = session.data.path().display();
     let console = console.map(|url| {

@@ -1,6 +1,5 @@
 //! `oddsbox serve` and `oddsbox demo`: the service itself.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -65,13 +64,14 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
+    let base = format!("{}://{address}", config.scheme());
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
         let announced = if extras.simulate_live {
-            banner::show(session, server, address, console).await
+            banner::show(session, server, &base, console).await
         } else {
-            listening(address, console)
+            listening(&base, console)
         };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
@@ -82,7 +82,7 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
 }
 
 /// The line that scripts wait for.
-fn listening(address: SocketAddr, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
+fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
     let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
-    output::text(&format!("{console}listening on http://{address}\n"))
+    output::text(&format!("{console}listening on {base}\n"))
 }

@@ -32,7 +32,8 @@ fn shown(status: &StatusAnswer) -> String {
     let server = match &status.server {
         None => "not running".to_owned(),
         Some(server) => format!(
-            "http://{}, up {}, {} connections, {} requests, {:.1} a second",
+            "{}://{}, up {}, {} connections, {} requests, {:.1} a second",
+            server.scheme(),
             server.address,
             shown_seconds(server.uptime_s),
             server.connections,

@@ -34,6 +34,12 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
     Setting { name: "write_timeout", default: "30s", help: "how long a client may take no byte of an answer" },
     Setting { name: "drain_timeout", default: "10s", help: "how long a stop waits for answers under way" },
+    Setting {
+        name: "tls.certificate",
+        default: "",
+        help: "PEM file of the certificate and its chain; with tls.key, the public interface speaks TLS",
+    },
+    Setting { name: "tls.key", default: "", help: "PEM file of the certificate's private key" },
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
@@ -56,6 +62,13 @@ pub enum LogFormat {
     Json,
 }
 
+/// Where a certificate and its key are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+}
+
 /// Everything that an operator can set, checked.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -73,6 +86,8 @@ pub struct Config {
     pub idle_timeout: Duration,
     pub write_timeout: Duration,
     pub drain_timeout: Duration,
+    /// `None` is plain text.
+    pub tls: Option<TlsFiles>,
     pub log: String,
     pub log_format: LogFormat,
     pub simulator_seed: u64,
@@ -82,6 +97,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// What the public interface's address begins with.
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     /// What the audit log keeps of a start: the settings that decide what is served.
     pub fn described(&self) -> String {
         let time = humantime::format_duration;
@@ -149,6 +169,7 @@ impl Settings {
             idle_timeout: self.duration("idle_timeout", 1, 86_400)?,
             write_timeout: self.duration("write_timeout", 1, 3600)?,
             drain_timeout: self.duration("drain_timeout", 0, 3600)?,
+            tls: self.tls_files()?,
             log: self.get("log").value,
             log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
                 "auto" => Some(LogFormat::Auto),
@@ -169,6 +190,20 @@ impl Settings {
                 is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
             })?,
         })
+    }
+
+    fn tls_files(&self) -> Result<Option<TlsFiles>, ConfigError> {
+        let (certificate, key) = (self.get("tls.certificate"), self.get("tls.key"));
+        let (name, other, missing) = match (certificate.value.is_empty(), key.value.is_empty()) {
+            (true, true) => return Ok(None),
+            (false, false) => {
+                return Ok(Some(TlsFiles { certificate: certificate.value.into(), key: key.value.into() }));
+            }
+            (true, false) => ("tls.certificate", "tls.key", certificate),
+            (false, true) => ("tls.key", "tls.certificate", key),
+        };
+        let takes = format!("takes a PEM file, as {other} is set: set both or neither");
+        Err(ConfigError::Value { name, value: missing.value, origin: missing.origin, takes })
     }
 
     fn parse<T>(
@@ -248,6 +283,22 @@ mod tests {
             error(gather("", &[("ODDSBOX_REFESH", "1s")])),
             "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
         );
+    }
+
+    #[test]
+    fn a_certificate_has_a_key_and_a_key_a_certificate() {
+        let error = |file: &str| gather(file, &[]).unwrap().read().unwrap_err().to_string();
+        assert_eq!(
+            error("tls.certificate = \"chain.pem\""),
+            "tls.key = \"\" (from default): takes a PEM file, as tls.certificate is set: set both or neither"
+        );
+        assert_eq!(
+            error("[tls]\ncertificate = \"\"\nkey = \"key.pem\""),
+            "tls.certificate = \"\" (from oddsbox.toml): takes a PEM file, as tls.key is set: set both or neither"
+        );
+        let both = gather("tls.certificate = \"chain.pem\"\ntls.key = \"key.pem\"", &[]).unwrap().read().unwrap();
+        assert_eq!(both.tls, Some(TlsFiles { certificate: "chain.pem".into(), key: "key.pem".into() }));
+        assert_eq!(both.scheme(), "https");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One connection: which protocol it speaks, and speaking it until it ends.
 //!
-//! 1. The protocol is recognised by the first bytes, under the deadline for a head. Under TLS, ALPN will have chosen
-//!    it before: that is the place where [`serve`] is called without recognising.
+//! 1. The protocol is recognised by the first bytes; under TLS, the handshake agrees on it. Both have the time that a
+//!    head has.
 //! 2. Requests are served until the client leaves, the pulse stands still or the service stops.
 //! 3. When the service drains, the connection finishes what it has begun; when it closes, it is dropped.
 
@@ -23,6 +23,7 @@ use super::handle::{HEADERS_MAX, URI_BYTES_MAX};
 use super::service::Service;
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
+use crate::tls::{self, Acceptor, TlsStream};
 
 /// What every HTTP/2 connection with prior knowledge begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -43,7 +44,7 @@ pub(super) enum Protocol {
     Http2,
 }
 
-/// Serves a plain-text connection until it ends.
+/// Serves a connection in plain text until it ends.
 pub(super) async fn run<S>(mut stream: S, service: Arc<Service>, deadlines: Deadlines, mut phases: Phases)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -56,6 +57,44 @@ where
     if let Ok(Ok((protocol, ahead))) = recognised {
         serve(stream, ahead, protocol, service, deadlines, phases).await;
     }
+}
+
+/// Serves a connection under TLS until it ends.
+pub(super) async fn run_tls<S>(
+    stream: S,
+    acceptor: &Acceptor,
+    service: Arc<Service>,
+    deadlines: Deadlines,
+    mut phases: Phases,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let begun = tokio::select! {
+        begun = tokio::time::timeout(deadlines.head, begin(stream, acceptor)) => begun,
+        () = phases.draining() => return,
+    };
+    match begun {
+        Ok(Ok((stream, ahead))) => {
+            let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
+            serve(stream, ahead, protocol, service, deadlines, phases).await;
+        }
+        // Anyone can knock: it is worth a line only to who looks for it.
+        Ok(Err(error)) => tracing::debug!(%error, "a connection did not come to TLS"),
+        Err(_elapsed) => tracing::debug!("a connection took too long to come to TLS"),
+    }
+}
+
+/// Shakes hands and reads the first bytes, as a connection in plain text has to bring some too.
+async fn begin<S>(stream: S, acceptor: &Acceptor) -> io::Result<(TlsStream<S>, Bytes)>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut stream = acceptor.accept(stream).await?;
+    let mut ahead = BytesMut::with_capacity(1024);
+    if stream.read_buf(&mut ahead).await? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok((stream, ahead.freeze()))
 }
 
 /// Reads until the first bytes tell the protocols apart.

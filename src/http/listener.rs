@@ -18,9 +18,10 @@ use super::connection;
 use super::deadline::Deadlines;
 use super::service::Service;
 use super::shutdown::{Phases, Stop};
+use crate::tls::Acceptor;
 
 /// The bounds of a listener.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How many connections may be open at once.
     pub connections_max: u32,
@@ -29,6 +30,8 @@ pub struct Options {
     pub deadlines: Deadlines,
     /// How long connections may take to finish when the listener stops.
     pub drain: Duration,
+    /// `None` for plain text.
+    pub tls: Option<Arc<Acceptor>>,
 }
 
 impl Default for Options {
@@ -38,6 +41,7 @@ impl Default for Options {
             connections_per_address_max: None,
             deadlines: Deadlines::default(),
             drain: Duration::from_secs(10),
+            tls: None,
         }
     }
 }
@@ -62,6 +66,7 @@ pub async fn run(
 ) -> Summary {
     let (stop, phases) = Stop::new();
     let places = Arc::new(Semaphore::new(options.connections_max as usize));
+    let (connections_max, drain) = (options.connections_max, options.drain);
     let mut door = Door { service, options, phases, addresses: Addresses::default(), accepted: 0, turned_away: 0 };
     tokio::select! {
         () = shutdown => {}
@@ -69,9 +74,9 @@ pub async fn run(
     }
     drop(listener);
     stop.drain();
-    let all_back = places.acquire_many(options.connections_max);
-    let drained = tokio::time::timeout(options.drain, all_back).await.is_ok();
-    let open = options.connections_max.saturating_sub(u32::try_from(places.available_permits()).unwrap_or(u32::MAX));
+    let all_back = places.acquire_many(connections_max);
+    let drained = tokio::time::timeout(drain, all_back).await.is_ok();
+    let open = connections_max.saturating_sub(u32::try_from(places.available_permits()).unwrap_or(u32::MAX));
     stop.close();
     Summary { accepted: door.accepted, turned_away: door.turned_away, dropped: if drained { 0 } else { open } }
 }
@@ -115,11 +120,14 @@ impl Door {
         // Answers are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
         let _ = stream.set_nodelay(true);
         let traffic = Arc::clone(self.service.traffic());
-        let connection =
-            connection::run(stream, Arc::clone(&self.service), self.options.deadlines, self.phases.clone());
+        let tls = self.options.tls.clone();
+        let (service, deadlines, phases) = (Arc::clone(&self.service), self.options.deadlines, self.phases.clone());
         tokio::spawn(async move {
             let counted = traffic.connection();
-            connection.await;
+            match tls {
+                None => connection::run(stream, service, deadlines, phases).await,
+                Some(tls) => connection::run_tls(stream, &tls, service, deadlines, phases).await,
+            }
             drop((counted, held, place));
         });
     }

@@ -80,7 +80,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PulsedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        // Under TLS a write is taken before it is sent, so a client that takes nothing is felt here.
+        let flushed = Pin::new(&mut self.inner).poll_flush(cx);
+        match &flushed {
+            Poll::Ready(_) => self.pulse.has_written(0),
+            Poll::Pending => self.pulse.cannot_write(),
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

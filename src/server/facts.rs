@@ -22,6 +22,7 @@ pub(super) enum Phase {
 pub(super) struct Facts {
     started: Moment,
     address: SocketAddr,
+    is_tls: bool,
     traffic: Arc<Traffic>,
     phase: watch::Receiver<Phase>,
 }
@@ -30,10 +31,11 @@ impl Facts {
     pub(super) fn new(
         clock: &Clock,
         address: SocketAddr,
+        is_tls: bool,
         traffic: Arc<Traffic>,
         phase: watch::Receiver<Phase>,
     ) -> Self {
-        Facts { started: clock.now(), address, traffic, phase }
+        Facts { started: clock.now(), address, is_tls, traffic, phase }
     }
 }
 
@@ -49,6 +51,10 @@ impl ServerFacts for Facts {
 
     fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    fn is_tls(&self) -> bool {
+        self.is_tls
     }
 
     fn connections(&self) -> u64 {

@@ -25,13 +25,14 @@ use tokio::task::JoinSet;
 use crate::admin::{self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::feeds::Simulator;
+use crate::config::{Config, TlsFiles};
+use crate::feeds::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
+use crate::tls::{self, CertificateError};
 use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterHandle};
 
 pub use logging::{LogFilterError, init as init_logging};
@@ -46,6 +47,10 @@ const ADMIN_GRACE: Duration = Duration::from_secs(2);
 /// Why a server does not start, or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] rustls::Error),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
@@ -65,11 +70,14 @@ pub enum ServeError {
 pub struct Server {
     data: DataDir,
     config: Config,
+    tls: Option<Arc<tls::Acceptor>>,
+    console_tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
     changes: Arc<Changes>,
+    ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
     lease_requests: LeaseRequests,
@@ -78,6 +86,8 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
+        let acceptor = |speaks| config.tls.as_ref().map(|files| acceptor(files, speaks)).transpose();
+        let (tls, console_tls) = (acceptor(tls::Speaks::Http)?, acceptor(tls::Speaks::Http1)?);
         let Setup { catalogue, store, writer, clock } = setup;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
@@ -88,7 +98,22 @@ impl Server {
         let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        Ok(Server { data, config, clock, catalogue, boards, keyring, changes, writer, stopped, lease_requests })
+        let ledger = Arc::default();
+        Ok(Server {
+            data,
+            config,
+            tls,
+            console_tls,
+            clock,
+            catalogue,
+            boards,
+            keyring,
+            changes,
+            ledger,
+            writer,
+            stopped,
+            lease_requests,
+        })
     }
 
     pub fn writer(&self) -> &WriterHandle {
@@ -118,7 +143,13 @@ impl Server {
         let service = Arc::new(self.service());
         tasks.spawn(count_seconds(Arc::clone(service.traffic())));
         let (phase, phases) = watch::channel(Phase::Serving);
-        let facts = Facts::new(&self.clock, listener.local_addr()?, Arc::clone(service.traffic()), phases.clone());
+        let facts = Facts::new(
+            &self.clock,
+            listener.local_addr()?,
+            self.tls.is_some(),
+            Arc::clone(service.traffic()),
+            phases.clone(),
+        );
         let console = self.bind_console(extras).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
         let context = self.context(facts, desk.clone());
@@ -127,14 +158,15 @@ impl Server {
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self, desk.as_deref()).await;
 
-        let Server { config, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
         let stop = async {
             stop.await;
             let _ = phase.send(Phase::Draining);
         };
+        let options = listener_options(&config, tls);
         tokio::select! {
-            summary = http::run(listener, service, listener_options(&config), stop) => {
+            summary = http::run(listener, service, options, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
@@ -174,6 +206,7 @@ impl Server {
             any_port: extras.console_any_port,
             host: self.config.console_host.clone(),
             deadlines: deadlines(&self.config),
+            tls: self.console_tls.clone(),
         };
         ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
     }
@@ -187,6 +220,7 @@ impl Server {
             changes: Arc::clone(&self.changes),
             clock: self.clock.clone(),
             data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
             server: Some(Arc::new(facts)),
             console,
         }
@@ -199,7 +233,7 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.writer.clone(), self.clock.clone())
+            Simulation::new(world, simulator, self.writer.clone(), Arc::clone(&self.ledger), self.clock.clone())
         };
         worlds.map(simulation).collect()
     }
@@ -245,6 +279,12 @@ async fn count_seconds(traffic: Arc<Traffic>) {
     }
 }
 
+/// TLS for a door.
+fn acceptor(files: &TlsFiles, speaks: tls::Speaks) -> Result<Arc<tls::Acceptor>, ServeError> {
+    let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
+    Ok(Arc::new(tls::Acceptor::new(certificate, speaks)?))
+}
+
 fn interface_settings(config: &Config) -> http::Settings {
     http::Settings {
         allow_query_key: config.allow_query_key,
@@ -253,13 +293,14 @@ fn interface_settings(config: &Config) -> http::Settings {
     }
 }
 
-fn listener_options(config: &Config) -> http::Options {
+fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::Options {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     http::Options {
         connections_max: count(config.connections),
         connections_per_address_max: config.connections_per_address.map(count),
         deadlines: deadlines(config),
         drain: config.drain_timeout,
+        tls,
     }
 }
 

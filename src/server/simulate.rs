@@ -1,13 +1,14 @@
 //! Keeps a simulated world going: fills it at the start, then tells the writer each second what changed.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::feeds::Simulator;
+use crate::feeds::{FeedKind, Ledger, Simulator};
 use crate::model::{News, SportId, Timestamp, World};
 use crate::writer::{WriteError, WriterHandle};
 
@@ -21,14 +22,21 @@ pub(super) struct Simulation {
     world: World,
     simulator: Simulator,
     writer: WriterHandle,
+    ledger: Arc<Ledger>,
     clock: Clock,
     /// Up to when the world has been told; `None` when it must be told everything.
     told: Option<Timestamp>,
 }
 
 impl Simulation {
-    pub(super) fn new(world: World, simulator: Simulator, writer: WriterHandle, clock: Clock) -> Self {
-        Simulation { world, simulator, writer, clock, told: None }
+    pub(super) fn new(
+        world: World,
+        simulator: Simulator,
+        writer: WriterHandle,
+        ledger: Arc<Ledger>,
+        clock: Clock,
+    ) -> Self {
+        Simulation { world, simulator, writer, ledger, clock, told: None }
     }
 
     /// Brings the whole world up to date, whatever the file held and however long ago: what happened since the last
@@ -95,11 +103,26 @@ impl Simulation {
         let mut news = news.into_iter().peekable();
         while news.peek().is_some() {
             let batch: Vec<News> = news.by_ref().take(BATCH).collect();
-            let report = self.writer.ingest(self.world, batch, false).await?;
+            let report = match self.writer.ingest(self.world, batch, false).await {
+                Ok(report) => report,
+                Err(error) => {
+                    self.ledger.failed(self.feed(), self.clock.now().timestamp(), &error.to_string());
+                    return Err(error);
+                }
+            };
+            self.ledger.count(self.feed(), self.clock.now().timestamp(), report.accepted(), report.reasons());
             for (reason, count) in report.reasons() {
                 tracing::debug!(world = %self.world, %reason, count, "the simulator's news was not taken");
             }
         }
         Ok(())
+    }
+
+    const fn feed(&self) -> (&'static str, FeedKind, World) {
+        let name = match self.world {
+            World::Sandbox => "simulator",
+            World::Live => "simulator-live",
+        };
+        (name, FeedKind::Simulator, self.world)
     }
 }

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -17,6 +18,7 @@ use super::strips::{self, Strips};
 use crate::admin::Context;
 use crate::clock::Clock;
 use crate::http::{Deadlines, paced};
+use crate::tls::Acceptor;
 
 /// Browsers hold six connections each.
 const CONNECTIONS_MAX: usize = 64;
@@ -32,6 +34,8 @@ pub struct Place {
     /// The name that it is called by, beside its address.
     pub host: Option<String>,
     pub deadlines: Deadlines,
+    /// `None` is plain text.
+    pub tls: Option<Arc<Acceptor>>,
 }
 
 /// The console's address cannot be had.
@@ -62,7 +66,7 @@ impl Door {
         };
         let socket = socket.map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
-        let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref()), clock));
+        let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref(), place.tls.is_some()), clock));
         Ok(Door { socket, desk, place })
     }
 
@@ -76,7 +80,7 @@ impl Door {
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
         let port = socket.local_addr().map_or(0, |address| address.port());
-        let Place { host, deadlines, .. } = place;
+        let Place { host, deadlines, tls, .. } = place;
         let console = Arc::new(Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port));
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         let (stop, stopping) = watch::channel(false);
@@ -89,7 +93,8 @@ impl Door {
                 () = &mut sampling => {}
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 (stream, place) = accept(&socket, &places) => {
-                    connections.spawn(converse(stream, place, Arc::clone(&console), deadlines, stopping.clone()));
+                    let talk = Talk { console: Arc::clone(&console), deadlines, tls: tls.clone(), stopping: stopping.clone() };
+                    connections.spawn(talk.converse(stream, place));
                 }
             }
         }
@@ -101,15 +106,16 @@ impl Door {
 }
 
 /// The console's address as a browser writes it. Whoever listens everywhere is reached here.
-fn base(bound: SocketAddr, host: Option<&str>) -> String {
+fn base(bound: SocketAddr, host: Option<&str>, is_tls: bool) -> String {
     let address = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
         ip => ip,
     };
+    let scheme = if is_tls { "https" } else { "http" };
     match host {
-        Some(name) => format!("http://{name}:{}", bound.port()),
-        None => format!("http://{}", SocketAddr::new(address, bound.port())),
+        Some(name) => format!("{scheme}://{name}:{}", bound.port()),
+        None => format!("{scheme}://{}", SocketAddr::new(address, bound.port())),
     }
 }
 
@@ -127,16 +133,30 @@ async fn accept(socket: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Op
     }
 }
 
-async fn converse(
-    stream: TcpStream,
-    _place: Option<OwnedSemaphorePermit>,
+/// One connection.
+struct Talk {
     console: Arc<Console>,
     deadlines: Deadlines,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let _ = stream.set_nodelay(true);
-    let stop = async { drop(stopping.wait_for(|stop| *stop).await) };
-    paced::serve(stream, deadlines, |request| respond(request, Arc::clone(&console)), stop).await;
+    tls: Option<Arc<Acceptor>>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Talk {
+    async fn converse(self, stream: TcpStream, _place: Option<OwnedSemaphorePermit>) {
+        let _ = stream.set_nodelay(true);
+        let Some(acceptor) = self.tls.clone() else { return self.serve(stream).await };
+        match tokio::time::timeout(self.deadlines.head, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => self.serve(stream).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a console connection did not come to TLS"),
+            Err(_elapsed) => tracing::debug!("a console connection took too long to come to TLS"),
+        }
+    }
+
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let Talk { console, deadlines, mut stopping, .. } = self;
+        let stop = async { drop(stopping.wait_for(|stop| *stop).await) };
+        paced::serve(stream, deadlines, |request| respond(request, Arc::clone(&console)), stop).await;
+    }
 }
 
 #[cfg(test)]
@@ -149,9 +169,9 @@ mod tests {
             ("127.0.0.1:8081", None, "http://127.0.0.1:8081"),
             ("0.0.0.0:8081", None, "http://127.0.0.1:8081"),
             ("[::]:8081", None, "http://[::1]:8081"),
-            ("10.0.0.7:8081", Some("odds.lan"), "http://odds.lan:8081"),
+            ("10.0.0.7:8081", Some("odds.lan"), "https://odds.lan:8081"),
         ] {
-            assert_eq!(base(bound.parse().unwrap(), host), link);
+            assert_eq!(base(bound.parse().unwrap(), host, link.starts_with("https")), link);
         }
     }
 }

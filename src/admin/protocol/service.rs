@@ -39,11 +39,19 @@ pub struct StatusAnswer {
 pub struct ServerAnswer {
     pub ready: bool,
     pub address: SocketAddr,
+    /// Whether that address speaks TLS.
+    pub tls: bool,
     pub started: String,
     pub uptime_s: u64,
     pub connections: u64,
     pub requests: u64,
     pub requests_per_second: f64,
+}
+
+impl ServerAnswer {
+    pub fn scheme(&self) -> &'static str {
+        if self.tls { "https" } else { "http" }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

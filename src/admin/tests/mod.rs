@@ -35,6 +35,10 @@ impl ServerFacts for Facts {
     fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 8080))
     }
+
+    fn is_tls(&self) -> bool {
+        false
+    }
     fn connections(&self) -> u64 {
         3
     }
@@ -73,8 +77,8 @@ impl House {
         let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
-        let data = self.data.clone();
-        let context = Context { writer, keyring, boards, changes, clock, data, server: Some(facts), console: None };
+        let (data, ledger, server) = (self.data.clone(), Arc::default(), Some(facts));
+        let context = Context { writer, keyring, boards, changes, clock, data, ledger, server, console: None };
         let listener = Listener::bind(&self.data).await.unwrap();
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = listener.serve(context, async { drop(stopping.await) }, Duration::from_secs(5));

@@ -110,13 +110,13 @@ fn show_secret(session: &Session, access: Access, command: Command, done: &str) 
 
 /// Where the service is reached from this machine: as the server says, or as it is set to.
 fn base_url(session: &Session, status: Option<StatusAnswer>) -> String {
-    let running = status.and_then(|status| status.server).map(|server| server.address);
-    let set = || Some(session.settings().ok()?.read().ok()?.listen);
-    let mut address = running.or_else(set).unwrap_or_else(|| ([127, 0, 0, 1], 8080).into());
+    let running = status.and_then(|status| status.server).map(|server| (server.scheme(), server.address));
+    let set = || session.settings().ok()?.read().ok().map(|config| (config.scheme(), config.listen));
+    let (scheme, mut address) = running.or_else(set).unwrap_or_else(|| ("http", ([127, 0, 0, 1], 8080).into()));
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
-    format!("http://{address}")
+    format!("{scheme}://{address}")
 }
 
 /// List every key with its use today against its quota; never a secret

@@ -6,3 +6,4 @@ mod caching;
 mod errors;
 mod limits;
 mod sockets;
+mod tls;

@@ -17,17 +17,17 @@ use crate::http::listener::{Options, Summary, run};
 use crate::http::testing::Fixture;
 
 /// Far beyond what any of these tests takes when it works.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Server {
+pub(super) struct Server {
     fixture: Fixture,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Summary>,
 }
 
 impl Server {
-    async fn start(options: Options) -> Self {
+    pub(super) async fn start(options: Options) -> Self {
         let fixture = Fixture::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -39,21 +39,25 @@ impl Server {
         Server { fixture, address, stop, running }
     }
 
-    async fn connect(&self) -> TcpStream {
+    pub(super) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    fn head(&self, target: &str) -> String {
+    pub(super) fn key(&self) -> &str {
+        &self.fixture.sandbox
+    }
+
+    pub(super) fn head(&self, target: &str) -> String {
         format!("GET {target} HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", self.fixture.sandbox)
     }
 
-    async fn stop(self) -> Summary {
+    pub(super) async fn stop(self) -> Summary {
         self.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
     }
 }
 
-fn short(head: u64, idle: u64) -> Options {
+pub(super) fn short(head: u64, idle: u64) -> Options {
     let deadlines = Deadlines {
         head: Duration::from_millis(head),
         idle: Duration::from_millis(idle),

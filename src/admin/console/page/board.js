@@ -312,7 +312,8 @@ export function board(root, rest) {
   }
 
   async function publicAddress() {
-    return (await command("status")).server.url;
+    const { address, tls } = (await command("status")).server;
+    return `${tls ? "https" : "http"}://${address}`;
   }
 
   turn(rest);
