@@ -41,11 +41,10 @@ function sourceRow(source, sample) {
   const worst = Math.max(0, ...source.ages_s);
   const label = `Age over the last ${minutes} minutes, at most ${seconds(worst)}`;
   return h("tr", { class: source.stale ? "stale" : null },
-    h("th", { scope: "row" }, source.title || source.bookmaker),
-    number(seconds(source.age_s)),
+    h("th", { scope: "row", title: source.bookmaker }, source.title || source.bookmaker),
+    h("td", { class: "number" }, source.stale ? h("span", { class: "state bad" }, `stale ${seconds(source.age_s)}`) : seconds(source.age_s)),
     h("td", { class: "strip-cell", title: label }, strip(source.ages_s, source.stale_after_s, SAMPLES, label)),
-    number(source.latency_ms ? `${count(source.latency_ms)} ms` : "\u2013"),
-    h("td", {}, h("span", { class: `state ${source.stale ? "bad" : "good"}` }, source.stale ? "stale" : "fresh")));
+    number(source.latency_ms ? `${count(source.latency_ms)} ms` : "\u2013"));
 }
 
 export function feeds(root) {
@@ -57,7 +56,7 @@ export function feeds(root) {
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Feeds" },
         h("table", {}, h("thead", {}, h("tr", {}, column("Feed"), column("World"), column("Last good"), column("Accepted", "number"), column("Rejected", "number"), column("Why"), column("Upstream"))), rows))),
     h("h2", {}, "Sources"),
-    h("p", { class: "soft" }, "How long ago each bookmaker was last read well, over the last hour: ",
+    h("p", { class: "soft legend" }, "How long ago each bookmaker was last read well, over the last hour: ",
       h("span", { class: "swatch good" }, "fresh"), " ", h("span", { class: "swatch warn" }, "ageing"), " ", h("span", { class: "swatch bad" }, "stale")),
     sources);
 
@@ -69,7 +68,7 @@ export function feeds(root) {
     }
     const tables = [...groups].map(([name, list]) => h("section", { class: "card" },
       h("header", {}, h("h3", {}, name), h("span", { class: "soft" }, `${list.filter(({ stale }) => stale).length} of ${list.length} stale`)),
-      h("table", {}, h("thead", {}, h("tr", {}, column("Bookmaker"), column("Age", "number"), column("Last hour"), column("Latency", "number"), column("State"))),
+      h("table", {}, h("thead", {}, h("tr", {}, column("Bookmaker"), column("Age", "number"), column("Last hour"), column("Latency", "number"))),
         h("tbody", {}, list.map((source) => sourceRow(source, sample))))));
     sources.replaceChildren(...(tables.length ? tables : [h("p", { class: "soft" }, "No source has been read yet.")]));
   }

@@ -31,7 +31,7 @@ export function overview(root) {
   const plots = {
     rate: plot("Requests a second", [{ name: "requests", tone: "a" }], rate),
     latency: plot("Latency", [{ name: "p50", tone: "a" }, { name: "p99", tone: "b" }], millis),
-    errors: plot("Errors and refusals a minute", [{ name: "server errors", tone: "bad" }, { name: "refused", tone: "b" }], short),
+    errors: plot("Failed and refused a minute", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
   };
   const worlds = { live: world("Live"), sandbox: world("Sandbox") };
   const maintenance = h("p", { class: "banner warn", hidden: true });

@@ -2,12 +2,11 @@
 
 import { h, hour, setText, svg } from "./dom.js";
 
-const WIDTH = 600;
-const HEIGHT = 150;
-const LEFT = 52;
-const RIGHT = 8;
-const TOP = 10;
-const BOTTOM = 22;
+/** The room around the lines, in the height of the letters. */
+const LEFT = 4.6;
+const RIGHT = 0.6;
+const TOP = 0.8;
+const BOTTOM = 1.8;
 
 /** A round number at or above the largest value. */
 function ceiling(value) {
@@ -41,12 +40,21 @@ export function plot(title, series, write) {
     return { value, item: h("span", { class: `key ${tone}` }, name, " ", value) };
   });
   const when = h("span", { class: "soft" }, "now");
-  const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "plot", role: "img", tabindex: "0" });
+  const drawing = svg("svg", { class: "plot", role: "img", tabindex: "0" });
   const figure = h("figure", {}, h("figcaption", {}, h("h3", {}, title), ...legend.map(({ item }) => item), when), drawing);
   let held = { times: [], columns: [] };
   let chosen = null;
-  const x = (at) => LEFT + (at * (WIDTH - LEFT - RIGHT)) / Math.max(held.times.length - 1, 1);
-  const cursor = svg("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM });
+  /** Where the lines may be, in pixels, so that letters are as large as everywhere else. */
+  let room = { left: 0, right: 1, top: 0, bottom: 1, letter: 12 };
+  const x = (at) => room.left + (at * (room.right - room.left)) / Math.max(held.times.length - 1, 1);
+  const cursor = svg("line", { class: "cursor" });
+
+  function measure() {
+    const { width, height } = drawing.getBoundingClientRect();
+    const letter = parseFloat(getComputedStyle(drawing).fontSize);
+    room = { left: LEFT * letter, right: width - RIGHT * letter, top: TOP * letter, bottom: height - BOTTOM * letter, letter };
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  }
 
   function tell() {
     const at = chosen ?? held.times.length - 1;
@@ -58,6 +66,8 @@ export function plot(title, series, write) {
     cursor.setAttribute("visibility", chosen === null ? "hidden" : "visible");
     cursor.setAttribute("x1", x(at));
     cursor.setAttribute("x2", x(at));
+    cursor.setAttribute("y1", room.top);
+    cursor.setAttribute("y2", room.bottom);
   }
 
   function choose(at) {
@@ -67,8 +77,8 @@ export function plot(title, series, write) {
 
   drawing.addEventListener("pointermove", (event) => {
     const box = drawing.getBoundingClientRect();
-    const along = ((event.clientX - box.left) / box.width) * WIDTH;
-    choose(Math.round(((along - LEFT) / (WIDTH - LEFT - RIGHT)) * (held.times.length - 1)));
+    const along = (event.clientX - box.left - room.left) / (room.right - room.left);
+    choose(Math.round(along * (held.times.length - 1)));
   });
   drawing.addEventListener("pointerleave", () => choose(null));
   drawing.addEventListener("blur", () => choose(null));
@@ -81,16 +91,19 @@ export function plot(title, series, write) {
 
   function draw(times, columns) {
     held = { times, columns };
+    if (!drawing.isConnected) return;
+    measure();
     const top = ceiling(Math.max(0, ...columns.flat().filter((value) => value !== null && value !== undefined)));
-    const y = (value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
+    const y = (value) => room.bottom - (value / top) * (room.bottom - room.top);
     const lines = [0, top / 2, top].flatMap((value) => [
-      svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
-      svg("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, write(value)),
+      svg("line", { class: "grid", x1: room.left, x2: room.right, y1: y(value), y2: y(value) }),
+      svg("text", { x: room.left - room.letter / 2, y: y(value) + room.letter / 3, "text-anchor": "end" }, value === 0 ? "0" : write(value)),
     ]);
-    const labels = times.length < 2 ? [] : [0, 0.25, 0.5, 0.75, 1].map((part) => {
+    const parts = room.right - room.left > 28 * room.letter ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.5, 1];
+    const labels = times.length < 2 ? [] : parts.map((part) => {
       const at = Math.round(part * (times.length - 1));
       const anchor = { 0: "start", 1: "end" }[part] ?? "middle";
-      return svg("text", { x: x(at), y: HEIGHT - 5, "text-anchor": anchor }, hour(times[at]));
+      return svg("text", { x: x(at), y: room.bottom + 1.4 * room.letter, "text-anchor": anchor }, hour(times[at]));
     });
     const drawn = columns.map((values, number) => svg("path", { class: `line ${series[number].tone}`, d: path(values, x, y) }));
     drawing.replaceChildren(...lines, ...labels, ...drawn, cursor);
@@ -100,6 +113,7 @@ export function plot(title, series, write) {
     drawing.setAttribute("aria-label", `${title}, the last hour. Now: ${last}`);
   }
 
+  new ResizeObserver(() => draw(held.times, held.columns)).observe(drawing);
   return { figure, draw };
 }
 
