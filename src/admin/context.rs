@@ -9,7 +9,7 @@ use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
-use crate::keys::Keyring;
+use crate::keys::{Feeders, Keyring};
 use crate::writer::{Changes, WriterHandle};
 
 /// What a running server knows about itself.
@@ -21,6 +21,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn address(&self) -> SocketAddr;
     /// Whether it speaks TLS there.
     fn is_tls(&self) -> bool;
+    /// Where feed lines are taken from other machines, if they are.
+    fn ingest_address(&self) -> Option<SocketAddr>;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.
@@ -34,6 +36,7 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
 pub struct Context {
     pub writer: WriterHandle,
     pub keyring: Arc<Keyring>,
+    pub feeders: Arc<Feeders>,
     pub boards: Arc<Boards>,
     pub changes: Arc<Changes>,
     pub clock: Clock,

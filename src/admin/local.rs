@@ -4,17 +4,18 @@
 use std::io;
 use std::sync::Arc;
 
-use super::client::Source;
 use super::context::Context;
 use super::execute::execute;
-use super::intake::Intake;
+use super::export;
+use super::intake::{Feed, Intake};
+use super::pieces::Source;
 use super::place::DataDir;
 use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::catalogue::{self, CatalogueFileError};
-use crate::model::Catalogue;
+use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
 
@@ -91,11 +92,21 @@ impl Local {
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
-        let changes = Arc::clone(opened.writer.changes());
+        let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
-        let (data, ledger) = (data.clone(), Arc::default());
-        let context = Context { writer, keyring, boards, changes, clock, data, ledger, server: None, console: None };
+        let context = Context {
+            writer,
+            keyring,
+            feeders,
+            boards,
+            changes,
+            clock,
+            data: data.clone(),
+            ledger: Arc::default(),
+            server: None,
+            console: None,
+        };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 
@@ -114,7 +125,7 @@ impl Local {
         options: IngestOptions,
         mut source: Source,
     ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
-        let mut intake = match Intake::open(options, &self.context).await {
+        let mut intake = match Intake::open(options, Feed::push(), &self.context).await {
             Ok(intake) => intake,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -124,6 +135,11 @@ impl Local {
             }
         }
         Ok(intake.finish().await)
+    }
+
+    /// A world as feed lines.
+    pub(super) fn export(&self, world: World) -> Source {
+        export::start(world, &self.context.boards)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

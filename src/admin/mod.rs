@@ -2,7 +2,10 @@
 //!
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
+//! - `export` gives a world out as feed lines, in `pieces`
 //! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
+//! - `taking` reads lines from a request, `gunzip`ped if they are compressed
+//! - `push` is what a feeder on another machine meets: one route, by its token; `drop_directory` takes files
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `console` is the same door for an operator's browser
@@ -14,15 +17,22 @@ mod client;
 mod console;
 mod context;
 mod door;
+mod drop_directory;
 mod execute;
+mod export;
+mod gunzip;
 mod intake;
 mod lines;
 mod local;
+mod pieces;
 mod place;
 mod protocol;
+mod push;
 mod respond;
 mod socket;
 mod spool;
+mod taking;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod who;
@@ -30,15 +40,18 @@ mod who;
 pub use console::{ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink, NoRandom, Place as ConsolePlace};
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
+pub use drop_directory::{DropDirectory, DropError};
 pub use execute::execute;
-pub use intake::Intake;
+pub use intake::{Feed, Intake};
 pub use local::{LocalError, Setup, SetupError};
+pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
     Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, ConsoleAnswer, CountsAnswer, Example, Failure,
-    FailureCode, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer,
-    MaintenanceSpan, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer, StatusAnswer,
-    WorldAnswer, WorldName,
+    FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts,
+    LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting,
+    SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
+pub use push::PushDoor;
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

@@ -40,6 +40,11 @@ impl EventNode {
         &self.records
     }
 
+    /// The marks of its closed markets.
+    pub fn closed(&self) -> &[Closed] {
+        &self.closed
+    }
+
     /// The records of the bookmakers and markets that `accept`, in order.
     pub(crate) fn records_of(&self, accept: impl Fn(BookId, Market) -> bool) -> impl Iterator<Item = &Arc<Record>> {
         let pairs = self.pairs.iter().zip(&self.records);

@@ -11,6 +11,8 @@ mod banner;
 mod check;
 mod config;
 mod console;
+mod export;
+mod feeds;
 mod flags;
 mod ingest;
 mod keys;
@@ -69,6 +71,8 @@ enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
+    Export(export::Export),
+    Feeds(feeds::Feeds),
     Audit(audit::Audit),
     Console(console::Console),
     Status(status::Status),
@@ -110,6 +114,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo.run(&session),
         Command::Keys(keys) => keys.run(&session),
         Command::Ingest(ingest) => ingest.run(&session),
+        Command::Export(export) => export.run(&session),
+        Command::Feeds(feeds) => feeds.run(&session),
         Command::Audit(audit) => audit.run(&session),
         Command::Console(console) => console.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),

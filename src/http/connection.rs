@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::deadline::{Deadlines, Pulse, watch};
 use super::handle::{HEADERS_MAX, URI_BYTES_MAX};
-use super::service::Service;
+use super::service::Respond;
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
 use crate::tls::{self, Acceptor, TlsStream};
@@ -45,7 +45,7 @@ pub(super) enum Protocol {
 }
 
 /// Serves a connection in plain text until it ends.
-pub(super) async fn run<S>(mut stream: S, service: Arc<Service>, deadlines: Deadlines, mut phases: Phases)
+pub(super) async fn run<S>(mut stream: S, service: Arc<impl Respond>, deadlines: Deadlines, mut phases: Phases)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -63,7 +63,7 @@ where
 pub(super) async fn run_tls<S>(
     stream: S,
     acceptor: &Acceptor,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     deadlines: Deadlines,
     mut phases: Phases,
 ) where
@@ -119,7 +119,7 @@ async fn serve<S>(
     stream: S,
     ahead: Bytes,
     protocol: Protocol,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     deadlines: Deadlines,
     mut phases: Phases,
 ) where
@@ -132,7 +132,7 @@ async fn serve<S>(
         let (service, pulse) = (Arc::clone(&service), Arc::clone(&beating));
         async move {
             let _in_flight = pulse.request();
-            Ok::<_, Infallible>(service.respond(&request).await)
+            Ok::<_, Infallible>(service.respond(request).await)
         }
     });
     // The two connections have no type in common, only the same two calls.
@@ -160,7 +160,7 @@ async fn serve<S>(
     }
 }
 
-pub(super) fn http1_builder() -> http1::Builder {
+fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -186,7 +186,7 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
 }
 
 /// Clients break connections off all the time: it is worth a line only to who looks for it.
-pub(super) fn note_end(ended: hyper::Result<()>) {
+fn note_end(ended: hyper::Result<()>) {
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke off");
     }

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection;
 use super::deadline::Deadlines;
-use super::service::Service;
+use super::service::Respond;
 use super::shutdown::{Phases, Stop};
 use crate::tls::Acceptor;
 
@@ -60,7 +60,7 @@ pub struct Summary {
 /// Serves until `shutdown` is ready, then drains.
 pub async fn run(
     listener: TcpListener,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) -> Summary {
@@ -83,8 +83,8 @@ pub async fn run(
 
 /// What accepting needs and counts.
 #[derive(Debug)]
-struct Door {
-    service: Arc<Service>,
+struct Door<R> {
+    service: Arc<R>,
     options: Options,
     phases: Phases,
     addresses: Addresses,
@@ -92,7 +92,7 @@ struct Door {
     turned_away: u64,
 }
 
-impl Door {
+impl<R: Respond> Door<R> {
     /// Accepts until it is dropped.
     async fn accept_all(&mut self, listener: &TcpListener, places: &Arc<Semaphore>) {
         let mut patience = Patience::default();

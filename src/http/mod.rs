@@ -4,7 +4,6 @@
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
-//! - `paced` is the same HTTP for another door
 //! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
 //!
 //! It reads boards and keys, charges meters, and changes nothing else.
@@ -24,7 +23,6 @@ mod link;
 mod listener;
 pub(crate) mod negotiate;
 mod odds;
-pub(crate) mod paced;
 mod pages;
 pub(crate) mod percent;
 mod query;
@@ -46,7 +44,7 @@ pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
 pub use listener::{Options, Summary, run};
 pub use request_id::RequestId;
-pub use service::{Service, Settings};
+pub use service::{Respond, Service, Settings};
 
 #[cfg(test)]
 mod testing;

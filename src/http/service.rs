@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
+use hyper::body::Incoming;
 
 use super::access;
 use super::books::KeptLists;
@@ -32,6 +33,28 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+    }
+}
+
+/// Whatever answers the requests that come through a listener.
+pub trait Respond: Send + Sync + 'static {
+    type Body: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
+
+    fn respond(&self, request: Request<Incoming>) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Where its connections are counted.
+    fn traffic(&self) -> &Arc<Traffic>;
+}
+
+impl Respond for Service {
+    type Body = Full<Bytes>;
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        Service::respond(self, &request).await
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        Service::traffic(self)
     }
 }
 

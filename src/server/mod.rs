@@ -8,6 +8,7 @@
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
+mod intakes;
 mod logging;
 mod signals;
 mod simulate;
@@ -20,15 +21,15 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, Setup};
+use crate::admin::{self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
-use crate::keys::{Keyring, LeaseRequests, desk};
+use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
@@ -39,6 +40,7 @@ pub use logging::{LogFilterError, init as init_logging};
 pub use signals::signals;
 
 use facts::{Facts, Phase};
+use intakes::Intakes;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -56,6 +58,10 @@ pub enum ServeError {
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
     #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Drop(#[from] DropError),
+    #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
     Console(#[from] ConsoleError),
@@ -71,12 +77,12 @@ pub struct Server {
     data: DataDir,
     config: Config,
     tls: Option<Arc<tls::Acceptor>>,
-    console_tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
     changes: Arc<Changes>,
+    feeders: Arc<Feeders>,
     ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
@@ -86,8 +92,7 @@ pub struct Server {
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
-        let acceptor = |speaks| config.tls.as_ref().map(|files| acceptor(files, speaks)).transpose();
-        let (tls, console_tls) = (acceptor(tls::Speaks::Http)?, acceptor(tls::Speaks::Http1)?);
+        let tls = config.tls.as_ref().map(acceptor).transpose()?;
         let Setup { catalogue, store, writer, clock } = setup;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
@@ -96,6 +101,7 @@ impl Server {
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let changes = Arc::clone(opened.writer.changes());
+        let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
         let ledger = Arc::default();
@@ -103,12 +109,12 @@ impl Server {
             data,
             config,
             tls,
-            console_tls,
             clock,
             catalogue,
             boards,
             keyring,
             changes,
+            feeders,
             ledger,
             writer,
             stopped,
@@ -135,6 +141,7 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        let intakes = Intakes::open(&self.config).await?;
         let mut tasks = JoinSet::new();
         for mut simulation in self.simulations(extras) {
             simulation.fill(&self.boards).await?;
@@ -146,30 +153,42 @@ impl Server {
         let facts = Facts::new(
             &self.clock,
             listener.local_addr()?,
+            intakes.address(),
             self.tls.is_some(),
             Arc::clone(service.traffic()),
             phases.clone(),
         );
         let console = self.bind_console(extras).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
+        let options = listener_options(&self.config, self.tls.clone());
         let context = self.context(facts, desk.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
-        let console = console.map(|door| tokio::spawn(door.serve(context, closed(phases), ADMIN_GRACE)));
+        let console = console.map(|door| {
+            let options = http::Options { drain: ADMIN_GRACE, ..options.clone() };
+            tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
+        });
+        let push = intakes.start(context, options.clone(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self, desk.as_deref()).await;
 
-        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        let Server { clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
         let stop = async {
             stop.await;
             let _ = phase.send(Phase::Draining);
         };
-        let options = listener_options(&config, tls);
         tokio::select! {
             summary = http::run(listener, service, options, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
-            () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
+            () = hurry => {
+                tracing::warn!("stopped at once: answers under way are cut off");
+                push.iter().for_each(JoinHandle::abort);
+            }
+        }
+        if let Some(push) = push {
+            // It drains beside the public door, and within the same time.
+            let _ = push.await;
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
@@ -205,8 +224,7 @@ impl Server {
             address,
             any_port: extras.console_any_port,
             host: self.config.console_host.clone(),
-            deadlines: deadlines(&self.config),
-            tls: self.console_tls.clone(),
+            is_tls: self.tls.is_some(),
         };
         ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
     }
@@ -216,6 +234,7 @@ impl Server {
         admin::Context {
             writer: self.writer.clone(),
             keyring: Arc::clone(&self.keyring),
+            feeders: Arc::clone(&self.feeders),
             boards: Arc::clone(&self.boards),
             changes: Arc::clone(&self.changes),
             clock: self.clock.clone(),
@@ -250,15 +269,16 @@ pub struct Extras {
 
 /// Binds the public door's address.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|error| ListenError { address, error })
+    TcpListener::bind(address).await.map_err(|error| ListenError { address, error, setting: "--listen" })
 }
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with --listen")]
+#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with {setting}")]
 pub struct ListenError {
     address: SocketAddr,
     error: io::Error,
+    setting: &'static str,
 }
 
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.
@@ -280,9 +300,9 @@ async fn count_seconds(traffic: Arc<Traffic>) {
 }
 
 /// TLS for a door.
-fn acceptor(files: &TlsFiles, speaks: tls::Speaks) -> Result<Arc<tls::Acceptor>, ServeError> {
+fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
-    Ok(Arc::new(tls::Acceptor::new(certificate, speaks)?))
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
 }
 
 fn interface_settings(config: &Config) -> http::Settings {
@@ -298,12 +318,12 @@ fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::O
     http::Options {
         connections_max: count(config.connections),
         connections_per_address_max: config.connections_per_address.map(count),
-        deadlines: deadlines(config),
+        deadlines: http::Deadlines {
+            head: config.header_timeout,
+            idle: config.idle_timeout,
+            write: config.write_timeout,
+        },
         drain: config.drain_timeout,
         tls,
     }
-}
-
-fn deadlines(config: &Config) -> http::Deadlines {
-    http::Deadlines { head: config.header_timeout, idle: config.idle_timeout, write: config.write_timeout }
 }

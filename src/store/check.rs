@@ -12,8 +12,8 @@ use super::handle::Store;
 use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, KEYS, META, META_MAINTENANCE, NAMES, ODDS, OddsKey,
-    SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, USAGE, coverage_key, describe_event, describe_odds,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_MAINTENANCE, NAMES, ODDS,
+    OddsKey, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, USAGE, coverage_key, describe_event, describe_odds,
     describe_schedule, world_number,
 };
 use crate::model::sport::is_key;
@@ -203,6 +203,8 @@ impl Checker {
         self.rows.push((KEYS.name, count));
         let count = scan(&USAGE, txn, .., &mut self.problems, |id, _| known(ids.contains(id), "its key is missing"))?;
         self.rows.push((USAGE.name, count));
+        let count = scan(&FEEDERS, txn, .., &mut self.problems, |name, row| row.feeder(name).map(|_| ()))?;
+        self.rows.push((FEEDERS.name, count));
         Ok(())
     }
 }

@@ -237,6 +237,15 @@ pub(super) struct UsageRow {
 }
 
 #[derive(Debug, Encode, Decode)]
+pub(super) struct FeederRow {
+    pub(super) world: u8,
+    pub(super) created: u32,
+    pub(super) revoked: Option<u32>,
+    pub(super) hash: [u8; 32],
+    pub(super) last_four: String,
+}
+
+#[derive(Debug, Encode, Decode)]
 pub(super) struct AuditRow {
     pub(super) at: u32,
     pub(super) who: String,

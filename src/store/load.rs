@@ -20,9 +20,10 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport, world_number,
+    BOOKS, EVENTS, FEEDERS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport,
+    world_number,
 };
-use crate::keys::{KeyRecord, Usage};
+use crate::keys::{Feeder, KeyRecord, Usage};
 use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, SportId, World};
 
 /// What was read, the names by number, and which of those nothing uses.
@@ -51,6 +52,7 @@ pub(super) fn read(
     let names = NamesByNumber::read(txn, &mut damage)?;
     let mut loaded = Loaded {
         keys: read_keys(txn, &mut damage)?,
+        feeders: read_feeders(txn, &mut damage)?,
         maintenance: read_maintenance(txn, &mut damage)?,
         ..Loaded::default()
     };
@@ -178,6 +180,15 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(KeyR
         Ok(())
     })?;
     Ok(keys.into_values().collect())
+}
+
+fn read_feeders(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<Feeder>, StoreError> {
+    let mut feeders = Vec::new();
+    scan(&FEEDERS, txn, .., damage, |name, row| {
+        feeders.push(row.feeder(name)?);
+        Ok(())
+    })?;
+    Ok(feeders)
 }
 
 fn read_maintenance(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::DamageList;
-use crate::keys::{KeyRecord, Usage};
+use crate::keys::{Feeder, KeyRecord, Usage};
 use crate::model::Maintenance;
 use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};
 
@@ -14,6 +14,8 @@ pub struct Loaded {
     pub worlds: [LoadedWorld; 2],
     /// In the order of their ids. A key whose usage is damaged begins a new day and month.
     pub keys: Vec<(KeyRecord, Usage)>,
+    /// In the order of their names.
+    pub feeders: Vec<Feeder>,
     pub maintenance: Option<Maintenance>,
     /// What was left out.
     pub damage: DamageList,

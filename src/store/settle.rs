@@ -14,8 +14,8 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS, SCHEDULE,
-    SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS,
+    SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -49,7 +49,10 @@ struct Found {
 
 impl Store {
     pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
-        if self.file()?.db.begin_read().map_err(StoreError::from)?.open_table(FORMATS).is_err() {
+        let txn = self.file()?.db.begin_read().map_err(StoreError::from)?;
+        // The table of feeders came later than the others: a file without it has none.
+        if txn.open_table(FORMATS).is_err() || txn.open_table(FEEDERS.definition).is_err() {
+            drop(txn);
             self.writing(Self::make_tables)?;
         }
         let (sports, added) = self.reading(|store, file| {
@@ -77,6 +80,7 @@ impl Store {
         txn.open_table(SOURCES.definition)?;
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
+        txn.open_table(FEEDERS.definition)?;
         txn.open_table(AUDIT.definition)?;
         txn.open_table(SCHEDULE)?;
         txn.open_table(COVERAGE)?;
@@ -108,7 +112,8 @@ impl Store {
         Ok(self.commit(&changes)?)
     }
 
-    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions.
+    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions. Those
+    /// that a feed has told since are the feed's: what was acknowledged outlives a restart.
     fn put_catalogue(
         &self,
         world: World,
@@ -126,6 +131,7 @@ impl Store {
         }
         for book in self.catalogue().bookmakers() {
             let id = match by_key.get(&*book.key) {
+                Some(row) if row.standing == Standing::Declared => continue,
                 Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
                 Some(row) => row.id,
                 None if usize::from(next) >= Bookmakers::MAX => {

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::model::{Market, World};
 
@@ -59,6 +59,7 @@ pub(super) const ODDS: Table<OddsKey, OddsRow> = Table::new("odds", |key| descri
 pub(super) const SOURCES: Table<SourceKey, SourceRow> = Table::new("sources", |key| describe_source(*key));
 pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
 pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
+pub(super) const FEEDERS: Table<&str, FeederRow> = Table::new("feeders", |name| (*name).to_owned());
 pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
 
 /// The events of a sport in the order of their commence times.

@@ -14,6 +14,8 @@
 
 mod batch;
 mod changes;
+mod feeders;
+mod fight;
 mod keys;
 mod publish;
 mod queue;
@@ -26,11 +28,12 @@ use std::sync::Arc;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Keyring, LeaseDesk, LeaseRequests};
+use crate::keys::{Feeders, Keyring, LeaseDesk, LeaseRequests};
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
 pub use changes::{Changes, PriceChange};
+pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
 pub use report::IngestReport;
@@ -83,6 +86,7 @@ pub struct Writer {
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
     changes: Arc<Changes>,
+    feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
     worlds: [WorldState; 2],
@@ -113,6 +117,7 @@ impl Writer {
         let loaded = store.load()?;
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
+        let feeders = Arc::new(Feeders::new(loaded.feeders));
         let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
@@ -122,6 +127,7 @@ impl Writer {
             boards,
             keyring,
             changes: Arc::new(Changes::new(options.changes_max, now.timestamp())),
+            feeders,
             options,
             worlds,
             maintenance: loaded.maintenance,
@@ -138,6 +144,10 @@ impl Writer {
 
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
+    }
+
+    pub fn feeders(&self) -> &Arc<Feeders> {
+        &self.feeders
     }
 
     /// The last changes of prices.

@@ -9,6 +9,7 @@ mod compression;
 mod consistency;
 mod errors;
 mod events;
+mod export;
 mod feeds;
 mod fixture;
 mod keys;

@@ -59,6 +59,7 @@ impl Plain {
                 }
             }
             News::Bookmaker(_) | News::Read(_) => {}
+            News::AsOf(..) | News::Closed(_) | News::Source(_) => panic!("only an export tells these"),
         }
     }
 

@@ -224,7 +224,8 @@ fn hash(token: &str) -> Hash {
 fn random() -> Result<String, NoRandom> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(NoRandom)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    Ok(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
 }
 
 #[cfg(test)]

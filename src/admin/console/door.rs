@@ -1,29 +1,21 @@
-//! The console's listener: a few connections at a time, each under the deadlines of the public door.
+//! The console's address: taken when the server starts, and served like the public one, for far fewer.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
 
 use super::desk::Desk;
 use super::files::Files;
-use super::respond::{Console, respond};
+use super::respond::Console;
 use super::strips::{self, Strips};
 use crate::admin::Context;
 use crate::clock::Clock;
-use crate::http::{Deadlines, paced};
-use crate::tls::Acceptor;
+use crate::http;
 
 /// Browsers hold six connections each.
-const CONNECTIONS_MAX: usize = 64;
-/// How long to wait after a connection could not be accepted, for want of file descriptors most likely.
-const ACCEPT_RETRY: Duration = Duration::from_millis(100);
+const CONNECTIONS_MAX: u32 = 64;
 
 /// Where the console is to be.
 #[derive(Clone, Debug)]
@@ -33,9 +25,7 @@ pub struct Place {
     pub any_port: bool,
     /// The name that it is called by, beside its address.
     pub host: Option<String>,
-    pub deadlines: Deadlines,
-    /// `None` is plain text.
-    pub tls: Option<Arc<Acceptor>>,
+    pub is_tls: bool,
 }
 
 /// The console's address cannot be had.
@@ -51,7 +41,8 @@ pub struct ConsoleError {
 pub struct Door {
     socket: TcpListener,
     desk: Arc<Desk>,
-    place: Place,
+    host: Option<String>,
+    port: u16,
 }
 
 impl Door {
@@ -66,42 +57,25 @@ impl Door {
         };
         let socket = socket.map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
-        let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref(), place.tls.is_some()), clock));
-        Ok(Door { socket, desk, place })
+        let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref(), place.is_tls), clock));
+        Ok(Door { socket, desk, host: place.host, port: bound.port() })
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
         &self.desk
     }
 
-    /// Answers until `shutdown` comes; then what is under way has `grace` to end.
-    pub async fn serve(self, context: Context, shutdown: impl Future<Output = ()>, grace: Duration) {
-        let Door { socket, desk, place } = self;
+    /// Answers until `shutdown` comes, and then for as long as the options let what is under way go on.
+    pub async fn serve(self, context: Context, options: http::Options, shutdown: impl Future<Output = ()>) {
+        let Door { socket, desk, host, port } = self;
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
-        let port = socket.local_addr().map_or(0, |address| address.port());
-        let Place { host, deadlines, tls, .. } = place;
-        let console = Arc::new(Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port));
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let (stop, stopping) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        let mut sampling = pin!(strips::sample(&strips, &boards, &clock));
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                () = &mut sampling => {}
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                (stream, place) = accept(&socket, &places) => {
-                    let talk = Talk { console: Arc::clone(&console), deadlines, tls: tls.clone(), stopping: stopping.clone() };
-                    connections.spawn(talk.converse(stream, place));
-                }
-            }
+        let console = Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port);
+        let options = http::Options { connections_max: CONNECTIONS_MAX, connections_per_address_max: None, ..options };
+        tokio::select! {
+            _ = http::run(socket, Arc::new(console), options, shutdown) => {}
+            () = strips::sample(&strips, &boards, &clock) => {}
         }
-        drop((console, socket));
-        let _ = stop.send(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(grace, ended).await;
     }
 }
 
@@ -119,46 +93,6 @@ fn base(bound: SocketAddr, host: Option<&str>, is_tls: bool) -> String {
     }
 }
 
-/// The next connection, once there is a place for it.
-async fn accept(socket: &TcpListener, places: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-    let place = Arc::clone(places).acquire_owned().await.ok();
-    loop {
-        match socket.accept().await {
-            Ok((stream, _)) => return (stream, place),
-            Err(error) => {
-                tracing::warn!(%error, "a console connection could not be accepted");
-                tokio::time::sleep(ACCEPT_RETRY).await;
-            }
-        }
-    }
-}
-
-/// One connection.
-struct Talk {
-    console: Arc<Console>,
-    deadlines: Deadlines,
-    tls: Option<Arc<Acceptor>>,
-    stopping: watch::Receiver<bool>,
-}
-
-impl Talk {
-    async fn converse(self, stream: TcpStream, _place: Option<OwnedSemaphorePermit>) {
-        let _ = stream.set_nodelay(true);
-        let Some(acceptor) = self.tls.clone() else { return self.serve(stream).await };
-        match tokio::time::timeout(self.deadlines.head, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => self.serve(stream).await,
-            Ok(Err(error)) => tracing::debug!(%error, "a console connection did not come to TLS"),
-            Err(_elapsed) => tracing::debug!("a console connection took too long to come to TLS"),
-        }
-    }
-
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let Talk { console, deadlines, mut stopping, .. } = self;
-        let stop = async { drop(stopping.wait_for(|stop| *stop).await) };
-        paced::serve(stream, deadlines, |request| respond(request, Arc::clone(&console)), stop).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +107,18 @@ mod tests {
         ] {
             assert_eq!(base(bound.parse().unwrap(), host, link.starts_with("https")), link);
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_an_error_unless_any_will_do() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = taken.local_addr().unwrap();
+        let place = |any_port| Place { address, any_port, host: None, is_tls: false };
+        let clock = Clock::manual(0);
+        let error = Door::bind(place(false), clock.clone()).await.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("the console cannot listen on {address}")), "{error}");
+        let door = Door::bind(place(true), clock).await.unwrap();
+        assert_ne!(door.port, address.port());
+        assert_eq!(door.desk().base(), format!("http://127.0.0.1:{}", door.port));
     }
 }

@@ -5,18 +5,22 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::HeaderMap;
 use hyper::header::{COOKIE, HOST, HeaderName, ORIGIN};
+use hyper::{HeaderMap, Uri};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const CSRF: HeaderName = HeaderName::from_static("x-csrf-token");
 
-/// The `Host` of a request that may be answered: an address, `localhost`, or the name that the operator gave. A name
+/// Whom a request is sent to, if it is one of our names: an address, `localhost`, or the name that the operator gave. A name
 /// that somebody else's server resolves to this address is none of these.
-pub(super) fn host<'h>(headers: &'h HeaderMap, named: Option<&str>) -> Option<&'h str> {
+pub(super) fn host<'h>(uri: &'h Uri, headers: &'h HeaderMap, named: Option<&str>) -> Option<&'h str> {
     let mut sent = headers.get_all(HOST).iter();
-    let (Some(host), None) = (sent.next(), sent.next()) else { return None };
-    let host = host.to_str().ok()?;
+    let host = match (uri.authority(), sent.next(), sent.next()) {
+        // HTTP/2 says it in its own way, which wins.
+        (Some(authority), _, None) => authority.as_str(),
+        (None, Some(host), None) => host.to_str().ok()?,
+        _ => return None,
+    };
     let name = without_port(host);
     let is_named = named.is_some_and(|named| named.eq_ignore_ascii_case(name));
     (is_named || is_address(name) || name.eq_ignore_ascii_case("localhost")).then_some(host)
@@ -79,15 +83,18 @@ mod tests {
     #[test]
     fn only_addresses_and_known_names_are_answered() {
         for good in ["127.0.0.1:8081", "localhost:9000", "LOCALHOST", "[::1]:8081", "[::1]", "10.0.0.7", "odds.lan:1"] {
-            assert_eq!(host(&headers(&[("host", good)]), Some("odds.lan")), Some(good), "{good}");
+            assert_eq!(host(&Uri::default(), &headers(&[("host", good)]), Some("odds.lan")), Some(good), "{good}");
         }
         for bad in ["evil.example", "evil.example:8081", "127.0.0.1.evil.example", "localhost.evil.example", "", ":80"]
         {
-            assert_eq!(host(&headers(&[("host", bad)]), Some("odds.lan")), None, "{bad}");
+            assert_eq!(host(&Uri::default(), &headers(&[("host", bad)]), Some("odds.lan")), None, "{bad}");
         }
-        assert_eq!(host(&headers(&[("host", "odds.lan")]), None), None);
-        assert_eq!(host(&headers(&[("host", "localhost"), ("host", "localhost")]), None), None);
-        assert_eq!(host(&HeaderMap::new(), None), None);
+        assert_eq!(host(&Uri::default(), &headers(&[("host", "odds.lan")]), None), None);
+        let uri = |text: &str| Uri::try_from(text).unwrap();
+        assert_eq!(host(&uri("https://localhost:1/"), &HeaderMap::new(), None), Some("localhost:1"));
+        assert_eq!(host(&uri("https://evil.example/"), &headers(&[("host", "localhost")]), None), None);
+        assert_eq!(host(&Uri::default(), &headers(&[("host", "localhost"), ("host", "localhost")]), None), None);
+        assert_eq!(host(&Uri::default(), &HeaderMap::new(), None), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The console: the operator's dashboard, as a page that this binary serves on an address of its own.
 //!
 //! - `desk` hands out links that open once, and knows the sessions that they become
-//! - `door` listens, `guard` tells our own requests from others', `respond` has the routes
+//! - `door` is its address, `guard` tells our own requests from others', `respond` has the routes
 //! - `files` is the page itself, `views` what it reads: the same bytes that clients are sent
 //! - `sparklines` and `strips` are what it shows of the last hour
 //!

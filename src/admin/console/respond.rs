@@ -22,10 +22,12 @@ use super::desk::{Desk, LinkRefused, OpenError, SESSION_S, Session};
 use super::files::{Files, REFUSED};
 use super::strips::Strips;
 use super::{guard, views};
-use crate::admin::respond::{failure, read_command};
-use crate::admin::{Command, Context, execute};
+use crate::admin::protocol::FailureBody;
+use crate::admin::respond::{read_command, status_of};
+use crate::admin::{Command, Context, Failure, execute};
 use crate::board::{Body, Encoding};
-use crate::http::negotiate;
+use crate::http::{self, negotiate};
+use crate::metrics::Traffic;
 
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -51,6 +53,7 @@ pub(super) struct Console {
     host: Option<String>,
     /// Cookies know no ports: two consoles of one machine must not share a name.
     cookie: String,
+    traffic: Arc<Traffic>,
 }
 
 impl Console {
@@ -62,7 +65,15 @@ impl Console {
         host: Option<String>,
         port: u16,
     ) -> Self {
-        Console { context, desk, files, strips, host, cookie: format!("oddsbox_console_{port}") }
+        Console {
+            context,
+            desk,
+            files,
+            strips,
+            host,
+            cookie: format!("oddsbox_console_{port}"),
+            traffic: Arc::default(),
+        }
     }
 
     fn scheme(&self) -> &'static str {
@@ -81,8 +92,20 @@ impl Console {
     }
 }
 
-pub(super) async fn respond(request: Request<Incoming>, console: Arc<Console>) -> Reply {
-    let mut reply = answer(request, &console).await;
+impl http::Respond for Console {
+    type Body = Full<Bytes>;
+
+    async fn respond(&self, request: Request<Incoming>) -> Reply {
+        respond(request, self).await
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+}
+
+async fn respond(request: Request<Incoming>, console: &Console) -> Reply {
+    let mut reply = answer(request, console).await;
     let headers = reply.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -94,7 +117,7 @@ pub(super) async fn respond(request: Request<Incoming>, console: Arc<Console>) -
 }
 
 async fn answer(request: Request<Incoming>, console: &Console) -> Reply {
-    let Some(host) = guard::host(request.headers(), console.host.as_deref()).map(str::to_owned) else {
+    let Some(host) = guard::host(request.uri(), request.headers(), console.host.as_deref()).map(str::to_owned) else {
         let told = "the console answers to its address, to localhost and to the name in `[console] host`";
         return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", told);
     };
@@ -180,11 +203,11 @@ async fn change(request: Request<Incoming>, path: &str, host: &str, console: &Co
             let told = "this command is for the command line only";
             return refuse(StatusCode::FORBIDDEN, "forbidden", told);
         }
-        Err(error) => return failure(&error),
+        Err(error) => return failed(error),
     };
     match execute(command, &console.context, &session.who).await {
         Ok(answer) => json_reply(StatusCode::OK, &answer),
-        Err(error) => failure(&error),
+        Err(error) => failed(error),
     }
 }
 
@@ -201,6 +224,7 @@ fn is_for_console(command: &Command) -> bool {
             | Command::Audit { .. }
             | Command::AuditTail { .. }
             | Command::Status
+            | Command::Feeds { .. }
             | Command::MaintenanceOn { .. }
             | Command::MaintenanceOff
     )
@@ -281,6 +305,11 @@ fn wrong_method(allowed: &'static str) -> Reply {
 
 fn refuse(status: StatusCode, code: &str, message: &str) -> Reply {
     json_reply(status, &json!({ "error": { "code": code, "message": message } }))
+}
+
+/// A command that was not done, as the command line is told it.
+fn failed(error: Failure) -> Reply {
+    json_reply(status_of(&error), &FailureBody { error, taken_lines: None })
 }
 
 fn json_reply(status: StatusCode, value: &impl serde::Serialize) -> Reply {

@@ -22,20 +22,13 @@ type SourceKey = (World, SportId, BookId);
 #[derive(Debug, Default)]
 pub(super) struct Strips(Mutex<BTreeMap<SourceKey, VecDeque<u16>>>);
 
-/// One source as it is shown.
+/// The strips as they are sent: by world, sport and bookmaker, as in `live/mma/betmgm`.
 #[derive(Debug, Serialize)]
-pub(super) struct SourceView<'b> {
-    pub world: &'static str,
-    pub sport: &'b str,
-    bookmaker: &'b str,
-    title: &'b str,
-    last_read: String,
-    age_s: u32,
-    latency_ms: u32,
-    stale: bool,
-    stale_after_s: u32,
-    /// Ages in seconds, one each `sample_s`, the newest last.
-    ages_s: Vec<u16>,
+pub(super) struct Sent {
+    /// How far apart two ages were taken.
+    sample_s: u64,
+    samples_max: usize,
+    ages_s: BTreeMap<String, VecDeque<u16>>,
 }
 
 /// Looks at every source each half minute, until it is dropped.
@@ -45,10 +38,6 @@ pub(super) async fn sample(strips: &Strips, boards: &Boards, clock: &Clock) {
         looks.tick().await;
         strips.look(boards, clock.now().timestamp());
     }
-}
-
-pub(super) fn sample_s() -> u64 {
-    SAMPLE_EVERY.as_secs()
 }
 
 impl Strips {
@@ -70,25 +59,15 @@ impl Strips {
         *strips = seen;
     }
 
-    /// Hands every source with its strip to `visit`.
-    pub(super) fn visit(&self, boards: &Boards, now: Timestamp, mut visit: impl FnMut(SourceView<'_>)) {
+    /// Every strip.
+    pub(super) fn sent(&self, boards: &Boards) -> Sent {
         let strips = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (key @ (world, sport, book), state) in sources(boards) {
-            let board = boards.load_full(world);
-            let register = board.books().register();
-            visit(SourceView {
-                world: world.name(),
-                sport: &boards.catalogue()[sport].key,
-                bookmaker: register.key(book),
-                title: register.get(book).map_or("", |book| &book.title),
-                last_read: state.source.last_read.to_string(),
-                age_s: now.seconds_since(state.source.last_read),
-                latency_ms: state.source.latency_ms,
-                stale: state.is_stale(now),
-                stale_after_s: state.stale_after_s,
-                ages_s: strips.get(&key).map(|ages| ages.iter().copied().collect()).unwrap_or_default(),
-            });
-        }
+        let name = |(world, sport, book): SourceKey| {
+            let board = boards.load(world);
+            format!("{world}/{}/{}", boards.catalogue()[sport].key, board.books().register().key(book))
+        };
+        let ages_s = strips.iter().map(|(key, ages)| (name(*key), ages.clone())).collect();
+        Sent { sample_s: SAMPLE_EVERY.as_secs(), samples_max: SAMPLES_MAX, ages_s }
     }
 }
 
@@ -101,4 +80,46 @@ fn sources(boards: &Boards) -> Vec<(SourceKey, SourceState)> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::{Books, Index, Published, SportBoard, WorldBoard};
+    use crate::config::catalogue;
+    use crate::model::{Bookmaker, Bookmakers, Regions, Source};
+    use std::sync::Arc;
+
+    /// Boards with one bookmaker, read at `read` in every sport of both worlds.
+    fn boards(read: Timestamp) -> Boards {
+        let catalogue = Arc::new(catalogue::builtin());
+        let mut register = Bookmakers::default();
+        let id = BookId::from_number(0);
+        register.put(id, Arc::new(Bookmaker { key: "betmgm".into(), title: "BetMGM".into(), regions: Regions::ALL }));
+        let books = Arc::new(Books::new(register));
+        let source = Source { last_read: read, latency_ms: 5, empty_since: None };
+        let world = || {
+            let sport = |_| {
+                let published = Published::new(Index::default(), Arc::clone(&books), Box::default(), 0);
+                let sources = [SourceState { bookmaker: id, source, stale_after_s: 120 }];
+                SportBoard::new(Index::default(), Arc::new(published), Arc::new(sources))
+            };
+            WorldBoard::new(catalogue.sport_ids().map(sport).collect(), Arc::clone(&books))
+        };
+        Boards::new(Arc::clone(&catalogue), [world(), world()])
+    }
+
+    #[test]
+    fn ages_are_kept_for_an_hour_and_no_longer() {
+        let (strips, read) = (Strips::default(), Timestamp::from_unix(1_000_000));
+        let boards = boards(read);
+        for sample in 0..SAMPLES_MAX + 5 {
+            strips.look(&boards, read.plus_seconds(u32::try_from(sample).unwrap()));
+        }
+        let sent = strips.sent(&boards);
+        let ages = &sent.ages_s["live/mma/betmgm"];
+        assert_eq!((ages.len(), ages[0], ages[SAMPLES_MAX - 1]), (SAMPLES_MAX, 5, 124));
+        strips.look(&self::boards(Timestamp::from_unix(1)), read);
+        assert_eq!(strips.sent(&boards).ages_s["sandbox/golf/betmgm"].back(), Some(&u16::MAX));
+    }
 }

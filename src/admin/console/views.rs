@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::sparklines::{self, sparklines};
-use super::strips::{Strips, sample_s};
+use super::strips::Strips;
 use crate::admin::Context;
 use crate::board::{Body, EventIds, EventsQuery, Limit, OddsQuery, SportBoard};
 use crate::http::percent::{self, Plus};
@@ -68,7 +66,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
         "/api/events" => events(&given, context),
         "/api/sparklines" => sparklines_of(&given, context),
         "/api/markets" => markets(&given, context),
-        "/api/sources" => Ok(sources(&given, context, strips)),
+        "/api/strips" => Ok(document(&strips.sent(&context.boards))),
         _ => return None,
     })
 }
@@ -138,18 +136,6 @@ fn markets(given: &Given<'_>, context: &Context) -> View {
         let markets: Vec<&str> = board.published().index().coverage().markets().map(Market::key).collect();
         Ok(document(&markets))
     })
-}
-
-/// Every source, or those of one world and sport.
-fn sources(given: &Given<'_>, context: &Context, strips: &Strips) -> Arc<Body> {
-    let mut sources = Vec::new();
-    strips.visit(&context.boards, now(context), |source| {
-        let is_asked = |name: &str, value: &str| given.get(name).is_none_or(|asked| asked == value);
-        if is_asked("world", source.world) && is_asked("sport", source.sport) {
-            sources.extend(serde_json::to_value(&source));
-        }
-    });
-    document(&json!({ "sample_s": sample_s(), "sources": sources }))
 }
 
 fn document(value: &impl serde::Serialize) -> Arc<Body> {

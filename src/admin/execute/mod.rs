@@ -2,6 +2,7 @@
 //! file itself both end up here.
 
 mod console;
+mod feeds;
 mod keys;
 mod status;
 
@@ -26,6 +27,9 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::KeysRotate { id, grace_s } => keys::rotate(&id, grace_s, context, who).await,
         Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
         Command::KeysSet(change) => keys::set(change, context, who).await,
+        Command::FeedsToken { name, world } => feeds::issue(&name, world, context, who).await,
+        Command::FeedsTokenRevoke { name } => feeds::revoke(&name, context, who).await,
+        Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
         Command::AuditTail { limit } => audit_tail(limit, context).await,
         Command::Status => status::status(context).await,

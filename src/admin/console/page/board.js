@@ -285,9 +285,9 @@ export function board(root, rest) {
       titles = new Map(listed.document.map(({ key, title }) => [key, title]));
     }
     if (number % SOURCES_EVERY === 0) {
-      const { document } = await view(`/api/sources?world=${at.world}&sport=${at.sport}`);
+      const { sources } = await command("feeds", { world: at.world, stale: true });
       if (isOther()) return;
-      stale = new Set(document.sources.filter((source) => source.stale).map(({ bookmaker }) => bookmaker));
+      stale = new Set(sources.filter(({ sport }) => sport === at.sport).map(({ bookmaker }) => bookmaker));
     }
     const { all, hasMore } = await records();
     if (isOther()) return;

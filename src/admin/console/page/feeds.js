@@ -5,7 +5,6 @@ import { strip } from "./plot.js";
 import { command, view } from "./server.js";
 
 const LOOK_EVERY = 5;
-const SAMPLES = 120;
 
 const column = (name, kind) => h("th", { scope: "col", class: kind ?? null }, name);
 const number = (value) => h("td", { class: "number" }, value);
@@ -25,26 +24,31 @@ function budget(upstream) {
 }
 
 function feedRow(feed) {
-  const sum = Object.values(feed.rejected).reduce((all, times) => all + times, 0);
   return h("tr", {},
     h("th", { scope: "row" }, feed.name, " ", h("span", { class: "soft" }, feed.kind)),
     h("td", {}, feed.world),
     h("td", {}, feed.last_good ? time(feed.last_good) : "never"),
     number(count(feed.accepted)),
-    number(count(sum)),
-    h("td", { class: "wrap" }, reasons(feed.rejected), feed.last_failure ? h("div", { class: "bad" }, `${time(feed.last_failure.at)}: ${feed.last_failure.why}`) : null),
+    number(count(feed.rejected)),
+    h("td", { class: "wrap" }, reasons(feed.rejected_by_reason), feed.last_failure ? h("div", { class: "bad" }, `${time(feed.last_failure.at)}: ${feed.last_failure.why}`) : null),
     h("td", { class: "wrap" }, budget(feed.upstream)));
 }
 
-function sourceRow(source, sample) {
-  const minutes = Math.round((SAMPLES * sample) / 60);
-  const worst = Math.max(0, ...source.ages_s);
+function sourceRow(source, strips, titles) {
+  const ages = strips.ages_s[`${source.world}/${source.sport}/${source.bookmaker}`] ?? [];
+  const minutes = Math.round((strips.samples_max * strips.sample_s) / 60);
+  const worst = Math.max(0, ...ages);
   const label = `Age over the last ${minutes} minutes, at most ${seconds(worst)}`;
   return h("tr", { class: source.stale ? "stale" : null },
-    h("th", { scope: "row", title: source.bookmaker }, source.title || source.bookmaker),
+    h("th", { scope: "row", title: source.bookmaker }, titles.get(source.bookmaker) ?? source.bookmaker),
     h("td", { class: "number" }, source.stale ? h("span", { class: "state bad" }, `stale ${seconds(source.age_s)}`) : seconds(source.age_s)),
-    h("td", { class: "strip-cell", title: label }, strip(source.ages_s, source.stale_after_s, SAMPLES, label)),
+    h("td", { class: "strip-cell", title: label }, strip(ages, source.stale_after_s, strips.samples_max, label)),
     number(source.latency_ms ? `${count(source.latency_ms)} ms` : "\u2013"));
+}
+
+async function titlesOf(world) {
+  const { document } = await view(`/api/books?world=${world}`);
+  return new Map(document.map(({ key, title }) => [key, title]));
 }
 
 export function feeds(root) {
@@ -60,7 +64,7 @@ export function feeds(root) {
       h("span", { class: "swatch good" }, "fresh"), " ", h("span", { class: "swatch warn" }, "ageing"), " ", h("span", { class: "swatch bad" }, "stale")),
     sources);
 
-  function showSources({ sample_s: sample, sources: all }) {
+  function showSources(all, strips, titles) {
     const groups = new Map();
     for (const source of all) {
       const key = `${source.world} · ${words(source.sport)}`;
@@ -69,16 +73,17 @@ export function feeds(root) {
     const tables = [...groups].map(([name, list]) => h("section", { class: "card" },
       h("header", {}, h("h3", {}, name), h("span", { class: "soft" }, `${list.filter(({ stale }) => stale).length} of ${list.length} stale`)),
       h("table", {}, h("thead", {}, h("tr", {}, column("Bookmaker"), column("Age", "number"), column("Last hour"), column("Latency", "number"))),
-        h("tbody", {}, list.map((source) => sourceRow(source, sample))))));
+        h("tbody", {}, list.map((source) => sourceRow(source, strips, titles[source.world]))))));
     sources.replaceChildren(...(tables.length ? tables : [h("p", { class: "soft" }, "No source has been read yet.")]));
   }
 
   return {
     async look(number) {
       if (number % LOOK_EVERY !== 0) return;
-      const [feeds, { document }] = [await command("feeds"), await view("/api/sources")];
-      rows.replaceChildren(...(feeds.length ? feeds.map(feedRow) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "Nothing has come in since the start."))]));
-      showSources(document);
+      const { feeds, sources: all } = await command("feeds");
+      const titles = { live: await titlesOf("live"), sandbox: await titlesOf("sandbox") };
+      rows.replaceChildren(...(feeds?.length ? feeds.map(feedRow) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "Nothing has come in since the start."))]));
+      showSources(all, (await view("/api/strips")).document, titles);
     },
   };
 }
