@@ -10,6 +10,7 @@ use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
 use crate::keys::{Feeders, Keyring};
+use crate::metrics::Traffic;
 use crate::writer::{Changes, WriterHandle};
 
 /// What a running server knows about itself.
@@ -23,6 +24,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn is_tls(&self) -> bool;
     /// Where feed lines are taken from other machines, if they are.
     fn ingest_address(&self) -> Option<SocketAddr>;
+    /// What passes through the public interface, counted.
+    fn traffic(&self) -> &Traffic;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.

@@ -7,6 +7,7 @@
 //! - `taking` reads lines from a request, `gunzip`ped if they are compressed
 //! - `push` is what a feeder on another machine meets: one route, by its token; `drop_directory` takes files
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
+//! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `console` is the same door for an operator's browser
 //! - `place` where in the data directory things are, `who` who acts
@@ -20,10 +21,12 @@ mod door;
 mod drop_directory;
 mod execute;
 mod export;
+mod figures;
 mod gunzip;
 mod intake;
 mod lines;
 mod local;
+mod monitor;
 mod pieces;
 mod place;
 mod protocol;
@@ -44,6 +47,7 @@ pub use drop_directory::{DropDirectory, DropError};
 pub use execute::execute;
 pub use intake::{Feed, Intake};
 pub use local::{LocalError, Setup, SetupError};
+pub use monitor::{Monitor, MonitorError};
 pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{

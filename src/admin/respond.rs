@@ -4,6 +4,7 @@
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
 //! - `GET /export?world=live|sandbox`: a world as feed lines
 //! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
+//! - `GET /metrics`: what is counted, for Prometheus
 //!
 //! A failure is `{"error":{"code":"…","message":"…"}}`.
 
@@ -22,10 +23,12 @@ use tokio::time::timeout;
 use super::context::Context;
 use super::execute::{execute, ready};
 use super::export;
+use super::figures;
 use super::intake::{Feed, Intake};
 use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions};
 use super::taking::{self, BrokenOff, Terms};
+use crate::metrics::Page;
 use crate::model::World;
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
@@ -39,29 +42,46 @@ pub(super) async fn respond(
 ) -> Result<Reply, Infallible> {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
-        "/export" | "/livez" | "/readyz" => (Method::GET, true),
+        "/export" | "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
         _ => (Method::GET, false),
     };
     if !is_known {
-        return Ok(failure(&Failure::new(
-            FailureCode::NotFound,
-            "there are /command, /ingest, /export, /livez and /readyz",
-        )));
+        return Ok(not_found());
     }
     if *request.method() != allowed {
-        let told = format!("{} takes {allowed}", request.uri().path());
-        let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, told));
-        reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
-        return Ok(reply);
+        return Ok(not_allowed(request.uri().path(), &allowed));
     }
     let answered = match request.uri().path() {
         "/command" => command(request, &context, &who).await,
         "/ingest" => ingest(request, &context).await,
         "/export" => export(&request, &context),
-        "/livez" => Ok(json(StatusCode::OK, &serde_json::json!({"live": true}))),
-        _ => Ok(readyz(&context)),
+        path => Ok(look(path, &context).unwrap_or_else(not_found)),
     };
     Ok(answered.unwrap_or_else(|error| failure(&error)))
+}
+
+/// The routes that only look, which the monitoring address has too; `None` for any other path.
+pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
+    match path {
+        "/livez" => Some(json(StatusCode::OK, &serde_json::json!({"live": true}))),
+        "/readyz" => Some(readyz(context)),
+        "/metrics" => {
+            let mut reply = Response::new(pieces::whole(Bytes::from(figures::page(context))));
+            reply.headers_mut().insert(CONTENT_TYPE, header(Page::MEDIA_TYPE));
+            Some(reply)
+        }
+        _ => None,
+    }
+}
+
+fn not_found() -> Reply {
+    failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /export, /livez, /readyz and /metrics"))
+}
+
+pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
+    let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, format!("{path} takes {allowed}")));
+    reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
+    reply
 }
 
 async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Result<Reply, Failure> {

@@ -53,6 +53,11 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
+        name: "admin.listen",
+        default: "",
+        help: "address on loopback for /metrics, /livez and /readyz; they are on the admin socket anyway",
+    },
+    Setting {
         name: "simulator.seed",
         default: "1",
         help: "the sandbox world's seed: the same seed gives the same prices",
@@ -104,6 +109,8 @@ pub struct Config {
     pub ingest_drop: Option<PathBuf>,
     pub log: String,
     pub log_format: LogFormat,
+    /// `None` is no such address.
+    pub admin_listen: Option<SocketAddr>,
     pub simulator_seed: u64,
     /// `None` is off.
     pub console_listen: Option<SocketAddr>,
@@ -193,6 +200,7 @@ impl Settings {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
+            admin_listen: self.admin_listen()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
             console_listen: self.parse(
                 "console.listen",
@@ -211,6 +219,15 @@ impl Settings {
     fn ingest_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
         self.parse("ingest.listen", "takes an address and port, such as 0.0.0.0:8081, or nothing", |text| {
             if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+        })
+    }
+
+    /// What is told there is nobody else's business, and nothing asks for a key: so loopback only.
+    fn admin_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        let takes = "takes an address and port on this machine's loopback, such as 127.0.0.1:9100, or nothing";
+        self.parse("admin.listen", takes, |text| match text {
+            "" => Some(None),
+            text => text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback()).map(Some),
         })
     }
 
@@ -305,6 +322,24 @@ mod tests {
             error(gather("", &[("ODDSBOX_REFESH", "1s")])),
             "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
         );
+    }
+
+    #[test]
+    fn the_monitoring_address_is_on_loopback() {
+        let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
+        for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {
+            assert_eq!(read(address).unwrap().admin_listen, address.parse().ok());
+        }
+        for address in ["0.0.0.0:9100", "192.0.2.1:9100", "[::]:9100", "localhost:9100", "127.0.0.1"] {
+            let error = read(address).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!(
+                    "admin.listen = {address:?} (from oddsbox.toml): takes an address and port on this machine's \
+                     loopback, such as 127.0.0.1:9100, or nothing"
+                )
+            );
+        }
     }
 
     #[test]

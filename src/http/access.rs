@@ -7,6 +7,12 @@ use http::Method;
 use super::handle::Note;
 use crate::keys::KeyId;
 
+/// Every word that a note's `refused` can hold.
+pub(super) static REFUSED: [&str; 10] =
+    ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP];
+/// The key is restricted to other groups of sports.
+pub(super) const GROUP: &str = "group";
+
 pub(super) fn log(method: &Method, note: &Note, took: Duration) {
     tracing::info!(
         target: "access",

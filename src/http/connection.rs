@@ -70,31 +70,41 @@ pub(super) async fn run_tls<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let begun = tokio::select! {
-        begun = tokio::time::timeout(deadlines.head, begin(stream, acceptor)) => begun,
+        begun = begin(stream, acceptor, &*service, deadlines.head) => begun,
         () = phases.draining() => return,
     };
-    match begun {
-        Ok(Ok((stream, ahead))) => {
-            let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
-            serve(stream, ahead, protocol, service, deadlines, phases).await;
-        }
-        // Anyone can knock: it is worth a line only to who looks for it.
-        Ok(Err(error)) => tracing::debug!(%error, "a connection did not come to TLS"),
-        Err(_elapsed) => tracing::debug!("a connection took too long to come to TLS"),
+    if let Some((stream, ahead)) = begun {
+        let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
+        serve(stream, ahead, protocol, service, deadlines, phases).await;
     }
 }
 
 /// Shakes hands and reads the first bytes, as a connection in plain text has to bring some too.
-async fn begin<S>(stream: S, acceptor: &Acceptor) -> io::Result<(TlsStream<S>, Bytes)>
+async fn begin<S>(
+    stream: S,
+    acceptor: &Acceptor,
+    service: &impl Respond,
+    within: Duration,
+) -> Option<(TlsStream<S>, Bytes)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut stream = acceptor.accept(stream).await?;
+    let deadline = tokio::time::Instant::now() + within;
+    let accepted = tokio::time::timeout_at(deadline, acceptor.accept(stream)).await;
+    let mut stream = match accepted.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        Ok(stream) => stream,
+        // Whoever only looks whether the door is there leaves without a word.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return None,
+        Err(error) => {
+            service.traffic().count_failed_handshake();
+            // Anyone can knock: it is worth a line only to who looks for it.
+            tracing::debug!(%error, "a connection did not come to TLS");
+            return None;
+        }
+    };
     let mut ahead = BytesMut::with_capacity(1024);
-    if stream.read_buf(&mut ahead).await? == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok((stream, ahead.freeze()))
+    let read = tokio::time::timeout_at(deadline, stream.read_buf(&mut ahead)).await;
+    matches!(read, Ok(Ok(1..))).then(|| (stream, ahead.freeze()))
 }
 
 /// Reads until the first bytes tell the protocols apart.

@@ -2,6 +2,7 @@
 
 use http::HeaderName;
 
+use super::access;
 use super::asked::Asked;
 use super::error::{ApiError, Code};
 use super::handle::{Answer, Note};
@@ -13,7 +14,7 @@ use super::service::Service;
 use super::view::SportView;
 use super::{books, event, events, odds, scores, sports, status};
 use crate::clock::Moment;
-use crate::keys::{AuthError, Charge, Grant, KeyId};
+use crate::keys::{AuthError, Charge, Grant, KeyId, Refusal};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -63,7 +64,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 keyring.authenticate(Some(text), self.now)
             }
             (Some(_), Some(_)) => Err(AuthError::Malformed),
-            (None, _) if self.service.settings.allow_query_key => {
+            (None, _) if self.service.allows_query_key() => {
                 let text = query::api_key(self.asked.query);
                 self.key_in_query = text.is_some();
                 keyring.authenticate(text.as_deref(), self.now)
@@ -129,10 +130,13 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; what fails on our side is given back.
-    pub(super) fn answer(self, content: &Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
+    pub(super) fn answer(mut self, content: &Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
         let mut reply = match content {
             Ok(content) => self.reply(content),
-            Err(error) => Reply::error(error, &self.request_id),
+            Err(error) => {
+                self.refused = (error.code == Code::Forbidden).then_some(access::GROUP);
+                Reply::error(error, &self.request_id)
+            }
         };
         match charge.settle() {
             Some(charge) if reply.status.is_server_error() => reply.insert_usage(&charge.refund(), self.now),
@@ -148,6 +152,12 @@ impl<'s, 'r> Exchange<'s, 'r> {
         let mut reply = Reply::error(error, &self.request_id);
         reply.insert_usage(&grant.meter().standing(self.now), self.now);
         self.finish(reply)
+    }
+
+    /// Answers a request whose key has nothing left.
+    pub(super) fn refuse_charge(mut self, refusal: Refusal, grant: &Grant) -> Answer {
+        self.refused = Some(refusal.reason());
+        self.refuse(&refusal.into(), grant)
     }
 
     /// Answers a request whose key opens nothing.

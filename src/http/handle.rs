@@ -58,7 +58,7 @@ pub struct Note {
     /// Of the body, as sent.
     pub bytes: usize,
     pub key: Option<KeyId>,
-    /// Why the key opened nothing, as one word, where it did not.
+    /// Why the key did not open what was asked for, as one word, where it did not.
     pub refused: Option<&'static str>,
     pub request_id: RequestId,
 }
@@ -82,7 +82,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
     let charge = match grant.meter().charge(cost, exchange.now) {
         Ok(charge) => Charged::new(charge),
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant),
-        Err(refusal) => return exchange.refuse(&refusal.into(), &grant).into(),
+        Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
     };
     let content = exchange.content(&route, &grant);
     exchange.answer(&content, charge).into()

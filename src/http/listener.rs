@@ -7,15 +7,17 @@
 //!    deadline.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::connection;
 use super::deadline::Deadlines;
+use super::places::Places;
 use super::service::Respond;
 use super::shutdown::{Phases, Stop};
 use crate::tls::Acceptor;
@@ -57,35 +59,52 @@ pub struct Summary {
     pub dropped: u32,
 }
 
-/// Serves until `shutdown` is ready, then drains.
+/// Serves until `shutdown` is ready, then drains. Options that change are those of the connections that come next.
 pub async fn run(
     listener: TcpListener,
     service: Arc<impl Respond>,
-    options: Options,
+    options: watch::Receiver<Options>,
     shutdown: impl Future<Output = ()>,
 ) -> Summary {
     let (stop, phases) = Stop::new();
-    let places = Arc::new(Semaphore::new(options.connections_max as usize));
-    let (connections_max, drain) = (options.connections_max, options.drain);
+    let mut places = Places::new(options.borrow().connections_max);
     let mut door = Door { service, options, phases, addresses: Addresses::default(), accepted: 0, turned_away: 0 };
     tokio::select! {
         () = shutdown => {}
-        () = door.accept_all(&listener, &places) => {}
+        () = door.accept_all(&listener, &mut places) => {}
     }
     drop(listener);
     stop.drain();
-    let all_back = places.acquire_many(connections_max);
-    let drained = tokio::time::timeout(drain, all_back).await.is_ok();
-    let open = connections_max.saturating_sub(u32::try_from(places.available_permits()).unwrap_or(u32::MAX));
+    let drain = door.options.borrow().drain;
+    let drained = tokio::time::timeout(drain, places.all_back()).await.is_ok();
+    let open = places.taken();
     stop.close();
     Summary { accepted: door.accepted, turned_away: door.turned_away, dropped: if drained { 0 } else { open } }
+}
+
+/// How often the loop says that it goes round.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+
+/// The next connection, once there is a place for it.
+async fn accept(listener: &TcpListener, places: &mut Places) -> io::Result<(TcpStream, IpAddr, OwnedSemaphorePermit)> {
+    let place = places.take().await;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer.ip(), place))
+}
+
+/// Returns when there are other options.
+async fn changed(options: &mut watch::Receiver<Options>) {
+    if options.changed().await.is_err() {
+        // Whoever could change them is gone.
+        std::future::pending::<()>().await;
+    }
 }
 
 /// What accepting needs and counts.
 #[derive(Debug)]
 struct Door<R> {
     service: Arc<R>,
-    options: Options,
+    options: watch::Receiver<Options>,
     phases: Phases,
     addresses: Addresses,
     accepted: u64,
@@ -94,14 +113,23 @@ struct Door<R> {
 
 impl<R: Respond> Door<R> {
     /// Accepts until it is dropped.
-    async fn accept_all(&mut self, listener: &TcpListener, places: &Arc<Semaphore>) {
+    async fn accept_all(&mut self, listener: &TcpListener, places: &mut Places) {
         let mut patience = Patience::default();
-        // The semaphore is never closed, so there is always another place to wait for.
-        while let Ok(place) = Arc::clone(places).acquire_owned().await {
-            match listener.accept().await {
-                Ok((stream, peer)) => {
+        let mut beats = tokio::time::interval(BEAT_EVERY);
+        loop {
+            places.fit(self.options.borrow_and_update().connections_max);
+            let accepted = tokio::select! {
+                accepted = accept(listener, places) => accepted,
+                () = changed(&mut self.options) => continue,
+                _ = beats.tick() => {
+                    self.service.traffic().beat();
+                    continue;
+                }
+            };
+            match accepted {
+                Ok((stream, address, place)) => {
                     patience = Patience::default();
-                    self.admit(stream, peer.ip(), place);
+                    self.admit(stream, address, place);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -112,16 +140,17 @@ impl<R: Respond> Door<R> {
     }
 
     fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
-        let Some(held) = self.addresses.enter(address, self.options.connections_per_address_max) else {
+        let Options { deadlines, tls, connections_per_address_max, .. } = self.options.borrow().clone();
+        let Some(held) = self.addresses.enter(address, connections_per_address_max) else {
             self.turned_away += 1;
+            self.service.traffic().count_turned_away();
             return;
         };
         self.accepted += 1;
         // Answers are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
         let _ = stream.set_nodelay(true);
         let traffic = Arc::clone(self.service.traffic());
-        let tls = self.options.tls.clone();
-        let (service, deadlines, phases) = (Arc::clone(&self.service), self.options.deadlines, self.phases.clone());
+        let (service, phases) = (Arc::clone(&self.service), self.phases.clone());
         tokio::spawn(async move {
             let counted = traffic.connection();
             match tls {

@@ -1,6 +1,6 @@
 //! The public interface: read-only HTTP over TCP, answered from memory.
 //!
-//! - `listener` accepts, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
+//! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
@@ -25,6 +25,7 @@ pub(crate) mod negotiate;
 mod odds;
 mod pages;
 pub(crate) mod percent;
+mod places;
 mod query;
 mod reply;
 mod request_id;

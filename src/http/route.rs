@@ -112,7 +112,6 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    #[cfg(test)]
     pub(super) const TEMPLATES: [&'static str; 12] = [
         "/",
         "/docs",
@@ -130,6 +129,17 @@ impl<'p> Route<'p> {
 }
 
 pub(super) const UNKNOWN_TEMPLATE: &str = "unknown";
+
+/// What requests are counted under: every template, and last what is no route.
+pub(super) static COUNTED: [&str; Route::TEMPLATES.len() + 1] = {
+    let mut counted = [UNKNOWN_TEMPLATE; Route::TEMPLATES.len() + 1];
+    let mut at = 0;
+    while at < Route::TEMPLATES.len() {
+        counted[at] = Route::TEMPLATES[at];
+        at += 1;
+    }
+    counted
+};
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -9,11 +10,12 @@ use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 
-use super::access;
+use super::access::{self, REFUSED};
 use super::books::KeptLists;
 use super::handle::{Answer, Handled, broken, handle, overloaded};
 use super::pages::Pages;
 use super::request_id::RequestIds;
+use super::route::COUNTED;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Grant, Keyring};
@@ -65,6 +67,7 @@ pub struct Service {
     pub(super) keyring: Arc<Keyring>,
     pub(super) clock: Clock,
     pub(super) settings: Settings,
+    allow_query_key: AtomicBool,
     pub(super) request_ids: RequestIds,
     pub(super) pages: Pages,
     pub(super) kept_books: KeptLists,
@@ -77,17 +80,28 @@ impl Service {
             boards,
             keyring,
             clock,
+            allow_query_key: AtomicBool::new(settings.allow_query_key),
             settings,
             request_ids: RequestIds::new(),
             pages: Pages::new(),
             kept_books: KeptLists::default(),
-            traffic: Arc::default(),
+            traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
         }
     }
 
     /// What passes through here, counted.
     pub fn traffic(&self) -> &Arc<Traffic> {
         &self.traffic
+    }
+
+    /// Whether a key is accepted in the query as well.
+    pub(super) fn allows_query_key(&self) -> bool {
+        self.allow_query_key.load(Ordering::Relaxed)
+    }
+
+    /// Accepts keys in the query from now on, or no longer.
+    pub fn allow_query_key(&self, allow: bool) {
+        self.allow_query_key.store(allow, Ordering::Relaxed);
     }
 
     /// Answers a request and writes its line of the log. The only wait is for a lease, and it is bounded.
@@ -97,8 +111,12 @@ impl Service {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
-        self.traffic.count_request();
-        access::log(request.method(), &answer.note, started.elapsed());
+        let took = started.elapsed();
+        self.traffic.count_request(answer.note.route, answer.note.status.as_u16(), took);
+        if let Some(reason) = answer.note.refused {
+            self.traffic.count_refused(reason);
+        }
+        access::log(request.method(), &answer.note, took);
         answer.response
     }
 

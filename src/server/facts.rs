@@ -63,6 +63,10 @@ impl ServerFacts for Facts {
         self.ingest_address
     }
 
+    fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
     fn connections(&self) -> u64 {
         self.traffic.connections()
     }

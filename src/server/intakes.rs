@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use hyper::body::Incoming;
 use tokio::net::TcpListener;
@@ -15,6 +16,8 @@ use crate::admin::{Context, DropDirectory, PushDoor, PushReply};
 use crate::config::Config;
 use crate::http;
 use crate::metrics::Traffic;
+
+const INGEST: &str = "/ingest";
 
 /// What was opened, not yet taking anything.
 #[derive(Debug)]
@@ -68,7 +71,9 @@ async fn push(listener: TcpListener, context: Context, options: http::Options, m
         let _ = phases.wait_for(|phase| *phase != Phase::Serving).await;
         let _ = stop.send(true);
     };
-    let summary = http::run(listener, Arc::new(Push { door, traffic: Arc::default() }), options, shutdown).await;
+    let options = watch::Sender::new(options);
+    let push = Arc::new(Push { door, traffic: Arc::new(Traffic::new(&[INGEST], &[])) });
+    let summary = http::run(listener, push, options.subscribe(), shutdown).await;
     tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped taking feed lines");
 }
 
@@ -83,8 +88,10 @@ impl http::Respond for Push {
     type Body = PushReply;
 
     async fn respond(&self, request: hyper::Request<Incoming>) -> hyper::Response<PushReply> {
-        self.traffic.count_request();
-        self.door.respond(request).await
+        let begun = Instant::now();
+        let reply = self.door.respond(request).await;
+        self.traffic.count_request(INGEST, reply.status().as_u16(), begun.elapsed());
+        reply
     }
 
     fn traffic(&self) -> &Arc<Traffic> {

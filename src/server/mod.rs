@@ -23,7 +23,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Setup};
+use crate::admin::{
+    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Monitor, MonitorError,
+    Setup,
+};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
@@ -65,6 +68,8 @@ pub enum ServeError {
     Admin(#[from] BindError),
     #[error(transparent)]
     Console(#[from] ConsoleError),
+    #[error(transparent)]
+    Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error("the system refused a thread, a signal or a socket: {0}")]
@@ -148,7 +153,7 @@ impl Server {
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
-        tasks.spawn(count_seconds(Arc::clone(service.traffic())));
+        tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let facts = Facts::new(
             &self.clock,
@@ -168,6 +173,7 @@ impl Server {
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
         let push = intakes.start(context, options.clone(), phases, &mut tasks);
+        let options = watch::Sender::new(options);
         self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
         ready(&self, desk.as_deref()).await;
 
@@ -178,7 +184,7 @@ impl Server {
             let _ = phase.send(Phase::Draining);
         };
         tokio::select! {
-            summary = http::run(listener, service, options, stop) => {
+            summary = http::run(listener, service, options.subscribe(), stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => {
@@ -207,14 +213,29 @@ impl Server {
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
     }
 
-    /// Opens the admin door; what is returned serves it until the server closes.
+    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
         context: admin::Context,
         phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
+        let monitor = match self.config.admin_listen {
+            Some(address) => Some(Monitor::bind(address).await?),
+            None => None,
+        };
+        if let Some(monitor) = &monitor {
+            tracing::info!(address = %monitor.address()?, "monitoring address");
+        }
         let door = admin::Listener::bind(&self.data).await?;
-        Ok(door.serve(context, closed(phases), ADMIN_GRACE))
+        let watched = context.clone();
+        Ok(async move {
+            let watching = async {
+                if let Some(monitor) = monitor {
+                    monitor.serve(watched, closed(phases.clone())).await;
+                }
+            };
+            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+        })
     }
 
     /// Takes the console's address, if there is to be a console.
@@ -291,11 +312,11 @@ async fn closed(mut phases: watch::Receiver<Phase>) {
     drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
 }
 
-async fn count_seconds(traffic: Arc<Traffic>) {
+async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        traffic.tick();
+        traffic.tick(clock.now().unix_ms.div_euclid(1000));
     }
 }
 

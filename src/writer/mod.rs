@@ -25,10 +25,12 @@ mod upkeep;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Feeders, Keyring, LeaseDesk, LeaseRequests};
+use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
 
@@ -93,6 +95,7 @@ pub struct Writer {
     maintenance: Option<Maintenance>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
+    writing: Arc<Writing>,
 }
 
 /// What opening a writer gives.
@@ -134,6 +137,7 @@ impl Writer {
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             clock,
+            writing: Arc::default(),
         };
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
@@ -256,7 +260,7 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
-        let Err(error) = self.store.commit(changes) else {
+        let Err(error) = self.timed_commit(changes) else {
             self.boards.condition().set_unwritable(false);
             return Ok(());
         };
@@ -265,7 +269,7 @@ impl Writer {
         }
         tracing::warn!(%error, "a write failed; reopening the file");
         let retried = match self.store.reopen() {
-            Ok(()) => self.store.commit(changes).map_err(WriteError::from),
+            Ok(()) => self.timed_commit(changes).map_err(WriteError::from),
             Err(reopening) => {
                 tracing::warn!(error = %reopening, "the file cannot be reopened yet");
                 Err(error.into())
@@ -273,6 +277,16 @@ impl Writer {
         };
         self.boards.condition().set_unwritable(retried.is_err());
         retried
+    }
+
+    fn timed_commit(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let committed = self.store.commit(changes);
+        match &committed {
+            Ok(()) => self.writing.commits.record(began.elapsed()),
+            Err(_) => self.writing.count_failure(),
+        }
+        committed
     }
 }
 

@@ -5,6 +5,7 @@
 //! for the tick, so that the first prices of a quiet sport are seen within a second.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Writer;
 use super::batch::{SportStep, Step};
@@ -118,6 +119,7 @@ impl Writer {
     }
 
     fn publish(&mut self, world: World, id: SportId, now_ms: i64) {
+        let began = Instant::now();
         let state = &mut self.worlds[world.index()];
         let sport = &mut state.sports[id.index()];
         let sources = source_states(&sport.sources, state.books.register(), self.options.stale_after_s);
@@ -125,6 +127,7 @@ impl Writer {
         sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), sources);
         sport.unpublished = None;
         sport.published_ms = Some(now_ms);
+        self.writing.publications.record(began.elapsed());
     }
 
     /// Lets readers see the world as the boards of its sports have it.

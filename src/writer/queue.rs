@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
+use crate::metrics::Writing;
 use crate::model::{Maintenance, News, World};
 use crate::store::{AuditEntry, CheckReport};
 
@@ -89,6 +90,7 @@ impl Op {
 #[derive(Clone, Debug)]
 pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
+    writing: Arc<Writing>,
 }
 
 /// The writer after its last operation. Holding it keeps the file open.
@@ -105,10 +107,11 @@ impl Stopped {
 /// Puts the writer on a thread of its own.
 pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let (queue, operations) = mpsc::channel(QUEUE_MAX);
+    let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let thread =
         thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
-    Ok((WriterHandle { queue }, Stopped(thread)))
+    Ok((WriterHandle { queue, writing }, Stopped(thread)))
 }
 
 async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
@@ -136,6 +139,21 @@ impl WriterHandle {
         let (reply, answer) = oneshot::channel();
         self.queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
         answer.await.map_err(|_| WriteError::Stopped)
+    }
+
+    /// What the writer did, counted.
+    pub fn writing(&self) -> &Writing {
+        &self.writing
+    }
+
+    /// Operations that wait for the writer.
+    pub fn queue_len(&self) -> usize {
+        self.queue_max() - self.queue.capacity()
+    }
+
+    /// How many may wait.
+    pub fn queue_max(&self) -> usize {
+        self.queue.max_capacity()
     }
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {

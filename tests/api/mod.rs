@@ -17,6 +17,7 @@ mod life;
 mod limits;
 mod maintenance;
 mod markets;
+mod metrics;
 mod odds;
 mod paging;
 mod parameters;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each module uses the part that it needs")]
 
 mod answer;
+mod figures;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,6 +23,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub use answer::Answer;
+pub use figures::Figures;
 
 /// When every test begins: Saturday, 2026-11-14, 23:39:00 UTC, on a tick of the refresh.
 pub const START: &str = "2026-11-14T23:39:00Z";

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::desk::Desk;
 use super::files::Files;
@@ -72,8 +73,9 @@ impl Door {
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
         let console = Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port);
         let options = http::Options { connections_max: CONNECTIONS_MAX, connections_per_address_max: None, ..options };
+        let options = watch::Sender::new(options);
         tokio::select! {
-            _ = http::run(socket, Arc::new(console), options, shutdown) => {}
+            _ = http::run(socket, Arc::new(console), options.subscribe(), shutdown) => {}
             () = strips::sample(&strips, &boards, &clock) => {}
         }
     }

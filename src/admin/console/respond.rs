@@ -72,7 +72,7 @@ impl Console {
             strips,
             host,
             cookie: format!("oddsbox_console_{port}"),
-            traffic: Arc::default(),
+            traffic: Arc::new(Traffic::new(&["console"], &[])),
         }
     }
 

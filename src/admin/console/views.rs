@@ -8,6 +8,7 @@ use crate::admin::Context;
 use crate::board::{Body, EventIds, EventsQuery, Limit, OddsQuery, SportBoard};
 use crate::http::percent::{self, Plus};
 use crate::http::{books, sports};
+use crate::metrics::History;
 use crate::model::{EventId, Market, OddsFormat, Region, Regions, SportId, World};
 
 /// A request for a view that names something that there is not.
@@ -65,6 +66,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
         "/api/odds" => odds(&given, context),
         "/api/events" => events(&given, context),
         "/api/sparklines" => sparklines_of(&given, context),
+        "/api/history" => Ok(history(context)),
         "/api/markets" => markets(&given, context),
         "/api/strips" => Ok(document(&strips.sent(&context.boards))),
         _ => return None,
@@ -128,6 +130,27 @@ fn sparklines_of(given: &Given<'_>, context: &Context) -> View {
     let world = context.boards.load_full(asked.world);
     let lines = sparklines(world.sport(asked.sport).current(), &context.changes, asked, now(context));
     Ok(document(&lines))
+}
+
+/// The last hour of the public interface, in columns: a rate, latencies, and answers that failed or were refused, each
+/// as of the end of a step.
+fn history(context: &Context) -> Arc<Body> {
+    let steps = context.server.as_ref().map(|server| server.traffic().history().steps()).unwrap_or_default();
+    let millis = |us: Option<u64>| us.map(|us| figure(us) / 1000.0);
+    document(&serde_json::json!({
+        "step_s": History::STEP_S,
+        "at_s": steps.iter().map(|step| step.ended_s).collect::<Vec<_>>(),
+        "requests_per_s": steps.iter().map(|step| figure(step.requests) / figure(History::STEP_S)).collect::<Vec<_>>(),
+        "p50_ms": steps.iter().map(|step| millis(step.p50_us)).collect::<Vec<_>>(),
+        "p99_ms": steps.iter().map(|step| millis(step.p99_us)).collect::<Vec<_>>(),
+        "failed": steps.iter().map(|step| step.errors).collect::<Vec<_>>(),
+        "refused": steps.iter().map(|step| step.refused).collect::<Vec<_>>(),
+    }))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for display, and far below what a double holds exactly")]
+fn figure(number: u64) -> f64 {
+    number as f64
 }
 
 /// The markets of a sport that have a price now.

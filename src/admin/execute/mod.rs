@@ -6,6 +6,8 @@ mod feeds;
 mod keys;
 mod status;
 
+pub(super) use status::key_counts;
+
 use super::context::Context;
 use super::protocol::{
     Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, Failure, FailureCode, MaintenanceAnswer, MaintenanceSpan,

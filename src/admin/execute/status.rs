@@ -73,7 +73,7 @@ fn server(facts: &dyn ServerFacts, now: Moment) -> ServerAnswer {
     }
 }
 
-fn key_counts(context: &Context, now: Timestamp) -> KeyCounts {
+pub(in crate::admin) fn key_counts(context: &Context, now: Timestamp) -> KeyCounts {
     let mut counts = KeyCounts::default();
     for key in context.keyring.list() {
         match keys::standing_of(key.record(), now) {

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
+use crate::metrics::Traffic;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
 
@@ -25,7 +26,7 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 #[derive(Debug)]
-struct Facts(Moment);
+struct Facts(Moment, Traffic);
 
 impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
@@ -43,6 +44,10 @@ impl ServerFacts for Facts {
     }
     fn ingest_address(&self) -> Option<SocketAddr> {
         None
+    }
+
+    fn traffic(&self) -> &Traffic {
+        &self.1
     }
     fn connections(&self) -> u64 {
         3
@@ -83,7 +88,7 @@ impl House {
         let feeders = Arc::clone(opened.writer.feeders());
         let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
-        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now()));
+        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
         let context = Context {
             writer,

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::http::deadline::Deadlines;
@@ -22,6 +22,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Server {
     fixture: Fixture,
     pub(super) address: SocketAddr,
+    changes: watch::Sender<Options>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<Summary>,
 }
@@ -31,12 +32,13 @@ impl Server {
         let fixture = Fixture::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let changes = watch::Sender::new(options);
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), options, shutdown));
-        Server { fixture, address, stop, running }
+        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), changes.subscribe(), shutdown));
+        Server { fixture, address, changes, stop, running }
     }
 
     pub(super) async fn connect(&self) -> TcpStream {
@@ -261,4 +263,28 @@ async fn an_address_beyond_its_bound_is_turned_away() {
     assert_eq!(read_to_end(&mut second).await, "");
     drop((first, second));
     assert_eq!(server.stop().await, Summary { accepted: 1, turned_away: 1, dropped: 0 });
+}
+
+#[tokio::test]
+async fn bounds_that_change_are_those_of_the_next_connection() {
+    let server = Server::start(Options { connections_max: 1, ..short(60_000, 60_000) }).await;
+    let mut first = server.connect().await;
+    first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    read_answer(&mut first).await;
+    let mut second = server.connect().await;
+    second.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "there is no place");
+    server.changes.send_modify(|options| options.connections_max = 2);
+    tokio::time::timeout(PATIENCE, read_answer(&mut second)).await.unwrap();
+    // Both keep the time that they came with; the next one has less.
+    server.changes.send_replace(Options { connections_max: 3, ..short(100, 100) });
+    let mut third = server.connect().await;
+    assert_eq!(read_to_end(&mut third).await, "");
+    for stream in [&mut first, &mut second] {
+        stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
+        read_answer(stream).await;
+    }
+    assert_eq!(server.fixture.service.traffic().connections(), 2);
+    drop((first, second));
+    assert_eq!(server.stop().await, Summary { accepted: 3, turned_away: 0, dropped: 0 });
 }

@@ -55,6 +55,18 @@ pub enum Refusal {
     NeedsLease,
 }
 
+impl Refusal {
+    /// Which limit is spent, as one word.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Refusal::Burst { .. } => "burst",
+            Refusal::Day { .. } => "day",
+            Refusal::Month { .. } => "month",
+            Refusal::NeedsLease => "lease",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Meter {
     burst: Burst,

@@ -31,7 +31,7 @@ export function overview(root) {
   const plots = {
     rate: plot("Requests a second", [{ name: "requests", tone: "a" }], rate),
     latency: plot("Latency", [{ name: "p50", tone: "a" }, { name: "p99", tone: "b" }], millis),
-    errors: plot("Failed and refused a minute", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
+    errors: plot("Failed and refused, each 5 s", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
   };
   const worlds = { live: world("Live"), sandbox: world("Sandbox") };
   const maintenance = h("p", { class: "banner warn", hidden: true });
@@ -74,10 +74,16 @@ export function overview(root) {
 
   async function showHistory() {
     const { document } = await view("/api/history");
-    const times = document.at_s.map((at) => at * 1000);
-    plots.rate.draw(times, [document.requests_per_s]);
-    plots.latency.draw(times, [document.p50_ms, document.p99_ms]);
-    plots.errors.draw(times, [document.errors, document.refused]);
+    const step = document.step_s;
+    const now = document.at_s.at(-1) ?? Date.now() / 1000;
+    // Always the whole hour: what came before the start is not known.
+    const steps = 3600 / step;
+    const times = Array.from({ length: steps }, (_, at) => (now - (steps - 1 - at) * step) * 1000);
+    const found = new Map(document.at_s.map((at, number) => [Math.round((now - at) / step), number]));
+    const spread = (values) => times.map((_, at) => values[found.get(steps - 1 - at)] ?? null);
+    plots.rate.draw(times, [spread(document.requests_per_s)]);
+    plots.latency.draw(times, [spread(document.p50_ms), spread(document.p99_ms)]);
+    plots.errors.draw(times, [spread(document.failed), spread(document.refused)]);
   }
 
   return {

@@ -24,7 +24,9 @@ function path(values, x, y) {
       isDrawn = false;
       return;
     }
-    text += `${isDrawn ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+    const place = `${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+    // A point on its own is a dot.
+    text += isDrawn ? `L${place}` : `M${place}h0.1`;
     isDrawn = true;
   });
   return text;

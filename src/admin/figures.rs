@@ -1,0 +1,241 @@
+//! `/metrics`: everything that is counted, read when it is asked for.
+//!
+//! Nothing here waits for the writer, so that the page can be had when the writer is what is wrong. The labels are
+//! routes, statuses, reasons, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
+
+use super::context::{Context, ServerFacts};
+use super::execute::key_counts;
+use crate::board::SportBoard;
+use crate::clock::Moment;
+use crate::feeds::Ledger;
+use crate::metrics::{Kind, Page, process};
+use crate::model::{Timestamp, World};
+
+/// The page as of now.
+pub(super) fn page(context: &Context) -> String {
+    let now = context.clock.now();
+    let mut page = Page::default();
+    about(&mut page, context, now);
+    if let Some(server) = context.server.as_deref() {
+        requests(&mut page, server);
+        connections(&mut page, server);
+    }
+    board(&mut page, context);
+    sources(&mut page, context, now.timestamp());
+    feeds(&mut page, &context.ledger);
+    writing(&mut page, context);
+    memory(&mut page);
+    page.finish()
+}
+
+fn about(page: &mut Page, context: &Context, now: Moment) {
+    let condition = context.boards.condition();
+    let maintenance = condition.maintenance(now.timestamp()).is_some();
+    page.family("oddsbox_build_info", Kind::Gauge, "The version that runs; always 1.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    if let Some(server) = context.server.as_deref() {
+        page.family("oddsbox_ready", Kind::Gauge, "Whether requests are answered: 0 while stopping.")
+            .sample(&[], u8::from(server.is_ready()));
+        let started = Stamp(server.started().unix_ms);
+        page.family("process_start_time_seconds", Kind::Gauge, "When the server started, since 1970.")
+            .sample(&[], started);
+    }
+    page.family("oddsbox_maintenance", Kind::Gauge, "Whether the service is closed for maintenance.")
+        .sample(&[], u8::from(maintenance));
+    page.family("oddsbox_writable", Kind::Gauge, "Whether the database takes changes.")
+        .sample(&[], u8::from(!condition.is_unwritable()));
+    let keys = key_counts(context, now.timestamp());
+    page.family("oddsbox_keys", Kind::Gauge, "API keys by what they are.")
+        .sample(&[("state", "active")], keys.active)
+        .sample(&[("state", "revoked")], keys.revoked)
+        .sample(&[("state", "expired")], keys.expired);
+}
+
+fn requests(page: &mut Page, server: &dyn ServerFacts) {
+    let totals = server.traffic().totals();
+    page.family("oddsbox_http_requests_total", Kind::Counter, "Requests answered, by route and status.");
+    for total in &totals {
+        for (status, count) in &total.statuses {
+            let status = if *status == 0 { "other".to_owned() } else { status.to_string() };
+            page.sample(&[("route", total.route), ("status", &status)], count);
+        }
+    }
+    let help = "From a request's head to its answer, by route; without the time that the client takes.";
+    page.family("oddsbox_http_request_duration_seconds", Kind::Histogram, help);
+    for total in totals.iter().filter(|total| total.latency.count() > 0) {
+        page.spread(&[("route", total.route)], &total.latency);
+    }
+    let help = "Requests that a key did not open: no good key (missing, malformed, unknown, revoked, expired, \
+                rotated_out), a spent limit (burst, day, month), another group of sports (group).";
+    page.family("oddsbox_http_requests_refused_total", Kind::Counter, help);
+    for (reason, count) in server.traffic().refused() {
+        page.sample(&[("reason", reason)], count);
+    }
+}
+
+fn connections(page: &mut Page, server: &dyn ServerFacts) {
+    let traffic = server.traffic();
+    page.family("oddsbox_http_connections", Kind::Gauge, "Connections open now.").sample(&[], traffic.connections());
+    page.family("oddsbox_http_connections_accepted_total", Kind::Counter, "Connections accepted.")
+        .sample(&[], traffic.accepted());
+    page.family(
+        "oddsbox_http_connections_refused_total",
+        Kind::Counter,
+        "Connections closed as their address held too many.",
+    )
+    .sample(&[], traffic.turned_away());
+    page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "Connections that did not come to TLS.")
+        .sample(&[], traffic.handshakes_failed());
+}
+
+fn board(page: &mut Page, context: &Context) {
+    type Count = fn(&SportBoard) -> usize;
+    let families: [(&'static str, &'static str, Count); 3] = [
+        ("oddsbox_events", "Events scheduled or live.", SportBoard::open_event_count),
+        ("oddsbox_records", "Records of odds: a bookmaker's prices of a market of an event.", |sport| {
+            sport.current().record_count()
+        }),
+        ("oddsbox_bookmakers", "Bookmakers with a published price.", SportBoard::book_count),
+    ];
+    for (name, help, count) in families {
+        page.family(name, Kind::Gauge, help);
+        each_sport(context, |world, sport, board| {
+            page.sample(&[("world", world), ("sport", sport)], count(board));
+        });
+    }
+    let help = "When a sport's prices were last published, since 1970.";
+    page.family("oddsbox_last_publication_timestamp_seconds", Kind::Gauge, help);
+    each_sport(context, |world, sport, board| {
+        page.sample(&[("world", world), ("sport", sport)], Stamp(board.published().at_ms()));
+    });
+}
+
+fn each_sport(context: &Context, mut each: impl FnMut(&str, &str, &SportBoard)) {
+    for world in World::ALL {
+        let board = context.boards.load_full(world);
+        for (id, sport) in context.boards.catalogue().sports() {
+            each(world.name(), &sport.key, board.sport(id));
+        }
+    }
+}
+
+/// The live world's sources. The sandbox's are always simulated, so their age tells nothing.
+fn sources(page: &mut Page, context: &Context, now: Timestamp) {
+    let board = context.boards.load_full(World::Live);
+    let catalogue = context.boards.catalogue();
+    let register = board.books().register();
+    let all = || {
+        let sports = catalogue.sports().map(|(id, sport)| (&sport.key, board.sport(id).sources()));
+        sports.flat_map(|(sport, sources)| sources.iter().map(move |source| (sport, source)))
+    };
+    page.family("oddsbox_source_age_seconds", Kind::Gauge, "Since the last good read of a bookmaker's prices.");
+    for (sport, source) in all() {
+        let age_s = now.seconds_since(source.source.last_read);
+        page.sample(&[("sport", sport), ("bookmaker", register.key(source.bookmaker))], age_s);
+    }
+    page.family("oddsbox_source_stale", Kind::Gauge, "Whether that read is too long ago.");
+    for (sport, source) in all() {
+        let labels = [("sport", &**sport), ("bookmaker", register.key(source.bookmaker))];
+        page.sample(&labels, u8::from(source.is_stale(now)));
+    }
+}
+
+fn feeds(page: &mut Page, ledger: &Ledger) {
+    let accounts = ledger.accounts();
+    page.family("oddsbox_feed_lines_accepted_total", Kind::Counter, "Lines of a feed that were taken.");
+    for (feed, account) in &accounts {
+        page.sample(&[("feed", feed), ("world", account.world.name())], account.accepted);
+    }
+    page.family("oddsbox_feed_lines_rejected_total", Kind::Counter, "Lines of a feed that were not, and why.");
+    for (feed, account) in &accounts {
+        for (reason, count) in &account.rejected {
+            page.sample(&[("feed", feed), ("world", account.world.name()), ("reason", reason.key())], count);
+        }
+    }
+    let help = "When a feed last brought something, since 1970.";
+    page.family("oddsbox_feed_last_good_timestamp_seconds", Kind::Gauge, help);
+    for (feed, account) in &accounts {
+        if let Some(at) = account.last_good {
+            page.sample(&[("feed", feed)], at.unix());
+        }
+    }
+    let help = "Requests that a polled feed's upstream still allows.";
+    page.family("oddsbox_feed_upstream_remaining", Kind::Gauge, help);
+    for (feed, account) in &accounts {
+        if let Some(remaining) = account.upstream.and_then(|upstream| upstream.remaining) {
+            page.sample(&[("feed", feed)], remaining);
+        }
+    }
+}
+
+fn writing(page: &mut Page, context: &Context) {
+    let writing = context.writer.writing();
+    page.family("oddsbox_publish_duration_seconds", Kind::Histogram, "Publishing one sport's prices.")
+        .spread(&[], &writing.publications.spread());
+    page.family("oddsbox_commit_duration_seconds", Kind::Histogram, "Committing a batch to the database.")
+        .spread(&[], &writing.commits.spread());
+    page.family("oddsbox_commit_failures_total", Kind::Counter, "Commits that the database did not take.")
+        .sample(&[], writing.failures());
+    page.family("oddsbox_writer_queue_length", Kind::Gauge, "Operations that wait for the writer.")
+        .sample(&[], context.writer.queue_len());
+    page.family("oddsbox_writer_queue_max", Kind::Gauge, "How many may wait.").sample(&[], context.writer.queue_max());
+    page.family("oddsbox_database_size_bytes", Kind::Gauge, "Size of the database file.");
+    if let Ok(file) = std::fs::metadata(context.data.file()) {
+        page.sample(&[], file.len());
+    }
+}
+
+fn memory(page: &mut Page) {
+    let families = [
+        ("process_resident_memory_bytes", "Memory held in RAM.", process::resident_bytes()),
+        ("process_open_fds", "Open file descriptors.", process::open_files()),
+        ("process_max_fds", "How many may be open.", process::open_files_max()),
+    ];
+    for (name, help, value) in families {
+        if let Some(value) = value {
+            page.family(name, Kind::Gauge, help).sample(&[], value);
+        }
+    }
+}
+
+/// Milliseconds since 1970, told in seconds.
+struct Stamp(i64);
+
+impl std::fmt::Display for Stamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:03}", self.0.div_euclid(1000), self.0.rem_euclid(1000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feeds::{FeedKind, Upstream};
+    use crate::model::Reason;
+
+    #[test]
+    fn feeds_are_told_by_name_and_reason() {
+        let ledger = Ledger::default();
+        let (acme, odd) = (("acme", FeedKind::TheOddsApi, World::Live), ("a\"b", FeedKind::Push, World::Sandbox));
+        let at = Timestamp::from_unix_ms(1_794_699_540_000);
+        ledger.count(acme, at, 3, [(Reason::Late, 2), (Reason::BadJson, 1)].into_iter());
+        let upstream = Upstream { remaining: Some(40), used: None, budget_left: None, next_poll: None };
+        ledger.upstream(acme, upstream);
+        ledger.count(odd, at, 0, std::iter::empty());
+        let mut page = Page::default();
+        feeds(&mut page, &ledger);
+        let page = page.finish();
+        let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            samples,
+            [
+                r#"oddsbox_feed_lines_accepted_total{feed="a\"b",world="sandbox"} 0"#,
+                r#"oddsbox_feed_lines_accepted_total{feed="acme",world="live"} 3"#,
+                r#"oddsbox_feed_lines_rejected_total{feed="acme",world="live",reason="bad_json"} 1"#,
+                r#"oddsbox_feed_lines_rejected_total{feed="acme",world="live",reason="late"} 2"#,
+                r#"oddsbox_feed_last_good_timestamp_seconds{feed="acme"} 1794699540"#,
+                r#"oddsbox_feed_upstream_remaining{feed="acme"} 40"#,
+            ]
+        );
+    }
+}
