@@ -8,6 +8,7 @@
 mod cli;
 mod client;
 mod command;
+mod console;
 mod crash;
 mod doors;
 mod exactness;

@@ -86,12 +86,15 @@ fn slot_of(at: Timestamp, now: Timestamp) -> Option<usize> {
 }
 
 impl Walk {
-    /// The line of an event that has prices in the market. Its outcome is the home side, or the first that is listed.
+    /// The line of an event that has prices in the market. Its outcome is the home side; where there is none, the
+    /// favourite of a field, or the first of two.
     fn of(node: &EventNode, market: Market) -> Option<Walk> {
         let records: Vec<&Arc<Record>> = node.records().iter().filter(|record| record.market == market).collect();
         let first = &records.first()?.outcomes;
         let home = node.event().home().and_then(|home| first.iter().find(|outcome| outcome.name == *home));
-        let outcome = Arc::clone(&home.or(first.first())?.name);
+        let favourite = first.iter().rev().max_by(|one, other| chance(one.price).total_cmp(&chance(other.price)));
+        let field = if first.len() > 2 { favourite } else { first.first() };
+        let outcome = Arc::clone(&home.or(field)?.name);
         let mut walk = Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: POINTS };
         for record in records {
             walk.put(record);

@@ -31,7 +31,7 @@ export function overview(root) {
   const plots = {
     rate: plot("Requests a second", [{ name: "requests", tone: "a" }], rate),
     latency: plot("Latency", [{ name: "p50", tone: "a" }, { name: "p99", tone: "b" }], millis),
-    errors: plot("Failed and refused, each 5 s", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
+    errors: plot("Errors a minute", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
   };
   const worlds = { live: world("Live"), sandbox: world("Sandbox") };
   const maintenance = h("p", { class: "banner warn", hidden: true });
@@ -83,7 +83,9 @@ export function overview(root) {
     const spread = (values) => times.map((_, at) => values[found.get(steps - 1 - at)] ?? null);
     plots.rate.draw(times, [spread(document.requests_per_s)]);
     plots.latency.draw(times, [spread(document.p50_ms), spread(document.p99_ms)]);
-    plots.errors.draw(times, [spread(document.failed), spread(document.refused)]);
+    // A minute's worth up to each step.
+    const summed = (values) => values.map((_, at) => values.slice(Math.max(0, at + 1 - 60 / step), at + 1).reduce((sum, value) => sum + value, 0));
+    plots.errors.draw(times, [spread(summed(document.failed)), spread(summed(document.refused))]);
   }
 
   return {
