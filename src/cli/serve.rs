@@ -84,5 +84,5 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
 /// The line that scripts wait for.
 fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
     let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
-    output::text(&format!("{console}listening on {base}\n"))
+    output::text(&format!("listening on {base}\n{console}"))
 }
