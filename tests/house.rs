@@ -32,6 +32,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("bincode", &["store"]),
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
+    ("indicatif", &["cli"]),
     ("hyper", &["http", "admin"]),
     ("hyper_util", &["http", "admin"]),
     ("serde", &["http", "feeds", "admin", "config", "cli"]),

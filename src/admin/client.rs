@@ -17,7 +17,7 @@ use super::pieces::{self, PiecesBody, Source};
 use super::protocol::{Command, Failure, FailureBody, IngestOptions};
 use crate::model::World;
 
-/// How long a command may take. A check reads the whole file and takes as long as that takes.
+/// How long a command may take. One that reads the whole file takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why no answer was got.
@@ -48,7 +48,7 @@ impl Client {
     pub(super) async fn ask(&self, command: &Command) -> Result<Bytes, ClientError> {
         let body = serde_json::to_vec(command).map_err(broken)?;
         let answer = self.send(Method::POST, "/command", pieces::whole(Bytes::from(body)));
-        if *command == Command::Check {
+        if command.is_long() {
             return answer.await;
         }
         tokio::time::timeout(PATIENCE, answer).await.unwrap_or(Err(ClientError::TooSlow))

@@ -223,7 +223,7 @@ fn put_away(directory: &Path, name: &OsStr, place: &str, now: Timestamp, report:
 
 /// The time and the name; with a number where that is taken already.
 fn free_name(place: &Path, name: &OsStr, now: Timestamp) -> io::Result<OsString> {
-    let time: String = now.to_string().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
     for number in 1..=1000 {
         let mut kept = OsString::from(if number == 1 { format!("{time}-") } else { format!("{time}-{number}-") });
         kept.push(name);

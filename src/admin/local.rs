@@ -2,6 +2,7 @@
 //! as the command takes.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
@@ -26,9 +27,24 @@ const CHANGES_MAX: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub catalogue: Arc<Catalogue>,
+    pub origin: CatalogueOrigin,
     pub store: StoreOptions,
     pub writer: WriterOptions,
     pub clock: Clock,
+}
+
+/// What a catalogue was read from.
+#[derive(Clone, Debug)]
+pub struct CatalogueOrigin {
+    pub text: Arc<str>,
+    /// The operator named it. Else the one that a file keeps goes before it, where no server says otherwise.
+    pub is_given: bool,
+}
+
+impl CatalogueOrigin {
+    pub fn builtin() -> Self {
+        CatalogueOrigin { text: catalogue::BUILTIN.into(), is_given: false }
+    }
 }
 
 /// Why a configuration cannot be used to open a file.
@@ -43,12 +59,14 @@ pub enum SetupError {
 impl Setup {
     /// What a configuration comes to, on the machine's clock.
     pub fn of(config: &Config) -> Result<Setup, SetupError> {
-        let catalogue = match &config.catalogue {
-            None => catalogue::builtin(),
+        let (catalogue, origin) = match &config.catalogue {
+            None => (catalogue::builtin(), CatalogueOrigin::builtin()),
             Some(path) => {
                 let text = std::fs::read_to_string(path)
                     .map_err(|error| SetupError::Unreadable { path: path.clone(), error })?;
-                catalogue::parse(&text).map_err(|error| SetupError::Catalogue { path: path.clone(), error })?
+                let read = catalogue::parse(&text);
+                let read = read.map_err(|error| SetupError::Catalogue { path: path.clone(), error })?;
+                (read, CatalogueOrigin { text: text.into(), is_given: true })
             }
         };
         let seconds = |duration: std::time::Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
@@ -59,7 +77,18 @@ impl Setup {
             changes_max: if config.console_listen.is_some() { CHANGES_MAX } else { 0 },
         };
         let store = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
-        Ok(Setup { catalogue: Arc::new(catalogue), store, writer, clock: Clock::system() })
+        Ok(Setup { catalogue: Arc::new(catalogue), origin, store, writer, clock: Clock::system() })
+    }
+
+    /// The same for a file that no server has: unless the operator named a catalogue, the one that the file was last
+    /// served with, so that a command does not bring the file up to another.
+    pub(super) fn for_file(self, path: &Path) -> Result<Setup, LocalError> {
+        if self.origin.is_given {
+            return Ok(self);
+        }
+        let Some(text) = Store::kept_catalogue(path, self.store)? else { return Ok(self) };
+        let catalogue = Arc::new(catalogue::parse(&text).map_err(LocalError::Catalogue)?);
+        Ok(Setup { catalogue, origin: CatalogueOrigin { text: text.into(), is_given: false }, ..self })
     }
 }
 
@@ -68,6 +97,8 @@ impl Setup {
 pub enum LocalError {
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error("the catalogue that the file keeps cannot be used ({0}): name one with the setting catalogue")]
+    Catalogue(CatalogueFileError),
     #[error("the file could not be loaded: {0}")]
     Load(#[from] StoreError),
     #[error("the writer could not be started: {0}")]
@@ -88,7 +119,7 @@ pub struct Local {
 impl Local {
     /// Opens and loads the file. Blocks for as long as that takes.
     pub(super) fn open(data: &DataDir, setup: Setup) -> Result<Local, LocalError> {
-        let Setup { catalogue, store, writer, clock } = setup;
+        let Setup { catalogue, store, writer, clock, .. } = setup.for_file(&data.file())?;
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));

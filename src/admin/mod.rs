@@ -10,6 +10,7 @@
 //! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `console` is the same door for an operator's browser
+//! - `restore` puts a backup in the place of the file, which no server may be using
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
@@ -32,6 +33,7 @@ mod place;
 mod protocol;
 mod push;
 mod respond;
+mod restore;
 mod socket;
 mod spool;
 mod taking;
@@ -46,16 +48,18 @@ pub use door::{Access, Door, DoorError, Source};
 pub use drop_directory::{DropDirectory, DropError};
 pub use execute::execute;
 pub use intake::{Feed, Intake};
-pub use local::{LocalError, Setup, SetupError};
+pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
-    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, ConsoleAnswer, CountsAnswer, Example, Failure,
-    FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts,
-    LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting,
-    SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, ConsoleAnswer,
+    CountsAnswer, DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer,
+    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer,
+    ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
+    UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use push::PushDoor;
+pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

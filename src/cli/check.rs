@@ -6,19 +6,28 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::session::Session;
-use crate::admin::{Access, CheckAnswer, Command};
+use crate::admin::{Access, CheckAnswer, CheckOptions, Command};
 
 /// Read every record and index; say what is wrong and what to do
 ///
-/// Safe on a running server: requests go on, changes wait until it is done.
+/// Safe on a running server: requests and changes go on. The database's own pages are checked when no server runs, or
+/// with --pages.
 #[derive(Debug, Args)]
-pub(super) struct Check {}
+pub(super) struct Check {
+    /// Check the database's own pages too while a server runs; changes wait until it is done
+    #[arg(long)]
+    pages: bool,
+    /// Take out what is damaged, after a copy was made; refused while a server runs
+    #[arg(long)]
+    drop_damaged: bool,
+}
 
 impl Check {
-    pub(super) fn run(session: &Session) -> anyhow::Result<ExitCode> {
-        let report: CheckAnswer = session.ask(Access::Existing, Command::Check)?;
+    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+        let options = CheckOptions { pages: self.pages, drop_damaged: self.drop_damaged };
+        let report: CheckAnswer = session.ask_watching(Access::Existing, Command::Check(options))?;
         session.output.answer(&report, |_| shown(&report))?;
-        if !report.clean {
+        if !report.clean && report.dropped.is_none() {
             anyhow::bail!("{}", report.advice.as_deref().unwrap_or("the file is not sound: restore a backup"));
         }
         Ok(ExitCode::SUCCESS)
@@ -35,5 +44,9 @@ fn shown(report: &CheckAnswer) -> String {
     }
     let rows: u64 = report.rows.values().sum();
     let _ = writeln!(text, "{rows} rows read, {} problems, pages {}", report.problem_count, report.integrity);
+    if let Some(dropped) = &report.dropped {
+        let copy = dropped.copy.display();
+        let _ = writeln!(text, "{} damaged rows were taken out; the file as it was is {copy}", dropped.rows);
+    }
     text
 }

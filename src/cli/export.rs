@@ -102,7 +102,7 @@ async fn copy(mut source: Source, out: &mut impl Write) -> io::Result<(u64, u64)
     while let Some(piece) = source.recv().await {
         let piece = piece?;
         out.write_all(&piece)?;
-        lines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
+        lines += piece.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64;
         bytes += piece.len() as u64;
     }
     out.flush()?;

@@ -7,6 +7,7 @@
 
 mod about;
 mod audit;
+mod backup;
 mod banner;
 mod check;
 mod config;
@@ -79,6 +80,8 @@ enum Command {
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
     Ready(status::Ready),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Check(check::Check),
     #[command(subcommand)]
     Config(config::Config),
@@ -121,7 +124,9 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),
         Command::Ready(status::Ready {}) => status::Ready::run(&session),
-        Command::Check(check::Check {}) => check::Check::run(&session),
+        Command::Backup(backup) => backup.run(&session),
+        Command::Restore(restore) => restore.run(&session),
+        Command::Check(check) => check.run(&session),
         Command::Config(config) => config.run(&session),
         Command::Openapi(about::Openapi {}) => about::Openapi::run(),
         Command::Completions(completions) => completions.run(&session),

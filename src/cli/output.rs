@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 /// Nobody reads any further.
@@ -90,4 +91,33 @@ pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
 /// A value, or a dash where there is none.
 pub(super) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
+}
+
+/// A bar on standard error that shows how far something is, and goes when it is dropped.
+#[derive(Debug)]
+pub(super) struct Bar(ProgressBar);
+
+impl Bar {
+    /// Only where somebody watches.
+    pub(super) fn on_terminal() -> Option<Bar> {
+        if !io::stderr().is_terminal() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len} rows, {eta} left").ok()?;
+        Some(Bar(bar.with_style(style)))
+    }
+
+    pub(super) fn show(&self, done: u64, total: u64) {
+        if total > 0 {
+            self.0.set_length(total);
+            self.0.set_position(done);
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
 }

@@ -7,15 +7,15 @@ use clap::Args;
 use super::session::Session;
 use super::{banner, output};
 use crate::admin::{ConsoleDesk, Setup};
-use crate::config::{Config, Origin};
-use crate::server::{Extras, Server, bind, init_logging, signals};
+use crate::config::{Config, Origin, Settings};
+use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
 
 /// Where the demonstration's console is, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
 
 /// Run the service
 ///
-/// Stops in order on SIGTERM and SIGINT. One server at a time can use a data directory.
+/// Stops in order on SIGTERM and SIGINT; reads its configuration again on SIGHUP. One server at a time can use a data directory.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Address of the public interface; port 0 picks a free one
@@ -46,33 +46,44 @@ impl Demo {
 }
 
 fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
-    let mut settings = session.settings()?.with_flag("listen", "--listen", listen);
-    // The demonstration has a console unless it is told where, and then that is meant.
-    let console_any_port = demo && settings.get("console.listen").origin == Origin::Default;
-    if console_any_port {
-        settings = settings.with_flag("console.listen", "oddsbox demo", Some(DEMO_CONSOLE.to_owned()));
-    }
+    let gather = {
+        let session = session.clone();
+        move || {
+            session
+                .settings()
+                .map(|settings| with_console(settings.with_flag("listen", "--listen", listen.clone()), demo))
+        }
+    };
+    let (settings, console_any_port) = gather()?;
     let config = settings.read()?;
-    let extras = Extras { simulate_live: demo, console_any_port };
-    init_logging(&config)?;
+    let log = init_logging(&config)?;
+    let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(session, config, extras))?;
+    runtime.block_on(async {
+        let reload = Reload { asked: hang_ups()?, gather, settings, log };
+        serve(session, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The demonstration has a console, on any port if its own is taken, unless it is told where: then that is meant.
+fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
+    let is_ours = demo && settings.get("console.listen").origin == Origin::Default;
+    let address = is_ours.then(|| DEMO_CONSOLE.to_owned());
+    (settings.with_flag("console.listen", "oddsbox demo", address), is_ours)
+}
+
 async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
+    let demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen).await?;
     let address = listener.local_addr()?;
-    let base = format!("{}://{address}", config.scheme());
+    let base = base_url(&config, address);
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
-        let announced = if extras.simulate_live {
-            banner::show(session, server, &base, console).await
-        } else {
-            listening(&base, console)
-        };
+        let announced =
+            if demo { banner::show(session, server, &base, console).await } else { listening(&base, console) };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
         }

@@ -1,14 +1,18 @@
 //! What every command starts from: where the data is, and the way to it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::output::{self, Output};
-use crate::admin::{Access, Command, DataDir, Door, Setup};
+use super::output::{self, Bar, Output};
+use crate::admin::{Access, Command, DataDir, Door, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
-#[derive(Debug)]
+/// How often a bar moves.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) data: DataDir,
     pub(super) config: Option<PathBuf>,
@@ -42,6 +46,35 @@ impl Session {
             door.close().await?;
             Ok(answer?)
         })
+    }
+}
+
+impl Session {
+    /// Has one command done that reads the whole file, and shows on a terminal how far it is.
+    pub(super) fn ask_watching<A: DeserializeOwned>(&self, access: Access, command: Command) -> anyhow::Result<A> {
+        block_on(async {
+            let door = self.door(access).await?;
+            let answer = match Bar::on_terminal() {
+                None => door.ask(command).await,
+                Some(bar) => tokio::select! {
+                    answer = door.ask(command) => answer,
+                    never = watch(&door, bar) => never,
+                },
+            };
+            door.close().await?;
+            Ok(answer?)
+        })
+    }
+}
+
+/// Moves the bar until it is dropped.
+async fn watch<T>(door: &Door, bar: Bar) -> T {
+    loop {
+        tokio::time::sleep(WATCH_EVERY).await;
+        // What cannot be told now is told the next time.
+        if let Ok(progress) = door.ask::<ProgressAnswer>(Command::Progress).await {
+            bar.show(progress.rows_done, progress.rows_total);
+        }
     }
 }
 

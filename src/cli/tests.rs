@@ -24,8 +24,13 @@ fn every_command_says_whether_it_is_safe_on_a_running_server() {
     leaves(&Cli::command(), &mut found);
     assert!(found.len() >= 18, "{found:?}");
     for (name, help) in found {
-        let says =
-            ["Safe on a running server", "Needs no server", "One server at a time", "not those of a running server"];
+        let says = [
+            "Safe on a running server",
+            "Needs no server",
+            "One server at a time",
+            "not those of a running server",
+            "Refuses while a server runs",
+        ];
         assert!(says.iter().any(|part| help.replace('\n', " ").contains(part)), "{name}: {help}");
     }
 }

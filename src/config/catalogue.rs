@@ -12,7 +12,8 @@ use toml::Spanned;
 use crate::model::v4::Pattern;
 use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind, V4Keys, V4Names};
 
-const BUILTIN: &str = include_str!("../../data/catalogue.toml");
+/// The text of the catalogue that is compiled in.
+pub const BUILTIN: &str = include_str!("../../data/catalogue.toml");
 
 /// As long as a name may be anywhere in the service.
 const TITLE_BYTES_MAX: usize = 200;

@@ -69,6 +69,21 @@ pub const SETTINGS: &[Setting] = &[
 /// Variables of the environment that are no settings of the file.
 pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG"];
 
+/// The settings that a running server takes over when it reads its configuration again; the others need a restart.
+/// Whether there is TLS at all needs one too.
+pub const RELOADED: &[&str] = &[
+    "allow_query_key",
+    "connections",
+    "connections_per_address",
+    "header_timeout",
+    "idle_timeout",
+    "write_timeout",
+    "drain_timeout",
+    "tls.certificate",
+    "tls.key",
+    "log",
+];
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -121,6 +136,25 @@ impl Config {
     /// What the public interface's address begins with.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// This configuration, with what cannot change in a running server as that server has it.
+    #[must_use]
+    pub fn with_what_needs_a_restart_of(self, running: &Config) -> Config {
+        let tls = if self.tls.is_some() == running.tls.is_some() { self.tls } else { running.tls.clone() };
+        Config {
+            listen: running.listen,
+            refresh: running.refresh,
+            stale_after: running.stale_after,
+            retention: running.retention,
+            catalogue: running.catalogue.clone(),
+            cache_bytes: running.cache_bytes,
+            tls,
+            log_format: running.log_format,
+            admin_listen: running.admin_listen,
+            simulator_seed: running.simulator_seed,
+            ..self
+        }
     }
 
     /// What the audit log keeps of a start: the settings that decide what is served.

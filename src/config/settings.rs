@@ -66,7 +66,7 @@ impl Settings {
     /// Takes in a file.
     pub fn with_file(mut self, path: &Path, text: &str) -> Result<Self, ConfigError> {
         let unreadable = |detail: String| ConfigError::File { path: path.to_owned(), detail };
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| unreadable(error.to_string()))?;
+        let table: toml::Table = text.parse().map_err(|error| unreadable(in_one_line(&error, text)))?;
         for (name, value) in flattened(&table) {
             let value =
                 text_of(value).ok_or_else(|| unreadable(format!("{name} must be a text, a number or true/false")))?;
@@ -119,9 +119,28 @@ impl Settings {
         self.0.get(name).cloned().unwrap_or(Found { value: String::new(), origin: Origin::Default })
     }
 
+    /// The settings whose values are not the same in both.
+    pub fn differing(&self, other: &Settings) -> Vec<&'static str> {
+        self.iter().filter(|(name, found)| found.value != other.get(name).value).map(|(name, _)| name).collect()
+    }
+
+    /// Takes some settings over from another reading.
+    pub fn adopt(&mut self, other: &Settings, names: &[&'static str]) {
+        for name in names {
+            self.0.insert(name, other.get(name));
+        }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Found)> {
         self.0.iter().map(|(name, found)| (*name, found))
     }
+}
+
+/// What the reader of the file says, and where, without the picture that it draws.
+fn in_one_line(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    format!("line {line}: {}", error.message().replace('\n', ", "))
 }
 
 /// The values of a table with the path to each, tables within tables joined by dots.

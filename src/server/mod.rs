@@ -10,6 +10,8 @@
 mod facts;
 mod intakes;
 mod logging;
+mod notify;
+mod reload;
 mod signals;
 mod simulate;
 
@@ -39,11 +41,13 @@ use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
 use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterHandle};
 
-pub use logging::{LogFilterError, init as init_logging};
-pub use signals::signals;
+pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use reload::Reload;
+pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
 use intakes::Intakes;
+use reload::Reloading;
 use simulate::Simulation;
 
 /// How long commands under way have to end when the server stops.
@@ -80,7 +84,7 @@ pub enum ServeError {
 #[derive(Debug)]
 pub struct Server {
     data: DataDir,
-    config: Config,
+    config: watch::Sender<Arc<Config>>,
     tls: Option<Arc<tls::Acceptor>>,
     clock: Clock,
     catalogue: Arc<Catalogue>,
@@ -98,8 +102,9 @@ impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
-        let Setup { catalogue, store, writer, clock } = setup;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let Setup { catalogue, origin, store, writer, clock } = setup;
+        let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        store.keep_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
@@ -109,7 +114,7 @@ impl Server {
         let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let ledger = Arc::default();
+        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
         Ok(Server {
             data,
             config,
@@ -131,6 +136,11 @@ impl Server {
         &self.writer
     }
 
+    /// The configuration in force, and each that takes its place while the server runs.
+    pub fn config(&self) -> watch::Receiver<Arc<Config>> {
+        self.config.subscribe()
+    }
+
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
     }
@@ -146,26 +156,28 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let intakes = Intakes::open(&self.config).await?;
+        let config = Arc::clone(&self.config.borrow());
+        let intakes = Intakes::open(&config).await?;
         let mut tasks = JoinSet::new();
-        for mut simulation in self.simulations(extras) {
+        for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill(&self.boards).await?;
             tasks.spawn(simulation.run());
         }
         let service = Arc::new(self.service());
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
+        let address = listener.local_addr()?;
         let facts = Facts::new(
             &self.clock,
-            listener.local_addr()?,
+            address,
             intakes.address(),
             self.tls.is_some(),
             Arc::clone(service.traffic()),
             phases.clone(),
         );
-        let console = self.bind_console(extras).await?;
+        let console = self.bind_console(extras.console_any_port).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
-        let options = listener_options(&self.config, self.tls.clone());
+        let options = listener_options(&self.config.borrow(), self.tls.clone());
         let context = self.context(facts, desk.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let console = console.map(|door| {
@@ -173,18 +185,28 @@ impl Server {
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
         let push = intakes.start(context, options.clone(), phases, &mut tasks);
-        let options = watch::Sender::new(options);
-        self.writer.audit("oddsbox", "start", "service", self.config.described()).await?;
+        let described = self.config.borrow().described();
+        self.writer.audit("oddsbox", "start", "service", described).await?;
         ready(&self, desk.as_deref()).await;
+        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
+        notify::ready(&status);
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
 
-        let Server { clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer));
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
+        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
         let stop = async {
             stop.await;
+            notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
+        let options = watch::Sender::new(options);
+        let bounds = options.subscribe();
+        if let Some(reload) = extras.reload {
+            let service = Arc::clone(&service);
+            tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+        }
         tokio::select! {
-            summary = http::run(listener, service, options.subscribe(), stop) => {
+            summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
             () = hurry => {
@@ -210,7 +232,7 @@ impl Server {
     /// What the public door answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config))
+        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
     /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
@@ -219,7 +241,8 @@ impl Server {
         context: admin::Context,
         phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
-        let monitor = match self.config.admin_listen {
+        let admin_listen = self.config.borrow().admin_listen;
+        let monitor = match admin_listen {
             Some(address) => Some(Monitor::bind(address).await?),
             None => None,
         };
@@ -239,14 +262,10 @@ impl Server {
     }
 
     /// Takes the console's address, if there is to be a console.
-    async fn bind_console(&self, extras: Extras) -> Result<Option<ConsoleDoor>, ConsoleError> {
-        let Some(address) = self.config.console_listen else { return Ok(None) };
-        let place = ConsolePlace {
-            address,
-            any_port: extras.console_any_port,
-            host: self.config.console_host.clone(),
-            is_tls: self.tls.is_some(),
-        };
+    async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleDoor>, ConsoleError> {
+        let config = Arc::clone(&self.config.borrow());
+        let Some(address) = config.console_listen else { return Ok(None) };
+        let place = ConsolePlace { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
         ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
     }
 
@@ -267,9 +286,9 @@ impl Server {
     }
 
     /// The sandbox is always simulated.
-    fn simulations(&self, extras: Extras) -> Vec<Simulation> {
-        let seed = self.config.simulator_seed;
-        let live = extras.simulate_live.then_some((World::Live, seed.wrapping_add(1)));
+    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+        let seed = self.config.borrow().simulator_seed;
+        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
@@ -280,12 +299,19 @@ impl Server {
 }
 
 /// What is served beside the data itself.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
     /// Take any free port for the console if its own is taken.
     pub console_any_port: bool,
+    /// Read the configuration again when asked to.
+    pub reload: Option<Reload>,
+}
+
+/// Where the public door is, as clients write it.
+pub fn base_url(config: &Config, address: SocketAddr) -> String {
+    format!("{}://{address}", config.scheme())
 }
 
 /// Binds the public door's address.

@@ -1,10 +1,11 @@
-//! The signals that stop a server: the first one orderly, the second one at once.
+//! The signals that stop a server, the first one orderly, the second one at once; and the one that has it read its
+//! configuration again.
 
 use std::future::Future;
 use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Two futures: ready with the first SIGTERM or SIGINT, and with the second.
 pub fn signals() -> io::Result<(impl Future<Output = ()>, impl Future<Output = ()>)> {
@@ -20,6 +21,19 @@ pub fn signals() -> io::Result<(impl Future<Output = ()>, impl Future<Output = (
         }
     });
     Ok((reached(counted.clone(), 1), reached(counted, 2)))
+}
+
+/// Something comes with every SIGHUP; those that come while one is dealt with are one.
+pub fn hang_ups() -> io::Result<mpsc::Receiver<()>> {
+    let mut hang_up = signal(SignalKind::hangup())?;
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while hang_up.recv().await.is_some() {
+            // A full queue says that it is about to be read anyway.
+            let _ = sender.try_send(());
+        }
+    });
+    Ok(receiver)
 }
 
 async fn reached(mut counted: watch::Receiver<u32>, signals: u32) {

@@ -8,8 +8,8 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey,
-    SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, NAMES, ODDS,
+    OddsKey, SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
 };
 
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.
@@ -24,6 +24,8 @@ pub(super) struct Batch {
     pub(super) odds: BTreeMap<OddsKey, Option<Vec<u8>>>,
     pub(super) sources: BTreeMap<SourceKey, Option<Vec<u8>>>,
     pub(super) keys: BTreeMap<String, Vec<u8>>,
+    /// In the order in which they first came.
+    pub(super) keys_put: Vec<String>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) feeders: BTreeMap<String, Vec<u8>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
@@ -72,13 +74,13 @@ impl Batch {
         put(&txn, BOOKS.definition, self.books.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, EVENTS.definition, self.events.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, SCORES.definition, self.scores.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, &**row)))?;
         put(&txn, FEEDERS.definition, self.feeders.iter().map(|(key, row)| (&**key, &**row)))?;
         put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
         change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
         index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;
         self.put_odds(&txn)?;
+        self.put_keys(&txn)?;
         self.put_usage(&txn)?;
         txn.commit()?;
         Ok(())
@@ -136,6 +138,24 @@ impl Batch {
             }
         }
         index(txn, COVERAGE, covered.into_iter())
+    }
+
+    /// Puts the keys; one that is new goes to the end of their order.
+    fn put_keys(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let mut keys = txn.open_table(KEYS.definition)?;
+        let mut order = txn.open_table(KEY_ORDER)?;
+        let mut next = redb::ReadableTable::last(&order)?.map_or(0, |(last, _)| last.value().saturating_add(1));
+        for key in &self.keys_put {
+            let Some(row) = self.keys.get(key) else { continue };
+            if keys.insert(&**key, &**row)?.is_none() {
+                order.insert(next, &**key)?;
+                next = next.saturating_add(1);
+            }
+        }
+        Ok(())
     }
 
     fn put_usage(&self, txn: &WriteTransaction) -> Result<(), StoreError> {

@@ -1,20 +1,23 @@
 //! The check: every row of every table is read, every reference followed, every index compared with its rows, and
 //! redb is asked about its own pages.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::RangeFull;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use redb::{ReadTransaction, ReadableDatabase};
+use redb::{Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, TableDefinition, Value};
 
-use super::codec::Flaw;
+use super::codec::{Flaw, Row};
 use super::error::{DamageList, StoreError};
 use super::handle::Store;
 use super::names::NamesByNumber;
-use super::scan::{guarded, scan};
+use super::progress::Progress;
+use super::scan::{guarded, scan_telling};
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_MAINTENANCE, NAMES, ODDS,
-    OddsKey, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, USAGE, coverage_key, describe_event, describe_odds,
-    describe_schedule, world_number,
+    AUDIT, BOOKS, BookKey, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META,
+    META_MAINTENANCE, NAMES, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, SourceKey, Table, USAGE,
+    coverage_key, describe_world, world_number,
 };
 use crate::model::sport::is_key;
 use crate::model::{Market, World};
@@ -36,24 +39,26 @@ pub enum Integrity {
     Repaired,
     /// The file must be restored from a backup.
     Broken(String),
+    /// It was not asked, as others were using the file.
+    Unchecked,
 }
 
 impl CheckReport {
     pub fn is_clean(&self) -> bool {
-        self.problems.is_empty() && self.integrity == Integrity::Sound
+        self.problems.is_empty() && matches!(self.integrity, Integrity::Sound | Integrity::Unchecked)
     }
 }
 
 impl Store {
     /// Checks the whole file. After [`Integrity::Broken`] it takes no writes before a [`Store::reopen`].
     pub fn check(&mut self) -> Result<CheckReport, StoreError> {
-        let mut checker = Checker::default();
-        let walked = self.reading(|_, file| checker.walk(&file.db.begin_read()?));
-        if let Err(StoreError::Damaged(reason)) = &walked {
-            checker.problems.add("file", "a page".to_owned(), reason);
-        } else {
-            walked?;
-        }
+        self.check_telling(&Arc::default())
+    }
+
+    /// The same, while somebody watches.
+    pub fn check_telling(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, StoreError> {
+        let found = self.reading(|_, file| checked(&file.db.begin_read()?, progress))?;
+        self.break_off_readings();
         let db = &mut self.file_mut()?.db;
         let integrity = match guarded(|| db.check_integrity().map_err(StoreError::from)) {
             Ok(true) => Integrity::Sound,
@@ -63,23 +68,119 @@ impl Store {
                 Integrity::Broken(error.to_string())
             }
         };
-        Ok(CheckReport { rows: checker.rows, problems: checker.problems, integrity })
+        Ok(CheckReport { rows: found.rows, problems: found.problems, integrity })
+    }
+}
+
+/// What reading every row found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) rows: Vec<(&'static str, u64)>,
+    pub(super) problems: DamageList,
+    /// The rows that are wrong, by table and key, as many as are dropped in one go.
+    pub(super) damaged: Vec<(&'static str, Vec<u8>)>,
+    /// Whether a page could not be read: nothing is known of what is behind it.
+    pub(super) has_ruined_page: bool,
+    progress: Arc<Progress>,
+}
+
+/// As many damaged rows as are noted for dropping at a time.
+const DAMAGED_MAX: usize = 100_000;
+
+/// Reads every row. A ruined page ends the reading, not the report.
+pub(super) fn checked(txn: &ReadTransaction, progress: &Arc<Progress>) -> Result<Found, StoreError> {
+    let mut checker = Checker::default();
+    checker.found.progress = Arc::clone(progress);
+    match guarded(|| checker.walk(txn)) {
+        Err(StoreError::Damaged(reason)) => {
+            checker.found.problems.add("file", "a page".to_owned(), reason);
+            checker.found.has_ruined_page = true;
+        }
+        walked => walked?,
+    }
+    Ok(checker.found)
+}
+
+impl Found {
+    /// Reads a table, and notes what is wrong in the words of `name`.
+    fn scan<K: Key + 'static, R: Row>(
+        &mut self,
+        table: &Table<K, R>,
+        txn: &ReadTransaction,
+        name: impl Fn(&K::SelfType<'_>) -> String,
+        mut each: impl FnMut(K::SelfType<'_>, R) -> Result<(), Flaw>,
+    ) -> Result<(), StoreError> {
+        let Found { problems, damaged, progress, .. } = self;
+        let mut broken_off = Ok(());
+        let count = scan_telling::<K, R>(
+            table,
+            txn,
+            RangeFull,
+            |key, row| {
+                broken_off = progress.step();
+                each(key, row)
+            },
+            |key, flaw| {
+                problems.add(table.name, name(key), flaw);
+                if damaged.len() < DAMAGED_MAX {
+                    damaged.push((table.name, K::as_bytes(key).as_ref().to_vec()));
+                }
+                progress.step()
+            },
+        )?;
+        broken_off?;
+        self.rows.push((table.name, count));
+        Ok(())
     }
 }
 
 #[derive(Default)]
 struct Checker {
-    rows: Vec<(&'static str, u64)>,
-    problems: DamageList,
+    found: Found,
     names: NamesByNumber,
-    sports: BTreeSet<u16>,
-    books: BTreeSet<BookKey>,
+    known: Known,
     /// With their commence times.
     events: HashMap<EventKey, u32, RandomState>,
 }
 
+/// What things are called, to name a damaged row by.
+#[derive(Default)]
+struct Known {
+    sports: BTreeMap<u16, String>,
+    books: BTreeMap<BookKey, String>,
+    event_ids: HashMap<EventKey, Box<str>, RandomState>,
+}
+
+impl Known {
+    fn sport(&self, number: u16) -> String {
+        self.sports.get(&number).cloned().unwrap_or_else(|| format!("sport number {number}"))
+    }
+
+    fn book(&self, (world, number): BookKey) -> String {
+        let key = self.books.get(&(world, number)).filter(|key| !key.is_empty());
+        key.map_or_else(|| format!("bookmaker number {number}"), |key| format!("bookmaker {key}"))
+    }
+
+    fn event(&self, (world, sport, number): EventKey) -> String {
+        let id = self.event_ids.get(&(world, sport, number));
+        let id = id.map_or_else(|| format!("event number {number}"), |id| format!("event {id}"));
+        format!("{} {} {id}", describe_world(world), self.sport(sport))
+    }
+
+    fn odds(&self, (world, sport, event, book, market): OddsKey) -> String {
+        let market =
+            Market::from_index(usize::from(market)).map_or_else(|| format!("market {market}"), |m| m.to_string());
+        format!("{} {} {market}", self.event((world, sport, event)), self.book((world, book)))
+    }
+
+    fn source(&self, (world, sport, book): SourceKey) -> String {
+        format!("{} {} {}", describe_world(world), self.sport(sport), self.book((world, book)))
+    }
+}
+
 impl Checker {
     fn walk(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
+        self.found.progress.expect(sealed_rows(txn)?);
         self.meta(txn)?;
         self.catalogue(txn)?;
         self.events(txn)?;
@@ -91,122 +192,170 @@ impl Checker {
     }
 
     fn meta(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let count = scan(&META, txn, .., &mut self.problems, |key, row| {
+        self.found.scan(&META, txn, META.describe, |key, row| {
             if key == META_MAINTENANCE { row.maintenance().map(|_| ()) } else { Ok(()) }
         })?;
-        self.rows.push((META.name, count));
-        let count = scan(&AUDIT, txn, .., &mut self.problems, |_, _| Ok(()))?;
-        self.rows.push((AUDIT.name, count));
-        Ok(())
+        self.found.scan(&CATALOGUE, txn, CATALOGUE.describe, |_, _| Ok(()))?;
+        self.found.scan(&AUDIT, txn, AUDIT.describe, |_, _| Ok(()))
     }
 
     fn catalogue(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let Checker { rows, problems, sports, books, .. } = self;
-        let count = scan(&SPORTS, txn, .., problems, |number, row| {
-            sports.insert(number);
-            if is_key(&row.key) { Ok(()) } else { Err(Flaw::Invalid("its key is not one")) }
+        let Checker { found, known: Known { sports, books, .. }, .. } = self;
+        found.scan(&SPORTS, txn, SPORTS.describe, |number, row| {
+            let is_one = is_key(&row.key);
+            sports.insert(number, row.key);
+            if is_one { Ok(()) } else { Err(Flaw::Invalid("its key is not one")) }
         })?;
-        rows.push((SPORTS.name, count));
-        let count = scan(&BOOKS, txn, .., problems, |key, row| {
-            books.insert(key);
+        found.scan(&BOOKS, txn, BOOKS.describe, |key, row| {
+            books.insert(key, row.key.clone());
             known_world(key.0)?;
             row.bookmaker().map(|_| ())
         })?;
-        rows.push((BOOKS.name, count));
-        let names_before = problems.count();
-        self.names = NamesByNumber::read(txn, problems)?;
-        let damaged = problems.count() - names_before;
-        rows.push((NAMES.name, self.names.len() + damaged));
-        Ok(())
+        let names = &mut self.names;
+        self.found.scan(&NAMES, txn, NAMES.describe, |number, row| {
+            names.insert(number, row.0);
+            Ok(())
+        })
     }
 
     fn events(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let Checker { problems, names, sports, events, .. } = self;
-        let count = scan(&EVENTS, txn, .., problems, |key, row| {
+        let Checker { found, names, known: Known { sports, event_ids, .. }, events } = self;
+        let sport = |number| sports.get(&number).cloned().unwrap_or_else(|| format!("sport number {number}"));
+        let name = |key: &EventKey| format!("{} {} event number {}", describe_world(key.0), sport(key.1), key.2);
+        found.scan(&EVENTS, txn, name, |key, row| {
             known_world(key.0)?;
-            known(sports.contains(&key.1), "its sport is missing")?;
-            events.insert(key, row.event(names)?.commence.unix());
+            known(sports.contains_key(&key.1), "its sport is missing")?;
+            let event = row.event(names)?;
+            event_ids.insert(key, event.id.as_str().into());
+            events.insert(key, event.commence.unix());
             Ok(())
-        })?;
-        self.rows.push((EVENTS.name, count));
-        Ok(())
+        })
     }
 
     fn schedule(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
+        let Checker { found, known, events, .. } = self;
         let mut scheduled: HashSet<EventKey, RandomState> = HashSet::default();
         let mut count = 0;
         for row in txn.open_table(SCHEDULE)?.range::<ScheduleKey>(..)? {
             let key = row?.0.value();
             let event = (key.0, key.1, key.3);
             count += 1;
-            if self.events.get(&event) != Some(&key.2) || !scheduled.insert(event) {
-                self.problems.add("schedule", describe_schedule(key), "it points to no event");
+            if events.get(&event) != Some(&key.2) || !scheduled.insert(event) {
+                found.problems.add("schedule", format!("{} at {}", known.event(event), key.2), "it points to no event");
             }
         }
-        self.rows.push(("schedule", count));
-        for event in self.events.keys().filter(|event| !scheduled.contains(*event)) {
-            self.problems.add(EVENTS.name, describe_event(*event), "it is not in the schedule");
+        found.rows.push(("schedule", count));
+        for event in events.keys().filter(|event| !scheduled.contains(*event)) {
+            found.problems.add(EVENTS.name, known.event(*event), "it is not in the schedule");
         }
         Ok(())
     }
 
     fn scores(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let Checker { rows, problems, names, events, .. } = self;
-        let count = scan(&SCORES, txn, .., problems, |key, row| {
-            known(events.contains_key(&key), "its event is missing")?;
-            row.score(names).map(|_| ())
-        })?;
-        rows.push((SCORES.name, count));
-        Ok(())
+        let Checker { found, names, known: called, events } = self;
+        found.scan(
+            &SCORES,
+            txn,
+            |key| called.event(*key),
+            |key, row| {
+                known(events.contains_key(&key), "its event is missing")?;
+                row.score(names).map(|_| ())
+            },
+        )
     }
 
     fn odds(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let Checker { rows, problems, names, books, events, .. } = self;
+        let Checker { found, names, known: called, events } = self;
         let mut coverage: HashSet<CoverageKey, RandomState> = HashSet::default();
         for row in txn.open_table(COVERAGE)?.range::<CoverageKey>(..)? {
             coverage.insert(row?.0.value());
         }
-        rows.push(("coverage", coverage.len() as u64));
-        let count = scan(&ODDS, txn, .., problems, |key: OddsKey, row| {
-            let is_covered = coverage.remove(&coverage_key(key));
-            known(events.contains_key(&(key.0, key.1, key.2)), "its event is missing")?;
-            known(books.contains(&(key.0, key.3)), "its bookmaker is missing")?;
-            known(Market::from_index(usize::from(key.4)).is_some(), "its market is unknown")?;
-            let is_open = !row.outcomes(names)?.is_empty();
-            known(is_open || !is_covered, "it is closed and stands in the coverage")?;
-            known(!is_open || is_covered, "it is not in the coverage")
-        })?;
-        rows.push((ODDS.name, count));
+        found.rows.push(("coverage", coverage.len() as u64));
+        let mut uncovered: Vec<(OddsKey, &str)> = Vec::new();
+        found.scan(
+            &ODDS,
+            txn,
+            |key| called.odds(*key),
+            |key: OddsKey, row| {
+                let is_covered = coverage.remove(&coverage_key(key));
+                known(events.contains_key(&(key.0, key.1, key.2)), "its event is missing")?;
+                known(called.books.contains_key(&(key.0, key.3)), "its bookmaker is missing")?;
+                known(Market::from_index(usize::from(key.4)).is_some(), "its market is unknown")?;
+                // The index is wrong then, and not the record.
+                match (!row.outcomes(names)?.is_empty(), is_covered) {
+                    (false, true) => uncovered.push((key, "it is closed and stands in the coverage")),
+                    (true, false) => uncovered.push((key, "it is not in the coverage")),
+                    _ => {}
+                }
+                Ok(())
+            },
+        )?;
+        // The index cannot be held against a row that says nothing.
+        for (_, key) in found.damaged.iter().filter(|(table, _)| *table == ODDS.name) {
+            coverage.remove(&coverage_key(OddsKey::from_bytes(key)));
+        }
+        for (key, reason) in uncovered {
+            found.problems.add(ODDS.name, called.odds(key), reason);
+        }
         for (world, sport, book, event, market) in coverage {
-            let key = (world, sport, event, book, market);
-            problems.add("coverage", describe_odds(key), "it points to no record");
+            found.problems.add("coverage", called.odds((world, sport, event, book, market)), "it points to no record");
         }
         Ok(())
     }
 
     fn sources(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        let Checker { rows, problems, sports, books, .. } = self;
-        let count = scan(&SOURCES, txn, .., problems, |key, _| {
-            known(sports.contains(&key.1), "its sport is missing")?;
-            known(books.contains(&(key.0, key.2)), "its bookmaker is missing")
-        })?;
-        rows.push((SOURCES.name, count));
-        Ok(())
+        let Checker { found, known: called, .. } = self;
+        found.scan(
+            &SOURCES,
+            txn,
+            |key| called.source(*key),
+            |key, _| {
+                known(called.sports.contains_key(&key.1), "its sport is missing")?;
+                known(called.books.contains_key(&(key.0, key.2)), "its bookmaker is missing")
+            },
+        )
     }
 
     fn keys(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
         let mut ids: BTreeSet<String> = BTreeSet::new();
-        let count = scan(&KEYS, txn, .., &mut self.problems, |id, row| {
+        self.found.scan(&KEYS, txn, KEYS.describe, |id, row| {
+            row.key(id)?;
             ids.insert(id.to_owned());
-            row.key(id).map(|_| ())
+            Ok(())
         })?;
-        self.rows.push((KEYS.name, count));
-        let count = scan(&USAGE, txn, .., &mut self.problems, |id, _| known(ids.contains(id), "its key is missing"))?;
-        self.rows.push((USAGE.name, count));
-        let count = scan(&FEEDERS, txn, .., &mut self.problems, |name, row| row.feeder(name).map(|_| ()))?;
-        self.rows.push((FEEDERS.name, count));
+        self.found.scan(&USAGE, txn, USAGE.describe, |id, _| known(ids.contains(id), "its key is missing"))?;
+        let mut count = 0;
+        for row in txn.open_table(KEY_ORDER)?.range::<u64>(..)? {
+            ids.remove(row?.1.value());
+            count += 1;
+        }
+        self.found.rows.push(("key_order", count));
+        for id in ids {
+            self.found.problems.add("key_order", id, "the key is not in the order of issue");
+        }
+        self.found.scan(&FEEDERS, txn, FEEDERS.describe, |name, row| row.feeder(name).map(|_| ()))?;
         Ok(())
     }
+}
+
+/// How many rows there are to be read.
+fn sealed_rows(txn: &ReadTransaction) -> Result<u64, StoreError> {
+    fn rows<K: Key, V: Value>(txn: &ReadTransaction, table: TableDefinition<'_, K, V>) -> Result<u64, StoreError> {
+        Ok(txn.open_table(table)?.len()?)
+    }
+    let small = rows(txn, META.definition)?
+        + rows(txn, CATALOGUE.definition)?
+        + rows(txn, SPORTS.definition)?
+        + rows(txn, BOOKS.definition)?
+        + rows(txn, SOURCES.definition)?
+        + rows(txn, KEYS.definition)?
+        + rows(txn, USAGE.definition)?
+        + rows(txn, AUDIT.definition)?;
+    let large = rows(txn, NAMES.definition)?
+        + rows(txn, EVENTS.definition)?
+        + rows(txn, SCORES.definition)?
+        + rows(txn, ODDS.definition)?;
+    Ok(small + large)
 }
 
 fn known(is_known: bool, otherwise: &'static str) -> Result<(), Flaw> {

@@ -1,6 +1,9 @@
 //! How a row is written: one version byte, the row in bincode, and a CRC-32 over the row's key and all of that, so
 //! that a row under the wrong key is found as well. The only place that knows bincode.
 //!
+//! Each kind of row has a version of its own. One that gains a field gets the next version and goes on reading the
+//! one before (see [`Row`]): rows are then written anew as they change, and a file need not be rewritten as a whole.
+//!
 //! bincode 2.0.1 is the last release of its maintainers (3.0.0 is an empty stub that does not compile), so the rows
 //! are kept plain enough that another writer of the same varint format can take its place. The tests pin the bytes.
 
@@ -9,9 +12,6 @@ use bincode::{Decode, Encode};
 use redb::{Key, Value};
 
 use super::tables::Table;
-
-/// What the rows below are. A row of another version is not read.
-const VERSION: u8 = 1;
 
 /// What a row may take in memory: a hostile length stops here.
 const DECODED_BYTES_MAX: usize = 1 << 20;
@@ -47,9 +47,24 @@ pub(super) enum Flaw {
 pub(super) struct TooLong;
 
 /// What a table can hold.
-pub(super) trait Row: Encode + Decode<()> {}
+pub(super) trait Row: Encode + Decode<()> {
+    /// What is written. Raise it together with the file's format, so that an older program refuses the file instead of
+    /// taking the row for damaged.
+    const VERSION: u8 = 1;
 
-impl<R: Encode + Decode<()>> Row for R {}
+    /// A row of an earlier version; [`decode`] reads what it was then.
+    fn from_earlier(version: u8, _row: &[u8]) -> Result<Self, Flaw> {
+        Err(Flaw::Version(version))
+    }
+}
+
+/// Reads what was encoded, all of it.
+pub(super) fn decode<T: Decode<()>>(row: &[u8]) -> Result<T, Flaw> {
+    match bincode::decode_from_slice(row, CONFIG) {
+        Ok((decoded, used)) if used == row.len() => Ok(decoded),
+        _ => Err(Flaw::Malformed),
+    }
+}
 
 impl<K: Key + 'static, R: Row> Table<K, R> {
     /// The bytes of a row under its key.
@@ -57,7 +72,7 @@ impl<K: Key + 'static, R: Row> Table<K, R> {
     #[allow(clippy::unused_self)]
     pub(super) fn seal(&self, key: &K::SelfType<'_>, row: &R) -> Result<Vec<u8>, TooLong> {
         let mut bytes = Vec::with_capacity(48);
-        bytes.push(VERSION);
+        bytes.push(R::VERSION);
         bincode::encode_into_std_write(row, &mut bytes, CONFIG).map_err(|_| TooLong)?;
         if bytes.len() > ENCODED_BYTES_MAX {
             return Err(TooLong);
@@ -70,15 +85,15 @@ impl<K: Key + 'static, R: Row> Table<K, R> {
     /// The row that [`Table::seal`] wrote, or what is wrong with it.
     pub(super) fn unseal(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<R, Flaw> {
         match self.verified(key, bytes)?.split_first() {
-            Some((&VERSION, row)) => match bincode::decode_from_slice(row, CONFIG) {
-                Ok((decoded, used)) if used == row.len() => Ok(decoded),
-                _ => Err(Flaw::Malformed),
-            },
+            Some((version, row)) if *version == R::VERSION => decode(row),
+            Some((version, row)) if *version < R::VERSION => R::from_earlier(*version, row),
             Some((version, _)) => Err(Flaw::Version(*version)),
             None => Err(Flaw::Short),
         }
     }
+}
 
+impl<K: Key + 'static, R> Table<K, R> {
     /// Whether the checksum matches, whatever the row says.
     pub(super) fn is_sound(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> bool {
         self.verified(key, bytes).is_ok()
@@ -105,6 +120,20 @@ pub(super) fn is_closed_mark(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&0)
 }
 
+impl Row for MetaRow {}
+impl Row for CatalogueRow {}
+impl Row for SportRow {}
+impl Row for BookRow {}
+impl Row for NameRow {}
+impl Row for EventRow {}
+impl Row for ScoreRow {}
+impl Row for OddsRow {}
+impl Row for SourceRow {}
+impl Row for KeyRow {}
+impl Row for UsageRow {}
+impl Row for FeederRow {}
+impl Row for AuditRow {}
+
 #[derive(Debug, Encode, Decode)]
 pub(super) enum MetaRow {
     /// The numbers that come next: they only ever grow, so that none is used twice.
@@ -118,6 +147,10 @@ pub(super) enum MetaRow {
         until: Option<u32>,
     },
 }
+
+/// A piece of the catalogue's text.
+#[derive(Debug, Encode, Decode)]
+pub(super) struct CatalogueRow(pub(super) String);
 
 #[derive(Debug, Encode, Decode)]
 pub(super) struct SportRow {

@@ -24,6 +24,8 @@ pub enum OpenError {
     InUse { place: String, waited: Duration },
     #[error("{place} has format {found}, and this oddsbox knows formats up to {known}: use a newer oddsbox")]
     NewerFormat { place: String, found: u32, known: u32 },
+    #[error("{place} has format {found} and is not upgraded, as no copy of it could be made beside it: {error}")]
+    NoCopy { place: String, found: u32, error: io::Error },
     #[error("{place} is gone: put the file back, or restart oddsbox to begin a new one")]
     Gone { place: String },
     #[error("{place} has no number left for the {what}: {limit} were handed out")]
@@ -74,6 +76,9 @@ pub enum StoreError {
     /// An earlier failure closed the file to writes.
     #[error("the file must be reopened first, as an earlier write to it failed")]
     NeedsReopen,
+    /// A long reading was broken off, by whoever asked for it or because the file had to be opened again.
+    #[error("the reading was broken off: try again")]
+    BrokenOff,
     /// The batch asks for what the file cannot hold. Nothing of it was kept, and the file is fine.
     #[error("the change cannot be kept: {0}")]
     Refused(String),
@@ -82,7 +87,7 @@ pub enum StoreError {
 impl StoreError {
     /// Whether writes stay impossible until [`Store::reopen`](super::Store::reopen).
     pub const fn needs_reopen(&self) -> bool {
-        !matches!(self, StoreError::Refused(_))
+        !matches!(self, StoreError::Refused(_) | StoreError::BrokenOff)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redb::ReadableDatabase;
@@ -14,6 +14,7 @@ use super::loaded::Loaded;
 use super::mirror::Mirror;
 use super::names::NamesByNumber;
 use super::place::{BackendFactory, OpenFile, Place};
+use super::progress::Progress;
 use super::scan::guarded;
 use super::sports::SportNumbers;
 use super::stage::Staging;
@@ -46,6 +47,8 @@ pub struct Store {
     pub(super) mirror: Option<Mirror>,
     /// redb refuses every write after one that failed, until the file is opened again.
     is_writable: bool,
+    /// Readings beside the writer that keep the file open.
+    pub(super) readings: Vec<Weak<Progress>>,
 }
 
 impl Store {
@@ -68,7 +71,8 @@ impl Store {
     fn open_place(place: Place, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
         let file = Some(place.open(&options, true)?);
         let sports = SportNumbers::default();
-        let mut store = Store { place, options, catalogue, file, sports, mirror: None, is_writable: true };
+        let readings = Vec::new();
+        let mut store = Store { place, options, catalogue, file, sports, mirror: None, is_writable: true, readings };
         store.settle()?;
         Ok(store)
     }
@@ -86,6 +90,7 @@ impl Store {
 
     /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
     fn close(&mut self) {
+        self.break_off_readings();
         let file = self.file.take();
         let _ = guarded(|| {
             drop(file);

@@ -5,7 +5,7 @@
 //! 3. the sports that nobody serves any more, for the names that they still use;
 //! 4. and with that it is known which names nothing uses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -20,10 +20,10 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, FEEDERS, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of, odds_of_sport,
-    world_number,
+    BOOKS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, SCORES, USAGE, books_of, events_of,
+    odds_of_sport, world_number,
 };
-use crate::keys::{Feeder, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, Market, Regions, SportId, World};
 
 /// What was read, the names by number, and which of those nothing uses.
@@ -50,8 +50,10 @@ pub(super) fn read(
     mut damage: DamageList,
 ) -> Result<Reading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
+    let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
     let mut loaded = Loaded {
-        keys: read_keys(txn, &mut damage)?,
+        keys,
+        damaged_usage,
         feeders: read_feeders(txn, &mut damage)?,
         maintenance: read_maintenance(txn, &mut damage)?,
         ..Loaded::default()
@@ -166,20 +168,48 @@ pub(super) fn read_bookmakers(
     Ok(books)
 }
 
-fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(KeyRecord, Usage)>, StoreError> {
-    let mut keys: BTreeMap<String, (KeyRecord, Usage)> = BTreeMap::new();
+/// The keys in the order of their issue with what they have used, and those of which nobody knows what that is.
+fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyAndUsage>, Vec<KeyId>), StoreError> {
+    let mut keys: BTreeMap<String, KeyAndUsage> = BTreeMap::new();
     scan(&KEYS, txn, .., damage, |id, row| {
         keys.insert(id.to_owned(), (row.key(id)?, Usage::default()));
         Ok(())
     })?;
+    let mut unread: BTreeSet<String> = BTreeSet::new();
+    for row in txn.open_table(USAGE.definition)?.range::<&str>(..)? {
+        unread.insert(row?.0.value().to_owned());
+    }
+    let has_usage = unread.clone();
     scan(&USAGE, txn, .., damage, |id, row| {
+        unread.remove(id);
         let (key, stored) = keys.get_mut(id).ok_or(Flaw::Invalid("its key is missing"))?;
         let (usage, last_used) = row.usage();
         *stored = usage;
         key.last_used = key.last_used.max(last_used);
         Ok(())
     })?;
-    Ok(keys.into_values().collect())
+    // A damaged row under an id that no key has may be that of any key without one.
+    let may_be_any = unread.iter().any(|id| !keys.contains_key(id));
+    let is_lost = |id: &str| unread.contains(id) || (may_be_any && !has_usage.contains(id));
+    let lost = keys.iter().filter(|(id, _)| is_lost(id)).map(|(_, (key, _))| key.id.clone()).collect();
+    Ok((in_order_of_issue(txn, keys)?, lost))
+}
+
+type KeyAndUsage = (KeyRecord, Usage);
+
+/// Those that the order does not know come last, the oldest first.
+fn in_order_of_issue(
+    txn: &ReadTransaction,
+    mut keys: BTreeMap<String, KeyAndUsage>,
+) -> Result<Vec<KeyAndUsage>, StoreError> {
+    let mut ordered = Vec::with_capacity(keys.len());
+    for row in txn.open_table(KEY_ORDER)?.range::<u64>(..)? {
+        ordered.extend(keys.remove(row?.1.value()));
+    }
+    let mut rest: Vec<_> = keys.into_values().collect();
+    rest.sort_by_key(|(key, _)| key.created);
+    ordered.append(&mut rest);
+    Ok(ordered)
 }
 
 fn read_feeders(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<Feeder>, StoreError> {

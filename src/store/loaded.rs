@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::DamageList;
-use crate::keys::{Feeder, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::Maintenance;
 use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, World};
 
@@ -12,10 +12,12 @@ use crate::model::{BookId, Bookmakers, Closed, Event, Record, Score, Source, Wor
 pub struct Loaded {
     /// By [`World::index`].
     pub worlds: [LoadedWorld; 2],
-    /// In the order of their ids. A key whose usage is damaged begins a new day and month.
+    /// In the order of their issue.
     pub keys: Vec<(KeyRecord, Usage)>,
     /// In the order of their names.
     pub feeders: Vec<Feeder>,
+    /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
+    pub damaged_usage: Vec<KeyId>,
     pub maintenance: Option<Maintenance>,
     /// What was left out.
     pub damage: DamageList,

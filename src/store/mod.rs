@@ -7,13 +7,19 @@
 //! is refused with one clear line and stays byte for byte as it was. The numbers under which the file keeps names,
 //! events and sports never leave it; a [`BookId`](crate::model::BookId) is the file's number of a bookmaker.
 //!
+//! The file's format has a number. An older file is copied and then upgraded when it is opened, a newer one is refused:
+//! `upgrade` says how to add a step, `codec` how a row gains a field.
+//!
 //! It never serves requests, never decides what is news, and never holds a read transaction for longer than a call.
 
 mod audit;
 mod batch;
+mod catalogue;
 mod change;
 mod check;
 mod codec;
+mod copy;
+mod drop_damaged;
 mod error;
 mod gate;
 mod handle;
@@ -23,13 +29,16 @@ mod loaded;
 mod mirror;
 mod names;
 mod place;
+mod progress;
 mod rows;
 mod scan;
 mod settle;
+mod snapshot;
 mod sports;
 mod stage;
 mod sweep;
 mod tables;
+mod upgrade;
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +48,10 @@ pub use redb::{BackendError, StorageBackend};
 
 pub use change::{AuditEntry, AuditNote, Change};
 pub use check::{CheckReport, Integrity};
+pub use copy::{CopyError, CopyReport, Existing};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use loaded::{Loaded, LoadedEvent, LoadedSport, LoadedWorld, UnservedSport};
 pub use place::BackendFactory;
+pub use progress::Progress;
+pub use snapshot::Snapshot;

@@ -31,6 +31,10 @@ impl NamesByNumber {
         Ok(NamesByNumber(names))
     }
 
+    pub(super) fn insert(&mut self, number: u32, text: String) {
+        self.0.insert(number, Arc::from(text));
+    }
+
     pub(super) fn get(&self, number: u32) -> Result<Arc<str>, Flaw> {
         self.0.get(&number).cloned().ok_or(Flaw::Name(number))
     }
@@ -45,10 +49,6 @@ impl NamesByNumber {
         for number in numbers {
             self.0.remove(number);
         }
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.0.len() as u64
     }
 
     /// The same names by text. Where a text has two numbers, both stay readable and the lower is used from now on.

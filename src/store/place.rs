@@ -16,6 +16,7 @@ use super::gate::Gate;
 use super::handle::StoreOptions;
 use super::scan::guarded;
 use super::tables::{FORMAT, FORMAT_KEY, FORMATS};
+use super::upgrade;
 
 /// How often a file in use is tried again.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
@@ -69,16 +70,36 @@ impl Place {
         let gate = Gate::new(backend);
         let opened = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(gate.clone());
         let db = opened.map_err(|error| self.explain(error, &gate))?;
-        let is_empty = examine(&db).map_err(|fault| fault.explain(self))?;
-        if is_empty && !may_create {
+        let found = examine(&db).map_err(|fault| fault.explain(self))?;
+        if found == Found::Nothing && !may_create {
             return Err(OpenError::Gone { place: self.to_string() });
         }
+        let copy = match found {
+            Found::Older(format) => self.copy_older(format)?,
+            Found::Nothing | Found::Present => None,
+        };
         let is_new = gate.is_new();
         gate.open().map_err(io_error)?;
         if is_new && let Place::Path(path) = self {
             sync_parent(path).map_err(io_error)?;
         }
+        if let Found::Older(format) = found {
+            upgrade::upgrade(&db, format).map_err(|error| OpenError::from_store(&self.to_string(), error))?;
+            let copy = copy.map(|copy| copy.display().to_string());
+            tracing::info!(from = format, to = FORMAT, copy, "the file was upgraded; a copy of it as it was is kept");
+        }
         Ok(OpenFile { db, gate })
+    }
+
+    /// Keeps a file of an older format as it is, before anything is written to it. A storage that is no file is a
+    /// test's own.
+    fn copy_older(&self, format: u32) -> Result<Option<PathBuf>, OpenError> {
+        let Place::Path(path) = self else { return Ok(None) };
+        let copied = upgrade::copy_beside(path, format);
+        copied.map(Some).map_err(|error| match OpenError::from_io(&self.to_string(), error) {
+            OpenError::Io { place, error } => OpenError::NoCopy { place, found: format, error },
+            other => other,
+        })
     }
 
     fn backend(&self, may_create: bool) -> Result<Box<dyn StorageBackend>, OpenError> {
@@ -153,11 +174,20 @@ impl Fault {
     }
 }
 
-/// Whether the file is empty; if it is not, it must be ours and of a format that we know.
-fn examine(db: &Database) -> Result<bool, Fault> {
+/// What there is in a file that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Present,
+    /// An older format, which there is a way from.
+    Older(u32),
+}
+
+/// What the file holds; if it is not empty, it must be ours and of a format that we know.
+fn examine(db: &Database) -> Result<Found, Fault> {
     let txn = db.begin_read().map_err(StoreError::from)?;
     if txn.list_tables().map_err(StoreError::from)?.next().is_none() {
-        return Ok(true);
+        return Ok(Found::Nothing);
     }
     let formats = match txn.open_table(FORMATS) {
         Ok(formats) => formats,
@@ -165,9 +195,9 @@ fn examine(db: &Database) -> Result<bool, Fault> {
         Err(_) => return Err(Fault::NotOurs),
     };
     match formats.get(FORMAT_KEY).map_err(StoreError::from)?.map(|format| format.value()) {
-        Some(FORMAT) => Ok(false),
+        Some(FORMAT) => Ok(Found::Present),
         Some(newer) if newer > FORMAT => Err(Fault::Format(newer)),
-        // A file of an older format is to be upgraded here, after a backup. The first format has no older one.
+        Some(older) if upgrade::is_known(older) => Ok(Found::Older(older)),
         Some(_) | None => Err(Fault::NotOurs),
     }
 }
@@ -183,7 +213,7 @@ fn make_parent(path: &Path) -> io::Result<()> {
 }
 
 /// A new file is on disk only when the directory that names it is.
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -22,13 +22,37 @@ where
     K: Key + 'static,
     R: Row,
 {
+    scan_telling(
+        table,
+        txn,
+        range,
+        |key, row| each(key, row),
+        |key, flaw| {
+            damage.add(table.name, (table.describe)(key), flaw);
+            Ok(())
+        },
+    )
+}
+
+/// The same, with whatever is to be done about a row that cannot be trusted.
+pub(super) fn scan_telling<'r, K, R>(
+    table: &Table<K, R>,
+    txn: &ReadTransaction,
+    range: impl RangeBounds<K::SelfType<'r>>,
+    mut each: impl FnMut(K::SelfType<'_>, R) -> Result<(), Flaw>,
+    mut tell: impl FnMut(&K::SelfType<'_>, Flaw) -> Result<(), StoreError>,
+) -> Result<u64, StoreError>
+where
+    K: Key + 'static,
+    R: Row,
+{
     let mut count = 0;
     for entry in txn.open_table(table.definition)?.range::<K::SelfType<'r>>(range)? {
         let (key, value) = entry?;
         count += 1;
         let outcome = table.unseal(&key.value(), value.value()).and_then(|row| each(key.value(), row));
         if let Err(flaw) = outcome {
-            damage.add(table.name, (table.describe)(&key.value()), flaw);
+            tell(&key.value(), flaw)?;
         }
     }
     Ok(count)

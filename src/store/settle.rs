@@ -14,8 +14,8 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEYS, META, NAMES, ODDS,
-    SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS,
+    META, NAMES, ODDS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -71,6 +71,7 @@ impl Store {
     fn make_tables(&mut self) -> Result<(), StoreError> {
         let txn = begin(&self.file()?.db)?;
         txn.open_table(META.definition)?;
+        txn.open_table(CATALOGUE.definition)?;
         txn.open_table(SPORTS.definition)?;
         txn.open_table(BOOKS.definition)?;
         txn.open_table(NAMES.definition)?;
@@ -84,6 +85,7 @@ impl Store {
         txn.open_table(AUDIT.definition)?;
         txn.open_table(SCHEDULE)?;
         txn.open_table(COVERAGE)?;
+        txn.open_table(KEY_ORDER)?;
         txn.open_table(FORMATS)?.insert(FORMAT_KEY, FORMAT)?;
         Ok(txn.commit()?)
     }

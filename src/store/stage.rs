@@ -119,7 +119,10 @@ impl<'a> Staging<'a> {
         match change {
             Change::PutKey(record) => {
                 let row = sealed(KEYS.seal(&record.id.as_str(), &KeyRow::of(record)), &record.id)?;
-                self.batch.keys.insert(record.id.as_str().to_owned(), row);
+                let id = record.id.as_str().to_owned();
+                if self.batch.keys.insert(id.clone(), row).is_none() {
+                    self.batch.keys_put.push(id);
+                }
             }
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;

@@ -10,12 +10,13 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, ScoreRow, SourceRow,
+    SportRow, UsageRow,
 };
 use crate::model::{Market, World};
 
 /// The format of the files that this program writes.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Kept apart from the other rows and never encoded differently, so that every later program can read it.
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
@@ -31,7 +32,7 @@ pub(super) struct Table<K: Key + 'static, R> {
 }
 
 impl<K: Key + 'static, R> Table<K, R> {
-    const fn new(name: &'static str, describe: for<'a> fn(&K::SelfType<'a>) -> String) -> Self {
+    pub(super) const fn new(name: &'static str, describe: for<'a> fn(&K::SelfType<'a>) -> String) -> Self {
         Table { name, definition: TableDefinition::new(name), describe, row: PhantomData }
     }
 }
@@ -50,6 +51,7 @@ pub(super) type ScheduleKey = (u8, u16, u32, u32);
 pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
 
 pub(super) const META: Table<&str, MetaRow> = Table::new("meta", |key| (*key).to_owned());
+pub(super) const CATALOGUE: Table<u16, CatalogueRow> = Table::new("catalogue", |piece| format!("piece {piece}"));
 pub(super) const SPORTS: Table<u16, SportRow> = Table::new("sports", |number| format!("sport {number}"));
 pub(super) const BOOKS: Table<BookKey, BookRow> = Table::new("books", |key| describe_book(*key));
 pub(super) const NAMES: Table<u32, NameRow> = Table::new("names", |number| format!("name {number}"));
@@ -66,6 +68,9 @@ pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| fo
 pub(super) const SCHEDULE: TableDefinition<ScheduleKey, ()> = TableDefinition::new("schedule");
 /// The open records of a bookmaker in a sport.
 pub(super) const COVERAGE: TableDefinition<CoverageKey, ()> = TableDefinition::new("coverage");
+
+/// The ids of the keys in the order of their issue.
+pub(super) const KEY_ORDER: TableDefinition<u64, &str> = TableDefinition::new("key_order");
 
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
@@ -144,6 +149,6 @@ fn describe_source((world, sport, book): SourceKey) -> String {
     format!("{} sport {sport} bookmaker {book}", describe_world(world))
 }
 
-fn describe_world(number: u8) -> &'static str {
+pub(super) fn describe_world(number: u8) -> &'static str {
     World::ALL.into_iter().find(|world| world_number(*world) == number).map_or("unknown world", World::name)
 }

@@ -51,14 +51,44 @@ impl Writer {
     }
 
     pub fn set_key(&mut self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        let record = issue::set(self.key(id)?.record(), change, &self.catalogue, self.now())?;
+        let (held, resets) = (self.key(id)?, change.reset_usage);
+        let record = issue::set(held.record(), change, &self.catalogue, self.now())?;
         let detail = described(&record);
-        self.put_key(record, who, "set", detail)
+        if !resets {
+            return self.put_key(record, who, "set", detail);
+        }
+        let now = self.clock.now();
+        let (key, usage) = (record.id.clone(), Usage::fresh(now));
+        let record = KeyRecord { last_used: record.last_used.min(Some(now.timestamp())), ..record };
+        let last_used = held.meter().last_used().min(Some(now.timestamp()));
+        let note = self.note(who, "set", key.as_str(), format!("{detail}, day and month begun anew"));
+        let put = Change::PutKey(Arc::new(record.clone()));
+        self.commit(&[put, Change::PutUsage { key, usage, last_used }, Change::Audit(note)])?;
+        held.meter().restart(usage, now);
+        self.lost_usage.retain(|lost| *lost != record.id);
+        Ok(self.keyring.put(record))
     }
 
     /// Writes down what meters will hand out, ahead of use.
     pub fn take_leases(&mut self, leases: &[(KeyId, Usage)]) -> Result<(), WriteError> {
-        let changes: Vec<_> = leases.iter().filter_map(|(id, usage)| self.usage_change(id, *usage)).collect();
+        // A lease that was planned before its key began anew would bring back what was forgotten.
+        let is_void = |id: &KeyId| self.keyring.get(id).is_some_and(|key| key.meter().has_void_lease());
+        let leases = leases.iter().filter(|(id, _)| !is_void(id));
+        let changes: Vec<_> = leases.filter_map(|(id, usage)| self.usage_change(id, *usage)).collect();
+        self.commit(&changes)
+    }
+
+    /// Writes down that keys whose counters were lost count as spent, so that it is so only until their day and their
+    /// month end, whatever happens until then.
+    pub(super) fn write_spent(&mut self) -> Result<(), WriteError> {
+        let mut changes = Vec::new();
+        for id in &self.lost_usage {
+            let Some(key) = self.keyring.get(id) else { continue };
+            changes.extend(self.usage_change(id, key.meter().usage()));
+            let detail = "the counters cannot be read: day and month count as spent until they end, or until \
+                          `oddsbox keys set` with --reset-usage";
+            changes.push(Change::Audit(self.note("oddsbox", "usage lost", id.as_str(), detail.to_owned())));
+        }
         self.commit(&changes)
     }
 

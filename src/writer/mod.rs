@@ -19,6 +19,7 @@ mod fight;
 mod keys;
 mod publish;
 mod queue;
+mod reading;
 mod report;
 mod state;
 mod upkeep;
@@ -29,15 +30,16 @@ use std::time::Instant;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Feeders, Keyring, LeaseDesk, LeaseRequests};
+use crate::keys::{Feeders, KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
 use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
-use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Store, StoreError};
+use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
+pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
 
 use batch::Batch;
@@ -95,6 +97,7 @@ pub struct Writer {
     maintenance: Option<Maintenance>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
+    lost_usage: Vec<KeyId>,
     writing: Arc<Writing>,
 }
 
@@ -117,14 +120,17 @@ impl Writer {
         options: WriterOptions,
     ) -> Result<Opened, StoreError> {
         let now = clock.now();
-        let loaded = store.load()?;
+        let mut loaded = store.load()?;
+        for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
+            *usage = Usage::spent(key.limits, now);
+        }
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
         let feeders = Arc::new(Feeders::new(loaded.feeders));
         let worlds = loaded.worlds.map(|world| WorldState::new(world, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
-        let writer = Writer {
+        let mut writer = Writer {
             store,
             catalogue,
             boards,
@@ -137,8 +143,12 @@ impl Writer {
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             clock,
+            lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
         };
+        if let Err(error) = writer.write_spent() {
+            tracing::warn!(%error, "that the keys with lost counters are spent is not written down yet");
+        }
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
 
@@ -224,13 +234,31 @@ impl Writer {
     }
 
     /// The last entries of the audit log, oldest first.
-    pub fn read_audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+    pub fn audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
         self.store.audit_tail(limit).map_err(WriteError::from)
     }
 
-    /// Reads every record and index of the file.
-    pub fn check(&mut self) -> Result<CheckReport, WriteError> {
-        self.store.check().map_err(WriteError::from)
+    /// The file as it is now, to be read as a whole by somebody else.
+    pub fn snapshot(&mut self, progress: &Arc<Progress>) -> Result<Snapshot, WriteError> {
+        self.store.snapshot(progress).map_err(WriteError::from)
+    }
+
+    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    pub fn lost_usage(&self) -> &[KeyId] {
+        &self.lost_usage
+    }
+
+    /// Reads every record and index of the file, and has the database's own pages checked.
+    pub fn check(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, WriteError> {
+        self.store.check_telling(progress).map_err(WriteError::from)
+    }
+
+    /// Takes every damaged row out of the file; how many those were. It is for a file that nobody serves: what was
+    /// loaded is not told of it.
+    pub fn drop_damaged(&mut self, who: &str) -> Result<u64, WriteError> {
+        let dropped = self.store.drop_damaged()?;
+        self.audit(who, "drop damaged", "file", format!("{dropped} rows"))?;
+        Ok(dropped)
     }
 
     pub fn file_bytes(&self) -> Result<u64, WriteError> {

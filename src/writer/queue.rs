@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
 use crate::model::{Maintenance, News, World};
-use crate::store::{AuditEntry, CheckReport};
+use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
 const QUEUE_MAX: usize = 64;
@@ -44,8 +45,11 @@ enum Op {
     SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
     Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
     ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    ReadAuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    Check { reply: Reply<Result<CheckReport, WriteError>> },
+    AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
+    Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
+    LostUsage { reply: Reply<Vec<KeyId>> },
+    Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
+    DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
     FileBytes { reply: Reply<Result<u64, WriteError>> },
     PublishNow { world: World, reply: Reply<()> },
     Tick { reply: Reply<()> },
@@ -71,8 +75,11 @@ impl Op {
                 drop(reply.send(writer.audit(&who, &action, &subject, detail)));
             }
             Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
-            Op::ReadAuditTail { limit, reply } => drop(reply.send(writer.read_audit_tail(limit))),
-            Op::Check { reply } => drop(reply.send(writer.check())),
+            Op::AuditTail { limit, reply } => drop(reply.send(writer.audit_tail(limit))),
+            Op::Snapshot { progress, reply } => drop(reply.send(writer.snapshot(&progress))),
+            Op::LostUsage { reply } => drop(reply.send(writer.lost_usage().to_vec())),
+            Op::Check { progress, reply } => drop(reply.send(writer.check(&progress))),
+            Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),
             Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
             Op::PublishNow { world, reply } => {
                 writer.publish_now(world);
@@ -90,6 +97,7 @@ impl Op {
 #[derive(Clone, Debug)]
 pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
+    readings: Desk,
     writing: Arc<Writing>,
 }
 
@@ -111,7 +119,7 @@ pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let thread =
         thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
-    Ok((WriterHandle { queue, writing }, Stopped(thread)))
+    Ok((WriterHandle { queue, readings: Desk::default(), writing }, Stopped(thread)))
 }
 
 async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
@@ -202,12 +210,39 @@ impl WriterHandle {
         self.ask(|reply| Op::ReadAudit { after, limit, reply }).await?
     }
 
-    pub async fn read_audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
-        self.ask(|reply| Op::ReadAuditTail { limit, reply }).await?
+    /// The last entries of the audit log, oldest first.
+    pub async fn audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
+        self.ask(|reply| Op::AuditTail { limit, reply }).await?
     }
 
-    pub async fn check(&self) -> Result<CheckReport, WriteError> {
-        self.ask(|reply| Op::Check { reply }).await?
+    /// The file as it is now, to be read beside the writer; `what` says what for.
+    pub async fn read_aside(&self, what: &'static str) -> Result<Reading, ReadingError> {
+        let place = self.readings.take(what)?;
+        let progress = Arc::clone(&place.progress);
+        let snapshot = self.ask(|reply| Op::Snapshot { progress, reply }).await??;
+        Ok(Reading::new(snapshot, place))
+    }
+
+    /// How far the reading is that is under way.
+    pub fn reading_progress(&self) -> Option<ReadingProgress> {
+        self.readings.progress()
+    }
+
+    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    pub async fn lost_usage(&self) -> Result<Vec<KeyId>, WriteError> {
+        self.ask(|reply| Op::LostUsage { reply }).await
+    }
+
+    /// Reads every record and index, and has the database's own pages checked; every change waits for that.
+    pub async fn check(&self) -> Result<CheckReport, ReadingError> {
+        let place = self.readings.take("check")?;
+        let progress = Arc::clone(&place.progress);
+        Ok(self.ask(|reply| Op::Check { progress, reply }).await??)
+    }
+
+    /// Takes every damaged row out of the file; how many those were. What was loaded is not told of it.
+    pub async fn drop_damaged(&self, who: &str) -> Result<u64, WriteError> {
+        self.ask(|reply| Op::DropDamaged { who: who.into(), reply }).await?
     }
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {

@@ -166,6 +166,7 @@ impl Done {
 pub struct Server {
     running: Running,
     address: Option<SocketAddr>,
+    scheme: String,
     lines: Receiver<String>,
     log: Arc<Mutex<String>>,
     logging: Option<JoinHandle<()>>,
@@ -201,15 +202,17 @@ impl Server {
                 log.push('\n');
             }
         });
-        Server { running: Running(child), address: None, lines, log, logging: Some(logging) }
+        Server { running: Running(child), address: None, scheme: String::new(), lines, log, logging: Some(logging) }
     }
 
     /// Waits for the line that says where it listens.
     pub fn wait_until_ready(&mut self) {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
-                let address = line.strip_prefix("listening on http://").and_then(|address| address.parse().ok());
-                self.address = Some(address.unwrap_or_else(|| panic!("no address: {line:?}")));
+                let url = line.strip_prefix("listening on ").and_then(|url| url.split_once("://"));
+                let (scheme, address) = url.unwrap_or_else(|| panic!("no address: {line:?}"));
+                scheme.clone_into(&mut self.scheme);
+                self.address = Some(address.parse().unwrap_or_else(|_| panic!("no address: {line:?}")));
             }
             Err(RecvTimeoutError::Timeout) => panic!("it does not start: {}", self.log()),
             Err(RecvTimeoutError::Disconnected) => {
@@ -221,6 +224,16 @@ impl Server {
 
     pub fn address(&self) -> SocketAddr {
         self.address.expect("a server that is ready")
+    }
+
+    /// What its address begins with.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Has it read its configuration again.
+    pub fn hang_up(&self) {
+        signal("HUP", self.running.0.id());
     }
 
     /// What it has logged so far.
@@ -304,7 +317,7 @@ impl Drop for Running {
 fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("ODDSBOX_") {
+        if name.to_string_lossy().starts_with("ODDSBOX_") || name == "NOTIFY_SOCKET" || name == "WATCHDOG_USEC" {
             command.env_remove(name);
         }
     }

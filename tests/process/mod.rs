@@ -5,6 +5,7 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
+mod backup;
 mod cli;
 mod client;
 mod command;
@@ -13,5 +14,6 @@ mod crash;
 mod doors;
 mod exactness;
 mod leak;
+mod operator;
 mod revocation;
 mod seed;

@@ -80,6 +80,7 @@ fn key_change(change: SetKey, now: Timestamp) -> KeyChange {
             Setting::Remove => Edit::Remove,
             Setting::To(seconds) => Edit::To(now.plus_seconds(seconds)),
         },
+        reset_usage: change.reset_usage,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod console;
 mod feeds;
+mod file;
 mod keys;
 mod status;
 
@@ -10,11 +11,10 @@ pub(super) use status::key_counts;
 
 use super::context::Context;
 use super::protocol::{
-    Answer, AuditAnswer, CheckAnswer, CheckProblem, Command, Failure, FailureCode, MaintenanceAnswer, MaintenanceSpan,
-    ReadyAnswer,
+    Answer, AuditAnswer, Command, Failure, FailureCode, MaintenanceAnswer, MaintenanceSpan, ReadyAnswer,
 };
 use crate::model::{Maintenance, Timestamp};
-use crate::store::{AuditEntry, CheckReport, Integrity};
+use crate::store::AuditEntry;
 use crate::writer::WriteError;
 
 /// As many entries of the audit log as one answer carries.
@@ -37,7 +37,9 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Status => status::status(context).await,
         Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,
         Command::MaintenanceOff => maintenance_off(context, who).await,
-        Command::Check => check(context).await,
+        Command::Check(options) => file::check(options, context, who).await,
+        Command::Backup(order) => file::backup(order, context, who).await,
+        Command::Progress => Ok(file::progress(context)),
         Command::Ready => Ok(Answer::Ready(ready(context))),
         Command::ConsoleLink => console::link(context, who),
         Command::ConsoleSignOut => console::sign_out(context, who).await,
@@ -55,7 +57,7 @@ async fn audit(after: Option<u64>, limit: Option<usize>, context: &Context) -> R
 }
 
 async fn audit_tail(limit: Option<usize>, context: &Context) -> Result<Answer, Failure> {
-    let entries = context.writer.read_audit_tail(audit_limit(limit)?).await?;
+    let entries = context.writer.audit_tail(audit_limit(limit)?).await?;
     Ok(Answer::Audit(entries.into_iter().map(AuditAnswer::from).collect()))
 }
 
@@ -101,45 +103,6 @@ fn span(maintenance: Maintenance) -> MaintenanceSpan {
     MaintenanceSpan {
         since: maintenance.since.to_string(),
         until: maintenance.until.as_ref().map(Timestamp::to_string),
-    }
-}
-
-async fn check(context: &Context) -> Result<Answer, Failure> {
-    Ok(Answer::Check(context.writer.check().await?.into()))
-}
-
-impl From<CheckReport> for CheckAnswer {
-    fn from(report: CheckReport) -> Self {
-        let (integrity, integrity_detail) = match &report.integrity {
-            Integrity::Sound => ("sound", None),
-            Integrity::Repaired => ("repaired", None),
-            Integrity::Broken(detail) => ("broken", Some(detail.clone())),
-        };
-        let problem = |damage: &crate::store::Damage| CheckProblem {
-            table: damage.table.to_owned(),
-            key: damage.key.clone(),
-            reason: damage.reason.clone(),
-        };
-        CheckAnswer {
-            clean: report.is_clean(),
-            integrity: integrity.to_owned(),
-            integrity_detail,
-            rows: report.rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows)).collect(),
-            problem_count: report.problems.count(),
-            problems: report.problems.listed().iter().map(problem).collect(),
-            advice: advice(&report).map(str::to_owned),
-        }
-    }
-}
-
-fn advice(report: &CheckReport) -> Option<&'static str> {
-    match report.integrity {
-        Integrity::Broken(_) => Some("the file is broken: stop the server and restore a backup"),
-        _ if !report.problems.is_empty() => {
-            Some("the rows listed are not served: send their data again, or restore a backup")
-        }
-        Integrity::Repaired => Some("the file was repaired: check it again, and look after its disk"),
-        Integrity::Sound => None,
     }
 }
 

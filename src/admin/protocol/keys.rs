@@ -43,6 +43,9 @@ pub struct SetKey {
     pub requests_per_month: Setting<u64>,
     #[serde(default, skip_serializing_if = "Setting::is_keep")]
     pub expires_in_s: Setting<u32>,
+    /// Begins its day and its month anew, with nothing used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reset_usage: bool,
 }
 
 /// A value that a command may leave alone (by leaving it out), take away (`null`) or set.

@@ -19,8 +19,9 @@ pub use feeds::{FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswe
 pub use ingest::{Example, IngestAnswer, IngestOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
-    AuditAnswer, CheckAnswer, CheckProblem, ConsoleAnswer, CountsAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan,
-    ReadyAnswer, ServerAnswer, SignedOutAnswer, StatusAnswer, WorldAnswer,
+    AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, ConsoleAnswer, CountsAnswer,
+    DroppedAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, ServerAnswer,
+    SignedOutAnswer, StatusAnswer, WorldAnswer,
 };
 
 /// Everything that can be asked, but for feed lines, which come as a stream of their own.
@@ -76,12 +77,22 @@ pub enum Command {
         for_s: Option<u32>,
     },
     MaintenanceOff,
-    Check,
+    Check(CheckOptions),
+    Backup(BackupOrder),
+    /// How far the check or the backup is that is under way.
+    Progress,
     Ready,
     /// A link that opens the console once.
     ConsoleLink,
     /// Ends every session of the console.
     ConsoleSignOut,
+}
+
+impl Command {
+    /// Whether it reads the whole file, which takes as long as that takes.
+    pub fn is_long(&self) -> bool {
+        matches!(self, Command::Check(_) | Command::Backup(_))
+    }
 }
 
 /// What a command is answered with: the plain JSON of the one that fits.
@@ -96,6 +107,8 @@ pub enum Answer {
     Status(Box<StatusAnswer>),
     Maintenance(MaintenanceAnswer),
     Check(CheckAnswer),
+    Backup(BackupAnswer),
+    Progress(ProgressAnswer),
     Ready(ReadyAnswer),
     Console(ConsoleAnswer),
     SignedOut(SignedOutAnswer),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -97,11 +98,52 @@ pub struct MaintenanceAnswer {
     pub maintenance: Option<MaintenanceSpan>,
 }
 
+/// How a check is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CheckOptions {
+    /// Have the database's own pages checked as well, while a server runs: every change waits for that.
+    pub pages: bool,
+    /// Take out what is damaged, after a copy of the file was made: only while no server runs.
+    pub drop_damaged: bool,
+}
+
+/// A copy of the file to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackupOrder {
+    /// An absolute path. The one who has the file open writes it.
+    pub file: PathBuf,
+    /// Replace a file that is there.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// A copy that was made, read back and found to be the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackupAnswer {
+    pub file: PathBuf,
+    pub bytes: u64,
+    pub records: u64,
+    pub seconds: f64,
+    /// Records that were damaged before, and are in the copy as they were.
+    pub damaged: u64,
+}
+
+/// How far the reading of the whole file is that is under way: a backup or a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressAnswer {
+    /// `null` when there is none.
+    pub under_way: Option<String>,
+    pub rows_done: u64,
+    pub rows_total: u64,
+}
+
 /// What a check of the file found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckAnswer {
     pub clean: bool,
-    /// `sound`, `repaired` or `broken`: what the database says of its own pages.
+    /// `sound`, `repaired`, `broken` or `unchecked`: what the database says of its own pages.
     pub integrity: String,
     pub integrity_detail: Option<String>,
     /// The rows of each table.
@@ -111,6 +153,16 @@ pub struct CheckAnswer {
     pub problems: Vec<CheckProblem>,
     /// What to do about it; `null` when there is nothing to do.
     pub advice: Option<String>,
+    /// What was done about it, if that was asked for.
+    pub dropped: Option<DroppedAnswer>,
+}
+
+/// Damaged rows that were taken out; the report is of the file before that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedAnswer {
+    pub rows: u64,
+    /// The file as it was.
+    pub copy: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

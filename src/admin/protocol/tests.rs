@@ -60,7 +60,7 @@ fn every_command_reads_back_as_it_was_written() {
         Command::KeysSet(SetKey { id: "key_x".into(), groups: Some(Vec::new()), ..SetKey::default() }),
         Command::Audit { after: Some(3), limit: Some(4) },
         Command::MaintenanceOn { for_s: Some(1800) },
-        Command::Check,
+        Command::Check(CheckOptions::default()),
     ];
     for command in commands {
         let text = serde_json::to_string(&command).unwrap();

@@ -35,7 +35,7 @@ async fn a_secret_is_in_the_answer_that_issues_it_and_in_no_other() {
         Command::KeysSet(super::super::SetKey { id: id.clone(), name: Some("n".into()), ..Default::default() }),
         Command::Audit { after: None, limit: None },
         Command::Status,
-        Command::Check,
+        Command::Check(CheckOptions::default()),
         Command::KeysRevoke { id },
     ];
     for command in others {

@@ -15,7 +15,10 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::{Access, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts, Setting, Setup};
+use super::{
+    Access, CatalogueOrigin, CheckOptions, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts,
+    Setting, Setup,
+};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
 use crate::metrics::Traffic;
@@ -72,6 +75,7 @@ impl House {
         let dir = tempfile::tempdir().unwrap();
         let setup = Setup {
             catalogue: Arc::new(catalogue::builtin()),
+            origin: CatalogueOrigin::builtin(),
             store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO },
             writer: WriterOptions::default(),
             clock: Clock::manual(NOON_MS),
@@ -81,7 +85,7 @@ impl House {
 
     /// Everything that a server has behind its doors.
     fn open(&self) -> (Context, Stopped) {
-        let Setup { catalogue, store, writer, clock } = self.setup.clone();
+        let Setup { catalogue, store, writer, clock, .. } = self.setup.clone();
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));

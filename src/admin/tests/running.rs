@@ -12,7 +12,7 @@ fn looks(id: &str) -> Vec<Command> {
         Command::Audit { after: None, limit: None },
         Command::Audit { after: Some(1), limit: Some(2) },
         Command::Status,
-        Command::Check,
+        Command::Check(CheckOptions { pages: true, drop_damaged: false }),
     ]
 }
 

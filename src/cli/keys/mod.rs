@@ -188,7 +188,7 @@ impl Revoke {
 /// Safe on a running server: it is in force when the command returns, and the counters go on.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("changes").required(true).multiple(true)
-    .args(["name", "groups", "burst", "per_day", "per_month", "expires"])))]
+    .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])))]
 pub(super) struct Set {
     /// The key's id
     id: String,
@@ -209,6 +209,9 @@ pub(super) struct Set {
     /// How long it works from now, such as 90d, or never
     #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
     expires: Option<Setting<u32>>,
+    /// Begin its day and its month anew with nothing used, after a clock that was wrong or counters that were lost
+    #[arg(long)]
+    reset_usage: bool,
 }
 
 impl Set {
@@ -221,6 +224,7 @@ impl Set {
             requests_per_day: self.per_day.unwrap_or_default(),
             requests_per_month: self.per_month.unwrap_or_default(),
             expires_in_s: self.expires.unwrap_or_default(),
+            reset_usage: self.reset_usage,
         })
     }
 

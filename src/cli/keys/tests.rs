@@ -53,7 +53,7 @@ fn every_flag_of_a_new_key_is_carried() {
 
 #[test]
 fn every_flag_of_a_change_is_carried() {
-    let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never";
+    let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never --reset-usage";
     let expected = SetKey {
         id: "key_x".into(),
         name: Some("n".into()),
@@ -62,6 +62,7 @@ fn every_flag_of_a_change_is_carried() {
         requests_per_day: Setting::To(5),
         requests_per_month: Setting::Remove,
         expires_in_s: Setting::Remove,
+        reset_usage: true,
     };
     assert_eq!(command(line), Command::KeysSet(expected));
 }

@@ -39,6 +39,8 @@ pub struct KeyChange {
     pub per_day: Edit<u64>,
     pub per_month: Edit<u64>,
     pub expires: Edit<Timestamp>,
+    /// Begins its day and its month anew. Its record does not speak of that: who puts the record does it.
+    pub reset_usage: bool,
 }
 
 /// A change of something that may also be absent.

@@ -127,6 +127,7 @@ fn only_what_is_named_changes() {
         per_day: Edit::Remove,
         per_month: Edit::To(9),
         expires: Edit::To(at(NOON + 1)),
+        reset_usage: false,
     };
     let after = changed(&key, change).unwrap();
     assert_eq!((&*after.name, after.groups.len(), after.expires), ("renamed", 0, Some(at(NOON + 1))));

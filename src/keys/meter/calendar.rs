@@ -11,25 +11,38 @@ const SECONDS_PER_DAY: u64 = 86_400;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dates {
     pub(super) second: u32,
+    /// The day and the month that requests count in: the clock's, unless it was far ahead before (see `quota`).
     pub(super) day: u64,
     pub(super) month: u64,
+    pub(super) clock_day: u64,
+    pub(super) clock_month: u64,
 }
 
 impl Dates {
     pub(super) fn of(now: Moment) -> Self {
         let second = now.timestamp().unix();
         let day = u64::from(second) / SECONDS_PER_DAY;
-        Dates { second, day, month: month_of(day) }
+        let month = month_of(day);
+        Dates { second, day, month, clock_day: day, clock_month: month }
+    }
+
+    /// Whether a day begins so late that only a clock that was wrong can have entered it.
+    pub(super) fn is_far_day(&self, day: u64) -> bool {
+        day > self.clock_day + 1
+    }
+
+    pub(super) fn is_far_month(&self, month: u64) -> bool {
+        first_day_of(month) > self.clock_day + 1
     }
 
     /// Seconds until a day is over. It may lie ahead of this moment, when the clock has been set back since.
     pub(super) fn until_day_ends(&self, day: u64) -> u32 {
-        self.until_day_begins(day + 1)
+        self.until_day_begins(self.clock_day + day.saturating_sub(self.day) + 1)
     }
 
     /// Seconds until a month is over.
     pub(super) fn until_month_ends(&self, month: u64) -> u32 {
-        self.until_day_begins(first_day_of(month + 1))
+        self.until_day_begins(first_day_of(self.clock_month + month.saturating_sub(self.month) + 1))
     }
 
     fn until_day_begins(&self, day: u64) -> u32 {

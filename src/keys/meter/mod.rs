@@ -2,8 +2,8 @@
 //!
 //! Owns the counters and promises that exactly N of N+k concurrent requests pass, that a refused request leaves
 //! nothing charged, and that after a crash a key is never handed more than it had left. It keeps the last promise by
-//! handing out only what has been stored ahead of use: a lease. It takes no lock, reads no clock and does no I/O; who
-//! stores the leases is reached through the [desk](super::desk).
+//! handing out only what has been stored ahead of use: a lease. A request takes no lock; nothing here reads a clock or
+//! does I/O; who stores the leases is reached through the [desk](super::desk).
 //!
 //! 1. the minute is taken from, then the day, then the month; the first that is spent refuses, and what was taken
 //!    before it goes back;
@@ -19,6 +19,7 @@ mod standing;
 mod tests;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
@@ -75,6 +76,14 @@ pub struct Meter {
     /// The second of the last request that passed; zero for none.
     last_used: AtomicU32,
     bell: Bell,
+    leasing: Mutex<Leasing>,
+}
+
+/// What becomes of a lease that was planned and is not yet granted.
+#[derive(Debug, Default)]
+struct Leasing {
+    /// The counters began anew since: the lease speaks of what no longer counts.
+    is_void: bool,
 }
 
 impl Meter {
@@ -86,6 +95,36 @@ impl Meter {
             month: Quota::new(key.limits.per_month, month_of(stored)),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             bell: desk.bell(key.id.clone()),
+            leasing: Mutex::default(),
+        }
+    }
+
+    /// Begins the day and the month of `fresh` with nothing used, as an operator asked for; the minute goes on. It must
+    /// have been stored before.
+    pub fn restart(&self, fresh: Usage, now: Moment) {
+        let mut leasing = self.leasing();
+        leasing.is_void = true;
+        self.day.restart(fresh.day.into());
+        self.month.restart(fresh.month.into());
+        self.last_used.fetch_min(now.timestamp().unix(), Ordering::Relaxed);
+    }
+
+    /// Whether the lease that was planned last speaks of counters that have begun anew since. It must not be stored.
+    pub fn has_void_lease(&self) -> bool {
+        self.leasing().is_void
+    }
+
+    fn leasing(&self) -> MutexGuard<'_, Leasing> {
+        self.leasing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The dates that requests count in now.
+    fn dates(&self, now: Moment) -> Dates {
+        let clock = Dates::of(now);
+        Dates {
+            day: self.day.period_at(clock.day, |day| clock.is_far_day(day)),
+            month: self.month.period_at(clock.month, |month| clock.is_far_month(month)),
+            ..clock
         }
     }
 
@@ -98,7 +137,7 @@ impl Meter {
 
     /// Lets one request pass, or says why not. A charge that is dropped stays charged.
     pub fn charge(&self, cost: Cost, now: Moment) -> Result<Charge<'_>, Refusal> {
-        let dates = Dates::of(now);
+        let dates = self.dates(now);
         let window =
             self.burst.take(now.mono_ms).map_err(|spent| Refusal::Burst { retry_after_s: spent.retry_after_s })?;
         let (day, month) = match cost {
@@ -150,7 +189,7 @@ impl Meter {
 
     /// How much is left, without charging anything.
     pub fn standing(&self, now: Moment) -> Standing {
-        let dates = Dates::of(now);
+        let dates = self.dates(now);
         let (day, month) = (self.day.look(dates.day), self.month.look(dates.month));
         self.standing_of(self.burst.look(now.mono_ms), day, month, now.mono_ms, &dates)
     }
@@ -176,7 +215,9 @@ impl Meter {
     /// What is to be stored next for this key, and then to be granted or declined. `None` when it needs nothing more,
     /// which answers whoever asked.
     pub fn plan_lease(&self, now: Moment) -> Option<Usage> {
-        let dates = Dates::of(now);
+        let mut leasing = self.leasing();
+        leasing.is_void = false;
+        let dates = self.dates(now);
         let (day, month) = (self.day.plan(dates.day), self.month.plan(dates.month));
         if !day.wanted && !month.wanted {
             self.bell.answer();
@@ -187,8 +228,12 @@ impl Meter {
 
     /// Makes usable what has been planned and stored since.
     pub fn grant(&self, stored: Usage) {
-        self.day.grant(day_of(stored));
-        self.month.grant(month_of(stored));
+        let leasing = self.leasing();
+        if !leasing.is_void {
+            self.day.grant(day_of(stored));
+            self.month.grant(month_of(stored));
+        }
+        drop(leasing);
         self.bell.answer();
     }
 
@@ -201,7 +246,7 @@ impl Meter {
     /// waits as long as the disk takes: the caller bounds its patience.
     pub async fn lease_arrives(&self, now: Moment) -> Result<(), LeaseDeclined> {
         let answer = self.bell.next_answer();
-        let dates = Dates::of(now);
+        let dates = self.dates(now);
         if !self.day.needs_lease(dates.day) && !self.month.needs_lease(dates.month) {
             return Ok(());
         }
@@ -235,6 +280,26 @@ impl Charge<'_> {
             self.meter.month.refund(self.month);
         }
         self.standing.without_one(self.cost == Cost::Full)
+    }
+}
+
+impl Usage {
+    /// Today and this month, with nothing used.
+    pub fn fresh(now: Moment) -> Usage {
+        let dates = Dates::of(now);
+        usage_of(Tally::new(dates.day, 0), Tally::new(dates.month, 0))
+    }
+
+    /// Today and this month, with everything used that the limits allow.
+    pub fn spent(limits: Limits, now: Moment) -> Usage {
+        let (day_used, month_used) = (limits.per_day.unwrap_or(0), limits.per_month.unwrap_or(0));
+        Usage { day_used, month_used, ..Usage::fresh(now) }
+    }
+
+    /// What both have seen used: of each period the later one, and within the same one the higher count.
+    #[must_use]
+    pub fn joined(self, other: Usage) -> Usage {
+        usage_of(day_of(self).max(day_of(other)), month_of(self).max(month_of(other)))
     }
 }
 

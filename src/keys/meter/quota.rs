@@ -1,12 +1,18 @@
 //! A quota: how many requests a key has used of one period, a UTC day or a UTC month.
 //!
-//! Owns three words: what is used, what is granted, and the limit. Used and granted each hold their period's number
-//! above their count, so a later period is a greater word, and neither ever goes back to an earlier one: a clock that
-//! is set back counts on in the period it left. What is granted was stored before it came here, and no request passes
-//! beyond it, so a crash can lose what was granted and not used, and never hand it out twice.
+//! Owns what is used, what is granted, and the limit. Used and granted each hold their period's number above their
+//! count, so a later period is a greater word, and neither ever goes back to an earlier one: a clock that is set back
+//! counts on in the period it left. What is granted was stored before it came here, and no request passes beyond it,
+//! so a crash can lose what was granted and not used, and never hand it out twice.
+//!
+//! A clock that was days ahead and was set right has left a period behind that the true one will not reach for long.
+//! Nobody is to wait for that: requests count on in it until the clock's own day, or month, ends, and then in the one
+//! that follows it. So a clock gives nothing back by being set, and shuts nobody out for longer than a true period and
+//! the two days of tolerance that tell a wrong clock from one that is set back by a little. What a clock that was ahead
+//! used of the very next month stays used when that month comes: an operator can begin it anew.
 //!
 //! Every promise rests on a single word being exchanged as a whole, none on the order in which two words are seen:
-//! that is why the orderings are relaxed.
+//! that is why the orderings are relaxed, but for those that an operator's [`Quota::restart`] needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +23,8 @@ const COUNT_BITS: u32 = 48;
 pub const QUOTA_MAX: u64 = (1 << COUNT_BITS) - 1;
 const PERIOD_MAX: u64 = u64::MAX >> COUNT_BITS;
 const UNLIMITED: u64 = u64::MAX;
+/// The clock is not far behind.
+const NOT_BEHIND: u64 = u64::MAX;
 
 /// How much is stored ahead of use at a time: a hundredth of the quota, within bounds. A crash costs a key at most one
 /// lease of its day and one of its month; a larger one costs more, a smaller one more commits.
@@ -61,6 +69,8 @@ pub(super) struct Quota {
     used: AtomicU64,
     granted: AtomicU64,
     limit: AtomicU64,
+    /// The clock's period when it was found to be far behind the one that is held.
+    behind_since: AtomicU64,
 }
 
 /// One request taken from a quota.
@@ -89,7 +99,12 @@ pub(super) struct Plan {
 impl Quota {
     /// Goes on from what was stored: all of it counts as used, as nobody knows how much of it was.
     pub(super) fn new(limit: Option<u64>, stored: Tally) -> Self {
-        let quota = Quota { used: stored.0.into(), granted: stored.0.into(), limit: UNLIMITED.into() };
+        let quota = Quota {
+            used: stored.0.into(),
+            granted: stored.0.into(),
+            limit: UNLIMITED.into(),
+            behind_since: NOT_BEHIND.into(),
+        };
         quota.set_limit(limit);
         quota
     }
@@ -98,10 +113,49 @@ impl Quota {
         self.limit.store(limit.map_or(UNLIMITED, |limit| limit.min(QUOTA_MAX)), Ordering::Relaxed);
     }
 
+    /// Begins `period` with nothing used and nothing granted, also if a later one is held. Granted goes first: who sees
+    /// the new count must not see an old grant.
+    pub(super) fn restart(&self, period: u64) {
+        let opening = Tally::opening(period).0;
+        self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
+        self.granted.store(opening, Ordering::Release);
+        self.used.store(opening, Ordering::Release);
+    }
+
+    /// The period that a request counts in when the clock says `clock`: that one, unless the one that is held
+    /// `is_far` ahead of it.
+    pub(super) fn period_at(&self, clock: u64, is_far: impl FnOnce(u64) -> bool) -> u64 {
+        let held = self.used().period().max(self.granted().period());
+        if held <= clock || !is_far(held) {
+            if self.behind_since.load(Ordering::Relaxed) != NOT_BEHIND {
+                self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
+            }
+            return clock;
+        }
+        self.period_behind(clock, held)
+    }
+
+    /// Counts on in the held period, and enters the next one when the clock does. A clock that wavers by one around
+    /// the end of its period enters no other period by that.
+    fn period_behind(&self, clock: u64, held: u64) -> u64 {
+        let since = self.behind_since.load(Ordering::Relaxed);
+        let is_over = since != NOT_BEHIND && clock > since;
+        let is_earlier = since == NOT_BEHIND || clock + 1 < since;
+        let moves = is_over || is_earlier;
+        // Only one of several requests moves on, and only by one.
+        if moves
+            && self.behind_since.compare_exchange(since, clock, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            && is_over
+        {
+            return self.enter(held + 1).period();
+        }
+        self.look(held).period()
+    }
+
     /// Takes one in `period`, or in the later period that is held.
     pub(super) fn take(&self, period: u64) -> Result<Taken, Short> {
         let limit = self.limit.load(Ordering::Relaxed);
-        let mut held = self.used.load(Ordering::Relaxed);
+        let mut held = self.used.load(Ordering::Acquire);
         loop {
             let granted = self.granted();
             let before = Tally(held).max(Tally::opening(period)).max(Tally::opening(granted.period()));
@@ -109,7 +163,7 @@ impl Quota {
                 return Err(short);
             }
             let tally = before.plus_one();
-            match self.used.compare_exchange_weak(held, tally.0, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.used.compare_exchange_weak(held, tally.0, Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => return Ok(Taken { tally, runs_low: runs_low(tally, granted, limit) }),
                 Err(changed) => held = changed,
             }

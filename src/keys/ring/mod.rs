@@ -28,6 +28,8 @@ pub struct KeyEntry {
     record: KeyRecord,
     meter: Arc<Meter>,
     sports: SportSet,
+    /// Its place in the order of issue.
+    place: usize,
 }
 
 impl KeyEntry {
@@ -150,16 +152,16 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// The keyring of what was stored; its meters ask for leases at `desk`.
+    /// The keyring of what was stored, in the order of issue; its meters ask for leases at `desk`.
     pub fn new(
         catalogue: Arc<Catalogue>,
         loaded: impl IntoIterator<Item = (KeyRecord, Usage)>,
         desk: LeaseDesk,
     ) -> Self {
         let mut ring = Ring::default();
-        for (record, usage) in loaded {
+        for (place, (record, usage)) in loaded.into_iter().enumerate() {
             let meter = Arc::new(Meter::new(&record, usage, &desk));
-            ring.insert(&Arc::new(KeyEntry { sports: sports_of(&record, &catalogue), record, meter }));
+            ring.insert(&Arc::new(KeyEntry { sports: sports_of(&record, &catalogue), record, meter, place }));
         }
         Keyring { ring: ArcSwap::from_pointee(ring), changing: Mutex::new(()), catalogue, desk }
     }
@@ -176,12 +178,13 @@ impl Keyring {
     pub fn put(&self, record: KeyRecord) -> Arc<KeyEntry> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.ring.load_full();
-        let meter = match before.by_id.get(&record.id) {
-            Some(known) => Arc::clone(&known.meter),
-            None => Arc::new(Meter::new(&record, Usage::default(), &self.desk)),
+        // Keys are never taken away, so their number is the next one's place.
+        let (meter, place) = match before.by_id.get(&record.id) {
+            Some(known) => (Arc::clone(&known.meter), known.place),
+            None => (Arc::new(Meter::new(&record, Usage::default(), &self.desk)), before.by_id.len()),
         };
         meter.set_limits(record.limits);
-        let entry = Arc::new(KeyEntry { sports: sports_of(&record, &self.catalogue), record, meter });
+        let entry = Arc::new(KeyEntry { sports: sports_of(&record, &self.catalogue), record, meter, place });
         let mut ring = Ring::clone(&before);
         ring.insert(&entry);
         self.ring.store(Arc::new(ring));
@@ -200,10 +203,10 @@ impl Keyring {
         }
     }
 
-    /// Every key, the oldest first.
+    /// Every key in the order of issue, the oldest first.
     pub fn list(&self) -> Vec<Arc<KeyEntry>> {
         let mut entries: Vec<_> = self.ring.load().by_id.values().cloned().collect();
-        entries.sort_by(|a, b| (a.record.created, a.id()).cmp(&(b.record.created, b.id())));
+        entries.sort_by_key(|entry| entry.place);
         entries
     }
 }

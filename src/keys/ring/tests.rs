@@ -144,7 +144,7 @@ fn a_restricted_key_reads_its_groups_only() {
 }
 
 #[test]
-fn keys_are_found_by_id_and_by_name_and_listed_by_age() {
+fn keys_are_found_by_id_and_by_name_and_listed_in_the_order_of_issue() {
     let keys: Vec<_> = [30, 10, 20]
         .map(|age| KeyRecord { created: at(age), ..issued(new_key(KeyKind::Sandbox)).0 })
         .into_iter()
@@ -152,10 +152,15 @@ fn keys_are_found_by_id_and_by_name_and_listed_by_age() {
         .collect();
     let keyring = keyring(keys.clone());
     let ages: Vec<_> = keyring.list().iter().map(|entry| entry.record().created.unix()).collect();
-    assert_eq!(ages, [5, 10, 20, 30]);
+    assert_eq!(ages, [30, 10, 20, 5], "whatever the clock said");
+    let last = keyring.put(KeyRecord { created: at(1), ..issued(new_key(KeyKind::Sandbox)).0 });
+    keyring.put(KeyRecord { name: "renamed".into(), ..keys[3].clone() });
+    let places: Vec<_> = keyring.list().iter().map(|entry| entry.id().clone()).collect();
+    assert_eq!((&places[3], &places[4]), (&keys[3].id, last.id()));
+    keyring.put(keys[3].clone());
     assert_eq!(keyring.get(&keys[0].id).unwrap().record(), &keys[0]);
     assert_eq!(keyring.find(keys[0].id.as_str()).len(), 1);
-    assert_eq!(keyring.find("a test").len(), 3);
+    assert_eq!(keyring.find("a test").len(), 4);
     assert_eq!(keyring.find("nobody").len(), 0);
 }
 

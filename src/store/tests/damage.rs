@@ -10,7 +10,7 @@ use crate::store::tables::{self, Table};
 use crate::store::{Integrity, OpenError};
 
 /// Two events with a price each, and one row at least in every table.
-fn filled() -> Memory {
+pub(super) fn filled() -> Memory {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let score = Score { status: ScoreStatus::Live, points: None, periods: [].into(), winner: None, updated: at(1) };
@@ -35,7 +35,7 @@ fn filled() -> Memory {
 }
 
 /// Rewrites the first row of a table.
-fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
+pub(super) fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
     {
@@ -59,7 +59,7 @@ fn plant<K: Key + 'static, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K
     txn.commit().unwrap();
 }
 
-fn flip_last(bytes: &mut [u8]) {
+pub(super) fn flip_last(bytes: &mut [u8]) {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
 }
@@ -294,7 +294,59 @@ fn a_check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 5));
-    assert_eq!(rows.len(), 14);
+    assert_eq!(rows.len(), 16);
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));
+}
+
+#[test]
+fn a_key_whose_counters_are_damaged_is_named_and_so_is_any_that_a_stray_row_may_belong_to() {
+    let (_, loaded) = spoiled(&tables::USAGE);
+    assert_eq!(loaded.damaged_usage, [key("k").id.clone()]);
+    assert_eq!(memory_of_two_keys(None).damaged_usage, [], "a key that was never used has no row");
+    let stray = memory_of_two_keys(Some("key_00000000000x"));
+    assert_eq!(stray.damaged_usage, [key("n").id.clone()], "k has its own row");
+}
+
+/// Two keys, of which one was never used, and maybe a damaged row under another id.
+fn memory_of_two_keys(stray: Option<&str>) -> Loaded {
+    let memory = filled();
+    memory.open().commit(&[Change::PutKey(key("n"))]).unwrap();
+    if let Some(id) = stray {
+        let db = memory.raw();
+        let txn = db.begin_write().unwrap();
+        txn.open_table(tables::USAGE.definition).unwrap().insert(id, &b"rotten"[..]).unwrap();
+        txn.commit().unwrap();
+    }
+    memory.open().load().unwrap()
+}
+
+#[test]
+fn dropping_what_is_damaged_leaves_a_sound_file_with_the_rest() {
+    fn mended<K: Key + 'static, R>(table: &Table<K, R>) -> (u64, Loaded) {
+        let memory = filled();
+        spoil(&memory, table, flip_last);
+        let mut store = memory.open();
+        let dropped = store.drop_damaged().unwrap();
+        let report = store.check().unwrap();
+        assert!(report.is_clean(), "{}: {report:?}", table.name);
+        store.commit(&[put_event(World::Live, "new", 5), put_odds(World::Live, "new", 2, Market::Spread)]).unwrap();
+        assert!(store.check().unwrap().is_clean(), "{}", table.name);
+        assert!(memory.open().load().unwrap().damage.is_empty());
+        (dropped, memory.open().load().unwrap())
+    }
+    let events = |loaded: &Loaded| loaded.world(World::Live).sports[0].events.len();
+    let (dropped, loaded) = mended(&tables::EVENTS);
+    assert_eq!((dropped, events(&loaded)), (3, 2), "an event with its record and its score");
+    let (dropped, loaded) = mended(&tables::ODDS);
+    assert_eq!((dropped, events(&loaded)), (1, 3));
+    assert_eq!(mended(&tables::SCORES).0, 1);
+    assert_eq!(mended(&tables::SOURCES).0, 1);
+    let (dropped, loaded) = mended(&tables::KEYS);
+    assert_eq!((dropped, loaded.keys.len()), (2, 0), "a key with its counters");
+    assert!(mended(&tables::NAMES).0 >= 1);
+    assert!(mended(&tables::BOOKS).0 >= 1);
+    assert!(mended(&tables::SPORTS).0 >= 1);
+    assert_eq!(mended(&tables::META).0, 1);
+    assert_eq!(filled().open().drop_damaged().unwrap(), 0);
 }

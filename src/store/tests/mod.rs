@@ -3,6 +3,7 @@
 // A store and a score are not easily taken for each other.
 #![allow(clippy::similar_names)]
 
+mod copy;
 mod damage;
 mod encoding;
 mod failure;
@@ -11,6 +12,7 @@ mod property;
 mod round_trip;
 mod settle;
 mod sweep;
+mod upgrade;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

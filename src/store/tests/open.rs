@@ -133,7 +133,7 @@ fn a_newer_format_is_refused() {
     txn.commit().unwrap();
     drop(db);
     let error = refusal(&path);
-    assert!(matches!(error, OpenError::NewerFormat { found: 2, known: 1, .. }), "{error}");
+    assert!(matches!(error, OpenError::NewerFormat { found: 3, known: 2, .. }), "{error}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ struct Plain {
     events: BTreeMap<(World, usize, EventId), PlainEvent>,
     sources: BTreeMap<(World, usize, u16), Source>,
     keys: BTreeMap<String, (KeyRecord, Usage)>,
+    issued: Vec<String>,
     used: BTreeMap<String, Option<Timestamp>>,
     feeders: BTreeMap<Box<str>, Feeder>,
     maintenance: Option<Maintenance>,
@@ -80,7 +81,9 @@ impl Plain {
             Change::PutKey(record) => {
                 let id = record.id.as_str().to_owned();
                 let usage = self.keys.get(&id).map_or(Usage::default(), |(_, usage)| *usage);
-                self.keys.insert(id, ((*record).clone(), usage));
+                if self.keys.insert(id.clone(), ((*record).clone(), usage)).is_none() {
+                    self.issued.push(id);
+                }
             }
             Change::PutUsage { key, usage, last_used } => {
                 self.keys.get_mut(key.as_str())?.1 = usage;
@@ -132,7 +135,8 @@ impl Plain {
             }
             target.sports = (0..SPORTS.len()).map(|sport| self.sport(world, sport, &target.bookmakers)).collect();
         }
-        for (id, (key, usage)) in &self.keys {
+        for id in &self.issued {
+            let (key, usage) = &self.keys[id];
             let mut key = key.clone();
             key.last_used = key.last_used.max(self.used.get(id).copied().flatten());
             loaded.keys.push((key, *usage));

@@ -27,6 +27,8 @@ enum Step {
     ToNextMonth,
     /// Somebody sets the clock back.
     SetBack(u32),
+    /// Somebody sets the clock ahead, by days or by months.
+    SetAhead(u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -40,7 +42,9 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (1_u32..90_000).prop_map(Step::Wait),
         1 => Just(Step::ToMidnight),
         1 => Just(Step::ToNextMonth),
+        1 => (1_u32..9_000_000).prop_map(Step::SetBack),
         1 => (1_u32..200_000).prop_map(Step::SetBack),
+        1 => (1_u32..9_000_000).prop_map(Step::SetAhead),
     ]
 }
 
@@ -54,6 +58,8 @@ struct World {
     /// The day and the month that requests count in, as the onlooker reckons it: they never go back.
     day: u64,
     month: u64,
+    /// The clock's day and month when it was found to be far behind those.
+    behind: [Option<u64>; 2],
     passed_by_day: HashMap<u64, u64>,
     passed_by_month: HashMap<u64, u64>,
     refunds: u64,
@@ -66,7 +72,19 @@ impl World {
         let meter = Meter::new(&key, Usage::default(), &desk);
         let (passed_by_day, passed_by_month) = (HashMap::new(), HashMap::new());
         let (now, stored) = (wall(NOON), Usage::default());
-        World { key, desk, meter, now, stored, day: 0, month: 0, passed_by_day, passed_by_month, refunds: 0 }
+        World {
+            key,
+            desk,
+            meter,
+            now,
+            stored,
+            day: 0,
+            month: 0,
+            behind: [None; 2],
+            passed_by_day,
+            passed_by_month,
+            refunds: 0,
+        }
     }
 
     fn apply(&mut self, step: Step) {
@@ -84,6 +102,7 @@ impl World {
             Step::ToMidnight => self.wait(self.meter_dates().until_day_ends(self.meter_dates().day)),
             Step::ToNextMonth => self.wait(self.meter_dates().until_month_ends(self.meter_dates().month)),
             Step::SetBack(seconds) => self.now.unix_ms -= i64::from(seconds) * 1000,
+            Step::SetAhead(seconds) => self.now.unix_ms += i64::from(seconds) * 1000,
         }
     }
 
@@ -98,8 +117,9 @@ impl World {
 
     fn look_at_the_calendar(&mut self) {
         let dates = Dates::of(self.now);
-        self.day = self.day.max(dates.day);
-        self.month = self.month.max(dates.month);
+        let (is_far_day, is_far_month) = (dates.is_far_day(self.day), dates.is_far_month(self.month));
+        follow(&mut self.day, &mut self.behind[0], dates.day, is_far_day);
+        follow(&mut self.month, &mut self.behind[1], dates.month, is_far_month);
     }
 
     fn charge(&mut self) {
@@ -144,6 +164,7 @@ impl World {
         self.meter = Meter::new(&self.key, self.stored, &self.desk);
         // A date that was only looked at is forgotten with the memory; one in which a request passed is on the disk.
         (self.day, self.month) = (self.stored.day.into(), self.stored.month.into());
+        self.behind = [None; 2];
     }
 
     fn check(&self) {
@@ -153,6 +174,19 @@ impl World {
             let most = passed.values().max().copied().unwrap_or(0);
             assert!(limit.is_none_or(|limit| most <= limit), "{most} of {limit:?} passed");
         }
+    }
+}
+
+/// A period never goes back. Behind one that the clock will not reach for long, it goes on with the clock's own.
+fn follow(held: &mut u64, behind: &mut Option<u64>, clock: u64, is_far: bool) {
+    if clock >= *held || !is_far {
+        (*held, *behind) = ((*held).max(clock), None);
+        return;
+    }
+    match *behind {
+        Some(since) if clock > since => (*held, *behind) = (*held + 1, Some(clock)),
+        Some(since) if clock + 1 >= since => {}
+        _ => *behind = Some(clock),
     }
 }
 

@@ -1,7 +1,8 @@
 //! One request at a time: what passes, what is refused and until when, what comes back.
 //!
-//! `exact` adds threads, `crash` adds crashes and clocks that are set.
+//! `exact` adds threads, `crash` adds crashes and clocks that are set, `clock` says what a clock may do.
 
+mod clock;
 mod crash;
 mod exact;
 

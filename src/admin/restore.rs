@@ -1,0 +1,347 @@
+//! Putting a backup in the place of the file. A restore, in order:
+//!
+//! 1. no server may run, and nobody else may have the file open: it is locked until the end,
+//! 2. the backup is copied beside the file, opened, brought to the present format, and every record of it is read,
+//! 3. what must not be undone by going back is carried over from the file that is replaced,
+//! 4. the file that is replaced gets a second name, and the copy takes its place in one step.
+//!
+//! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
+//! again, and what keys have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
+//! is restored unless the backup is asked for exactly as it is.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::door::{Door, DoorError};
+use super::local::{LocalError, Setup};
+use super::place::DataDir;
+use super::who::own_name;
+use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::model::Timestamp;
+use crate::store::{AuditNote, Change, DamageList, Loaded, OpenError, Store, StoreError};
+
+/// What is to be restored, and how.
+#[derive(Clone, Debug)]
+pub struct RestoreOrder {
+    pub file: PathBuf,
+    /// Carry nothing over.
+    pub exact: bool,
+    /// Restore a backup that has damaged records; they are left out.
+    pub force: bool,
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    #[error("a server runs on {}: stop it, restore, and start it again", .0.display())]
+    ServerRuns(PathBuf),
+    #[error("{} is in use: wait for the command that has it open, or stop the server that is starting", .0.display())]
+    InUse(PathBuf),
+    #[error("{} cannot be read ({error}): name a file that `oddsbox backup` wrote", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("{} is the file in place itself: name a backup", .0.display())]
+    Same(PathBuf),
+    #[error("{} cannot be restored: {error}", path.display())]
+    NotABackup { path: PathBuf, error: LocalError },
+    #[error(
+        "{} has {count} damaged records (the first: {first}): use another backup, or restore it without them with --force",
+        path.display()
+    )]
+    Damaged { path: PathBuf, count: u64, first: String },
+    #[error("{} is broken ({detail}): use another backup", path.display())]
+    Broken { path: PathBuf, detail: String },
+    #[error(
+        "the file in place cannot be read ({0}), so keys revoked and quotas used since the backup cannot be carried \
+         over: restore with --exact, then revoke again whatever must not come back"
+    )]
+    PlaceUnreadable(String),
+    #[error("the restored file cannot be put in place: {0}")]
+    Put(#[from] io::Error),
+    #[error("the restored file cannot be written: {0}")]
+    Write(#[from] StoreError),
+    #[error(transparent)]
+    Door(#[from] DoorError),
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreAnswer {
+    /// The backup.
+    pub restored: PathBuf,
+    pub file: PathBuf,
+    /// The file that was replaced; `null` if there was none.
+    pub kept_as: Option<PathBuf>,
+    pub records: u64,
+    /// Records of the backup that are damaged and left out.
+    pub damaged: u64,
+    pub exact: bool,
+    pub carried: Carried,
+}
+
+/// What was carried over from the file that was replaced, by the ids of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Revoked since the backup, and still.
+    pub revoked: Vec<String>,
+    /// They could not be read there and opened nothing: revoked.
+    pub unreadable: Vec<String>,
+    /// Rotated since: the newer secret is the one that opens.
+    pub rotated: Vec<String>,
+    /// They end when they were to end.
+    pub expiries: Vec<String>,
+    /// They have used more since.
+    pub usage: Vec<String>,
+    /// Issued since the backup, which does not know them: they open nothing any more.
+    pub gone: Vec<String>,
+}
+
+/// Puts a backup in the place of the file. Blocks the thread while it reads and writes.
+pub async fn restore(data: &DataDir, order: RestoreOrder, setup: Setup) -> Result<RestoreAnswer, RestoreError> {
+    if Door::server(data).await?.is_some() {
+        return Err(RestoreError::ServerRuns(data.path().to_owned()));
+    }
+    let who = own_name()?;
+    let data = data.clone();
+    let work = move || Restore { target: data.file(), order, setup, who }.run();
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+struct Restore {
+    target: PathBuf,
+    order: RestoreOrder,
+    setup: Setup,
+    who: String,
+}
+
+/// The file in place, locked for as long as this lives.
+struct InPlace {
+    _store: Store,
+    loaded: Loaded,
+}
+
+impl Restore {
+    fn run(mut self) -> Result<RestoreAnswer, RestoreError> {
+        self.setup.store.wait_for_lock = std::time::Duration::ZERO;
+        if let (Ok(backup), Ok(target)) = (fs::canonicalize(&self.order.file), fs::canonicalize(&self.target))
+            && backup == target
+        {
+            return Err(RestoreError::Same(self.order.file));
+        }
+        let in_place = self.lock_in_place()?;
+        let copy = beside(&self.target, ".restoring");
+        let answer = self.prepare(&copy, in_place.as_ref().map(|held| &held.loaded));
+        let answer = answer.and_then(|answer| self.put(&copy, answer));
+        // What an older format was copied to on the way is the backup itself, and after a failure nothing stays.
+        remove_leftovers(&copy);
+        answer
+    }
+
+    /// Opens the file in place, which keeps everybody else from it.
+    fn lock_in_place(&self) -> Result<Option<InPlace>, RestoreError> {
+        if !self.target.exists() {
+            return Ok(None);
+        }
+        let opened = self.setup.clone().for_file(&self.target).and_then(|setup| {
+            let mut store = Store::open(&self.target, setup.catalogue, setup.store)?;
+            let loaded = store.load()?;
+            Ok(InPlace { _store: store, loaded })
+        });
+        match opened {
+            Ok(in_place) => Ok(Some(in_place)),
+            Err(LocalError::Open(OpenError::InUse { .. })) => Err(RestoreError::InUse(self.target.clone())),
+            Err(_) if self.order.exact => Ok(None),
+            Err(error) => Err(RestoreError::PlaceUnreadable(error.to_string())),
+        }
+    }
+
+    /// Makes the copy, checks it, and writes into it what is carried over.
+    fn prepare(&self, copy: &Path, in_place: Option<&Loaded>) -> Result<RestoreAnswer, RestoreError> {
+        self.copy_backup(copy)?;
+        let refused = |error| RestoreError::NotABackup { path: self.order.file.clone(), error };
+        let setup = self.setup.clone().for_file(copy).map_err(refused)?;
+        let mut store = Store::open(copy, setup.catalogue, setup.store).map_err(|error| refused(error.into()))?;
+        let records = self.check(&mut store)?;
+        let loaded = store.load()?;
+        let now = self.setup.clock.now();
+        let (mut changes, carried) = match in_place {
+            Some(held) if !self.order.exact => carry_over(held, &loaded, now),
+            _ => Default::default(),
+        };
+        changes.push(Change::Audit(self.note(&carried, now.timestamp())));
+        store.commit(&changes)?;
+        Ok(RestoreAnswer {
+            restored: self.order.file.clone(),
+            file: self.target.clone(),
+            kept_as: None,
+            records,
+            damaged: loaded.damage.count(),
+            exact: self.order.exact,
+            carried,
+        })
+    }
+
+    fn copy_backup(&self, copy: &Path) -> Result<(), RestoreError> {
+        let unreadable = |error| RestoreError::Unreadable { path: self.order.file.clone(), error };
+        let mut backup = File::open(&self.order.file).map_err(unreadable)?;
+        if !backup.metadata().map_err(unreadable)?.is_file() {
+            return Err(unreadable(io::ErrorKind::InvalidInput.into()));
+        }
+        if let Some(parent) = self.target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        }
+        remove_leftovers(copy);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy)?;
+        io::copy(&mut backup, &mut file)?;
+        Ok(file.sync_all()?)
+    }
+
+    /// Reads every record; how many there are.
+    fn check(&self, store: &mut Store) -> Result<u64, RestoreError> {
+        let path = || self.order.file.clone();
+        let report = store.check()?;
+        if let crate::store::Integrity::Broken(detail) = report.integrity {
+            return Err(RestoreError::Broken { path: path(), detail });
+        }
+        if let Some(first) = first_of(&report.problems)
+            && !self.order.force
+        {
+            return Err(RestoreError::Damaged { path: path(), count: report.problems.count(), first });
+        }
+        Ok(report.rows.iter().map(|(_, rows)| rows).sum())
+    }
+
+    /// The file in place gets its second name first: there is a file in place at every moment.
+    fn put(&self, copy: &Path, mut answer: RestoreAnswer) -> Result<RestoreAnswer, RestoreError> {
+        File::open(copy)?.sync_all()?;
+        if self.target.exists() {
+            let kept = self.kept_name();
+            fs::hard_link(&self.target, &kept)?;
+            answer.kept_as = Some(kept);
+        }
+        fs::rename(copy, &self.target)?;
+        let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
+        Ok(answer)
+    }
+
+    fn kept_name(&self) -> PathBuf {
+        let time = self.setup.clock.now().timestamp().to_string().replace([':', '-'], "");
+        let name = beside(&self.target, &format!(".before-restore-{time}"));
+        let again = (2_u32..).map(|number| beside(&name, &format!("-{number}")));
+        std::iter::once(name.clone()).chain(again).find(|name| !name.exists()).unwrap_or(name)
+    }
+
+    fn note(&self, carried: &Carried, at: Timestamp) -> AuditNote {
+        let count = |what: &str, ids: &[String]| (!ids.is_empty()).then(|| format!("{} {what}", ids.len()));
+        let parts = [
+            count("revoked", &carried.revoked),
+            count("unreadable and revoked", &carried.unreadable),
+            count("rotated", &carried.rotated),
+            count("with an earlier expiry", &carried.expiries),
+            count("with newer usage", &carried.usage),
+        ];
+        let carried: Vec<String> = parts.into_iter().flatten().collect();
+        let detail = match (self.order.exact, carried.is_empty()) {
+            (true, _) => "exactly as it is".to_owned(),
+            (false, true) => "no key had to be carried over".to_owned(),
+            (false, false) => format!("keys carried over: {}", carried.join(", ")),
+        };
+        AuditNote {
+            at,
+            who: self.who.as_str().into(),
+            action: "restore".into(),
+            subject: self.order.file.display().to_string().into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// What going back must not undo.
+fn carry_over(held: &Loaded, backup: &Loaded, now: crate::clock::Moment) -> (Vec<Change>, Carried) {
+    let mut changes = Vec::new();
+    let mut carried = Carried::default();
+    let known: BTreeMap<&KeyId, &(KeyRecord, Usage)> = held.keys.iter().map(|entry| (&entry.0.id, entry)).collect();
+    let is_unreadable =
+        |id: &KeyId| held.damage.listed().iter().any(|damage| damage.table == "keys" && damage.key == id.as_str());
+    for (record, usage) in &backup.keys {
+        let id = record.id.to_string();
+        let Some((newer, newer_usage)) = known.get(&record.id) else {
+            if is_unreadable(&record.id) && record.revoked.is_none() {
+                let record = KeyRecord { revoked: Some(now.timestamp()), ..record.clone() };
+                changes.push(Change::PutKey(Arc::new(record)));
+                carried.unreadable.push(id);
+            }
+            continue;
+        };
+        let joined = join_keys(record, newer, &mut carried);
+        let newer_usage =
+            if held.damaged_usage.contains(&record.id) { Usage::spent(newer.limits, now) } else { *newer_usage };
+        let before = if backup.damaged_usage.contains(&record.id) { Usage::spent(record.limits, now) } else { *usage };
+        let used = before.joined(newer_usage);
+        if joined != *record {
+            changes.push(Change::PutKey(Arc::new(joined)));
+        }
+        if used != *usage {
+            let last_used = record.last_used.max(newer.last_used);
+            changes.push(Change::PutUsage { key: record.id.clone(), usage: used, last_used });
+            carried.usage.push(id);
+        }
+    }
+    let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
+    let gone = held.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
+    carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
+    (changes, carried)
+}
+
+/// The backup's key with what took secrets out of service since.
+fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> KeyRecord {
+    let mut joined = backup.clone();
+    if backup.revoked.is_none() && held.revoked.is_some() {
+        joined.revoked = held.revoked;
+        carried.revoked.push(backup.id.to_string());
+    }
+    // The backup is the later one only if it knows the secret in place as one that was rotated out.
+    let is_later = backup.retired.iter().any(|retired| retired.hash == held.hash);
+    let differs = backup.hash != held.hash || backup.retired != held.retired;
+    if differs && !is_later {
+        joined.hash = held.hash;
+        joined.last_four.clone_from(&held.last_four);
+        joined.retired.clone_from(&held.retired);
+        carried.rotated.push(backup.id.to_string());
+    }
+    if let Some(ends) = held.expires
+        && backup.expires.is_none_or(|expires| expires > ends)
+    {
+        joined.expires = Some(ends);
+        carried.expiries.push(backup.id.to_string());
+    }
+    joined
+}
+
+fn first_of(problems: &DamageList) -> Option<String> {
+    problems.listed().first().map(ToString::to_string)
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The copy, if it is still there, and what opening one of an older format kept of it.
+fn remove_leftovers(copy: &Path) {
+    let _ = fs::remove_file(copy);
+    let (Some(parent), Some(name)) = (copy.parent(), copy.file_name()) else { return };
+    let begins = format!("{}.v", name.to_string_lossy());
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&begins) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a clock may do to a key: it gives nothing back by being set, and shuts nobody out for longer than a true day or
+//! month and the day of tolerance.
+
+use super::*;
+
+const DAY: u32 = 86_400;
+const YEAR: u32 = 365 * DAY;
+
+/// A meter of 2 a day and 1000 a month whose day is spent at `now`.
+fn spent(now: u32) -> (Meter, LeaseRequests) {
+    let (meter, requests) = meter(1_000, Some(2), Some(1_000));
+    assert!((0..2).all(|_| refusal(&meter, wall(now)).is_none()));
+    assert!(matches!(refusal(&meter, wall(now)), Some(Refusal::Day { .. })));
+    (meter, requests)
+}
+
+/// The same key after a start of the process.
+fn restarted(stored: Usage) -> (Meter, LeaseRequests) {
+    let (desk, requests) = LeaseDesk::open();
+    (Meter::new(&limited(1_000, Some(2), Some(1_000)), stored, &desk), requests)
+}
+
+fn is_day(refusal: Option<Refusal>, seconds: u32) -> bool {
+    refusal == Some(Refusal::Day { retry_after_s: seconds })
+}
+
+#[test]
+fn a_day_ends_at_midnight_and_a_month_with_its_last_day() {
+    let (last_second, _requests) = spent(MIDNIGHT - 1);
+    assert!(is_day(refusal(&last_second, wall(MIDNIGHT - 1)), 1));
+    assert_eq!(refusal(&last_second, wall(MIDNIGHT)), None);
+    assert_eq!(last_second.usage().month_used, 3, "the month goes on");
+
+    let (month, _requests) = meter(1_000, None, Some(1));
+    assert_eq!(refusal(&month, wall(DECEMBER - 1)), None);
+    assert_eq!(refusal(&month, wall(DECEMBER - 1)), Some(Refusal::Month { retry_after_s: 1 }));
+    assert_eq!(refusal(&month, wall(DECEMBER)), None);
+    assert_eq!(refusal(&month, wall(DECEMBER)), Some(Refusal::Month { retry_after_s: 31 * DAY }));
+}
+
+#[test]
+fn a_second_back_over_midnight_gives_nothing_back() {
+    let (meter, _requests) = spent(MIDNIGHT);
+    assert!(is_day(refusal(&meter, wall(MIDNIGHT - 1)), DAY + 1));
+    assert!(is_day(refusal(&meter, wall(MIDNIGHT)), DAY));
+    assert_eq!(refusal(&meter, wall(MIDNIGHT + DAY)), None);
+}
+
+#[test]
+fn a_day_or_a_year_back_gives_nothing_back_and_ends_with_the_clocks_own_day() {
+    let (day, _requests) = spent(MIDNIGHT + 60);
+    assert!(is_day(refusal(&day, wall(MIDNIGHT + 60 - DAY)), 2 * DAY - 60), "one day is tolerated");
+
+    let (year, _requests) = spent(NOON);
+    let then = NOON - YEAR;
+    assert!(is_day(refusal(&year, wall(then)), DAY / 2), "spent until that day's midnight, not for a year");
+    assert_eq!(refusal(&year, wall(then + DAY / 2)), None, "a true day has ended");
+    let (year, _requests) = spent(NOON);
+    assert!(matches!(refusal(&year, wall(then)), Some(Refusal::Day { .. })));
+    assert!(is_day(refusal(&year, wall(NOON)), DAY / 2), "set right again, what was used is still used");
+}
+
+#[test]
+fn a_year_ahead_and_back_shuts_nobody_out() {
+    let (meter, _requests) = spent(NOON + YEAR);
+    assert!(is_day(refusal(&meter, wall(NOON)), DAY / 2));
+    assert_eq!(refusal(&meter, wall(MIDNIGHT)), None);
+    assert_eq!(refusal(&meter, wall(MIDNIGHT)), None);
+    assert!(is_day(refusal(&meter, wall(MIDNIGHT)), DAY));
+    assert!(is_day(refusal(&meter, wall(MIDNIGHT - 1)), 1), "a clock that wavers around midnight");
+    assert!(is_day(refusal(&meter, wall(MIDNIGHT)), DAY), "opens no other day");
+    assert_eq!(meter.standing(wall(MIDNIGHT)).day.used, 2);
+    let (after, _requests) = restarted(meter.usage());
+    assert!(is_day(refusal(&after, wall(MIDNIGHT + 1)), DAY - 1), "nor does a restart");
+    assert_eq!(refusal(&after, wall(MIDNIGHT + DAY)), None);
+}
+
+#[test]
+fn a_month_that_was_entered_too_early_ends_with_the_true_one() {
+    let (meter, _requests) = meter(1_000, None, Some(2));
+    assert!((0..2).all(|_| refusal(&meter, wall(DECEMBER + 40 * DAY)).is_none()));
+    let retry_after_s = DECEMBER - NOON;
+    assert_eq!(refusal(&meter, wall(NOON)), Some(Refusal::Month { retry_after_s }));
+    assert_eq!(meter.standing(wall(NOON)).month.reset_s, retry_after_s);
+    assert_eq!(refusal(&meter, wall(DECEMBER)), None, "a true month has ended");
+    assert_eq!(refusal(&meter, wall(DECEMBER)), None);
+    assert_eq!(refusal(&meter, wall(DECEMBER)), Some(Refusal::Month { retry_after_s: 31 * DAY }));
+}
+
+#[test]
+fn what_was_used_of_the_next_month_stays_used() {
+    let (meter, _requests) = meter(1_000, None, Some(2));
+    assert!((0..2).all(|_| refusal(&meter, wall(DECEMBER + 20 * DAY)).is_none()));
+    assert_eq!(refusal(&meter, wall(NOON)), Some(Refusal::Month { retry_after_s: DECEMBER - NOON }));
+    assert_eq!(refusal(&meter, wall(DECEMBER)), Some(Refusal::Month { retry_after_s: 31 * DAY }));
+}
+
+#[test]
+fn flapping_between_two_years_hands_out_no_more_than_a_day_for_each() {
+    let (meter, _requests) = spent(NOON);
+    assert!((0..2).all(|_| refusal(&meter, wall(NOON + YEAR)).is_none()), "ahead, a new day begins");
+    for _ in 0..50 {
+        assert!(matches!(refusal(&meter, wall(NOON)), Some(Refusal::Day { .. })));
+        assert!(matches!(refusal(&meter, wall(NOON + YEAR)), Some(Refusal::Day { .. })));
+    }
+}
+
+#[test]
+fn beginning_anew_gives_a_fresh_day_and_month_and_voids_the_lease_under_way() {
+    let (meter, _requests) = meter(1_000, Some(1_000), Some(5_000));
+    assert!((0..50).all(|_| refusal(&meter, wall(NOON + YEAR)).is_none()));
+    let stale = meter.plan_lease(wall(NOON + YEAR)).or_else(|| Some(meter.usage())).unwrap();
+    let now = wall(NOON);
+    meter.restart(Usage::fresh(now), now);
+    assert!(meter.has_void_lease(), "it must not be stored");
+    meter.grant(stale);
+    assert_eq!(meter.usage(), Usage { day: 20_771, day_used: 0, month: 682, month_used: 0 });
+    assert_eq!(meter.last_used(), Some(Timestamp::from_unix(NOON)));
+    assert_eq!(meter.charge(Cost::Full, now).err(), Some(Refusal::NeedsLease), "nothing stored is handed out");
+    assert_eq!(refusal(&meter, now), None);
+    assert!(!meter.has_void_lease());
+    assert_eq!(meter.usage(), Usage { day: 20_771, day_used: 1, month: 682, month_used: 1 });
+}
+
+#[test]
+fn what_was_lost_counts_as_spent_until_its_period_ends() {
+    let key = limited(1_000, Some(2), None);
+    let (lost, _requests) = restarted(Usage::spent(key.limits, wall(NOON)));
+    assert!(is_day(refusal(&lost, wall(NOON)), DAY / 2));
+    assert_eq!(refusal(&lost, wall(MIDNIGHT)), None);
+}
+
+#[test]
+fn two_usages_joined_are_never_less_than_either() {
+    let one = Usage { day: 10, day_used: 5, month: 3, month_used: 50 };
+    let later_day = Usage { day: 11, day_used: 1, month: 3, month_used: 40 };
+    let expected = Usage { day: 11, day_used: 1, month: 3, month_used: 50 };
+    assert_eq!((one.joined(later_day), later_day.joined(one)), (expected, expected));
+}

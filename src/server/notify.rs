@@ -1,0 +1,130 @@
+//! What the service manager is told, where one listens (`Type=notify` of systemd): when the server is ready, reloads
+//! and stops, and, where a watchdog is set, that it still answers. Without one all of this does nothing.
+//!
+//! The watchdog is told only while the service really works: the public door's loop goes round, and the writer
+//! answers. A check of a large file keeps the writer busy for minutes, so it has more patience than the door.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::time::{Instant, MissedTickBehavior, timeout};
+
+use crate::metrics::Traffic;
+use crate::writer::{WriteError, WriterHandle};
+
+/// The door's loop goes round once a second, or a little later when it cannot accept.
+const DOOR_PATIENCE: Duration = Duration::from_secs(5);
+const WRITER_PATIENCE: Duration = Duration::from_secs(300);
+
+pub(super) fn ready(status: &str) {
+    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+}
+
+/// A reload has begun; [`ready`] ends it.
+pub(super) fn reloading() {
+    // The time tells the manager's own signal from an older one.
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::debug!(%error, "the service manager could not be told"),
+    }
+}
+
+pub(super) fn stopping() {
+    tell(&[NotifyState::Stopping, NotifyState::Status("finishing what was asked for")]);
+}
+
+fn tell(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!(%error, "the service manager could not be told");
+    }
+}
+
+/// Keeps the watchdog quiet for as long as the service works; returns at once where there is none.
+pub(super) async fn watchdog(traffic: Arc<Traffic>, writer: WriterHandle) {
+    let Some(within) = sd_notify::watchdog_enabled() else { return };
+    let period = (within / 4).max(Duration::from_millis(1));
+    let mut pings = tokio::time::interval(period);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut door, mut pen) = (DoorWatch::new(&traffic, Instant::now()), WriterWatch::new(writer));
+    loop {
+        pings.tick().await;
+        // Both are looked at, so that each one's patience begins anew whenever it answers.
+        let works = [door.works(&traffic, Instant::now()), pen.works(period / 2).await];
+        if works == [true, true] {
+            tell(&[NotifyState::Watchdog]);
+        }
+    }
+}
+
+/// Whether the public door's loop goes round.
+struct DoorWatch {
+    beats: u64,
+    since: Instant,
+}
+
+impl DoorWatch {
+    fn new(traffic: &Traffic, now: Instant) -> Self {
+        DoorWatch { beats: traffic.beats(), since: now }
+    }
+
+    fn works(&mut self, traffic: &Traffic, now: Instant) -> bool {
+        if traffic.beats() != self.beats {
+            *self = DoorWatch::new(traffic, now);
+        }
+        now - self.since < DOOR_PATIENCE
+    }
+}
+
+type Asked = Pin<Box<dyn Future<Output = Result<(), WriteError>> + Send>>;
+
+/// Whether the writer answers.
+struct WriterWatch {
+    writer: WriterHandle,
+    asked: Option<Asked>,
+    since: Instant,
+    is_gone: bool,
+}
+
+impl WriterWatch {
+    fn new(writer: WriterHandle) -> Self {
+        WriterWatch { writer, asked: None, since: Instant::now(), is_gone: false }
+    }
+
+    /// Waits no longer than `wait` for the answer; one that is late is waited for the next time.
+    async fn works(&mut self, wait: Duration) -> bool {
+        if self.is_gone {
+            return false;
+        }
+        let writer = self.writer.clone();
+        let asked = self.asked.get_or_insert_with(|| Box::pin(async move { writer.tick().await }));
+        match timeout(wait, asked).await {
+            Ok(Ok(())) => (self.asked, self.since) = (None, Instant::now()),
+            Ok(Err(_)) => self.is_gone = true,
+            Err(_elapsed) => {}
+        }
+        !self.is_gone && self.since.elapsed() < WRITER_PATIENCE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_door_that_stands_still_is_noticed() {
+        let traffic = Traffic::new(&["unknown"], &[]);
+        let mut now = Instant::now();
+        let mut door = DoorWatch::new(&traffic, now);
+        for _ in 0..10 {
+            now += Duration::from_secs(2);
+            traffic.beat();
+            assert!(door.works(&traffic, now));
+        }
+        assert!(door.works(&traffic, now + Duration::from_secs(4)));
+        assert!(!door.works(&traffic, now + Duration::from_secs(6)));
+        traffic.beat();
+        assert!(door.works(&traffic, now + Duration::from_secs(7)), "it goes round again");
+    }
+}

@@ -1,0 +1,185 @@
+//! The failure that this prevents: a new version of the program that loses, or half changes, the file of the old one.
+
+use std::fs;
+use std::path::Path;
+
+use redb::ReadableDatabase;
+
+use super::*;
+use crate::store::OpenError;
+use crate::store::codec::{self, Flaw, Row};
+use crate::store::tables::{CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER};
+use crate::store::upgrade::UPGRADES;
+
+fn fill(store: &mut Store) {
+    let mut late = (*key("a")).clone();
+    late.created = at(9);
+    store
+        .commit(&[
+            put_event(World::Live, "a", 1),
+            put_odds(World::Live, "a", 0, Market::Moneyline),
+            Change::PutKey(Arc::new(late)),
+            Change::PutKey(key("b")),
+        ])
+        .unwrap();
+}
+
+/// Makes the file what format 1 was: without the catalogue's text and the order of keys.
+fn make_first_format(db: &redb::Database) {
+    let txn = db.begin_write().unwrap();
+    txn.delete_table(CATALOGUE.definition).unwrap();
+    txn.delete_table(KEY_ORDER).unwrap();
+    txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 1).unwrap();
+    txn.commit().unwrap();
+}
+
+fn format_of(db: &redb::Database) -> u32 {
+    let table = db.begin_read().unwrap().open_table(FORMATS).unwrap();
+    table.get(FORMAT_KEY).unwrap().unwrap().value()
+}
+
+/// A file of format 1, and what it holds. Its keys were issued in the order of their seconds.
+fn first_format(path: &Path) -> String {
+    let mut store = Store::open(path, catalogue(), OPTIONS).unwrap();
+    fill(&mut store);
+    let mut loaded = store.load().unwrap();
+    loaded.keys.reverse();
+    drop(store);
+    make_first_format(&redb::Database::open(path).unwrap());
+    picture(&loaded)
+}
+
+#[test]
+fn there_is_a_step_from_every_format_to_the_next() {
+    let from: Vec<u32> = UPGRADES.iter().map(|(from, _)| *from).collect();
+    assert_eq!(from, (1..FORMAT).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("oddsbox.redb");
+    let held = first_format(&path);
+    let before = fs::read(&path).unwrap();
+
+    let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
+    assert_eq!(picture(&store.load().unwrap()), held);
+    assert!(store.check().unwrap().is_clean());
+    store.keep_catalogue("text").unwrap();
+    drop(store);
+    let copy = dir.path().join("oddsbox.redb.v1-backup");
+    assert_eq!(fs::read(&copy).unwrap(), before, "byte for byte what it was");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+
+    fs::copy(&copy, &path).unwrap();
+    drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
+    assert!(dir.path().join("oddsbox.redb.v1-backup-2").exists(), "the first copy is not replaced");
+    drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left to upgrade");
+}
+
+#[test]
+fn a_crash_while_upgrading_leaves_the_old_file_or_the_new_one() {
+    let old = Memory::new(Vec::new());
+    fill(&mut old.open());
+    let held = {
+        let mut loaded = old.open().load().unwrap();
+        loaded.keys.reverse();
+        picture(&loaded)
+    };
+    make_first_format(&old.raw());
+    let (mut writes, mut formats) = (0, std::collections::BTreeSet::new());
+    loop {
+        let attempt = Memory::new(old.bytes());
+        attempt.fail_after(writes);
+        let is_done = attempt.open_with(&catalogue()).is_ok();
+        attempt.fail_after(u64::MAX);
+        for lose_unsynced in [false, true] {
+            let left = Memory::new(attempt.bytes());
+            if lose_unsynced {
+                attempt.lose_unsynced();
+                *left.0.now.lock().unwrap() = attempt.bytes();
+            }
+            formats.insert(format_of(&Memory::new(left.bytes()).raw()));
+            let mut store = left.open();
+            assert_eq!(picture(&store.load().unwrap()), held, "after {writes} writes");
+            assert!(store.check().unwrap().is_clean(), "after {writes} writes");
+        }
+        if is_done {
+            break;
+        }
+        writes += 1;
+    }
+    assert!(writes > 5);
+    assert_eq!(formats.into_iter().collect::<Vec<_>>(), [1, FORMAT]);
+}
+
+#[test]
+fn a_format_that_nobody_knows_is_refused_and_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("oddsbox.redb");
+    drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
+    for (format, is_newer) in [(0, false), (FORMAT + 1, true)] {
+        let db = redb::Database::open(&path).unwrap();
+        let txn = db.begin_write().unwrap();
+        txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, format).unwrap();
+        txn.commit().unwrap();
+        drop(db);
+        let before = fs::read(&path).unwrap();
+        let error = Store::open(&path, catalogue(), OPTIONS).unwrap_err();
+        assert_eq!(matches!(error, OpenError::NewerFormat { .. }), is_newer, "{error}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "no copy is made of what is not upgraded");
+    }
+}
+
+#[derive(Debug, PartialEq, bincode::Encode, bincode::Decode)]
+struct Before {
+    one: u32,
+}
+
+#[derive(Debug, PartialEq, bincode::Encode, bincode::Decode)]
+struct After {
+    one: u32,
+    two: Option<u32>,
+}
+
+impl Row for Before {}
+
+impl Row for After {
+    const VERSION: u8 = 2;
+
+    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        match version {
+            1 => codec::decode(row).map(|Before { one }| After { one, two: None }),
+            other => Err(Flaw::Version(other)),
+        }
+    }
+}
+
+#[test]
+fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
+    let before = crate::store::tables::Table::<u16, Before>::new("rows", ToString::to_string);
+    let after = crate::store::tables::Table::<u16, After>::new("rows", ToString::to_string);
+    let old = before.seal(&7, &Before { one: 1 }).unwrap();
+    assert_eq!(after.unseal(&7, &old), Ok(After { one: 1, two: None }));
+    let new = after.seal(&7, &After { one: 1, two: Some(2) }).unwrap();
+    assert_eq!(after.unseal(&7, &new), Ok(After { one: 1, two: Some(2) }));
+    assert_eq!(before.unseal(&7, &new), Err(Flaw::Version(2)), "an older program does not guess");
+}
+
+#[test]
+fn the_catalogues_text_is_kept_whatever_its_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("oddsbox.redb");
+    assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap(), None);
+    assert!(!path.exists());
+    let long = "é".repeat(100_000);
+    for text in ["short", long.as_str(), "shorter"] {
+        let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
+        store.keep_catalogue(text).unwrap();
+        assert!(store.check().unwrap().is_clean());
+        drop(store);
+        assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap().as_deref(), Some(text));
+    }
+}

@@ -1,0 +1,455 @@
+//! A backup is one moment of a server that goes on; a restore brings it back, and brings back nothing that was taken
+//! out of service since.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use oddsbox::admin::{AuditAnswer, Command, Door, IngestOptions};
+use oddsbox::model::World;
+use redb::{ReadableTable, TableDefinition};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::client::{Connection, get};
+use super::command::{Directory, Issued, Server, Started, blocking, issue, revoke, rotate, run, sandbox, until};
+use super::seed::stay_within_the_day;
+
+const ODDS: TableDefinition<(u8, u16, u32, u16, u8), &[u8]> = TableDefinition::new("odds");
+const USAGE: TableDefinition<&str, &[u8]> = TableDefinition::new("usage");
+const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
+
+/// A directory for what is written out.
+fn shelf() -> TempDir {
+    tempfile::tempdir().expect("a directory")
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+fn quiet(directory: &Directory) -> Server {
+    directory.serve_with(&[("ODDSBOX_LOG", "warn")])
+}
+
+/// An event with two prices, as feed lines.
+fn event(number: usize) -> String {
+    let odds = |book: &str, price: usize| {
+        format!(
+            r#"{{"type":"odds","sport":"mma","event":"e{number}","bookmaker":"{book}","market":"moneyline","last_update":"2026-01-01T00:00:00Z","format":"american","outcomes":[{{"name":"A{number}","price":{price}}},{{"name":"B{number}","price":-150}}]}}"#
+        )
+    };
+    let event = format!(
+        r#"{{"type":"event","sport":"mma","id":"e{number}","competition":"Open","commence_time":"2099-01-01T00:00:00Z","home":"A{number}","away":"B{number}","status":"scheduled"}}"#
+    );
+    format!("{event}\n{}\n{}\n", odds("betmgm", 100 + number % 300), odds("fanduel", 130))
+}
+
+async fn ingest(door: &Door, lines: String) {
+    let (sender, source) = tokio::sync::mpsc::channel(1);
+    sender.send(Ok(lines.into())).await.expect("a reader");
+    drop(sender);
+    let report = door.ingest(IngestOptions { world: World::Live, strict: false }, source).await.expect("a report");
+    assert_eq!(report.rejected, 0, "{report:?}");
+}
+
+fn ingest_offline(directory: &Directory, lines: &str) -> Value {
+    let mut command = Started::new(directory.path(), ["ingest", "-", "--json"]);
+    command.write(lines);
+    command.done().succeeded().document()
+}
+
+async fn log_of(door: &Door) -> Vec<AuditAnswer> {
+    let mut entries: Vec<AuditAnswer> = Vec::new();
+    loop {
+        let after = entries.last().map(|entry| entry.sequence);
+        let page: Vec<AuditAnswer> = door.ask(Command::Audit { after, limit: Some(1000) }).await.expect("a log");
+        if page.is_empty() {
+            return entries;
+        }
+        entries.extend(page);
+    }
+}
+
+fn live_key(directory: &Directory) -> Issued {
+    Issued::from(&directory.json("keys issue --live --approved-by test --name live --burst 1000000 --per-day 9000000"))
+}
+
+async fn status_of(server: &Server, secret: &str) -> u16 {
+    get(server.address(), "/v1/sports", secret).await.status
+}
+
+fn ids(value: &Value) -> Vec<&str> {
+    value.as_array().expect("a list").iter().map(|id| id.as_str().expect("an id")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_under_load_is_one_moment_and_keeps_nobody_waiting() {
+    let (directory, shelf, other) = (Directory::new(), shelf(), Directory::new());
+    let key = live_key(&directory);
+    let server = quiet(&directory);
+    let door = directory.door().await;
+    let file = shelf.path().join("copy.redb");
+    let is_over = AtomicBool::new(false);
+    let under_way = || !is_over.load(Ordering::Relaxed);
+    ingest(&door, (0..3_000).map(event).collect()).await;
+
+    let feed = async {
+        let mut next = 3_000;
+        while under_way() {
+            ingest(&door, (next..next + 20).map(event).collect()).await;
+            next += 20;
+        }
+    };
+    let keys = async {
+        let mut issued = 0;
+        while under_way() {
+            let key = issue(&door, sandbox(1_000)).await.expect("a key");
+            revoke(&door, &key.id).await.expect("a revocation");
+            issued += 1;
+        }
+        issued
+    };
+    let client = async {
+        let mut connection = Connection::open(server.address()).await.expect("a connection");
+        while under_way() {
+            let answer = connection.get("/v1/sports/mma/odds?regions=us", &key.secret).await.expect("an answer");
+            assert_eq!(answer.status, 200);
+        }
+    };
+    let backup = async {
+        let first = log_of(&door).await.len();
+        until("keys are issued", async || log_of(&door).await.len() > first + 4).await;
+        let (data, line) = (directory.path().to_owned(), format!("backup {} --json", file.display()));
+        let before = log_of(&door).await.len();
+        let document = blocking(move || run(&data, &line)).await.succeeded().document();
+        is_over.store(true, Ordering::Relaxed);
+        (before, document)
+    };
+    let ((), issued, (), (before, document)) = tokio::join!(feed, keys, client, backup);
+    assert!(issued > 0);
+    assert_eq!(document["bytes"].as_u64(), Some(fs::metadata(&file).expect("a file").len()), "{document}");
+    assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    assert_eq!(names_in(shelf.path()), ["copy.redb"]);
+    let whole = log_of(&door).await;
+    assert!(whole.iter().any(|entry| entry.action == "backup" && entry.subject == file.display().to_string()));
+    server.stop();
+
+    other.run(&format!("restore {}", file.display())).succeeded();
+    assert_eq!(other.json("check")["clean"], true);
+    let server = quiet(&other);
+    let restored = log_of(&other.door().await).await;
+    let (last, own) = (restored.iter().position(|entry| entry.action == "restore"), &restored);
+    let last = last.expect("a restore");
+    assert!(last >= before && last <= whole.len(), "{before} before the backup, {last} in it, {} after", whole.len());
+    assert_eq!(own[..last], whole[..last], "the log up to one moment");
+    let issues = own[..last].iter().filter(|entry| entry.action == "issue").count();
+    assert_eq!(other.json("keys list").as_array().map(Vec::len), Some(issues), "the keys of that moment");
+    assert_eq!(status_of(&server, &key.secret).await, 200);
+}
+
+#[tokio::test]
+async fn a_restored_server_answers_as_the_first_did() {
+    let (directory, shelf, other) = (Directory::new(), shelf(), Directory::new());
+    let key = live_key(&directory);
+    ingest_offline(&directory, &(0..50).map(event).collect::<String>());
+    let file = shelf.path().join("copy.redb");
+    let done = directory.run(&format!("backup {}", file.display())).succeeded();
+    assert!(done.stdout.contains("read back and compared"), "{done:?}");
+    let told = directory.run(&format!("backup {}", file.display())).failed();
+    assert!(told.contains("is there already") && told.contains("--force"), "{told}");
+    directory.run(&format!("backup {} --force", file.display())).succeeded();
+    let told = directory.run(&format!("backup {} --force", directory.file().display())).failed();
+    assert!(told.contains("name another"), "{told}");
+    other.run(&format!("restore {}", file.display())).succeeded();
+    let mut answers = Vec::new();
+    for directory in [&directory, &other] {
+        let server = quiet(directory);
+        for path in ["/v1/sports/mma/odds?regions=us&limit=500", "/v1/sports/mma/events", "/v1/sports/mma/scores"] {
+            let answer = get(server.address(), path, &key.secret).await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            answers.push(answer.body);
+        }
+        server.stop();
+    }
+    let (first, second) = answers.split_at(3);
+    assert_eq!(first, second);
+    assert!(first[0].len() > 1_000);
+}
+
+#[tokio::test]
+async fn a_restore_brings_back_no_secret_and_no_quota() {
+    stay_within_the_day(60).await;
+    let (directory, shelf) = (Directory::new(), shelf());
+    let file = shelf.path().join("copy.redb");
+    let line = format!("restore {}", file.display());
+    let server = quiet(&directory);
+    let door = directory.door().await;
+    let [revoked, rotated, used, kept] = [0; 4].map(|_| sandbox(20));
+    let revoked = issue(&door, revoked).await.expect("a key");
+    let rotated = issue(&door, rotated).await.expect("a key");
+    let used = issue(&door, used).await.expect("a key");
+    let kept = issue(&door, kept).await.expect("a key");
+    directory.run(&format!("backup {}", file.display())).succeeded();
+    let told = directory.run(&line).failed();
+    assert!(told.contains("a server runs") && told.contains("stop it"), "{told}");
+
+    revoke(&door, &revoked.id).await.expect("a revocation");
+    let renewed = rotate(&door, &rotated.id).await.expect("a rotation");
+    for _ in 0..7 {
+        assert_eq!(status_of(&server, &used.secret).await, 200);
+    }
+    let later = issue(&door, sandbox(20)).await.expect("a key");
+    server.stop();
+
+    let answer = directory.json(&line);
+    assert_eq!(ids(&answer["carried"]["revoked"]), [&*revoked.id], "{answer}");
+    assert_eq!(ids(&answer["carried"]["rotated"]), [&*rotated.id], "{answer}");
+    assert!(ids(&answer["carried"]["usage"]).contains(&&*used.id), "{answer}");
+    assert_eq!(ids(&answer["carried"]["gone"]), [&*later.id], "{answer}");
+    let replaced = PathBuf::from(answer["kept_as"].as_str().expect("a path"));
+    assert!(replaced.exists() && replaced.to_string_lossy().contains(".before-restore-"), "{answer}");
+
+    let server = quiet(&directory);
+    for secret in [&revoked.secret, &rotated.secret, &later.secret] {
+        assert_eq!(status_of(&server, secret).await, 401);
+    }
+    for secret in [&renewed.secret, &kept.secret] {
+        assert_eq!(status_of(&server, secret).await, 200);
+    }
+    assert_eq!(directory.json(&format!("keys show {}", used.id))["used_today"], 7);
+    let log = log_of(&directory.door().await).await;
+    let entry = log.iter().find(|entry| entry.action == "restore").expect("an entry");
+    assert!(entry.detail.contains("1 revoked") && entry.detail.contains("1 rotated"), "{entry:?}");
+    server.stop();
+
+    // Exactly as it is, the backup forgets all that.
+    let exact = directory.json(&format!("{line} --exact"));
+    assert_eq!((&exact["exact"], exact["carried"]["revoked"].as_array().map(Vec::len)), (&true.into(), Some(0)));
+    let server = quiet(&directory);
+    for secret in [&revoked.secret, &rotated.secret] {
+        assert_eq!(status_of(&server, secret).await, 200);
+    }
+    drop(server);
+    // The file that was replaced can be put back like any other.
+    let back = directory.json(&format!("restore {} --exact", replaced.display()));
+    assert_eq!(back["exact"], true);
+    let server = quiet(&directory);
+    assert_eq!(status_of(&server, &revoked.secret).await, 401);
+    assert_eq!(status_of(&server, &later.secret).await, 200);
+}
+
+/// Does something to a file that the program never does.
+fn alter(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
+    let db = redb::Database::open(path).expect("a file");
+    let txn = db.begin_write().expect("a transaction");
+    change(&txn);
+    txn.commit().expect("a commit");
+}
+
+/// Flips a bit of the first row.
+fn spoil<K: redb::Key + 'static>(path: &Path, table: TableDefinition<'static, K, &'static [u8]>) {
+    alter(path, |txn| {
+        let mut table = txn.open_table(table).expect("a table");
+        let (key, mut row) = {
+            let (key, row) = table.first().expect("a table").expect("a row");
+            (K::as_bytes(&key.value()).as_ref().to_vec(), row.value().to_vec())
+        };
+        row[1] ^= 1;
+        table.insert(K::from_bytes(&key), &*row).expect("a row");
+    });
+}
+
+#[test]
+fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
+    let (directory, shelf) = (Directory::new(), shelf());
+    let key = live_key(&directory);
+    ingest_offline(&directory, &event(1));
+    let path = |name: &str| shelf.path().join(name);
+    directory.run(&format!("backup {}", path("good").display())).succeeded();
+    let good = fs::read(path("good")).expect("a file");
+    fs::write(path("garbage"), "no such thing").expect("a file");
+    fs::write(path("cut"), &good[..good.len() / 2]).expect("a file");
+    fs::write(path("newer"), &good).expect("a file");
+    alter(&path("newer"), |txn| {
+        txn.open_table(FORMATS).expect("a table").insert("format", 99).expect("a row");
+    });
+    fs::write(path("damaged"), &good).expect("a file");
+    spoil(&path("damaged"), ODDS);
+    fs::create_dir(path("directory")).expect("a directory");
+
+    let before = (fs::read(directory.file()).expect("a file"), names_in(directory.path()));
+    let refusals = [
+        ("missing", "cannot be read"),
+        ("directory", "cannot be read"),
+        ("garbage", "not an oddsbox file"),
+        ("cut", "cut short"),
+        ("newer", "use a newer oddsbox"),
+        ("damaged", "live mma event e1 bookmaker fanduel moneyline"),
+    ];
+    for (name, reason) in refusals {
+        let told = directory.run(&format!("restore {}", path(name).display())).failed();
+        assert!(told.contains(reason) && told.contains(name), "{name}: {told}");
+    }
+    let told = directory.run(&format!("restore {}", directory.file().display())).failed();
+    assert!(told.contains("name a backup"), "{told}");
+    assert_eq!(names_in(directory.path()), before.1);
+    assert_eq!(directory.json(&format!("keys show {}", key.id))["status"], "active");
+
+    let done = directory.run(&format!("restore {} --force", path("damaged").display()));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("damaged"), "{done:?}");
+
+    // A file in place that cannot be read has nothing to say about revocations: that must be asked for.
+    fs::write(directory.file(), "rot").expect("a file");
+    let told = directory.run(&format!("restore {}", path("good").display())).failed();
+    assert!(told.contains("--exact") && told.contains("revoke"), "{told}");
+    directory.run(&format!("restore {} --exact", path("good").display())).succeeded();
+    assert_eq!(directory.json("check")["clean"], true);
+}
+
+#[test]
+fn a_full_disk_ends_a_backup_with_one_line_and_nothing_left() {
+    struct Mount(TempDir);
+    impl Drop for Mount {
+        fn drop(&mut self) {
+            let _ = Process::new("umount").arg(self.0.path()).status();
+        }
+    }
+    let place = shelf();
+    let mounted = Process::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "none"]).arg(place.path()).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        // Only root can mount: the store's own tests let the storage fail as well.
+        return;
+    }
+    let small = Mount(place);
+    let directory = Directory::new();
+    live_key(&directory);
+    ingest_offline(&directory, &(0..2_000).map(event).collect::<String>());
+    let line = format!("backup {}", small.0.path().join("copy.redb").display());
+    let offline = directory.run(&line).failed();
+    let server = quiet(&directory);
+    let online = directory.run(&line).failed();
+    for told in [offline, online] {
+        assert!(told.contains("full") && told.contains("copy.redb"), "{told}");
+    }
+    assert!(names_in(small.0.path()).is_empty());
+    directory.run("keys issue --sandbox --name after").succeeded();
+    assert_eq!(directory.json("check")["clean"], true);
+    server.stop();
+}
+
+#[test]
+fn an_older_file_is_kept_beside_the_upgraded_one() {
+    let directory = Directory::new();
+    let key = live_key(&directory);
+    alter(&directory.file(), |txn| {
+        txn.delete_table(TableDefinition::<u16, &[u8]>::new("catalogue")).expect("a table");
+        txn.delete_table(TableDefinition::<u64, &str>::new("key_order")).expect("a table");
+        txn.open_table(FORMATS).expect("a table").insert("format", 1).expect("a row");
+    });
+    let before = fs::read(directory.file()).expect("a file");
+    assert_eq!(directory.json("keys list")[0]["id"], key.id);
+    assert_eq!(fs::read(directory.path().join("oddsbox.redb.v1-backup")).expect("a copy"), before);
+    let other = Directory::new();
+    other.run(&format!("restore {}/oddsbox.redb.v1-backup", directory.path().display())).succeeded();
+    assert_eq!(names_in(other.path()), ["oddsbox.redb"]);
+    assert_eq!(other.json("keys list")[0]["id"], key.id);
+    alter(&directory.file(), |txn| {
+        txn.open_table(FORMATS).expect("a table").insert("format", 99).expect("a row");
+    });
+    assert!(directory.run("keys list").failed().contains("use a newer oddsbox"));
+}
+
+#[test]
+fn what_is_damaged_is_named_and_can_be_taken_out() {
+    let directory = Directory::new();
+    live_key(&directory);
+    ingest_offline(&directory, &event(0));
+    spoil(&directory.file(), ODDS);
+    let server = quiet(&directory);
+    let done = directory.run("check --json");
+    let report = done.document();
+    assert_eq!((done.code, report["integrity"].as_str()), (Some(1), Some("unchecked")), "{report}");
+    assert_eq!(report["problems"][0]["key"], "live mma event e0 bookmaker fanduel moneyline", "{report}");
+    assert!(done.complaint().contains("--drop-damaged"), "{done:?}");
+    assert!(directory.run("check --drop-damaged").failed().contains("a server runs"));
+    server.stop();
+
+    let done = directory.run("check --drop-damaged --json");
+    let report = done.document();
+    assert_eq!((done.code, &report["dropped"]["rows"]), (Some(0), &1.into()), "{done:?}");
+    assert!(Path::new(report["dropped"]["copy"].as_str().expect("a path")).exists());
+    assert_eq!(directory.json("check")["clean"], true);
+    let log = directory.json("audit");
+    assert!(log.as_array().expect("a log").iter().any(|entry| entry["action"] == "drop damaged"), "{log}");
+}
+
+#[tokio::test]
+async fn counters_that_are_lost_count_as_spent_until_somebody_says_otherwise() {
+    stay_within_the_day(60).await;
+    let directory = Directory::new();
+    let server = quiet(&directory);
+    let key = issue(&directory.door().await, sandbox(1_000)).await.expect("a key");
+    assert_eq!(status_of(&server, &key.secret).await, 200);
+    server.stop();
+    spoil(&directory.file(), USAGE);
+
+    let server = quiet(&directory);
+    assert_eq!(status_of(&server, &key.secret).await, 429);
+    let done = directory.run("check");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    assert!(done.stdout.contains(&key.id) && done.stdout.contains("--reset-usage"), "{done:?}");
+    server.kill();
+    let server = quiet(&directory);
+    assert_eq!(status_of(&server, &key.secret).await, 429, "it is written down");
+    directory.run(&format!("keys set {} --reset-usage", key.id)).succeeded();
+    assert_eq!(status_of(&server, &key.secret).await, 200);
+    directory.run("check").succeeded();
+    let shown = directory.json(&format!("keys show {}", key.id));
+    assert_eq!((&shown["used_today"], &shown["remaining_today"]), (&1.into(), &999.into()), "{shown}");
+    let log = log_of(&directory.door().await).await;
+    let told: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
+    assert!(told.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
+    server.kill();
+    let server = quiet(&directory);
+    assert_eq!(status_of(&server, &key.secret).await, 200, "so is that");
+}
+
+#[test]
+fn a_command_without_a_server_uses_the_catalogue_that_the_server_had() {
+    let directory = Directory::new();
+    let catalogue = directory.path().join("own.toml");
+    let text = "[[sports]]\nkey = \"curling\"\ntitle = \"Curling\"\ngroup = \"ice\"\nkind = \"head_to_head\"\n";
+    fs::write(&catalogue, text).expect("a file");
+    let own = [("ODDSBOX_CATALOGUE", catalogue.to_str().expect("a text")), ("ODDSBOX_LOG", "warn")];
+    directory.serve_with(&own).stop();
+    directory.json("keys list");
+    let line = r#"{"type":"event","sport":"curling","id":"c1","competition":"WC","commence_time":"2099-01-01T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
+    assert_eq!(ingest_offline(&directory, &format!("{line}\n"))["accepted"], 1);
+    let server = directory.serve_with(&own);
+    assert_eq!(directory.json("status")["worlds"]["live"]["events"], 1);
+    server.stop();
+}
+
+#[tokio::test]
+async fn keys_are_listed_in_the_order_of_their_issue() {
+    let directory = Directory::new();
+    let server = quiet(&directory);
+    let door = directory.door().await;
+    let mut issued = Vec::new();
+    for _ in 0..20 {
+        issued.push(issue(&door, sandbox(10)).await.expect("a key").id);
+    }
+    let listed = |list: &Value| -> Vec<String> {
+        list.as_array().expect("a list").iter().map(|key| key["id"].as_str().expect("an id").to_owned()).collect()
+    };
+    assert_eq!(listed(&directory.json("keys list")), issued);
+    server.kill();
+    assert_eq!(listed(&directory.json("keys list")), issued);
+}
