@@ -153,6 +153,10 @@ impl Config {
             log_format: running.log_format,
             admin_listen: running.admin_listen,
             simulator_seed: running.simulator_seed,
+            ingest_listen: running.ingest_listen,
+            ingest_drop: running.ingest_drop.clone(),
+            console_listen: running.console_listen,
+            console_host: running.console_host.clone(),
             ..self
         }
     }
