@@ -19,7 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("feeds", &["model"]),
     ("writer", &["model", "store", "keys", "board"]),
     ("http", &["model", "keys", "board"]),
-    ("admin", &["model", "store", "keys", "board", "feeds", "writer", "config"]),
+    // The console is an HTTP door of its own: it shares the deadlines and the negotiation of the public one.
+    ("admin", &["model", "store", "keys", "board", "feeds", "writer", "config", "http"]),
     ("server", &["model", "store", "keys", "board", "feeds", "writer", "config", "http", "admin"]),
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "feeds"]),
 ];

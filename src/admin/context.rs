@@ -4,13 +4,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::console::Desk;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
 use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;
-use crate::writer::WriterHandle;
+use crate::writer::{Changes, WriterHandle};
 
 /// What a running server knows about itself.
 pub trait ServerFacts: fmt::Debug + Send + Sync {
@@ -40,10 +41,13 @@ pub struct Context {
     pub keyring: Arc<Keyring>,
     pub feeders: Arc<Feeders>,
     pub boards: Arc<Boards>,
+    pub changes: Arc<Changes>,
     pub clock: Clock,
     pub data: DataDir,
     /// What each feed has brought; empty in a command that opened the file itself.
     pub ledger: Arc<Ledger>,
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
+    /// `None` where no console is served.
+    pub console: Option<Arc<Desk>>,
 }

@@ -21,6 +21,9 @@ use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
 
+/// As many changes of prices as a server with a console remembers: some tens of megabytes at most.
+const CHANGES_MAX: usize = 1 << 16;
+
 /// What a file is opened with.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -72,6 +75,7 @@ impl Setup {
             refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
             stale_after_s: seconds(config.stale_after),
             retention_s: seconds(config.retention),
+            changes_max: if config.console_listen.is_some() { CHANGES_MAX } else { 0 },
         };
         let store = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
         Ok(Setup { catalogue: Arc::new(catalogue), origin, store, writer, clock: Clock::system() })
@@ -120,11 +124,21 @@ impl Local {
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
-        let feeders = Arc::clone(opened.writer.feeders());
+        let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
-        let (data, ledger) = (data.clone(), Arc::default());
-        let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: None };
+        let context = Context {
+            writer,
+            keyring,
+            feeders,
+            boards,
+            changes,
+            clock,
+            data: data.clone(),
+            ledger: Arc::default(),
+            server: None,
+            console: None,
+        };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 

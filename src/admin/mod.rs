@@ -9,12 +9,14 @@
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
+//! - `console` is the same door for an operator's browser
 //! - `restore` puts a backup in the place of the file, which no server may be using
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
 
 mod client;
+mod console;
 mod context;
 mod door;
 mod drop_directory;
@@ -41,6 +43,7 @@ mod tally;
 mod tests;
 mod who;
 
+pub use console::{ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink, NoRandom, Place as ConsolePlace};
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
 pub use drop_directory::{DropDirectory, DropError};
@@ -51,11 +54,11 @@ pub use monitor::{Monitor, MonitorError};
 pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
-    Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, CountsAnswer,
-    DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer, IngestOptions,
-    IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions, ProgressAnswer,
-    ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer,
-    WorldAnswer, WorldName,
+    Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, ConsoleAnswer,
+    CountsAnswer, DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer,
+    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions,
+    ProgressAnswer, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer, SourceAnswer,
+    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use push::PushDoor;
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};

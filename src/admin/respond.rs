@@ -87,7 +87,13 @@ pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
 }
 
 async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Result<Reply, Failure> {
-    let body = Limited::new(request.into_body(), COMMAND_BYTES_MAX);
+    let command = read_command(request.into_body()).await?;
+    Ok(json(StatusCode::OK, &execute(command, context, who).await?))
+}
+
+/// Reads a command, within bounds of size and time.
+pub(super) async fn read_command(body: Incoming) -> Result<Command, Failure> {
+    let body = Limited::new(body, COMMAND_BYTES_MAX);
     let body = timeout(COMMAND_TIMEOUT, body.collect()).await.map_err(|_| {
         Failure::new(FailureCode::Timeout, format!("the command did not come within {} s", COMMAND_TIMEOUT.as_secs()))
     })?;
@@ -95,9 +101,8 @@ async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Re
         Some(_) => Failure::new(FailureCode::TooLarge, format!("a command has at most {COMMAND_BYTES_MAX} bytes")),
         None => Failure::bad_request(format!("the command broke off: {error}")),
     })?;
-    let command: Command = serde_json::from_slice(&body.to_bytes())
-        .map_err(|error| Failure::bad_request(format!("that is no command: {error}")))?;
-    Ok(json(StatusCode::OK, &execute(command, context, who).await?))
+    serde_json::from_slice(&body.to_bytes())
+        .map_err(|error| Failure::bad_request(format!("that is no command: {error}")))
 }
 
 async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
@@ -221,7 +226,7 @@ pub(super) fn failure(error: &Failure) -> Reply {
     json(status_of(error), &FailureBody { error: error.clone(), taken_lines: None })
 }
 
-fn status_of(error: &Failure) -> StatusCode {
+pub(super) fn status_of(error: &Failure) -> StatusCode {
     match error.code {
         FailureCode::BadRequest | FailureCode::Refused => StatusCode::BAD_REQUEST,
         FailureCode::Unauthorized => StatusCode::UNAUTHORIZED,

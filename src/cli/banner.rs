@@ -5,6 +5,7 @@ use std::path::Path;
 use super::DEFAULT_DATA;
 use super::output;
 use super::session::Session;
+use crate::admin::ConsoleDesk;
 use crate::keys::issue::NewKey;
 use crate::keys::{KeyKind, Limits};
 use crate::server::Server;
@@ -13,7 +14,12 @@ use crate::server::Server;
 const WHO: &str = "oddsbox demo";
 
 /// Issues the keys on the first run, and shows the banner.
-pub(super) async fn show(session: &Session, server: &Server, base: &str) -> anyhow::Result<()> {
+pub(super) async fn show(
+    session: &Session,
+    server: &Server,
+    base: &str,
+    console: Option<&ConsoleDesk>,
+) -> anyhow::Result<()> {
     let is_first_run = server.keyring().list().is_empty();
     let keys = if is_first_run {
         Some((issue(server, KeyKind::Sandbox).await?, issue(server, KeyKind::Production).await?))
@@ -21,7 +27,8 @@ pub(super) async fn show(session: &Session, server: &Server, base: &str) -> anyh
         None
     };
     let keys = keys.as_ref().map(|(sandbox, live)| (sandbox.as_str(), live.as_str()));
-    output::text(&text(session, base, keys))
+    let link = console.map(|desk| desk.link(WHO)).transpose()?;
+    output::text(&text(session, base, link.as_ref().map(|link| link.url.as_str()), keys))
 }
 
 async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
@@ -31,11 +38,17 @@ async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {
     Ok(server.writer().issue_key(new, WHO).await?.secret.expose().to_owned())
 }
 
-fn text(session: &Session, base: &str, keys: Option<(&str, &str)>) -> String {
+fn text(session: &Session, base: &str, console: Option<&str>, keys: Option<(&str, &str)>) -> String {
     let title = session.output.bold("oddsbox demo");
     let data = session.data.path().display();
+    let console = console.map(|url| {
+        format!(
+            "  console      {url}\n               (opens once, within 5 minutes; `oddsbox console` makes another)\n"
+        )
+    });
+    let console = console.unwrap_or_default();
     let head = format!(
-        "\n  {title}   two simulated worlds, data in {data}\n\n  listening on {base}\n  docs         {base}/docs\n"
+        "\n  {title}   two simulated worlds, data in {data}\n\n  listening on {base}\n  docs         {base}/docs\n{console}"
     );
     let Some((sandbox, live)) = keys else {
         return format!(

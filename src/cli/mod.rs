@@ -11,6 +11,7 @@ mod backup;
 mod banner;
 mod check;
 mod config;
+mod console;
 mod export;
 mod feeds;
 mod flags;
@@ -85,6 +86,7 @@ enum Command {
     Export(export::Export),
     Feeds(feeds::Feeds),
     Audit(audit::Audit),
+    Console(console::Console),
     Status(status::Status),
     #[command(subcommand)]
     Maintenance(maintenance::Maintenance),
@@ -129,6 +131,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Export(export) => export.run(&session),
         Command::Feeds(feeds) => feeds.run(&session),
         Command::Audit(audit) => audit.run(&session),
+        Command::Console(console) => console.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),
         Command::Ready(status::Ready {}) => status::Ready::run(&session),

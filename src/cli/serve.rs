@@ -6,9 +6,12 @@ use clap::Args;
 
 use super::session::Session;
 use super::{banner, output};
-use crate::admin::Setup;
-use crate::config::Config;
+use crate::admin::{ConsoleDesk, Setup};
+use crate::config::{Config, Origin, Settings};
 use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
+
+/// Where the demonstration's console is, if that port is free.
+const DEMO_CONSOLE: &str = "127.0.0.1:8081";
 
 /// Run the service
 ///
@@ -45,18 +48,29 @@ impl Demo {
 fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
     let gather = {
         let session = session.clone();
-        move || session.settings().map(|settings| settings.with_flag("listen", "--listen", listen.clone()))
+        move || {
+            session
+                .settings()
+                .map(|settings| with_console(settings.with_flag("listen", "--listen", listen.clone()), demo))
+        }
     };
-    let settings = gather()?;
+    let (settings, console_any_port) = gather()?;
     let config = settings.read()?;
     let log = init_logging(&config)?;
-    let gather = Box::new(move || gather().map_err(|error| error.to_string()));
+    let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let reload = Reload { asked: hang_ups()?, gather, settings, log };
-        serve(session, config, Extras { simulate_live: demo, reload: Some(reload) }).await
+        serve(session, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The demonstration has a console, on any port if its own is taken, unless it is told where: then that is meant.
+fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
+    let is_ours = demo && settings.get("console.listen").origin == Origin::Default;
+    let address = is_ours.then(|| DEMO_CONSOLE.to_owned());
+    (settings.with_flag("console.listen", "oddsbox demo", address), is_ours)
 }
 
 async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
@@ -67,8 +81,9 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
     let base = base_url(&config, address);
     let setup = Setup::of(&config)?;
     let server = Server::open(session.data.clone(), config, setup)?;
-    let ready = async |server: &Server| {
-        let announced = if demo { banner::show(session, server, &base).await } else { listening(&base) };
+    let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
+        let announced =
+            if demo { banner::show(session, server, &base, console).await } else { listening(&base, console) };
         if let Err(error) = announced {
             tracing::warn!(%error, "the start could not be announced");
         }
@@ -78,6 +93,7 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
 }
 
 /// The line that scripts wait for.
-fn listening(base: &str) -> anyhow::Result<()> {
-    output::text(&format!("listening on {base}\n"))
+fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
+    let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
+    output::text(&format!("listening on {base}\n{console}"))
 }

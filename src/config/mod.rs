@@ -64,6 +64,8 @@ pub const SETTINGS: &[Setting] = &[
         default: "1",
         help: "the sandbox world's seed: the same seed gives the same prices",
     },
+    Setting { name: "console.listen", default: "", help: "address of the operator's console; empty is off" },
+    Setting { name: "console.host", default: "", help: "name that the console is called by, beside its address" },
 ];
 
 /// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
@@ -130,6 +132,9 @@ pub struct Config {
     pub simulator_seed: u64,
     /// The feeds that are polled.
     pub feeds: Vec<FeedConfig>,
+    /// `None` is off.
+    pub console_listen: Option<SocketAddr>,
+    pub console_host: Option<String>,
 }
 
 impl Config {
@@ -153,6 +158,10 @@ impl Config {
             log_format: running.log_format,
             admin_listen: running.admin_listen,
             simulator_seed: running.simulator_seed,
+            ingest_listen: running.ingest_listen,
+            ingest_drop: running.ingest_drop.clone(),
+            console_listen: running.console_listen,
+            console_host: running.console_host.clone(),
             ..self
         }
     }
@@ -239,6 +248,17 @@ impl Settings {
             admin_listen: self.admin_listen()?,
             feeds: self.read_feeds()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
+            console_listen: self.parse(
+                "console.listen",
+                "takes an address and port, such as 127.0.0.1:8081",
+                |text| {
+                    if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+                },
+            )?,
+            console_host: self.parse("console.host", "takes a name without a port, such as odds.example", |text| {
+                let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+                is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
+            })?,
         })
     }
 

@@ -40,7 +40,8 @@ impl KeptLists {
     }
 }
 
-fn render(books: &Books) -> Body {
+/// The list itself.
+pub(crate) fn render(books: &Books) -> Body {
     let mut out = Vec::with_capacity(96 * books.register().len() + 2);
     json::array(books.register().iter(), &mut out, |(_, book), out| write_book(book, out));
     Body::new(out, None)

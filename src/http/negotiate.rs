@@ -16,7 +16,7 @@ struct Weights {
 
 /// The coding to answer with: the one the client weighs most, and of equals the smallest on the wire. A client that
 /// refuses everything gets the plain text all the same, which is more use to it than an error.
-pub(super) fn encoding(headers: &HeaderMap) -> Encoding {
+pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
     let mut weights = Weights::default();
     for value in headers.get_all(ACCEPT_ENCODING) {
         weights.add(value);
@@ -74,7 +74,7 @@ fn weight(parameters: &str) -> Option<u16> {
 }
 
 /// Whether the client holds what the tag names. Compared weakly, as a conditional GET is.
-pub(super) fn has_current(headers: &HeaderMap, etag: &[u8]) -> bool {
+pub(crate) fn has_current(headers: &HeaderMap, etag: &[u8]) -> bool {
     headers.get_all(IF_NONE_MATCH).iter().any(|value| value.as_bytes() == etag || names(value.as_bytes(), etag))
 }
 

@@ -6,7 +6,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// What a `+` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plus {
+pub(crate) enum Plus {
     /// Itself, as in a path.
     Itself,
     /// A space, as in the query of a form.
@@ -14,7 +14,7 @@ pub(super) enum Plus {
 }
 
 /// `None` if an escape is not two hexadecimal digits, or if the result is not UTF-8.
-pub(super) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
+pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
     let is_encoded = |byte: u8| byte == b'%' || (byte == b'+' && plus == Plus::Space);
     if !text.bytes().any(is_encoded) {
         return Some(Cow::Borrowed(text));
@@ -42,7 +42,7 @@ fn hex(digit: u8) -> Option<u8> {
 
 /// Writes a part of a URL as it may stand in a `Link` header: what is encoded already stays as it is, and what a URL
 /// may not hold, but a lenient parser lets through, is escaped.
-pub(super) fn write_url_part(part: &str, out: &mut Vec<u8>) {
+pub(crate) fn write_url_part(part: &str, out: &mut Vec<u8>) {
     for byte in part.bytes() {
         if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
             out.push(byte);

@@ -12,13 +12,18 @@ const SPORT_BYTES: usize = 128;
 
 pub(super) fn get(boards: &Boards, world: World, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {
     Params::read(query, &[])?;
+    Ok(Content::once(document(boards, world, now)))
+}
+
+/// The list itself.
+pub(crate) fn document(boards: &Boards, world: World, now: Timestamp) -> Vec<u8> {
     let catalogue = boards.catalogue();
     let board = boards.load(world);
     let mut out = Vec::with_capacity(SPORT_BYTES * catalogue.sport_count());
     out.extend_from_slice(b"{\"sports\":");
     json::array(catalogue.sports(), &mut out, |(id, sport), out| write_sport(sport, board.sport(id), now, out));
     out.push(b'}');
-    Ok(Content::once(out))
+    out
 }
 
 fn write_sport(sport: &Sport, board: &SportBoard, now: Timestamp, out: &mut Vec<u8>) {

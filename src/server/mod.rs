@@ -2,7 +2,7 @@
 //!
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
-//! 3. open the admin door, then the public one,
+//! 3. open the admin door and the console, then the public door,
 //! 4. poll the feeds and serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
@@ -28,7 +28,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, DataDir, DropError, Monitor, MonitorError, Setup};
+use crate::admin::{
+    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Monitor, MonitorError,
+    Setup,
+};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
@@ -39,7 +42,7 @@ use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
-use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
+use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterHandle};
 
 pub use logging::{LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
@@ -73,6 +76,8 @@ pub enum ServeError {
     #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
+    Console(#[from] ConsoleError),
+    #[error(transparent)]
     Monitor(#[from] MonitorError),
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -100,6 +105,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    changes: Arc<Changes>,
     feeders: Arc<Feeders>,
     ledger: Arc<Ledger>,
     writer: WriterHandle,
@@ -121,6 +127,7 @@ impl Server {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
+        let changes = Arc::clone(opened.writer.changes());
         let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
@@ -133,6 +140,7 @@ impl Server {
             catalogue,
             boards,
             keyring,
+            changes,
             feeders,
             ledger,
             writer,
@@ -162,12 +170,12 @@ impl Server {
 
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
-    /// `ready` is called when the next request can be answered from full boards.
+    /// `ready` is called when the next request can be answered from full boards, with the console's desk if there is one.
     pub async fn serve(
         self,
         listener: TcpListener,
         extras: Extras,
-        ready: impl AsyncFnOnce(&Server),
+        ready: impl AsyncFnOnce(&Server, Option<&ConsoleDesk>),
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
@@ -186,13 +194,19 @@ impl Server {
         let traffic = Arc::clone(service.traffic());
         let facts = Facts::new(&self.clock, address, intakes.address(), self.tls.is_some(), traffic, phases.clone());
         let options = watch::Sender::new(listener_options(&self.config.borrow(), self.tls.clone()));
-        let context = self.context(facts);
+        let console = self.bind_console(extras.console_any_port).await?;
+        let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
+        let context = self.context(facts, desk.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
+        let console = console.map(|door| {
+            let options = http::Options { drain: ADMIN_GRACE, ..options.borrow().clone() };
+            tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
+        });
         let push = intakes.start(context, options.subscribe(), phases, &mut tasks);
         let described = self.config.borrow().described();
         self.writer.audit("oddsbox", "start", "service", described).await?;
         tasks.spawn(pulls.run());
-        ready(&self).await;
+        ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
         notify::ready(&status);
         tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
@@ -229,6 +243,9 @@ impl Server {
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
         let _ = admin.await;
+        if let Some(console) = console {
+            let _ = console.await;
+        }
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
         Ok(())
@@ -238,20 +255,6 @@ impl Server {
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
-    }
-
-    /// What the admin door and its like work on.
-    fn context(&self, facts: Facts) -> admin::Context {
-        admin::Context {
-            writer: self.writer.clone(),
-            keyring: Arc::clone(&self.keyring),
-            feeders: Arc::clone(&self.feeders),
-            boards: Arc::clone(&self.boards),
-            clock: self.clock.clone(),
-            data: self.data.clone(),
-            ledger: Arc::clone(&self.ledger),
-            server: Some(Arc::new(facts)),
-        }
     }
 
     /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
@@ -292,6 +295,30 @@ impl Server {
         }
     }
 
+    /// Takes the console's address, if there is to be a console.
+    async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleDoor>, ConsoleError> {
+        let config = Arc::clone(&self.config.borrow());
+        let Some(address) = config.console_listen else { return Ok(None) };
+        let place = ConsolePlace { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
+        ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
+    }
+
+    /// What commands work on.
+    fn context(&self, facts: Facts, console: Option<Arc<ConsoleDesk>>) -> admin::Context {
+        admin::Context {
+            writer: self.writer.clone(),
+            keyring: Arc::clone(&self.keyring),
+            feeders: Arc::clone(&self.feeders),
+            boards: Arc::clone(&self.boards),
+            changes: Arc::clone(&self.changes),
+            clock: self.clock.clone(),
+            data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
+            server: Some(Arc::new(facts)),
+            console,
+        }
+    }
+
     /// The sandbox is always simulated.
     fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
         let seed = self.config.borrow().simulator_seed;
@@ -318,6 +345,8 @@ fn chance() -> u32 {
 pub struct Extras {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
+    /// Take any free port for the console if its own is taken.
+    pub console_any_port: bool,
     /// Read the configuration again when asked to.
     pub reload: Option<Reload>,
 }
@@ -346,8 +375,9 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
+/// Ready when the server closes its inner doors.
 async fn closed(mut phases: watch::Receiver<Phase>) {
-    let _ = phases.wait_for(|phase| *phase == Phase::Closed).await;
+    drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
 }
 
 async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
@@ -358,7 +388,7 @@ async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     }
 }
 
-/// TLS for the public door.
+/// TLS for a door.
 fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
     Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))

@@ -51,9 +51,13 @@ pub(super) fn read(
 ) -> Result<Reading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
     let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
-    let mut loaded =
-        Loaded { keys, damaged_usage, maintenance: read_maintenance(txn, &mut damage)?, ..Loaded::default() };
-    loaded.feeders = read_feeders(txn, &mut damage)?;
+    let mut loaded = Loaded {
+        keys,
+        damaged_usage,
+        feeders: read_feeders(txn, &mut damage)?,
+        maintenance: read_maintenance(txn, &mut damage)?,
+        ..Loaded::default()
+    };
     let mut seen = Seen::default();
     for world in World::ALL {
         let context = WorldContext::new(world, read_bookmakers(txn, world, &mut damage)?);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use super::changes::Moved;
 use super::fight::{fight_score, renamed_winner};
 use super::poll::Polls;
 use super::report::IngestReport;
@@ -55,6 +56,8 @@ pub(super) struct Step {
     pub sports: Vec<SportStep>,
     /// The records that were put or closed, in a world that is polled.
     pub places: Vec<Place>,
+    /// The prices that changed, if anybody wants to know.
+    pub moved: Vec<Moved>,
 }
 
 /// Where a record stands.
@@ -73,6 +76,8 @@ pub(super) struct Batch<'w> {
     state: &'w WorldState,
     catalogue: &'w Catalogue,
     now: Timestamp,
+    /// Whether it is remembered which prices changed.
+    keeps_moved: bool,
     register: Option<Bookmakers>,
     slots: HashMap<(SportId, EventId), Slot>,
     reads: BTreeMap<(SportId, BookId), Source>,
@@ -83,12 +88,19 @@ pub(super) struct Batch<'w> {
 }
 
 impl<'w> Batch<'w> {
-    pub(super) fn new(world: World, state: &'w WorldState, catalogue: &'w Catalogue, now: Timestamp) -> Self {
+    pub(super) fn new(
+        world: World,
+        state: &'w WorldState,
+        catalogue: &'w Catalogue,
+        now: Timestamp,
+        keeps_moved: bool,
+    ) -> Self {
         Batch {
             world,
             state,
             catalogue,
             now,
+            keeps_moved,
             register: None,
             slots: HashMap::default(),
             reads: BTreeMap::new(),
@@ -317,6 +329,7 @@ impl<'w> Batch<'w> {
         let mut sports: BTreeMap<SportId, SportStep> = BTreeMap::new();
         let mut edits: BTreeMap<SportId, Vec<Edit>> = BTreeMap::new();
         let mut places = Vec::new();
+        let mut moved = Vec::new();
         for ((sport, id), slot) in self.slots.drain() {
             if !self.state.polls.is_empty() {
                 places.extend(slot.places(&id));
@@ -327,6 +340,9 @@ impl<'w> Batch<'w> {
             let step = step_of(&mut sports, self.state, sport);
             step.repriced |= !slot.touched.is_empty() || slot.is_moved_with_prices();
             slot.changes(self.world, &id, &mut self.changes);
+            if self.keeps_moved {
+                slot.moved(&id, &mut moved);
+            }
             if slot.removed && slot.before.is_some() {
                 step.removed.push(Edit { id: id.clone(), node: None });
             }
@@ -345,7 +361,7 @@ impl<'w> Batch<'w> {
             store_sources(self.world, *sport, index, self.now, &mut step.sources, &mut self.changes);
         }
         let books = register.map(|register| Arc::new(Books::new(register)));
-        (self.changes, Step { books, sports: sports.into_values().collect(), places }, self.report)
+        (self.changes, Step { books, sports: sports.into_values().collect(), places, moved }, self.report)
     }
 }
 
@@ -420,6 +436,27 @@ impl Slot {
                 changes.push(Change::PutOdds { world, sport, event, record: Arc::clone(record) });
             } else if let Some(closed) = draft.closed(book, market) {
                 changes.push(Change::CloseOdds { world, sport, event, closed });
+            }
+        }
+    }
+
+    /// The records whose prices are others than before the batch.
+    fn moved(&self, id: &EventId, moved: &mut Vec<Moved>) {
+        let before = |pair: (BookId, Market)| {
+            let held = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
+            held.map(Arc::clone)
+        };
+        let mut pairs = self.touched.clone();
+        if self.removed {
+            let gone = self.before.iter().flat_map(|node| node.records());
+            pairs.extend(gone.map(|record| (record.bookmaker, record.market)));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        for pair in pairs {
+            let (was, is) = (before(pair), self.draft.as_ref().and_then(|draft| draft.record(pair.0, pair.1)).cloned());
+            if was.as_ref().map(|record| &record.outcomes) != is.as_ref().map(|record| &record.outcomes) {
+                moved.push(Moved { sport: self.sport, event: id.clone(), before: was, after: is });
             }
         }
     }

@@ -14,6 +14,7 @@
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod changes;
 mod commit;
 mod feeders;
 mod fight;
@@ -36,6 +37,7 @@ use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
+pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use poll::{Poll, PollReport, PollScope};
@@ -55,11 +57,13 @@ pub struct WriterOptions {
     pub stale_after_s: u32,
     /// How long an event that is over stays in the lists.
     pub retention_s: u32,
+    /// How many changes of prices are remembered; 0 for a process in which nobody asks for them.
+    pub changes_max: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600 }
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0 }
     }
 }
 
@@ -88,6 +92,7 @@ pub struct Writer {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    changes: Arc<Changes>,
     feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
@@ -134,6 +139,7 @@ impl Writer {
             catalogue,
             boards,
             keyring,
+            changes: Arc::new(Changes::new(options.changes_max, now.timestamp())),
             feeders,
             options,
             worlds,
@@ -163,11 +169,16 @@ impl Writer {
         &self.feeders
     }
 
+    /// The last changes of prices.
+    pub fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
     /// is on its way.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         for news in news {
             batch.apply(news);
         }
@@ -191,7 +202,7 @@ impl Writer {
         whole: Whole,
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = Batch::new(world, &self.worlds[world.index()], &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         for news in news {
             batch.apply(news.map_err(StoreError::from)?);
         }
@@ -261,6 +272,10 @@ impl Writer {
 
     pub fn file_bytes(&self) -> Result<u64, WriteError> {
         self.store.file_bytes().map_err(WriteError::from)
+    }
+
+    fn batch(&self, world: World, now: Timestamp) -> Batch<'_> {
+        Batch::new(world, &self.worlds[world.index()], &self.catalogue, now, self.changes.is_kept())
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

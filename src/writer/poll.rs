@@ -177,7 +177,7 @@ impl Writer {
         let now = self.clock.now();
         let state = &self.worlds[world.index()];
         let before = state.polls.get(&name);
-        let mut batch = Batch::new(world, state, &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         let found = batch.take_poll(poll, before);
         let closed = batch.close_gone(&name, before, &found.mentioned);
         let (mut changes, step, news) = batch.finish();
@@ -207,7 +207,7 @@ impl Writer {
         let now = self.clock.now();
         let state = &self.worlds[world.index()];
         let Some(before) = state.polls.get(name) else { return Ok(0) };
-        let mut batch = Batch::new(world, state, &self.catalogue, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp());
         let closed = batch.close_gone(name, Some(before), &HashMap::default());
         let (mut changes, step, _) = batch.finish();
         changes.extend(before.events.keys().map(|event| Change::PutPolled {

@@ -12,7 +12,7 @@ use super::batch::{SportStep, Step};
 use super::poll;
 use super::state::{Unpublished, published, published_sources, source_states};
 use crate::board::SportBoard;
-use crate::model::{SportId, World};
+use crate::model::{SportId, Timestamp, World};
 
 /// How long the changes of a stream gather before a quiet sport publishes them.
 const AT_ONCE_AFTER_MS: i64 = 1000;
@@ -30,6 +30,7 @@ impl Writer {
         for sport in step.sports {
             self.take_sport_step(world, sport, now_ms);
         }
+        self.changes.push(world, Timestamp::from_unix_ms(now_ms), step.moved);
         self.show(world);
     }
 
@@ -105,7 +106,7 @@ impl Writer {
     /// Whether prices changed, or a source was read or went stale, since the last publication.
     fn has_news(&self, world: World, id: SportId, now_ms: i64) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];
-        let now = crate::model::Timestamp::from_unix_ms(now_ms);
+        let now = Timestamp::from_unix_ms(now_ms);
         sport.unpublished.is_some()
             || *published_sources(sport.board.sources(), now) != *sport.board.published().sources()
     }

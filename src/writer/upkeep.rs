@@ -151,7 +151,8 @@ impl Writer {
             return Ok(());
         }
         self.commit(&changes)?;
-        self.take_step(world, Step { books: None, sports: steps, places: Vec::new() }, now.unix_ms());
+        let step = Step { books: None, sports: steps, places: Vec::new(), moved: Vec::new() };
+        self.take_step(world, step, now.unix_ms());
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod caching;
 mod checks;
 mod compression;
 mod consistency;
+mod console;
 mod errors;
 mod events;
 mod export;

@@ -9,6 +9,7 @@ mod backup;
 mod cli;
 pub mod client;
 pub mod command;
+mod console;
 mod crash;
 mod demo;
 mod deploy;

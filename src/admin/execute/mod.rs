@@ -1,6 +1,7 @@
 //! Doing what a command asks. It does not matter where the command came from: a server and a command that opened the
 //! file itself both end up here.
 
+mod console;
 mod feeds;
 mod file;
 mod keys;
@@ -32,6 +33,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::FeedsTokenRevoke { name } => feeds::revoke(&name, context, who).await,
         Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
+        Command::AuditTail { limit } => audit_tail(limit, context).await,
         Command::Status => status::status(context).await,
         Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,
         Command::MaintenanceOff => maintenance_off(context, who).await,
@@ -39,6 +41,8 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Backup(order) => file::backup(order, context, who).await,
         Command::Progress => Ok(file::progress(context)),
         Command::Ready => Ok(Answer::Ready(ready(context))),
+        Command::ConsoleLink => console::link(context, who),
+        Command::ConsoleSignOut => console::sign_out(context, who).await,
     }
 }
 
@@ -48,12 +52,21 @@ pub(super) fn ready(context: &Context) -> ReadyAnswer {
 }
 
 async fn audit(after: Option<u64>, limit: Option<usize>, context: &Context) -> Result<Answer, Failure> {
+    let entries = context.writer.read_audit(after, audit_limit(limit)?).await?;
+    Ok(Answer::Audit(entries.into_iter().map(AuditAnswer::from).collect()))
+}
+
+async fn audit_tail(limit: Option<usize>, context: &Context) -> Result<Answer, Failure> {
+    let entries = context.writer.audit_tail(audit_limit(limit)?).await?;
+    Ok(Answer::Audit(entries.into_iter().map(AuditAnswer::from).collect()))
+}
+
+fn audit_limit(limit: Option<usize>) -> Result<usize, Failure> {
     let limit = limit.unwrap_or(AUDIT_MAX);
     if !(1..=AUDIT_MAX).contains(&limit) {
         return Err(Failure::bad_request(format!("limit takes a whole number from 1 to {AUDIT_MAX}")));
     }
-    let entries = context.writer.read_audit(after, limit).await?;
-    Ok(Answer::Audit(entries.into_iter().map(AuditAnswer::from).collect()))
+    Ok(limit)
 }
 
 impl From<AuditEntry> for AuditAnswer {

@@ -19,9 +19,9 @@ pub use feeds::{FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswe
 pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
-    AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, CountsAnswer, DroppedAnswer,
-    KeyCounts, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, ServerAnswer, StatusAnswer,
-    WorldAnswer,
+    AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, ConsoleAnswer, CountsAnswer,
+    DroppedAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, ServerAnswer,
+    SignedOutAnswer, StatusAnswer, WorldAnswer,
 };
 
 /// Everything that can be asked, but for feed lines, which come as a stream of their own.
@@ -65,6 +65,11 @@ pub enum Command {
         #[serde(default)]
         limit: Option<usize>,
     },
+    /// The newest entries of the audit log, in their order.
+    AuditTail {
+        #[serde(default)]
+        limit: Option<usize>,
+    },
     Status,
     MaintenanceOn {
         /// When it ends by itself; `null` lasts until it is ended.
@@ -77,6 +82,10 @@ pub enum Command {
     /// How far the check or the backup is that is under way.
     Progress,
     Ready,
+    /// A link that opens the console once.
+    ConsoleLink,
+    /// Ends every session of the console.
+    ConsoleSignOut,
 }
 
 impl Command {
@@ -101,4 +110,6 @@ pub enum Answer {
     Backup(BackupAnswer),
     Progress(ProgressAnswer),
     Ready(ReadyAnswer),
+    Console(ConsoleAnswer),
+    SignedOut(SignedOutAnswer),
 }

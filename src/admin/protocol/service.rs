@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::keys::SecretText;
+
 /// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditAnswer {
@@ -168,6 +170,20 @@ pub struct CheckProblem {
     pub table: String,
     pub key: String,
     pub reason: String,
+}
+
+/// A way into the console.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleAnswer {
+    /// It opens once.
+    pub url: SecretText,
+    pub expires: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedOutAnswer {
+    /// How many sessions ended.
+    pub sessions: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

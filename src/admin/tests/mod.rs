@@ -48,6 +48,7 @@ impl ServerFacts for Facts {
     fn ingest_address(&self) -> Option<SocketAddr> {
         None
     }
+
     fn traffic(&self) -> &Traffic {
         &self.1
     }
@@ -89,10 +90,22 @@ impl House {
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let feeders = Arc::clone(opened.writer.feeders());
+        let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
-        let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: Some(facts) };
+        let context = Context {
+            writer,
+            keyring,
+            feeders,
+            boards,
+            changes,
+            clock,
+            data,
+            ledger,
+            server: Some(facts),
+            console: None,
+        };
         (context, stopped)
     }
 

@@ -1,0 +1,321 @@
+//! Who may use the console: links that open once, and the sessions that they become.
+//!
+//! Everything is in memory, bounded in number, and ends with the server. Of a link and of a session only a hash is
+//! kept. A session acts in the name of whoever asked for its link.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::clock::{Clock, Moment};
+use crate::model::Timestamp;
+
+/// How long a link can be opened.
+pub(super) const LINK_S: u32 = 5 * 60;
+/// How long a session lasts.
+pub(super) const SESSION_S: u32 = 12 * 3600;
+/// As many links as may wait to be opened; the oldest gives way.
+const LINKS_MAX: usize = 16;
+/// As many sessions as there may be; the oldest ends.
+const SESSIONS_MAX: usize = 32;
+/// As many wrong links as are looked at in a minute. A right one always opens: it cannot be guessed, and a page that
+/// sends wrong ones must not lock the operator out.
+const WRONG_MAX: u32 = 10;
+const WRONG_WINDOW_MS: u64 = 60_000;
+const TOKEN_BYTES: usize = 32;
+
+type Hash = [u8; 32];
+
+/// Without randomness nobody can be let in.
+#[derive(Debug, thiserror::Error)]
+#[error("the operating system gave no random bytes ({0}): try again")]
+pub struct NoRandom(getrandom::Error);
+
+/// A link that does not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkRefused {
+    /// Never made, opened before, or too old.
+    Wrong,
+    /// There were too many wrong ones of late.
+    TooMany { retry_after_s: u64 },
+}
+
+/// What a session may do, and until when.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    /// As the audit log has it.
+    pub who: Arc<str>,
+    /// What a page of ours sends along with each command, and no other page can know.
+    pub csrf: Arc<str>,
+    pub until: Timestamp,
+}
+
+#[derive(Debug)]
+struct Link {
+    hash: Hash,
+    who: Arc<str>,
+    until_ms: u64,
+}
+
+struct Held {
+    hash: Hash,
+    session: Session,
+    until_ms: u64,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Held({})", self.session.who)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    links: Vec<Link>,
+    sessions: Vec<Held>,
+    wrong: u32,
+    wrong_since_ms: u64,
+}
+
+/// Hands out links and knows the sessions.
+#[derive(Debug)]
+pub struct Desk {
+    /// `http://127.0.0.1:8081`
+    base: Box<str>,
+    clock: Clock,
+    state: Mutex<State>,
+}
+
+/// A link as it is shown, once.
+pub struct NewLink {
+    pub url: String,
+    pub until: Timestamp,
+}
+
+impl fmt::Debug for NewLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NewLink(…, until {})", self.until)
+    }
+}
+
+impl Desk {
+    /// `base` is the console's address as a browser writes it.
+    pub fn new(base: &str, clock: Clock) -> Self {
+        Desk { base: base.into(), clock, state: Mutex::default() }
+    }
+
+    /// The console's address.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.base.starts_with("https://")
+    }
+
+    /// A link that opens the console once, in the name of `who`.
+    pub fn link(&self, who: &str) -> Result<NewLink, NoRandom> {
+        let token = random()?;
+        let now = self.clock.now();
+        let link = Link { hash: hash(&token), who: format!("console ({who})").into(), until_ms: after(now, LINK_S) };
+        let mut state = self.lock();
+        state.forget_old(now);
+        if state.links.len() == LINKS_MAX {
+            state.links.remove(0);
+        }
+        state.links.push(link);
+        Ok(NewLink { url: format!("{}/sign-in/{token}", self.base), until: now.timestamp().plus_seconds(LINK_S) })
+    }
+
+    /// Opens a link, which it can be once: the new session and its token.
+    pub(super) fn open(&self, token: &str) -> Result<(Session, String), OpenError> {
+        let now = self.clock.now();
+        let (new_token, csrf) = (random()?, random()?);
+        let mut state = self.lock();
+        state.forget_old(now);
+        let sent = hash(token);
+        let Some(at) = state.links.iter().position(|link| link.hash == sent) else {
+            return Err(state.count_wrong(now).into());
+        };
+        let who = state.links.remove(at).who;
+        let session = Session { who, csrf: csrf.into(), until: now.timestamp().plus_seconds(SESSION_S) };
+        if state.sessions.len() == SESSIONS_MAX {
+            state.sessions.remove(0);
+        }
+        let held = Held { hash: hash(&new_token), session: session.clone(), until_ms: after(now, SESSION_S) };
+        state.sessions.push(held);
+        Ok((session, new_token))
+    }
+
+    /// The session of a token, while it lasts.
+    pub(super) fn session(&self, token: &str) -> Option<Session> {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.forget_old(now);
+        let sent = hash(token);
+        state.sessions.iter().find(|held| held.hash == sent).map(|held| held.session.clone())
+    }
+
+    /// Ends one session.
+    pub(super) fn sign_out(&self, token: &str) {
+        let sent = hash(token);
+        self.lock().sessions.retain(|held| held.hash != sent);
+    }
+
+    /// Ends every session and every link; how many sessions there were.
+    pub fn sign_out_all(&self) -> usize {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        state.forget_old(now);
+        state.links.clear();
+        std::mem::take(&mut state.sessions).len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a link became no session.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error("the link is refused")]
+    Refused(LinkRefused),
+    #[error(transparent)]
+    NoRandom(#[from] NoRandom),
+}
+
+impl From<LinkRefused> for OpenError {
+    fn from(refused: LinkRefused) -> Self {
+        OpenError::Refused(refused)
+    }
+}
+
+impl State {
+    fn forget_old(&mut self, now: Moment) {
+        self.links.retain(|link| now.mono_ms < link.until_ms);
+        self.sessions.retain(|held| now.mono_ms < held.until_ms);
+    }
+
+    fn count_wrong(&mut self, now: Moment) -> LinkRefused {
+        if self.wrong == 0 || now.mono_ms - self.wrong_since_ms >= WRONG_WINDOW_MS {
+            (self.wrong, self.wrong_since_ms) = (0, now.mono_ms);
+        }
+        if self.wrong == WRONG_MAX {
+            let left_ms = WRONG_WINDOW_MS - (now.mono_ms - self.wrong_since_ms);
+            return LinkRefused::TooMany { retry_after_s: left_ms.div_ceil(1000) };
+        }
+        self.wrong += 1;
+        tracing::warn!("a console link was refused: never made, opened before, or too old");
+        LinkRefused::Wrong
+    }
+}
+
+fn after(now: Moment, seconds: u32) -> u64 {
+    now.mono_ms + u64::from(seconds) * 1000
+}
+
+fn hash(token: &str) -> Hash {
+    Sha256::digest(token).into()
+}
+
+/// A text that nobody can guess.
+fn random() -> Result<String, NoRandom> {
+    let mut bytes = [0; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(NoRandom)?;
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    Ok(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn desk() -> (Desk, Clock) {
+        let clock = Clock::manual(1_794_699_540_000);
+        (Desk::new("http://127.0.0.1:8081", clock.clone()), clock)
+    }
+
+    fn token_of(link: &NewLink) -> &str {
+        link.url.strip_prefix("http://127.0.0.1:8081/sign-in/").unwrap()
+    }
+
+    fn refused(desk: &Desk, token: &str) -> LinkRefused {
+        match desk.open(token) {
+            Err(OpenError::Refused(refused)) => refused,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_link_opens_once_and_only_for_five_minutes() {
+        let (desk, clock) = desk();
+        let link = desk.link("ada").unwrap();
+        let (session, token) = desk.open(token_of(&link)).unwrap();
+        assert_eq!(&*session.who, "console (ada)");
+        assert_eq!(refused(&desk, token_of(&link)), LinkRefused::Wrong, "it was opened before");
+        assert_eq!(desk.session(&token).unwrap().csrf, session.csrf);
+
+        let late = desk.link("ada").unwrap();
+        clock.advance(Duration::from_secs(u64::from(LINK_S)));
+        assert_eq!(refused(&desk, token_of(&late)), LinkRefused::Wrong, "it is too old");
+    }
+
+    #[test]
+    fn a_session_ends_after_twelve_hours_or_when_it_is_ended() {
+        let (desk, clock) = desk();
+        let open = || desk.open(token_of(&desk.link("ada").unwrap())).unwrap().1;
+        let (first, second, third) = (open(), open(), open());
+        desk.sign_out(&first);
+        assert!(desk.session(&first).is_none() && desk.session(&second).is_some());
+        assert_eq!(desk.sign_out_all(), 2);
+        assert!(desk.session(&second).is_none() && desk.session(&third).is_none());
+
+        let last = open();
+        clock.advance(Duration::from_secs(u64::from(SESSION_S) - 1));
+        assert!(desk.session(&last).is_some());
+        // A wall clock that is set back lengthens nothing.
+        clock.set_unix_ms(0);
+        clock.advance(Duration::from_secs(1));
+        assert!(desk.session(&last).is_none());
+    }
+
+    #[test]
+    fn links_and_sessions_are_bounded_and_the_oldest_give_way() {
+        let (desk, _) = desk();
+        let links: Vec<NewLink> = (0..=LINKS_MAX).map(|_| desk.link("ada").unwrap()).collect();
+        assert_eq!(refused(&desk, token_of(&links[0])), LinkRefused::Wrong);
+        let first = desk.open(token_of(&links[1])).unwrap().1;
+        let open = || desk.open(token_of(&desk.link("ada").unwrap())).unwrap().1;
+        let others: Vec<String> = (0..SESSIONS_MAX).map(|_| open()).collect();
+        assert!(desk.session(&first).is_none());
+        assert!(others.iter().all(|token| desk.session(token).is_some()));
+    }
+
+    #[test]
+    fn wrong_links_are_slowed_down_and_right_ones_are_not() {
+        let (desk, clock) = desk();
+        for _ in 0..WRONG_MAX {
+            assert_eq!(refused(&desk, "guess"), LinkRefused::Wrong);
+        }
+        clock.advance(Duration::from_secs(20));
+        assert_eq!(refused(&desk, "guess"), LinkRefused::TooMany { retry_after_s: 40 });
+        assert!(desk.open(token_of(&desk.link("ada").unwrap())).is_ok());
+        clock.advance(Duration::from_secs(40));
+        assert_eq!(refused(&desk, "guess"), LinkRefused::Wrong);
+    }
+
+    #[test]
+    fn secrets_are_in_no_debug() {
+        let (desk, _) = desk();
+        let link = desk.link("ada").unwrap();
+        let (session, token) = desk.open(token_of(&link)).unwrap();
+        let shown = format!("{link:?} {desk:?}");
+        for secret in [token_of(&link), &token, &session.csrf] {
+            assert!(!shown.contains(secret));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+// Board: what a client sees. Events as rows, bookmakers as columns, the best price of each outcome marked.
+
+import { choice, copy, h, setText, time, words } from "./dom.js";
+import { sparkline } from "./plot.js";
+import { command, view, who } from "./server.js";
+
+const FORMATS = ["american", "decimal", "fractional"];
+const REGIONS = ["us", "uk", "eu", "au"];
+const EVENTS_PER_VIEW = 100;
+const SPARKLINES_EVERY = 15;
+const SOURCES_EVERY = 5;
+const MARKETS_EVERY = 10;
+/** Outcomes shown of an event before it is opened. */
+const LINES = 6;
+
+const STORED = "board";
+
+/** Profit for each unit staked, to compare prices in any form. */
+function profit(price) {
+  if (typeof price === "string") {
+    const [above, below] = price.split("/").map(Number);
+    return above / below;
+  }
+  return price;
+}
+
+function value(price, format) {
+  if (format === "decimal") return price - 1;
+  if (format === "american") return price >= 100 ? price / 100 : 100 / -price;
+  return profit(price);
+}
+
+function written(price, format) {
+  if (format === "american") return price > 0 ? `+${price}` : `\u2212${-price}`;
+  if (format === "decimal") return price.toFixed(price >= 100 ? 1 : price * 100 % 1 > 0.001 ? 3 : 2);
+  return price;
+}
+
+const signed = (point, market) => (market === "spread" && point > 0 ? `+${point}` : String(point).replace("-", "\u2212"));
+
+/** The records of each event: its outcomes in order, and each bookmaker's price of each. */
+function grouped(records, format) {
+  const events = new Map();
+  for (const record of records) {
+    let event = events.get(record.event_id);
+    if (!event) events.set(record.event_id, (event = { id: record.event_id, names: [], books: new Map() }));
+    const prices = new Map();
+    for (const { name, price, point } of record.outcomes) {
+      if (!event.names.includes(name)) event.names.push(name);
+      if (!prices.has(name)) prices.set(name, { price, point, value: value(price, format) });
+    }
+    event.books.set(record.bookmaker, { prices, updated: record.last_update });
+  }
+  for (const event of events.values()) judge(event);
+  return events;
+}
+
+/** The best price of each outcome. Prices of different lines do not compare: the commonest line counts. */
+function judge(event) {
+  event.best = new Map();
+  for (const name of event.names) {
+    const offers = [...event.books].map(([book, { prices }]) => ({ book, ...prices.get(name) })).filter(({ value }) => value !== undefined);
+    const lines = new Map();
+    for (const { point } of offers) lines.set(point, (lines.get(point) ?? 0) + 1);
+    const point = [...lines].sort((one, other) => other[1] - one[1])[0]?.[0];
+    const alike = offers.filter((offer) => offer.point === point);
+    const most = Math.max(...alike.map((offer) => offer.value));
+    event.best.set(name, { point, value: most, books: new Set(alike.filter((offer) => offer.value === most).map(({ book }) => book)) });
+  }
+  // A long field is listed from its favourite on.
+  if (event.names.length > LINES) event.names.sort((one, other) => event.best.get(one).value - event.best.get(other).value);
+}
+
+function chosen(rest) {
+  const stored = JSON.parse(localStorage.getItem(STORED) ?? "{}");
+  const sports = who().sports.map(({ key }) => key);
+  const pick = (value, known, fallback) => (known.includes(value) ? value : fallback);
+  const [world, sport, market, format, regions] = rest;
+  const list = (regions ?? stored.regions ?? "us").split(",").filter((region) => REGIONS.includes(region));
+  return {
+    world: pick(world ?? stored.world, ["live", "sandbox"], "live"),
+    sport: pick(sport ?? stored.sport, sports, sports[0]),
+    market: pick(market ?? stored.market, who().markets, "moneyline"),
+    format: pick(format ?? stored.format, FORMATS, "american"),
+    regions: (list.length ? list : ["us"]).join(","),
+  };
+}
+
+const address = (at) => `#/board/${at.world}/${at.sport}/${at.market}/${at.format}/${at.regions}`;
+
+export function board(root, rest) {
+  let at = chosen(rest);
+  let isClosed = false;
+  let pages = 1;
+  let public_address = "";
+  let markets = [];
+  let titles = new Map();
+  let stale = new Set();
+  let named = new Map();
+  let lines = new Map();
+  let groups = new Map();
+  let rows = new Map();
+  let books = [];
+  const opened = new Set();
+
+  const controls = h("div", { class: "controls" });
+  const told = h("p", { class: "soft board-told" });
+  const head = h("tr");
+  const body = h("tbody");
+  const table = h("table", { class: "board" }, h("thead", {}, head), body);
+  const more = h("button", { type: "button", hidden: true, onclick: () => { pages += 1; } }, "More events");
+  const curl = h("button", { type: "button", onclick: () => copy(curlLine(), "The curl line") }, "Copy as curl");
+  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), curl), controls, told,
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Prices" }, table), more);
+
+  /** Exactly this view, for a client with a key of this world. */
+  function curlLine() {
+    const query = `market=${at.market}&regions=${at.regions}&odds_format=${at.format}&limit=500`;
+    return `curl -H "X-API-Key: $ODDSBOX_KEY" '${public_address}/v1/sports/${at.sport}/odds?${query}'`;
+  }
+
+  const go = (change) => { location.hash = address({ ...at, ...change }); };
+
+  function showControls() {
+    const group = (label, buttons) => h("div", { class: "tabs", role: "group", "aria-label": label }, buttons);
+    const focused = document.activeElement?.dataset?.choice;
+    const button = (kind, key, label, isOn, change) => {
+      const made = choice(label, isOn, () => go(change));
+      made.dataset.choice = `${kind} ${key}`;
+      return made;
+    };
+    const region = (key) => {
+      const list = at.regions.split(",");
+      const next = list.includes(key) ? list.filter((one) => one !== key) : REGIONS.filter((one) => one === key || list.includes(one));
+      return button("region", key, key, list.includes(key), { regions: (next.length ? next : list).join(",") });
+    };
+    const listed = markets.includes(at.market) ? markets : [at.market, ...markets];
+    controls.replaceChildren(
+      group("World", ["live", "sandbox"].map((world) => button("world", world, world, world === at.world, { world }))),
+      group("Sport", who().sports.map(({ key, title }) => button("sport", key, title, key === at.sport, { sport: key, market: "moneyline" }))),
+      group("Market", listed.map((market) => button("market", market, words(market), market === at.market, { market }))),
+      group("Regions", REGIONS.map(region)),
+      group("Format", FORMATS.map((format) => button("format", format, format, format === at.format, { format }))));
+    if (focused) controls.querySelector(`[data-choice="${focused}"]`)?.focus();
+  }
+
+  async function records() {
+    const all = [];
+    let isNew = false;
+    let after = null;
+    for (let page = 0; page < pages; page += 1) {
+      const query = `world=${at.world}&sport=${at.sport}&market=${at.market}&odds_format=${at.format}&regions=${at.regions}`;
+      const got = await view(`/api/odds?${query}${after ? `&after=${after}` : ""}`);
+      all.push(...got.document);
+      isNew ||= got.isNew;
+      after = got.next;
+      if (!after) break;
+    }
+    return { all, isNew, hasMore: Boolean(after) };
+  }
+
+  async function events(ids) {
+    const found = new Map();
+    for (let from = 0; from < ids.length; from += EVENTS_PER_VIEW) {
+      const list = ids.slice(from, from + EVENTS_PER_VIEW).map(encodeURIComponent).join(",");
+      const { document } = await view(`/api/events?world=${at.world}&sport=${at.sport}&event_ids=${list}`);
+      for (const event of document) found.set(event.id, event);
+    }
+    return found;
+  }
+
+  function showHead() {
+    const name = (book) => titles.get(book) ?? book;
+    head.replaceChildren(
+      h("th", { scope: "col", class: "what" }, "Event"), h("th", { scope: "col", class: "hour" }, "Last hour"), h("th", { scope: "col", class: "best" }, "Best"),
+      ...books.map((book) => h("th", { scope: "col", class: stale.has(book) ? "book stale" : "book", title: stale.has(book) ? `${name(book)}: no good read of late` : name(book) },
+        h("span", { class: "name" }, name(book)), stale.has(book) ? h("span", { class: "mark" }, "stale") : null)));
+  }
+
+  function shownNames(group) {
+    return group.names.length <= LINES || opened.has(group.id) ? group.names : group.names.slice(0, LINES);
+  }
+
+  /** A row with a cell for each bookmaker and a line for each outcome. */
+  function makeRow(group) {
+    const names = shownNames(group);
+    const line = (name) => h("span", { class: "line" }, h("span", { class: "point" }), h("span", { class: "price" }));
+    const cell = (kind) => h("td", { class: kind }, names.map(line));
+    const meta = h("span", { class: "meta" });
+    const opener = group.names.length > LINES
+      ? h("button", { type: "button", class: "quiet", onclick: () => { opened.has(group.id) ? opened.delete(group.id) : opened.add(group.id); draw(false); } },
+        opened.has(group.id) ? "Show fewer" : `Show all ${group.names.length}`)
+      : null;
+    const what = h("th", { scope: "row", class: "what" }, meta, names.map((name) => h("span", { class: "line" }, name)), opener);
+    const row = { shape: shapeOf(group), meta, hour: h("td", { class: "hour" }), best: cell("best"), cells: new Map(books.map((book) => [book, cell("book")])), values: new Map() };
+    row.tr = h("tr", {}, what, row.hour, row.best, ...row.cells.values());
+    return row;
+  }
+
+  const shapeOf = (group) => `${shownNames(group).join("\n")}\n\n${books.join(" ")}`;
+
+  function write(place, offer, isBest, key, row, flashes) {
+    const [point, price] = place.children;
+    setText(point, offer && offer.point !== null ? signed(offer.point, at.market) : "");
+    setText(price, offer ? written(offer.price, at.format) : "\u2013");
+    place.classList.toggle("top", isBest);
+    place.classList.toggle("none", !offer);
+    const before = row.values.get(key);
+    if (flashes && offer && before !== undefined && before !== offer.value) {
+      place.classList.remove("up", "down");
+      // Begins the flash anew even where one is under way.
+      void place.offsetWidth;
+      place.classList.add(offer.value > before ? "up" : "down");
+    }
+    if (offer) row.values.set(key, offer.value);
+    else row.values.delete(key);
+  }
+
+  function fillRow(row, group, flashes) {
+    const event = named.get(group.id);
+    const status = event && event.status !== "scheduled" ? ` · ${event.status}` : "";
+    const title = event?.title ?? event?.competition ?? "";
+    setText(row.meta, event ? `${time(event.commence_time)}${status} · ${title}` : group.id);
+    row.meta.classList.toggle("live", event?.status === "live");
+    const spark = lines.get(group.id);
+    if (spark && row.spark !== spark) {
+      row.spark = spark;
+      const known = spark.points.filter((point) => point !== null);
+      const share = (point) => `${(point / 100).toFixed(1)} %`;
+      const label = known.length ? `Chance of ${spark.outcome}: ${share(known[0])} to ${share(known.at(-1))}` : "Nothing known of the last hour";
+      row.hour.replaceChildren(sparkline(spark.points, label), h("span", { class: "share" }, known.length ? share(known.at(-1)) : ""));
+      row.hour.title = label;
+    }
+    shownNames(group).forEach((name, number) => {
+      const best = group.best.get(name);
+      const book = [...best.books][0];
+      write(row.best.children[number], group.books.get(book)?.prices.get(name), false, `best ${name}`, row, flashes);
+      for (const [key, cell] of row.cells) {
+        const offer = group.books.get(key)?.prices.get(name);
+        write(cell.children[number], offer, best.books.has(key), `${key} ${name}`, row, flashes);
+      }
+    });
+    for (const [book, cell] of row.cells) cell.classList.toggle("stale", stale.has(book));
+  }
+
+  function draw(flashes) {
+    const kept = new Map();
+    const trs = [];
+    for (const [id, group] of groups) {
+      let row = rows.get(id);
+      if (!row || row.shape !== shapeOf(group)) row = makeRow(group);
+      fillRow(row, group, flashes);
+      kept.set(id, row);
+      trs.push(row.tr);
+    }
+    rows = kept;
+    const isSame = trs.length === body.children.length && trs.every((tr, number) => body.children[number] === tr);
+    if (!isSame) body.replaceChildren(...trs);
+  }
+
+  function turn(rest) {
+    const before = at;
+    at = chosen(rest);
+    localStorage.setItem(STORED, JSON.stringify(at));
+    if (before.world !== at.world || before.sport !== at.sport) [markets, titles, stale] = [[], new Map(), new Set()];
+    [pages, named, lines, groups, rows, books] = [1, new Map(), new Map(), new Map(), new Map(), []];
+    opened.clear();
+    body.replaceChildren();
+    head.replaceChildren();
+    setText(told, "…");
+    showControls();
+  }
+
+  async function look(number) {
+    const asked = at;
+    const isOther = () => isClosed || asked !== at;
+    if (!public_address) public_address = await publicAddress();
+    if (number % MARKETS_EVERY === 0) {
+      const [priced, listed] = [await view(`/api/markets?world=${at.world}&sport=${at.sport}`), await view(`/api/books?world=${at.world}`)];
+      if (isOther()) return;
+      if (String(markets) !== String(priced.document)) {
+        markets = priced.document;
+        showControls();
+      }
+      titles = new Map(listed.document.map(({ key, title }) => [key, title]));
+    }
+    if (number % SOURCES_EVERY === 0) {
+      const { sources } = await command("feeds", { world: at.world, stale: true });
+      if (isOther()) return;
+      stale = new Set(sources.filter(({ sport }) => sport === at.sport).map(({ bookmaker }) => bookmaker));
+    }
+    const { all, hasMore } = await records();
+    if (isOther()) return;
+    groups = grouped(all, at.format);
+    named = await events([...groups.keys()]);
+    if (number % SPARKLINES_EVERY === 0 && groups.size) {
+      const { document, isNew } = await view(`/api/sparklines?world=${at.world}&sport=${at.sport}&market=${at.market}`);
+      if (isNew || !lines.size) lines = new Map(Object.entries(document.events));
+    }
+    if (isOther()) return;
+    books = [...new Set(all.map(({ bookmaker }) => bookmaker))].sort();
+    const shape = `${books.join(" ")} ${[...stale].sort().join(" ")} ${titles.size}`;
+    if (head.dataset.shape !== shape || !head.firstChild) {
+      showHead();
+      head.dataset.shape = shape;
+    }
+    draw(true);
+    more.hidden = !hasMore;
+    setText(told, groups.size
+      ? `${groups.size} events at ${books.length} bookmakers, as a client with a ${at.world} key sees them`
+      : `No prices of ${words(at.market)} in ${at.regions.split(",").join(", ")} now`);
+  }
+
+  async function publicAddress() {
+    const { address, tls } = (await command("status")).server;
+    return `${tls ? "https" : "http"}://${address}`;
+  }
+
+  turn(rest);
+  return { look, turn, close: () => { isClosed = true; } };
+}

@@ -1,0 +1,82 @@
+// Elements, and how values are written. Text always goes in as text: nothing here parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+/** Sets text only where it differs, so that nothing is laid out for nothing. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const whole = new Intl.NumberFormat("en-GB");
+const brief = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+
+export const count = (number) => whole.format(number);
+export const short = (number) => (Math.abs(number) < 10_000 ? whole.format(number) : brief.format(number));
+
+export function bytes(number) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let at = 0;
+  while (number >= 1024 && at < units.length - 1) {
+    number /= 1024;
+    at += 1;
+  }
+  return `${at === 0 ? number : number.toFixed(1)} ${units[at]}`;
+}
+
+export function seconds(number) {
+  if (number < 120) return `${Math.floor(number)} s`;
+  if (number < 7200) return `${Math.floor(number / 60)} min`;
+  if (number < 172_800) return `${Math.floor(number / 3600)} h`;
+  return `${Math.floor(number / 86_400)} d`;
+}
+
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const dated = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+/** A time of today as the hour, any other with its day. */
+export function time(text) {
+  const moment = new Date(text);
+  const isToday = moment.toDateString() === new Date().toDateString();
+  return isToday ? clock.format(moment) : dated.format(moment);
+}
+
+export const hour = (moment) => clock.format(moment);
+export const words = (key) => key.replaceAll("_", " ");
+
+let hiding;
+
+/** A line that is read out and goes away by itself. */
+export function notify(text, isBad = false) {
+  const notice = document.getElementById("notice");
+  notice.textContent = text;
+  notice.classList.toggle("bad", isBad);
+  notice.hidden = false;
+  clearTimeout(hiding);
+  hiding = setTimeout(() => { notice.hidden = true; }, isBad ? 8000 : 4000);
+}
+
+export async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    notify(`${what} copied`);
+  } catch {
+    notify("The browser did not allow copying: select the text and copy it by hand", true);
+  }
+}
+
+/** A button among several of which one is chosen. */
+export const choice = (label, isChosen, onclick) =>
+  h("button", { type: "button", class: "tab", "aria-pressed": String(isChosen), onclick }, label);

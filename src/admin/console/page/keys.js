@@ -1,0 +1,192 @@
+// Keys: who may read, how much of it they use, and the log of what was done.
+
+import { copy, count, h, notify, time } from "./dom.js";
+import { command, who } from "./server.js";
+
+const LOOK_EVERY = 3;
+const AUDIT_ENTRIES = 60;
+const DAY_S = 86_400;
+
+const column = (name, kind) => h("th", { scope: "col", class: kind ?? null }, name);
+
+/** A dialog that is gone from the page when it closes. `act` may refuse by throwing: the reason is shown. */
+function dialog(title, content, label, act, kind = "primary") {
+  const problem = h("p", { class: "bad problem", role: "alert" });
+  const cancel = h("button", { type: "button", onclick: () => box.close() }, act ? "Cancel" : "Close");
+  const go = act ? h("button", { type: "submit", class: kind }, label) : null;
+  const form = h("form", {}, h("h2", {}, title), ...content, problem, h("div", { class: "actions" }, cancel, go));
+  const box = h("dialog", { "aria-label": title }, form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    try {
+      await act(form.elements);
+      box.close();
+    } catch (error) {
+      problem.textContent = error.message;
+    } finally {
+      go.disabled = false;
+    }
+  });
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+const field = (label, input, hint) => h("label", { class: "field" }, h("span", {}, label), input, hint ? h("small", {}, hint) : null);
+const text = (name, attributes) => h("input", { name, type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
+const whole = (name, attributes) => text(name, { inputmode: "numeric", pattern: "[0-9]*", ...attributes });
+
+function groupBoxes(chosen) {
+  return h("fieldset", { class: "field" }, h("legend", {}, "Only these groups of sports"),
+    h("div", { class: "boxes" }, who().groups.map((group) =>
+      h("label", {}, h("input", { type: "checkbox", name: "group", value: group, checked: chosen.includes(group) }), group.replaceAll("_", " ")))),
+    h("small", {}, "None chosen: all of them."));
+}
+
+const checkedGroups = (form) => [...form].filter((input) => input.name === "group" && input.checked).map(({ value }) => value);
+const numberOf = (text) => (text.trim() === "" ? null : Number(text));
+const daysToSeconds = (text) => numberOf(text) === null ? null : numberOf(text) * DAY_S;
+
+/** The one time that a secret is seen. */
+function showSecret(key, told) {
+  const secret = h("output", { class: "secret" }, key.key);
+  const box = dialog(told, [
+    h("p", {}, "This is the only time that the secret is shown. Keep it where its owner's server can read it."),
+    secret,
+    h("div", { class: "actions start" }, h("button", { type: "button", class: "primary", onclick: () => copy(key.key, "The secret") }, "Copy secret")),
+  ]);
+  // It does not stay in the page.
+  box.addEventListener("close", () => { secret.textContent = ""; });
+}
+
+export function keys(root) {
+  const rows = h("tbody");
+  const audit = h("ol", { class: "audit" });
+  const filter = h("input", { type: "checkbox", onchange: () => refresh() });
+  let listed = "";
+  let logged = "";
+  root.append(
+    h("div", { class: "title" }, h("h1", {}, "Keys"),
+      h("label", { class: "inline" }, filter, "Show revoked and expired"),
+      h("button", { type: "button", class: "primary", onclick: issue }, "Issue a key")),
+    h("div", { class: "keys" },
+      h("section", { class: "card" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys" },
+        h("table", {}, h("thead", {}, h("tr", {}, column("Name"), column("Kind"), column("Today"), column("A minute", "number"), column("Last used"), column("State"), column("")))
+          , rows))),
+      h("aside", { class: "card", "aria-label": "Audit log" }, h("header", {}, h("h2", {}, "Audit log")), audit)));
+
+  function use(key) {
+    const limit = key.limits.requests_per_day;
+    const told = limit === null ? `${count(key.used_today)}` : `${count(key.used_today)} of ${count(limit)}`;
+    const month = key.limits.requests_per_month;
+    const meter = limit === null ? null : h("meter", { min: 0, max: limit, value: Math.min(key.used_today, limit), high: limit * 0.8, optimum: 0, "aria-label": `Used today: ${told}` });
+    return h("td", { class: "use" }, h("span", {}, told), meter, month === null ? null : h("small", {}, `${count(key.used_this_month)} of ${count(month)} this month`));
+  }
+
+  function row(key) {
+    const isActive = key.status === "active";
+    const notes = [
+      key.groups.length ? `only ${key.groups.join(", ").replaceAll("_", " ")}` : null,
+      key.expires ? `until ${time(key.expires)}` : null,
+      key.old_secret_until ? `old secret until ${time(key.old_secret_until)}` : null,
+    ].filter(Boolean);
+    const action = (label, act, kind) => h("button", { type: "button", class: kind ?? "quiet", "aria-label": `${label} ${key.name}`, onclick: () => act(key) }, label);
+    return h("tr", { "data-key": key.id },
+      h("th", { scope: "row" }, h("span", {}, key.name), h("small", {}, h("code", {}, key.hint)), notes.length ? h("small", {}, notes.join("; ")) : null),
+      h("td", {}, key.kind), use(key),
+      h("td", { class: "number" }, count(key.limits.burst_per_minute)),
+      h("td", {}, key.last_used ? time(key.last_used) : "never"),
+      h("td", {}, h("span", { class: `state ${isActive ? "good" : "bad"}` }, key.status)),
+      h("td", { class: "row-actions" }, isActive ? [action("Edit", edit), action("Rotate", rotate), action("Revoke", revoke, "quiet danger")] : null));
+  }
+
+  function issue() {
+    const live = h("select", { name: "kind" }, h("option", { value: "sandbox" }, "sandbox"), h("option", { value: "production" }, "production"));
+    const approved = field("Approved by", text("approved"), "Who allowed it; kept in the audit log.");
+    const groups = groupBoxes([]);
+    const fit = () => {
+      const isLive = live.value === "production";
+      approved.hidden = groups.hidden = !isLive;
+      approved.querySelector("input").required = isLive;
+    };
+    live.addEventListener("change", fit);
+    fit();
+    dialog("Issue a key", [
+      field("Kind", live, "Sandbox keys read the simulated world, production keys the live one."),
+      field("Name", text("name", { required: true, maxlength: 100 })), approved, groups,
+      h("div", { class: "pair" }, field("Requests a minute", whole("burst"), "Empty: the default."), field("Requests a day", whole("day"), "Empty: the default.")),
+      h("div", { class: "pair" }, field("Requests a month", whole("month"), "Empty: no limit."), field("Expires after days", whole("expires"), "Empty: never.")),
+    ], "Issue", async (form) => {
+      const isLive = form.kind.value === "production";
+      const fields = { kind: form.kind.value, name: form.name.value.trim(), groups: isLive ? checkedGroups(form) : [], burst_per_minute: numberOf(form.burst.value), expires_in_s: daysToSeconds(form.expires.value) };
+      if (isLive) fields.approved_by = form.approved.value.trim();
+      if (form.day.value.trim()) fields.requests_per_day = numberOf(form.day.value);
+      if (form.month.value.trim()) fields.requests_per_month = numberOf(form.month.value);
+      const key = await command("keys-issue", fields);
+      await refresh();
+      showSecret(key, `Key ${key.name} issued`);
+    });
+  }
+
+  function rotate(key) {
+    const grace = h("select", { name: "grace" }, [[0, "stops at once"], [3600, "works 1 hour more"], [DAY_S, "works 24 hours more"], [7 * DAY_S, "works 7 days more"]]
+      .map(([value, label]) => h("option", { value }, label)));
+    dialog(`Rotate ${key.name}`, [h("p", {}, "The key gets a new secret and keeps its limits and counters."), field("The old secret", grace)], "Rotate", async (form) => {
+      const rotated = await command("keys-rotate", { id: key.id, grace_s: Number(form.grace.value) });
+      await refresh();
+      showSecret(rotated, `New secret of ${key.name}`);
+    });
+  }
+
+  function revoke(key) {
+    dialog(`Revoke ${key.name}?`, [h("p", {}, "No later request with this key succeeds, and it cannot be brought back.")], "Revoke", async () => {
+      await command("keys-revoke", { id: key.id });
+      notify(`Key ${key.name} revoked`);
+      await refresh();
+    }, "danger");
+  }
+
+  function edit(key) {
+    const limits = key.limits;
+    const isLive = key.kind === "production";
+    dialog(`Edit ${key.name}`, [
+      field("Name", text("name", { value: key.name, required: true, maxlength: 100 })), isLive ? groupBoxes(key.groups) : null,
+      h("div", { class: "pair" }, field("Requests a minute", whole("burst", { value: limits.burst_per_minute, required: true })), field("Requests a day", whole("day", { value: limits.requests_per_day ?? "" }), "Empty: no limit.")),
+      h("div", { class: "pair" }, field("Requests a month", whole("month", { value: limits.requests_per_month ?? "" }), "Empty: no limit."),
+        field("Expires after days", text("expires", { placeholder: key.expires ? `${time(key.expires)}` : "never", pattern: "[0-9]*|never" }), "From now, or never. Empty: as it is.")),
+    ], "Save", async (form) => {
+      const fields = { id: key.id, name: form.name.value.trim(), burst_per_minute: numberOf(form.burst.value), requests_per_day: numberOf(form.day.value), requests_per_month: numberOf(form.month.value) };
+      if (isLive) fields.groups = checkedGroups(form);
+      const expires = form.expires.value.trim();
+      if (expires) fields.expires_in_s = expires === "never" ? null : daysToSeconds(expires);
+      await command("keys-set", fields);
+      notify(`Key ${fields.name} saved`);
+      await refresh();
+    });
+  }
+
+  /** Rows are made anew only if anything differs, so that a button keeps its focus. */
+  async function refresh() {
+    const all = await command("keys-list");
+    const shown = all.filter(({ status }) => filter.checked || status === "active");
+    const text = JSON.stringify(shown);
+    if (text !== listed) {
+      listed = text;
+      const focused = document.activeElement?.getAttribute("aria-label");
+      rows.replaceChildren(...(shown.length ? shown.map(row) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "There are no keys yet."))]));
+      if (focused) [...rows.querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === focused)?.focus();
+    }
+    const entries = await command("audit-tail", { limit: AUDIT_ENTRIES });
+    const newest = String(entries.at(-1)?.sequence);
+    if (newest !== logged) {
+      logged = newest;
+      audit.replaceChildren(...entries.reverse().map((entry) => h("li", {},
+        h("div", {}, h("b", {}, entry.action), " ", h("span", {}, entry.subject)),
+        h("small", {}, `${time(entry.at)} · ${entry.who}`), entry.detail ? h("small", {}, entry.detail) : null)));
+    }
+  }
+
+  return { look: (number) => (number % LOOK_EVERY === 0 ? refresh() : undefined) };
+}

@@ -1,0 +1,320 @@
+//! The routes of the console, and what must hold before each is answered.
+//!
+//! 1. The `Host` is one of ours; else nothing is answered.
+//! 2. `/sign-in/…` turns a link into a session and leads to an address without it. The files of the page are open: they
+//!    hold nothing.
+//! 3. Everything under `/api` needs the session's cookie, and a browser must not say that another page asks.
+//! 4. What changes something, or may, is a command: it needs the page's own origin and its token as well.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap,
+    HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::json;
+
+use super::desk::{Desk, LinkRefused, OpenError, SESSION_S, Session};
+use super::files::{Files, REFUSED};
+use super::strips::Strips;
+use super::{guard, views};
+use crate::admin::protocol::FailureBody;
+use crate::admin::respond::{read_command, status_of};
+use crate::admin::{Command, Context, Failure, execute};
+use crate::board::{Body, Encoding};
+use crate::http::{self, negotiate};
+use crate::metrics::Traffic;
+
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+);
+const NEXT: HeaderName = HeaderName::from_static("x-next-after");
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
+
+type Reply = Response<Full<Bytes>>;
+
+/// What every request is answered from.
+#[derive(Debug)]
+pub(super) struct Console {
+    context: Context,
+    desk: Arc<Desk>,
+    files: Files,
+    strips: Arc<Strips>,
+    /// The name that the operator gave it.
+    host: Option<String>,
+    /// Cookies know no ports: two consoles of one machine must not share a name.
+    cookie: String,
+    traffic: Arc<Traffic>,
+}
+
+impl Console {
+    pub(super) fn new(
+        context: Context,
+        desk: Arc<Desk>,
+        files: Files,
+        strips: Arc<Strips>,
+        host: Option<String>,
+        port: u16,
+    ) -> Self {
+        Console {
+            context,
+            desk,
+            files,
+            strips,
+            host,
+            cookie: format!("oddsbox_console_{port}"),
+            traffic: Arc::new(Traffic::new(&["console"], &[])),
+        }
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.desk.is_secure() { "https" } else { "http" }
+    }
+
+    fn token<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        guard::cookie(headers, &self.cookie)
+    }
+
+    fn cookie_header(&self, token: &str, max_age_s: u32) -> HeaderValue {
+        let secure = if self.desk.is_secure() { "; Secure" } else { "" };
+        let name = &self.cookie;
+        let cookie = format!("{name}={token}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}");
+        HeaderValue::from_str(&cookie).unwrap_or_else(|_| HeaderValue::from_static(""))
+    }
+}
+
+impl http::Respond for Console {
+    type Body = Full<Bytes>;
+
+    async fn respond(&self, request: Request<Incoming>) -> Reply {
+        respond(request, self).await
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+}
+
+async fn respond(request: Request<Incoming>, console: &Console) -> Reply {
+    let mut reply = answer(request, console).await;
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
+    headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
+    reply
+}
+
+async fn answer(request: Request<Incoming>, console: &Console) -> Reply {
+    let Some(host) = guard::host(request.uri(), request.headers(), console.host.as_deref()).map(str::to_owned) else {
+        let told = "the console answers to its address, to localhost and to the name in `[console] host`";
+        return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", told);
+    };
+    let path = request.uri().path().to_owned();
+    if let Some(token) = path.strip_prefix("/sign-in/") {
+        return match *request.method() {
+            Method::GET => sign_in(token, console).await,
+            _ => wrong_method("GET"),
+        };
+    }
+    if let Some(file) = console.files.get(&path) {
+        return reading(&request, || kept(request.headers(), &file.body, file.media_type));
+    }
+    if !path.starts_with("/api/") {
+        return refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here");
+    }
+    if guard::is_from_elsewhere(request.headers()) {
+        return refuse(StatusCode::FORBIDDEN, "forbidden", "this is for the console's own page");
+    }
+    let Some(session) = console.token(request.headers()).and_then(|token| console.desk.session(token)) else {
+        return refuse(StatusCode::UNAUTHORIZED, "signed_out", "run `oddsbox console` for a link that signs you in");
+    };
+    match path.as_str() {
+        "/api/session" => reading(&request, || described(console, &session)),
+        "/api/command" | "/api/sign-out" => change(request, &path, &host, console, &session).await,
+        _ => reading(&request, || viewed(&request, console)),
+    }
+}
+
+/// Turns a link into a session.
+async fn sign_in(token: &str, console: &Console) -> Reply {
+    let (session, token) = match console.desk.open(token) {
+        Ok(opened) => opened,
+        Err(OpenError::NoRandom(error)) => {
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string());
+        }
+        Err(OpenError::Refused(refused)) => return not_opened(refused),
+    };
+    // Who came in stands in the audit log; a file that takes no changes must not keep the operator out.
+    let audited = console.context.writer.audit(&session.who, "sign in", "console", String::new()).await;
+    if let Err(error) = audited {
+        tracing::warn!(%error, who = %session.who, "a sign-in to the console is not in the audit log");
+    }
+    let mut reply = Response::new(Full::default());
+    *reply.status_mut() = StatusCode::SEE_OTHER;
+    reply.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
+    reply.headers_mut().insert(SET_COOKIE, console.cookie_header(&token, SESSION_S));
+    reply
+}
+
+fn not_opened(refused: LinkRefused) -> Reply {
+    let mut reply = Response::new(Full::from(REFUSED));
+    *reply.status_mut() = StatusCode::FORBIDDEN;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let LinkRefused::TooMany { retry_after_s } = refused {
+        *reply.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        reply.headers_mut().insert(RETRY_AFTER, retry_after_s.into());
+    }
+    reply
+}
+
+/// A command, or the end of the session.
+async fn change(request: Request<Incoming>, path: &str, host: &str, console: &Console, session: &Session) -> Reply {
+    if request.method() != Method::POST {
+        return wrong_method("POST");
+    }
+    let headers = request.headers();
+    if !guard::is_same_origin(headers, console.scheme(), host) || !guard::has_token(headers, &session.csrf) {
+        tracing::warn!(who = %session.who, "a command that did not come from the console's page was refused");
+        return refuse(StatusCode::FORBIDDEN, "forbidden", "this is for the console's own page: load it again");
+    }
+    if path == "/api/sign-out" {
+        if let Some(token) = console.token(headers) {
+            console.desk.sign_out(token);
+        }
+        let mut reply = json_reply(StatusCode::OK, &json!({ "signed_out": true }));
+        reply.headers_mut().insert(SET_COOKIE, console.cookie_header("", 0));
+        return reply;
+    }
+    let command = match read_command(request.into_body()).await {
+        Ok(command) if is_for_console(&command) => command,
+        Ok(_) => {
+            let told = "this command is for the command line only";
+            return refuse(StatusCode::FORBIDDEN, "forbidden", told);
+        }
+        Err(error) => return failed(error),
+    };
+    match execute(command, &console.context, &session.who).await {
+        Ok(answer) => json_reply(StatusCode::OK, &answer),
+        Err(error) => failed(error),
+    }
+}
+
+/// What the page needs. Whoever gets hold of a session gets no further: no new links, no files.
+fn is_for_console(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::KeysIssue(_)
+            | Command::KeysList
+            | Command::KeysShow { .. }
+            | Command::KeysRotate { .. }
+            | Command::KeysRevoke { .. }
+            | Command::KeysSet(_)
+            | Command::Audit { .. }
+            | Command::AuditTail { .. }
+            | Command::Status
+            | Command::Feeds { .. }
+            | Command::MaintenanceOn { .. }
+            | Command::MaintenanceOff
+    )
+}
+
+fn described(console: &Console, session: &Session) -> Reply {
+    let boards = &console.context.boards;
+    let sports: Vec<_> =
+        boards.catalogue().sports().map(|(_, sport)| json!({ "key": sport.key, "title": sport.title })).collect();
+    let described = json!({
+        "who": &*session.who,
+        "csrf": &*session.csrf,
+        "until": session.until.to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "groups": boards.catalogue().groups(),
+        "sports": sports,
+        "markets": crate::model::Market::ALL.map(crate::model::Market::key),
+    });
+    json_reply(StatusCode::OK, &described)
+}
+
+fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
+    let uri = request.uri();
+    match views::view(uri.path(), uri.query(), &console.context, &console.strips) {
+        None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
+        Some(Err(views::BadView(told))) => refuse(StatusCode::BAD_REQUEST, "bad_request", told),
+        Some(Ok(body)) => kept(request.headers(), &body, "application/json"),
+    }
+}
+
+/// A body with its validator, or 304 for a browser that has it.
+fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
+    let encoding = if body.is_worth_compressing() { negotiate::encoding(asked) } else { Encoding::Identity };
+    let etag = body.etag(encoding);
+    let is_current = negotiate::has_current(asked, etag);
+    let mut reply = Response::new(if is_current { Full::default() } else { Full::new(body.bytes(encoding).clone()) });
+    let headers = reply.headers_mut();
+    if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
+        headers.insert(ETAG, etag);
+    }
+    headers.insert(CACHE_CONTROL, REVALIDATED);
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding, cookie"));
+    if let Some(next) = body.next().and_then(|next| HeaderValue::from_str(&next.to_text()).ok()) {
+        headers.insert(NEXT, next);
+    }
+    if is_current {
+        *reply.status_mut() = StatusCode::NOT_MODIFIED;
+        return reply;
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    match encoding {
+        Encoding::Identity => None,
+        Encoding::Gzip => headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip")),
+        Encoding::Zstd => headers.insert(CONTENT_ENCODING, HeaderValue::from_static("zstd")),
+    };
+    reply
+}
+
+/// Answers GET and HEAD.
+fn reading(request: &Request<Incoming>, answer: impl FnOnce() -> Reply) -> Reply {
+    match *request.method() {
+        Method::GET => answer(),
+        Method::HEAD => {
+            let (mut head, body) = answer().into_parts();
+            let length = hyper::body::Body::size_hint(&body).exact().unwrap_or(0);
+            head.headers.insert(CONTENT_LENGTH, length.into());
+            Response::from_parts(head, Full::default())
+        }
+        _ => wrong_method("GET, HEAD"),
+    }
+}
+
+fn wrong_method(allowed: &'static str) -> Reply {
+    let mut reply = refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &format!("this takes {allowed}"));
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    reply
+}
+
+fn refuse(status: StatusCode, code: &str, message: &str) -> Reply {
+    json_reply(status, &json!({ "error": { "code": code, "message": message } }))
+}
+
+/// A command that was not done, as the command line is told it.
+fn failed(error: Failure) -> Reply {
+    json_reply(status_of(&error), &FailureBody { error, taken_lines: None })
+}
+
+fn json_reply(status: StatusCode, value: &impl serde::Serialize) -> Reply {
+    let mut reply = Response::new(Full::from(serde_json::to_vec(value).unwrap_or_default()));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, JSON);
+    reply
+}
