@@ -74,7 +74,7 @@ impl Console {
         for (name, value) in headers {
             text.extend([name, ": ", value, "\r\n"]);
         }
-        text += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        text = format!("{text}content-length: {}\r\n\r\n{body}", body.len());
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
