@@ -12,13 +12,14 @@ use oddsbox::http::{Answer, Handled, Service, Settings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
-    Record, RecordId, Region, Regions, Sport, SportKind, Timestamp,
+    Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ODDS: &str = "/v1/sports/mma/odds?market=moneyline&regions=us";
+const ODDS_V4: &str = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=h2h";
 const COMMENCE: u32 = 1_794_700_000;
 
 /// More than a measurement uses up.
@@ -32,9 +33,7 @@ struct Bench {
 impl Bench {
     /// A service of its own for each measurement, so that none uses up another's minute.
     fn new() -> Self {
-        let sport =
-            Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight, v4: None };
-        let catalogue = Arc::new(Catalogue::new(vec![sport], Vec::new()).unwrap());
+        let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
         let (record, secret) = key();
         let (id, clock) = (record.id.clone(), Clock::system());
@@ -69,6 +68,13 @@ impl Bench {
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }
     }
+}
+
+fn mma() -> Sport {
+    let (key, title, description) = ("mma_mixed_martial_arts".into(), "MMA".into(), "MMA".into());
+    let names = V4Names { group: "MMA".into(), keys: V4Keys::Whole { key, title, description } };
+    let (key, title, group, kind) = ("mma".into(), "MMA".into(), "combat".into(), SportKind::Fight);
+    Sport { key, title, group, kind, v4: Some(names) }
 }
 
 fn key() -> (KeyRecord, Secret) {
@@ -135,6 +141,7 @@ fn measure(criterion: &mut Criterion, name: &str, status: u16, request: impl Fn(
 
 fn benches(criterion: &mut Criterion) {
     measure(criterion, "handle/odds_100_records", 200, |bench| bench.request(ODDS, true));
+    measure(criterion, "handle/v4_odds_100_events", 200, |bench| bench.request(ODDS_V4, true));
     measure(criterion, "handle/not_modified", 304, |bench| {
         let etag = bench.answer(&bench.request(ODDS, true)).response.headers()["etag"].clone();
         let mut request = bench.request(ODDS, true);

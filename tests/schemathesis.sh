@@ -4,7 +4,9 @@
 # Needs `st` on the PATH, or in the environment variable ST. Every check of schemathesis runs but one, on one operation:
 # that whatever the schema allows is accepted is not checked for odds, as `group=bout` is for some sports and markets
 # only, and no schema can tie one parameter to another. One value is not generated: a cursor (`after`) is opaque, so no
-# schema can describe which texts are one, and a fixed one is sent.
+# schema can describe which texts are one, and a fixed one is sent. Under /v4 what is unknown or empty is passed over, as
+# clients of that interface expect, and one of two parameters is required: there neither what is accepted nor what is
+# refused is held against the schemas, only what is answered.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 examples=${1:-600}
@@ -41,6 +43,10 @@ expected-statuses = ["400", "401", "403", "404", "405", "414", "429", "431"]
 [[operations]]
 include-name = "GET /v1/sports/{sport_key}/odds"
 checks.positive_data_acceptance.enabled = false
+[[operations]]
+include-path-regex = "^/v4/"
+checks.positive_data_acceptance.enabled = false
+checks.negative_data_rejection.enabled = false
 TOML
 (cd "$scratch" && "$st" --config-file schemathesis.toml run "$address/openapi.json" --seed 1 --max-examples "$examples")
 kill -0 "$server" || { echo "the server died"; cat "$scratch/err"; exit 1; }

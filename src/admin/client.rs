@@ -2,31 +2,23 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Frame};
-use hyper::client::conn::http1;
+use http_body_util::BodyExt;
+use hyper::body::Frame;
+use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::header::HOST;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
-use tokio::sync::mpsc;
 
+use super::pieces::{self, PiecesBody, Source};
 use super::protocol::{Command, Failure, FailureBody, IngestOptions, PayloadOptions};
-use crate::model::Region;
+use crate::model::{Region, World};
 
 /// How long a command may take. One that reads the whole file takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Pieces of a stream of feed lines, or the error that broke it off.
-pub type Source = mpsc::Receiver<io::Result<Bytes>>;
-
-type SentBody = UnsyncBoxBody<Bytes, io::Error>;
 
 /// Why no answer was got.
 #[derive(Debug, thiserror::Error)]
@@ -55,8 +47,7 @@ impl Client {
     /// Sends a command; its answer as JSON.
     pub(super) async fn ask(&self, command: &Command) -> Result<Bytes, ClientError> {
         let body = serde_json::to_vec(command).map_err(broken)?;
-        let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed_unsync();
-        let answer = self.send("/command", body);
+        let answer = self.send(Method::POST, "/command", pieces::whole(Bytes::from(body)));
         if command.is_long() {
             return answer.await;
         }
@@ -66,7 +57,7 @@ impl Client {
     /// Sends feed lines until their end; the report on them as JSON.
     pub(super) async fn ingest(&self, options: IngestOptions, source: Source) -> Result<Bytes, ClientError> {
         let target = format!("/ingest?world={}&strict={}", options.world.name(), options.strict);
-        self.send(&target, Pieces(source).boxed_unsync()).await
+        self.send(Method::POST, &target, pieces::body(source)).await
     }
 
     /// Sends a payload of The Odds API; the report on it as JSON.
@@ -83,14 +74,53 @@ impl Client {
             let regions: Vec<&str> = options.regions.iter().map(Region::key).collect();
             target.extend(["&regions=", &regions.join(",")]);
         }
-        self.send(&target, Pieces(source).boxed_unsync()).await
+        self.send(Method::POST, &target, pieces::body(source)).await
     }
 
-    async fn send(&self, target: &str, body: SentBody) -> Result<Bytes, ClientError> {
+    /// A world as feed lines, as they come.
+    pub(super) async fn export(&self, world: World) -> Result<Source, ClientError> {
+        let (mut sender, request, connection) = self
+            .connected(Method::GET, &format!("/export?world={}", world.name()), pieces::whole(Bytes::new()))
+            .await?;
+        let driven = tokio::spawn(connection);
+        let response = sender.send_request(request).await.map_err(broken)?;
+        if !response.status().is_success() {
+            return Err(refusal(&response.into_body().collect().await.map_err(broken)?.to_bytes()));
+        }
+        let (pieces, source) = pieces::channel();
+        tokio::spawn(async move {
+            let mut body = response.into_body();
+            while let Some(frame) = body.frame().await {
+                let piece = match frame.map(Frame::into_data) {
+                    Ok(Ok(data)) => Ok(data),
+                    Ok(Err(_trailers)) => continue,
+                    Err(error) => Err(io::Error::other(broken(error))),
+                };
+                if pieces.send(piece).await.is_err() {
+                    break;
+                }
+            }
+            driven.abort();
+        });
+        Ok(source)
+    }
+
+    /// A connection of its own, and the request for it.
+    async fn connected(
+        &self,
+        method: Method,
+        target: &str,
+        body: PiecesBody,
+    ) -> Result<(SendRequest<PiecesBody>, Request<PiecesBody>, Connection<TokioIo<UnixStream>, PiecesBody>), ClientError>
+    {
         let stream = UnixStream::connect(&self.path).await.map_err(broken)?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        let request = Request::builder().method(Method::POST).uri(target).header(HOST, "oddsbox");
-        let request = request.body(body).map_err(broken)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let request = Request::builder().method(method).uri(target).header(HOST, "oddsbox");
+        Ok((sender, request.body(body).map_err(broken)?, connection))
+    }
+
+    async fn send(&self, method: Method, target: &str, body: PiecesBody) -> Result<Bytes, ClientError> {
+        let (mut sender, request, connection) = self.connected(method, target, body).await?;
         let exchange = async move {
             let response = sender.send_request(request).await.map_err(broken)?;
             let status = response.status();
@@ -119,19 +149,4 @@ fn refusal(body: &[u8]) -> ClientError {
 fn broken(error: impl std::error::Error) -> ClientError {
     let source = error.source().map(|source| format!(": {source}"));
     ClientError::Broken(format!("{error}{}", source.unwrap_or_default()))
-}
-
-/// A stream of pieces as the body of a request.
-struct Pieces(Source);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        task: &mut TaskContext<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.0.poll_recv(task).map(|piece| piece.map(|piece| piece.map(Frame::data)))
-    }
 }

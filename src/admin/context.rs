@@ -8,7 +8,7 @@ use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
-use crate::keys::Keyring;
+use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;
 use crate::writer::WriterHandle;
 
@@ -21,6 +21,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn address(&self) -> SocketAddr;
     /// Whether it speaks TLS there.
     fn is_tls(&self) -> bool;
+    /// Where feed lines are taken from other machines, if they are.
+    fn ingest_address(&self) -> Option<SocketAddr>;
     /// What passes through the public interface, counted.
     fn traffic(&self) -> &Traffic;
     /// Connections open now.
@@ -36,6 +38,7 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
 pub struct Context {
     pub writer: WriterHandle,
     pub keyring: Arc<Keyring>,
+    pub feeders: Arc<Feeders>,
     pub boards: Arc<Boards>,
     pub clock: Clock,
     pub data: DataDir,

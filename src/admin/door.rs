@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
-pub use super::client::Source;
 use super::client::{Client, ClientError};
 use super::local::{Local, LocalError, Setup};
+pub use super::pieces::Source;
 use super::place::{DataDir, PlaceError};
 use super::protocol::{Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
+use crate::model::World;
 use crate::store::OpenError;
 
 /// How long a server may take to start or to stop, during which it holds the file and answers nobody.
@@ -145,6 +146,14 @@ impl Door {
             Door::File(local) => {
                 local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
             }
+        }
+    }
+
+    /// A world as feed lines, as they come.
+    pub async fn export(&self, world: World) -> Result<Source, DoorError> {
+        match self {
+            Door::Server(client) => Ok(client.export(world).await?),
+            Door::File(local) => Ok(local.export(world)),
         }
     }
 

@@ -2,57 +2,110 @@
 //!
 //! Bytes come in pieces of any size; whole lines are read, gathered into batches and handed to the writer, which is
 //! waited for: that is the back-pressure, and no more than one batch and one line are ever in memory. A strict input is
-//! spooled instead, and taken whole at its end.
+//! spooled instead, and taken whole at its end. What has come is counted under the feed's name, batch by batch.
 
 use std::sync::Arc;
 
 use super::context::Context;
-use super::lines::{Line, Lines};
-use super::protocol::{Example, Failure, IngestAnswer, IngestOptions};
+use super::lines::Lines;
+use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions};
 use super::spool::Spool;
-use crate::feeds::wire::{self, LINE_BYTES_MAX, Rejection};
-use crate::model::{Catalogue, News, Reason};
+use super::tally::{Tally, told};
+use crate::clock::Clock;
+use crate::feeds::{FeedKind, Ledger};
+use crate::keys::{Feeder, Feeders};
+use crate::model::{Catalogue, News};
 use crate::writer::{IngestReport, Whole, WriterHandle};
 
 const BATCH_LINES_MAX: usize = 1000;
 const BATCH_BYTES_MAX: usize = 1 << 20;
-/// As many rejected lines as a report shows.
-const EXAMPLES_MAX: usize = 10;
+
+/// Whose lines they are.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    name: Box<str>,
+    kind: FeedKind,
+    /// A feeder on another machine may send for as long as its token is in force.
+    token: Option<(Arc<Feeders>, Arc<Feeder>)>,
+}
+
+impl Feed {
+    /// The account of the watched directory.
+    pub(super) const DROP: &str = "drop";
+
+    /// Whoever may use the admin door.
+    pub fn push() -> Self {
+        Feed { name: "push".into(), kind: FeedKind::Push, token: None }
+    }
+
+    pub(super) fn drop_directory() -> Self {
+        Feed { name: Self::DROP.into(), kind: FeedKind::Drop, token: None }
+    }
+
+    pub(super) fn token(feeders: Arc<Feeders>, feeder: Arc<Feeder>) -> Self {
+        let name = format!("token/{}", feeder.name).into();
+        Feed { name, kind: FeedKind::Token, token: Some((feeders, feeder)) }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        match &self.token {
+            Some((feeders, feeder)) if !feeders.is_in_force(feeder) => {
+                Err(Failure::new(FailureCode::Unauthorized, "the token was revoked: ask the operator for a new one"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 /// A stream of lines on its way in.
 #[derive(Debug)]
 pub struct Intake {
     options: IngestOptions,
+    feed: Feed,
     writer: WriterHandle,
+    ledger: Arc<Ledger>,
+    clock: Clock,
     catalogue: Arc<Catalogue>,
     lines: Lines,
     tally: Tally,
     batch: Batch,
+    taken_lines: u64,
     /// Where a strict input waits.
     spool: Option<Spool>,
 }
 
 /// Lines that were read and not yet handed on.
 #[derive(Debug, Default)]
-struct Batch {
-    news: Vec<News>,
+pub(super) struct Batch {
+    pub(super) news: Vec<News>,
     /// The line of each.
-    numbers: Vec<u64>,
-    bytes: usize,
+    pub(super) numbers: Vec<u64>,
+    pub(super) bytes: usize,
 }
 
 impl Intake {
-    pub async fn open(options: IngestOptions, context: &Context) -> Result<Self, Failure> {
+    pub async fn open(options: IngestOptions, feed: Feed, context: &Context) -> Result<Self, Failure> {
         let spool = if options.strict { Some(Spool::open(&context.data).await?) } else { None };
+        context.ledger.open(&feed.name, feed.kind, options.world);
         Ok(Intake {
             options,
+            feed,
             writer: context.writer.clone(),
+            ledger: Arc::clone(&context.ledger),
+            clock: context.clock.clone(),
             catalogue: Arc::clone(context.boards.catalogue()),
             lines: Lines::default(),
             tally: Tally::default(),
             batch: Batch::default(),
+            taken_lines: 0,
             spool,
         })
+    }
+
+    /// The lines from the start of the stream that are dealt with for good: written, or rejected and counted. They
+    /// need not be sent again.
+    pub fn taken_lines(&self) -> u64 {
+        self.taken_lines
     }
 
     /// Takes in the next piece of the stream, and waits for the writer when a batch is full.
@@ -71,16 +124,25 @@ impl Intake {
 
     /// Hands on the lines that have come so far, for a stream that pauses.
     pub async fn pause(&mut self) -> Result<(), Failure> {
-        if self.batch.news.is_empty() { Ok(()) } else { self.flush(false).await }
+        if self.taken_lines == self.tally.line_count { Ok(()) } else { self.flush(false).await }
     }
 
     /// Ends the stream.
-    pub async fn finish(mut self) -> Result<IngestAnswer, Failure> {
+    pub async fn finish(&mut self) -> Result<IngestAnswer, Failure> {
         if let Some(line) = self.lines.last() {
             self.tally.line(line, &self.catalogue, &mut self.batch);
         }
         self.flush(true).await?;
-        let Some(mut spool) = self.spool.take() else { return Ok(self.tally.answer(self.options, true)) };
+        let written = match self.spool.take() {
+            None => true,
+            Some(spool) => self.finish_spooled(spool).await?,
+        };
+        Ok(std::mem::take(&mut self.tally).answer(self.options, written))
+    }
+
+    /// Takes a strict input whole, or says why not.
+    async fn finish_spooled(&mut self, mut spool: Spool) -> Result<bool, Failure> {
+        self.feed.check()?;
         // Lines that cannot be read already forbid writing; what else would be rejected is told all the same.
         let whole = if self.tally.rejected() > 0 { Whole::Checked } else { Whole::Taken };
         let news = spool.news(Arc::clone(&self.catalogue)).await?;
@@ -91,130 +153,45 @@ impl Intake {
             self.tally.example(line, reason, told(reason));
         }
         let written = self.tally.rejected() == 0;
-        Ok(self.tally.answer(self.options, written))
+        let report = self.tally.report.clone();
+        self.count(&report, if written { report.accepted() } else { 0 });
+        Ok(written)
     }
 
     async fn flush(&mut self, end: bool) -> Result<(), Failure> {
-        let Batch { news, numbers, .. } = std::mem::take(&mut self.batch);
         if self.spool.is_some() {
+            self.batch = Batch::default();
             return Ok(());
         }
+        self.feed.check()?;
+        let Batch { news, numbers, .. } = std::mem::take(&mut self.batch);
         let report = self.writer.ingest(self.options.world, news, end).await?;
         for (position, reason) in report.first_rejected() {
             let number = usize::try_from(*position).ok().and_then(|position| numbers.get(position));
             self.tally.example(number.copied().unwrap_or(0), *reason, told(*reason));
         }
         self.tally.report.add(&report);
+        self.taken_lines = self.tally.line_count;
+        self.count(&report, report.accepted());
         Ok(())
+    }
+
+    /// Notes in the feed's account what has become of a batch, and of the lines that could not be read.
+    fn count(&mut self, report: &IngestReport, accepted: u64) {
+        let rejected: Vec<_> = report.reasons().chain(self.tally.take_unread()).collect();
+        let feed = (&*self.feed.name, self.feed.kind, self.options.world);
+        self.ledger.count(feed, self.clock.now().timestamp(), accepted, rejected.into_iter());
+    }
+
+    /// Notes in the feed's account that the stream failed.
+    pub(super) fn failed(&self, why: &str) {
+        let feed = (&*self.feed.name, self.feed.kind, self.options.world);
+        self.ledger.failed(feed, self.clock.now().timestamp(), why);
     }
 }
 
 impl Batch {
     fn is_full(&self) -> bool {
         self.news.len() >= BATCH_LINES_MAX || self.bytes >= BATCH_BYTES_MAX
-    }
-}
-
-/// What has become of the lines so far.
-#[derive(Debug, Default)]
-struct Tally {
-    /// Every line, as an editor counts.
-    line_count: u64,
-    blank: u64,
-    /// Lines that could not be read, by [`Reason`].
-    unread: [u64; Reason::COUNT],
-    /// Outcomes left out of lines that were read, by [`Reason`].
-    dropped: [u64; Reason::COUNT],
-    /// What the writer says of the others.
-    report: IngestReport,
-    examples: Vec<Example>,
-}
-
-impl Tally {
-    fn line(&mut self, line: Line<'_>, catalogue: &Catalogue, batch: &mut Batch) {
-        self.line_count += 1;
-        let text = match line {
-            Line::Text(text) if text.trim_ascii().is_empty() => {
-                self.blank += 1;
-                return;
-            }
-            Line::Text(text) => text,
-            Line::TooLong => {
-                let detail = format!("a line has at most {LINE_BYTES_MAX} bytes");
-                return self.reject(&Rejection { reason: Reason::LineTooLong, detail: detail.into() });
-            }
-        };
-        match wire::read(text, catalogue) {
-            Err(rejection) => self.reject(&rejection),
-            Ok(reading) => {
-                for outcome in &reading.dropped {
-                    self.dropped[outcome.reason as usize] += 1;
-                }
-                batch.bytes += text.len();
-                batch.numbers.push(self.line_count);
-                batch.news.push(reading.news);
-            }
-        }
-    }
-
-    fn reject(&mut self, rejection: &Rejection) {
-        self.unread[rejection.reason as usize] += 1;
-        self.example(self.line_count, rejection.reason, &rejection.detail);
-    }
-
-    /// The writer tells of a batch's lines after later ones were read: the first lines are kept, not the first told.
-    fn example(&mut self, line: u64, reason: Reason, detail: &str) {
-        let at = self.examples.partition_point(|example| example.line < line);
-        if at < EXAMPLES_MAX {
-            let example = Example { line, reason: reason.key().to_owned(), detail: detail.to_owned() };
-            self.examples.insert(at, example);
-            self.examples.truncate(EXAMPLES_MAX);
-        }
-    }
-
-    fn rejected(&self) -> u64 {
-        self.unread.iter().sum::<u64>() + self.report.rejected()
-    }
-
-    fn answer(self, options: IngestOptions, written: bool) -> IngestAnswer {
-        let lines = self.line_count - self.blank;
-        let rejected = self.rejected();
-        let mut by_reason = self.unread;
-        for (reason, count) in self.report.reasons() {
-            by_reason[reason as usize] += count;
-        }
-        IngestAnswer {
-            world: options.world.into(),
-            strict: options.strict,
-            written,
-            lines,
-            accepted: lines - rejected,
-            changed: if written { self.report.changed } else { 0 },
-            unchanged: if written { self.report.unchanged } else { 0 },
-            rejected,
-            rejected_by_reason: named(&by_reason),
-            dropped_outcomes: self.dropped.iter().sum(),
-            dropped_outcomes_by_reason: named(&self.dropped),
-            examples: self.examples,
-        }
-    }
-}
-
-/// The reasons that occurred, by their keys.
-pub(super) fn named(counts: &[u64; Reason::COUNT]) -> std::collections::BTreeMap<String, u64> {
-    let occurred = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| **count > 0);
-    occurred.map(|(reason, count)| (reason.key().to_owned(), *count)).collect()
-}
-
-/// Why the writer turns a line away that could be read.
-pub(super) fn told(reason: Reason) -> &'static str {
-    match reason {
-        Reason::UnknownEvent => "no event line has announced this event, or it was removed",
-        Reason::UnknownBookmaker => "nobody has declared this bookmaker: send a bookmaker line first",
-        Reason::EventOver => "the event is over: it takes no prices",
-        Reason::Late => "newer news of the same thing is held",
-        Reason::TooManyBookmakers => "there is no room for another bookmaker",
-        Reason::BadField => "the winner is neither of the two sides",
-        _ => "it does not fit what is held",
     }
 }

@@ -5,18 +5,19 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::client::Source;
 use super::context::Context;
 use super::execute::execute;
-use super::intake::Intake;
+use super::export;
+use super::intake::{Feed, Intake};
 use super::payload::Gathered;
+use super::pieces::Source;
 use super::place::DataDir;
 use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::catalogue::{self, CatalogueFileError};
-use crate::model::Catalogue;
+use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
 
@@ -119,10 +120,11 @@ impl Local {
         let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let feeders = Arc::clone(opened.writer.feeders());
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let (data, ledger) = (data.clone(), Arc::default());
-        let context = Context { writer, keyring, boards, clock, data, ledger, server: None };
+        let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: None };
         Ok(Local { context, stopped, who: own_name()?, damage_count })
     }
 
@@ -141,7 +143,7 @@ impl Local {
         options: IngestOptions,
         mut source: Source,
     ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
-        let mut intake = match Intake::open(options, &self.context).await {
+        let mut intake = match Intake::open(options, Feed::push(), &self.context).await {
             Ok(intake) => intake,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -151,6 +153,11 @@ impl Local {
             }
         }
         Ok(intake.finish().await)
+    }
+
+    /// A world as feed lines.
+    pub(super) fn export(&self, world: World) -> Source {
+        export::start(world, &self.context.boards)
     }
 
     /// Takes in a payload of The Odds API. The error is that of the source, if it broke off.

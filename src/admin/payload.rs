@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::context::Context;
-use super::intake::{named, told};
 use super::protocol::{Example, Failure, FailureCode, IngestAnswer, PayloadOptions};
+use super::tally::{named, told};
 use crate::feeds::the_odds_api::{self, Ask, PAYLOAD_BYTES_MAX, Payload};
 use crate::model::{News, Reason, SportId};
 use crate::writer::{IngestReport, NewsReader, Whole};

@@ -3,6 +3,7 @@
 //! - `POST /command`: a command as JSON, its answer as JSON
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
 //!   - with `&format=the-odds-api`, and `sport`, `odds_format`, `regions` as far as they are known: one saved payload
+//! - `GET /export?world=live|sandbox`: a world as feed lines
 //! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
 //! - `GET /metrics`: what is counted, for Prometheus
 //!
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -22,21 +23,19 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::execute::{execute, ready};
+use super::export;
 use super::figures;
-use super::intake::Intake;
+use super::intake::{Feed, Intake};
 use super::payload::Gathered;
+use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
+use super::taking::{self, BrokenOff, Terms};
 use crate::metrics::Page;
 use crate::model::{OddsFormat, Region, Regions, World};
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-/// After this much silence, the lines of a stream that have come are handed on.
-const INGEST_PAUSE: Duration = Duration::from_millis(200);
-/// How long the rest of a stream that failed is read and thrown away, so that its sender gets to see why.
-const INGEST_DRAIN: Duration = Duration::from_secs(2);
-
-pub(super) type Reply = Response<Full<Bytes>>;
+pub(super) type Reply = Response<PiecesBody>;
 
 pub(super) async fn respond(
     request: Request<Incoming>,
@@ -45,7 +44,7 @@ pub(super) async fn respond(
 ) -> Result<Reply, Infallible> {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
-        "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
+        "/export" | "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
         _ => (Method::GET, false),
     };
     if !is_known {
@@ -57,6 +56,7 @@ pub(super) async fn respond(
     let answered = match request.uri().path() {
         "/command" => command(request, &context, &who).await,
         "/ingest" => ingest(request, &context).await,
+        "/export" => export(&request, &context),
         path => Ok(look(path, &context).unwrap_or_else(not_found)),
     };
     Ok(answered.unwrap_or_else(|error| failure(&error)))
@@ -68,7 +68,7 @@ pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
         "/livez" => Some(json(StatusCode::OK, &serde_json::json!({"live": true}))),
         "/readyz" => Some(readyz(context)),
         "/metrics" => {
-            let mut reply = Response::new(Full::new(Bytes::from(figures::page(context))));
+            let mut reply = Response::new(pieces::whole(Bytes::from(figures::page(context))));
             reply.headers_mut().insert(CONTENT_TYPE, header(Page::MEDIA_TYPE));
             Some(reply)
         }
@@ -77,7 +77,7 @@ pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
 }
 
 fn not_found() -> Reply {
-    failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /livez, /readyz and /metrics"))
+    failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /export, /livez, /readyz and /metrics"))
 }
 
 pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
@@ -103,45 +103,41 @@ async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Re
 async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
     let asked = ingest_asked(request.uri().query().unwrap_or_default())?;
     let mut body = request.into_body();
-    let taken = match asked {
-        Asked::Lines(options) => take_in(options, &mut body, context).await,
-        Asked::Payload(options) => take_payload(&options, &mut body, context).await,
-    };
+    match asked {
+        Asked::Lines(options) => {
+            let intake = Intake::open(options, Feed::push(), context).await?;
+            Ok(taken(taking::take(intake, &mut body, Terms::default()).await))
+        }
+        Asked::Payload(options) => match take_payload(&options, &mut body, context).await {
+            Ok(report) => Ok(json(StatusCode::OK, &report)),
+            Err(error) => {
+                taking::drain(&mut body).await;
+                Err(error)
+            }
+        },
+    }
+}
+
+/// The answer to a stream of lines.
+pub(super) fn taken(taken: Result<IngestAnswer, BrokenOff>) -> Reply {
     match taken {
-        Ok(report) => Ok(json(StatusCode::OK, &report)),
-        Err(error) => {
-            let drained = async { while let Some(Ok(_)) = body.frame().await {} };
-            let _ = timeout(INGEST_DRAIN, drained).await;
-            Err(error)
+        Ok(report) => json(StatusCode::OK, &report),
+        Err(BrokenOff { failure, taken_lines }) => {
+            let status = status_of(&failure);
+            json(status, &FailureBody { error: failure, taken_lines: Some(taken_lines) })
         }
     }
 }
 
-/// Reads a stream to its end. A stream may be silent for as long as it likes, and is not kept waiting by its silence.
-async fn take_in(options: IngestOptions, body: &mut Incoming, context: &Context) -> Result<IngestAnswer, Failure> {
-    let mut intake = Intake::open(options, context).await?;
-    loop {
-        let frame = match timeout(INGEST_PAUSE, body.frame()).await {
-            Ok(frame) => frame,
-            Err(_silence) => {
-                intake.pause().await?;
-                body.frame().await
-            }
-        };
-        match frame {
-            None => return intake.finish().await,
-            Some(Ok(frame)) => {
-                if let Some(bytes) = frame.data_ref() {
-                    intake.push(bytes).await?;
-                }
-            }
-            Some(Err(error)) => {
-                // Whole lines that came are kept; the one that broke off is not a line.
-                intake.pause().await?;
-                return Err(Failure::bad_request(format!("the lines broke off: {error}")));
-            }
-        }
-    }
+fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
+    let world = match request.uri().query().unwrap_or("world=live").split_once('=') {
+        Some(("world", value)) => World::parse(value),
+        _ => None,
+    };
+    let world = world.ok_or_else(|| Failure::bad_request("export takes world=live or world=sandbox"))?;
+    let mut reply = Response::new(pieces::body(export::start(world, &context.boards)));
+    reply.headers_mut().insert(CONTENT_TYPE, header("application/x-ndjson"));
+    Ok(reply)
 }
 
 /// Gathers a payload and takes it in.
@@ -198,7 +194,7 @@ fn ingest_asked(query: &str) -> Result<Asked, Failure> {
     }
 }
 
-fn ingest_options(query: &str) -> Result<IngestOptions, Failure> {
+pub(super) fn ingest_options(query: &str) -> Result<IngestOptions, Failure> {
     let mut options = IngestOptions { world: World::Live, strict: false };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -222,28 +218,33 @@ fn readyz(context: &Context) -> Reply {
 }
 
 pub(super) fn failure(error: &Failure) -> Reply {
-    let status = match error.code {
+    json(status_of(error), &FailureBody { error: error.clone(), taken_lines: None })
+}
+
+fn status_of(error: &Failure) -> StatusCode {
+    match error.code {
         FailureCode::BadRequest | FailureCode::Refused => StatusCode::BAD_REQUEST,
-        FailureCode::KeyNotFound | FailureCode::NotFound => StatusCode::NOT_FOUND,
+        FailureCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        FailureCode::KeyNotFound | FailureCode::FeederNotFound | FailureCode::NotFound => StatusCode::NOT_FOUND,
         FailureCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         FailureCode::Timeout => StatusCode::REQUEST_TIMEOUT,
         FailureCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        FailureCode::UnsupportedEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         FailureCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    json(status, &FailureBody { error: error.clone() })
+    }
 }
 
 fn json(status: StatusCode, answer: &impl Serialize) -> Reply {
     // These types have only keys that are texts, so writing them cannot fail.
     let mut body = serde_json::to_vec(answer).unwrap_or_default();
     body.push(b'\n');
-    let mut reply = Response::new(Full::new(Bytes::from(body)));
+    let mut reply = Response::new(pieces::whole(Bytes::from(body)));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, header("application/json"));
     reply
 }
 
-fn header(value: &str) -> HeaderValue {
+pub(super) fn header(value: &str) -> HeaderValue {
     HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 

@@ -57,6 +57,7 @@ impl Summary {
     fn meets(&self, filter: &Filter<'_>) -> bool {
         match filter {
             Filter::Any => true,
+            Filter::Open => self.open > 0,
             Filter::Status(status) => self.statuses & (1 << *status as u8) != 0,
             Filter::Priced { market, books } => self.coverage.meets(*market, *books),
         }
@@ -85,6 +86,8 @@ impl Chunk {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Filter<'a> {
     Any,
+    /// Scheduled or live.
+    Open,
     Status(EventStatus),
     /// At least one record of the market (any if `None`) by one of the bookmakers (any if `None`).
     Priced {
@@ -97,6 +100,7 @@ impl Filter<'_> {
     pub(crate) fn accepts(&self, node: &EventNode) -> bool {
         match self {
             Filter::Any => true,
+            Filter::Open => !node.event().status.is_over(),
             Filter::Status(status) => node.event().status == *status,
             Filter::Priced { market, books } => node.coverage().meets(*market, *books),
         }
@@ -120,6 +124,18 @@ impl Index {
         let mut chunks = Vec::with_capacity(nodes.len().div_ceil(CHUNK_MAX / 2));
         push_chunks(&mut chunks, nodes);
         Index::new(chunks, ids)
+    }
+
+    /// An index of some of these nodes, given in order. It shares the map of ids, which may know more than it holds.
+    pub(crate) fn subset(&self, nodes: Vec<Arc<EventNode>>) -> Self {
+        let mut chunks = Vec::with_capacity(nodes.len().div_ceil(CHUNK_MAX / 2));
+        push_chunks(&mut chunks, nodes);
+        Index::new(chunks, self.ids.clone())
+    }
+
+    /// Whether this is the very same index, and not one that was made of it.
+    pub(crate) fn is(&self, other: &Index) -> bool {
+        Arc::ptr_eq(&self.chunks, &other.chunks)
     }
 
     fn new(chunks: Vec<Arc<Chunk>>, ids: IdMap) -> Self {

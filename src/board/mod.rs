@@ -14,6 +14,7 @@ mod query;
 pub(crate) mod render;
 mod select;
 mod snapshot;
+pub mod v4;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use books::Books;

@@ -4,7 +4,7 @@
 //! index as of the last publication of prices, so that between two ticks of the refresh the odds stay byte for byte
 //! the same. Both share whatever did not change.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
@@ -13,9 +13,11 @@ use super::books::Books;
 use super::condition::Condition;
 use super::coverage::BookSet;
 use super::index::Index;
+use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::render;
-use crate::model::{BookId, Catalogue, EventId, Source, SportId, Timestamp, World};
+use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shelf, Shown, Upcoming, UpcomingQuery};
+use crate::model::{BookId, Catalogue, EventId, Source, Sport, SportId, Timestamp, V4Names, World};
 
 /// What one publication of a sport may keep rendered.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
@@ -40,11 +42,12 @@ pub struct Published {
     sources: Box<[PublishedSource]>,
     at_ms: i64,
     bodies: Bodies<OddsQuery>,
+    v4: OnceLock<Shelf<PricedQuery>>,
 }
 
 impl Published {
     pub fn new(index: Index, books: Arc<Books>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
-        Published { index, books, sources, at_ms, bodies: Bodies::new(ODDS_BYTES_MAX) }
+        Published { index, books, sources, at_ms, bodies: Bodies::new(ODDS_BYTES_MAX), v4: OnceLock::new() }
     }
 
     /// The same publication without some events, for those that were removed since.
@@ -63,6 +66,10 @@ impl Published {
 
     pub fn sources(&self) -> &[PublishedSource] {
         &self.sources
+    }
+
+    pub(crate) fn v4(&self, names: &V4Names) -> &Shelf<PricedQuery> {
+        self.v4.get_or_init(|| Shelf::new(&self.index, names, ODDS_BYTES_MAX))
     }
 
     /// When this was published.
@@ -105,6 +112,7 @@ struct Listing {
     event_bodies: Bodies<EventsQuery>,
     score_bodies: Bodies<ScoresQuery>,
     one_event_bodies: Bodies<EventId>,
+    v4: OnceLock<Shelf<ListQuery>>,
 }
 
 /// Everything that readers can know of one sport in one world.
@@ -123,6 +131,7 @@ impl SportBoard {
             event_bodies: Bodies::new(EVENTS_BYTES_MAX),
             score_bodies: Bodies::new(EVENTS_BYTES_MAX),
             one_event_bodies: Bodies::new(EVENTS_BYTES_MAX),
+            v4: OnceLock::new(),
         };
         SportBoard { listing: Arc::new(listing), sources }
     }
@@ -185,16 +194,87 @@ impl SportBoard {
     }
 }
 
+/// In the shape of The Odds API. A sport that has no name there is asked for by none.
+impl SportBoard {
+    pub(crate) fn v4(&self, names: &V4Names) -> &Shelf<ListQuery> {
+        self.listing.v4.get_or_init(|| Shelf::new(self.current(), names, EVENTS_BYTES_MAX))
+    }
+
+    /// Prices under a key; `None` for one event that is unknown, over or of another key.
+    pub fn v4_priced(&self, sport: &Sport, names: &V4Names, query: &PricedQuery) -> Option<Arc<Body>> {
+        let (published, kind) = (&**self.published(), sport.kind);
+        let shelf = published.v4(names);
+        let competition = shelf.competitions.get(&query.key);
+        let (id, shown) = match &query.what {
+            Priced::Events { prices, scope } => {
+                let render = || render::v4::odds(published, competition, kind, prices, scope);
+                return Some(shelf.bodies.get_or_render(query, render));
+            }
+            Priced::OneEvent { id, shown } => (id, shown),
+        };
+        let render = |competition: &Competition, node: &EventNode, is_published| match shown {
+            Shown::Odds(prices) => render::v4::event_odds(published, competition, node, kind, prices, is_published),
+            Shown::Markets { books, dates } => {
+                render::v4::event_markets(published, competition, node, kind, (books, *dates), is_published)
+            }
+        };
+        if let Some((competition, node)) = open_event(competition, id) {
+            return Some(shelf.bodies.get_or_render(query, || render(competition, node, true)));
+        }
+        // An event that came since the last publication is known by now, and its prices wait for the next.
+        let (competition, node) = open_event(self.v4(names).competitions.get(&query.key), id)?;
+        Some(Arc::new(render(competition, node, false)))
+    }
+
+    /// Events and scores under a key.
+    pub fn v4_listed(&self, sport: &Sport, names: &V4Names, query: &ListQuery) -> Arc<Body> {
+        let shelf = self.v4(names);
+        let competition = shelf.competitions.get(&query.key);
+        shelf.bodies.get_or_render(query, || match &query.what {
+            Listed::Events { dates, scope } => render::v4::events(competition, *dates, scope),
+            Listed::Scores { dates, scope, ended_since } => {
+                render::v4::scores(competition, *dates, scope, *ended_since)
+            }
+            Listed::Participants => {
+                let published = self.published().v4(names).competitions.get(&query.key);
+                render::v4::participants(competition, published, sport)
+            }
+        })
+    }
+}
+
+/// An event of a competition that is not over.
+fn open_event<'a>(competition: Option<&'a Competition>, id: &EventId) -> Option<(&'a Competition, &'a EventNode)> {
+    let node = competition?.index.get(id.as_str()).filter(|node| !node.event().status.is_over())?;
+    Some((competition?, node))
+}
+
 /// A world as of one moment.
 #[derive(Clone, Debug)]
 pub struct WorldBoard {
     sports: Box<[SportBoard]>,
     books: Arc<Books>,
+    upcoming: Upcoming,
 }
 
 impl WorldBoard {
     pub fn new(sports: Box<[SportBoard]>, books: Arc<Books>) -> Self {
-        WorldBoard { sports, books }
+        WorldBoard { sports, books, upcoming: Upcoming::new() }
+    }
+
+    /// Takes over what is still good of what the world before has rendered.
+    #[must_use]
+    fn succeeding(self, before: &WorldBoard) -> Self {
+        WorldBoard { upcoming: Upcoming::succeeding(before, &self.sports), ..self }
+    }
+
+    pub(crate) fn upcoming(&self) -> &Upcoming {
+        &self.upcoming
+    }
+
+    /// What is on now and next in the sports of the query.
+    pub fn v4_upcoming(&self, catalogue: &Catalogue, query: &UpcomingQuery) -> Arc<Body> {
+        self.upcoming.0.get_or_render(query, || render::v4::upcoming(self, catalogue, query))
     }
 
     pub fn sport(&self, id: SportId) -> &SportBoard {
@@ -245,6 +325,8 @@ impl Boards {
     }
 
     pub(crate) fn publish(&self, world: World, board: WorldBoard) {
-        self.worlds[world.index()].store(Arc::new(board));
+        let kept = &self.worlds[world.index()];
+        let board = board.succeeding(&kept.load());
+        kept.store(Arc::new(board));
     }
 }

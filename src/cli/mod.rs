@@ -11,6 +11,8 @@ mod backup;
 mod banner;
 mod check;
 mod config;
+mod export;
+mod feeds;
 mod flags;
 mod ingest;
 mod keys;
@@ -80,6 +82,8 @@ enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
+    Export(export::Export),
+    Feeds(feeds::Feeds),
     Audit(audit::Audit),
     Status(status::Status),
     #[command(subcommand)]
@@ -122,6 +126,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo.run(&session),
         Command::Keys(keys) => keys.run(&session),
         Command::Ingest(ingest) => ingest.run(&session),
+        Command::Export(export) => export.run(&session),
+        Command::Feeds(feeds) => feeds.run(&session),
         Command::Audit(audit) => audit.run(&session),
         Command::Status(status::Status {}) => status::Status::run(&session),
         Command::Maintenance(maintenance) => maintenance.run(&session),

@@ -42,6 +42,16 @@ pub const SETTINGS: &[Setting] = &[
         help: "PEM file of the certificate and its chain; with tls.key, the public interface speaks TLS",
     },
     Setting { name: "tls.key", default: "", help: "PEM file of the certificate's private key" },
+    Setting {
+        name: "ingest.listen",
+        default: "",
+        help: "address at which feeders on other machines send feed lines with their tokens; empty is none",
+    },
+    Setting {
+        name: "ingest.drop",
+        default: "",
+        help: "directory whose *.ndjson and *.json files are taken into the live world; empty is none",
+    },
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
@@ -109,6 +119,10 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// `None` is plain text.
     pub tls: Option<TlsFiles>,
+    /// Where feeders on other machines send; `None` nowhere.
+    pub ingest_listen: Option<SocketAddr>,
+    /// The watched directory.
+    pub ingest_drop: Option<PathBuf>,
     pub log: String,
     pub log_format: LogFormat,
     /// `None` is no such address.
@@ -195,7 +209,7 @@ impl Settings {
 
     /// Reads every value into its type.
     pub fn read(&self) -> Result<Config, ConfigError> {
-        let path = self.get("catalogue").value;
+        let path = |name| Some(self.get(name).value).filter(|path| !path.is_empty()).map(PathBuf::from);
         let per_address = self.number("connections_per_address", 0, 1_000_000)?;
         Ok(Config {
             listen: self
@@ -204,7 +218,7 @@ impl Settings {
             stale_after: self.duration("stale_after", 1, 86_400)?,
             retention: self.duration("retention", 0, 365 * 86_400)?,
             allow_query_key: self.parse("allow_query_key", "takes true or false", |text| text.parse().ok())?,
-            catalogue: (!path.is_empty()).then(|| path.into()),
+            catalogue: path("catalogue"),
             cache_bytes: self.number("cache", 1, 65_536)? << 20,
             connections: self.number("connections", 1, 1_000_000)?,
             connections_per_address: (per_address > 0).then_some(per_address),
@@ -213,6 +227,8 @@ impl Settings {
             write_timeout: self.duration("write_timeout", 1, 3600)?,
             drain_timeout: self.duration("drain_timeout", 0, 3600)?,
             tls: self.tls_files()?,
+            ingest_listen: self.ingest_listen()?,
+            ingest_drop: path("ingest.drop"),
             log: self.get("log").value,
             log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
                 "auto" => Some(LogFormat::Auto),
@@ -223,6 +239,12 @@ impl Settings {
             admin_listen: self.admin_listen()?,
             feeds: self.read_feeds()?,
             simulator_seed: self.parse("simulator.seed", "takes a whole number", |text| text.parse().ok())?,
+        })
+    }
+
+    fn ingest_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        self.parse("ingest.listen", "takes an address and port, such as 0.0.0.0:8081, or nothing", |text| {
+            if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
         })
     }
 

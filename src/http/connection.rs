@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::deadline::{Deadlines, Pulse, watch};
 use super::handle::{HEADERS_MAX, URI_BYTES_MAX};
-use super::service::Service;
+use super::service::Respond;
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
 use crate::tls::{self, Acceptor, TlsStream};
@@ -45,7 +45,7 @@ pub(super) enum Protocol {
 }
 
 /// Serves a connection in plain text until it ends.
-pub(super) async fn run<S>(mut stream: S, service: Arc<Service>, deadlines: Deadlines, mut phases: Phases)
+pub(super) async fn run<S>(mut stream: S, service: Arc<impl Respond>, deadlines: Deadlines, mut phases: Phases)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -63,14 +63,14 @@ where
 pub(super) async fn run_tls<S>(
     stream: S,
     acceptor: &Acceptor,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     deadlines: Deadlines,
     mut phases: Phases,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let begun = tokio::select! {
-        begun = begin(stream, acceptor, &service, deadlines.head) => begun,
+        begun = begin(stream, acceptor, &*service, deadlines.head) => begun,
         () = phases.draining() => return,
     };
     if let Some((stream, ahead)) = begun {
@@ -80,7 +80,12 @@ pub(super) async fn run_tls<S>(
 }
 
 /// Shakes hands and reads the first bytes, as a connection in plain text has to bring some too.
-async fn begin<S>(stream: S, acceptor: &Acceptor, service: &Service, within: Duration) -> Option<(TlsStream<S>, Bytes)>
+async fn begin<S>(
+    stream: S,
+    acceptor: &Acceptor,
+    service: &impl Respond,
+    within: Duration,
+) -> Option<(TlsStream<S>, Bytes)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -124,7 +129,7 @@ async fn serve<S>(
     stream: S,
     ahead: Bytes,
     protocol: Protocol,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     deadlines: Deadlines,
     mut phases: Phases,
 ) where
@@ -137,7 +142,7 @@ async fn serve<S>(
         let (service, pulse) = (Arc::clone(&service), Arc::clone(&beating));
         async move {
             let _in_flight = pulse.request();
-            Ok::<_, Infallible>(service.respond(&request).await)
+            Ok::<_, Infallible>(service.respond(request).await)
         }
     });
     // The two connections have no type in common, only the same two calls.

@@ -1,4 +1,4 @@
-//! Errors as clients see them: one table of codes and statuses, one shape of body.
+//! Errors as clients see them: one table of codes and statuses, one shape of body for each version.
 //!
 //! A message says what to change. Nothing internal stands in one, and no part of a key ever does.
 
@@ -6,6 +6,8 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 
+use super::route::Version;
+use super::v4;
 use crate::board::render::json;
 use crate::keys::{AuthError, Refusal};
 
@@ -13,7 +15,14 @@ use crate::keys::{AuthError, Refusal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     InvalidParameter,
-    AuthenticationFailed,
+    /// Neither regions nor bookmakers, where one of them is needed.
+    MissingRegion,
+    /// It ends before it begins.
+    InvalidTimeRange,
+    MissingKey,
+    InvalidKey,
+    /// It was good once.
+    DeactivatedKey,
     Forbidden,
     NotFound,
     SportNotFound,
@@ -28,33 +37,42 @@ pub(super) enum Code {
     Overloaded,
 }
 
+/// What The Odds API calls a parameter at fault has a code of its own for each parameter.
+const BY_PARAMETER: &str = "";
+
 impl Code {
-    /// The table.
-    const fn row(self) -> (&'static str, StatusCode) {
+    /// The table: the word for it here and there, and its status. Two things have another status there.
+    const fn row(self) -> (&'static str, &'static str, StatusCode) {
         match self {
-            Code::InvalidParameter => ("invalid_parameter", StatusCode::BAD_REQUEST),
-            Code::AuthenticationFailed => ("authentication_failed", StatusCode::UNAUTHORIZED),
-            Code::Forbidden => ("forbidden", StatusCode::FORBIDDEN),
-            Code::NotFound => ("not_found", StatusCode::NOT_FOUND),
-            Code::SportNotFound => ("sport_not_found", StatusCode::NOT_FOUND),
-            Code::EventNotFound => ("event_not_found", StatusCode::NOT_FOUND),
-            Code::MethodNotAllowed => ("method_not_allowed", StatusCode::METHOD_NOT_ALLOWED),
-            Code::UriTooLong => ("uri_too_long", StatusCode::URI_TOO_LONG),
-            Code::HeadersTooLarge => ("headers_too_large", StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
-            Code::RateLimited => ("rate_limited", StatusCode::TOO_MANY_REQUESTS),
-            Code::QuotaExceeded => ("quota_exceeded", StatusCode::TOO_MANY_REQUESTS),
-            Code::InternalError => ("internal_error", StatusCode::INTERNAL_SERVER_ERROR),
-            Code::Maintenance => ("maintenance", StatusCode::SERVICE_UNAVAILABLE),
-            Code::Overloaded => ("overloaded", StatusCode::SERVICE_UNAVAILABLE),
+            Code::InvalidParameter => ("invalid_parameter", BY_PARAMETER, StatusCode::BAD_REQUEST),
+            Code::MissingRegion => ("invalid_parameter", "MISSING_REGION", StatusCode::BAD_REQUEST),
+            Code::InvalidTimeRange => ("invalid_parameter", "INVALID_COMMENCE_TIME_RANGE", StatusCode::BAD_REQUEST),
+            Code::MissingKey => ("authentication_failed", "MISSING_KEY", StatusCode::UNAUTHORIZED),
+            Code::InvalidKey => ("authentication_failed", "INVALID_KEY", StatusCode::UNAUTHORIZED),
+            Code::DeactivatedKey => ("authentication_failed", "DEACTIVATED_KEY", StatusCode::UNAUTHORIZED),
+            Code::Forbidden => ("forbidden", "FORBIDDEN", StatusCode::FORBIDDEN),
+            Code::NotFound => ("not_found", "NOT_FOUND", StatusCode::NOT_FOUND),
+            Code::SportNotFound => ("sport_not_found", "UNKNOWN_SPORT", StatusCode::NOT_FOUND),
+            Code::EventNotFound => ("event_not_found", "EVENT_NOT_FOUND", StatusCode::NOT_FOUND),
+            Code::MethodNotAllowed => ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
+            Code::UriTooLong => ("uri_too_long", "URI_TOO_LONG", StatusCode::URI_TOO_LONG),
+            Code::HeadersTooLarge => {
+                ("headers_too_large", "HEADERS_TOO_LARGE", StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
+            }
+            Code::RateLimited => ("rate_limited", "EXCEEDED_FREQ_LIMIT", StatusCode::TOO_MANY_REQUESTS),
+            Code::QuotaExceeded => ("quota_exceeded", "OUT_OF_USAGE_CREDITS", StatusCode::TOO_MANY_REQUESTS),
+            Code::InternalError => ("internal_error", "INTERNAL_ERROR", StatusCode::INTERNAL_SERVER_ERROR),
+            Code::Maintenance => ("maintenance", "MAINTENANCE", StatusCode::SERVICE_UNAVAILABLE),
+            Code::Overloaded => ("overloaded", "OVERLOADED", StatusCode::SERVICE_UNAVAILABLE),
         }
     }
 
-    pub(super) const fn key(self) -> &'static str {
-        self.row().0
-    }
-
-    pub(super) const fn status(self) -> StatusCode {
-        self.row().1
+    pub(super) const fn status(self, version: Version) -> StatusCode {
+        match (self.row().2, version) {
+            (StatusCode::BAD_REQUEST, Version::V4) => StatusCode::UNPROCESSABLE_ENTITY,
+            (_, Version::V4) if matches!(self, Code::QuotaExceeded) => StatusCode::UNAUTHORIZED,
+            (status, _) => status,
+        }
     }
 }
 
@@ -82,11 +100,22 @@ impl ApiError {
         ApiError { retry_after_s: Some(seconds), ..self }
     }
 
+    pub(super) fn status(&self, version: Version) -> StatusCode {
+        self.code.status(version)
+    }
+
+    pub(super) fn to_json(&self, version: Version, request_id: &str) -> Vec<u8> {
+        match version {
+            Version::V1 => self.to_v1_json(request_id),
+            Version::V4 => self.to_v4_json(),
+        }
+    }
+
     /// `{"error":{"code":"…","message":"…","param":"…","request_id":"…"}}`
-    pub(super) fn to_json(&self, request_id: &str) -> Vec<u8> {
+    fn to_v1_json(&self, request_id: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(96 + self.message.len() + request_id.len());
         out.extend_from_slice(b"{\"error\":{\"code\":");
-        json::string(self.code.key(), &mut out);
+        json::string(self.code.row().0, &mut out);
         out.extend_from_slice(b",\"message\":");
         json::string(&self.message, &mut out);
         if let Some(param) = &self.param {
@@ -98,31 +127,63 @@ impl ApiError {
         out.extend_from_slice(b"}}");
         out
     }
-}
 
-impl From<AuthError> for ApiError {
-    /// Says how to send a key, or that the one sent is no good. Which of the reasons it is stays with the operator.
-    fn from(error: AuthError) -> Self {
-        let message = match error {
-            AuthError::Missing => "Send your API key in the X-API-Key header.",
-            AuthError::Malformed => "This is not an API key: check that it was copied whole and unchanged.",
-            AuthError::Unknown | AuthError::Revoked(_) | AuthError::Expired(_) | AuthError::RotatedOut(_) => {
-                "This API key is not valid: it is unknown, revoked, expired or has been replaced. Ask for a new one."
-            }
+    /// `{"message":"…","error_code":"…","details_url":"…"}`; the request id is in its header alone.
+    fn to_v4_json(&self) -> Vec<u8> {
+        let code = match self.code.row().1 {
+            BY_PARAMETER => v4::invalid_code_of(self.param.as_deref().unwrap_or_default()),
+            code => code,
         };
-        ApiError::new(Code::AuthenticationFailed, message)
+        let mut out = Vec::with_capacity(128 + self.message.len());
+        out.extend_from_slice(b"{\"message\":");
+        json::string(&self.message, &mut out);
+        out.extend_from_slice(b",\"error_code\":");
+        json::string(code, &mut out);
+        out.extend_from_slice(b",\"details_url\":");
+        json::string(v4::DETAILS_URL, &mut out);
+        out.push(b'}');
+        out
     }
 }
 
+impl ApiError {
+    /// Says how to send a key, or that the one sent is no good. Which of the reasons it is stays with the operator, save
+    /// that `/v4` tells a key that was good once from one that never was.
+    pub(super) fn of_key(error: &AuthError, version: Version) -> Self {
+        let (code, message) = match error {
+            AuthError::Missing if version == Version::V4 => {
+                (Code::MissingKey, "Send your API key as apiKey in the query, or better in the X-API-Key header.")
+            }
+            AuthError::Missing => (Code::MissingKey, "Send your API key in the X-API-Key header."),
+            AuthError::Malformed => {
+                (Code::InvalidKey, "This is not an API key: check that it was copied whole and unchanged.")
+            }
+            AuthError::Unknown => (Code::InvalidKey, INVALID_KEY),
+            AuthError::Revoked(_) | AuthError::Expired(_) | AuthError::RotatedOut(_) => {
+                (Code::DeactivatedKey, INVALID_KEY)
+            }
+        };
+        ApiError::new(code, message)
+    }
+}
+
+const INVALID_KEY: &str =
+    "This API key is not valid: it is unknown, revoked, expired or has been replaced. Ask for a new one.";
+
 impl From<Refusal> for ApiError {
+    /// Clients of The Odds API look for the words "usage limit" to tell a spent quota from a bad key.
     fn from(refusal: Refusal) -> Self {
         let (code, limit, retry_after_s) = match refusal {
-            Refusal::Burst { retry_after_s } => (Code::RateLimited, "requests per minute", retry_after_s),
-            Refusal::Day { retry_after_s } => (Code::QuotaExceeded, "requests per day", retry_after_s),
-            Refusal::Month { retry_after_s } => (Code::QuotaExceeded, "requests per month", retry_after_s),
+            Refusal::Burst { retry_after_s } => (Code::RateLimited, "This key's requests per minute", retry_after_s),
+            Refusal::Day { retry_after_s } => {
+                (Code::QuotaExceeded, "Usage limit reached: this key's requests per day", retry_after_s)
+            }
+            Refusal::Month { retry_after_s } => {
+                (Code::QuotaExceeded, "Usage limit reached: this key's requests per month", retry_after_s)
+            }
             Refusal::NeedsLease => return ApiError::overloaded(),
         };
-        let message = format!("This key's {limit} are used up. Try again in {retry_after_s} seconds.");
+        let message = format!("{limit} are used up. Try again in {retry_after_s} seconds.");
         ApiError::new(code, message).retry_after(retry_after_s)
     }
 }
@@ -146,20 +207,39 @@ mod tests {
     fn the_body_has_one_shape() {
         let error = ApiError::new(Code::EventNotFound, "There is no event \"e9\".");
         assert_eq!(
-            String::from_utf8(error.to_json("r-1")).unwrap(),
+            String::from_utf8(error.to_json(Version::V1, "r-1")).unwrap(),
             r#"{"error":{"code":"event_not_found","message":"There is no event \"e9\".","request_id":"r-1"}}"#
         );
         let error = ApiError::invalid_parameter("limit", "too many".into());
         assert_eq!(
-            String::from_utf8(error.to_json("r-2")).unwrap(),
+            String::from_utf8(error.to_json(Version::V1, "r-2")).unwrap(),
             r#"{"error":{"code":"invalid_parameter","message":"too many","param":"limit","request_id":"r-2"}}"#
         );
+    }
+
+    #[test]
+    fn the_other_version_has_a_shape_and_codes_of_its_own() {
+        let error = ApiError::invalid_parameter("oddsFormat", "no \"odds\"".into());
+        assert_eq!(
+            String::from_utf8(error.to_json(Version::V4, "r-1")).unwrap(),
+            r#"{"message":"no \"odds\"","error_code":"INVALID_ODDS_FORMAT","details_url":"/docs#shape-V4ErrorCode"}"#
+        );
+        assert_eq!(error.status(Version::V1), StatusCode::BAD_REQUEST);
+        assert_eq!(error.status(Version::V4), StatusCode::UNPROCESSABLE_ENTITY);
+        let spent = ApiError::from(Refusal::Day { retry_after_s: 60 });
+        assert_eq!(spent.status(Version::V1), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(spent.status(Version::V4), StatusCode::UNAUTHORIZED);
+        let burst = ApiError::from(Refusal::Burst { retry_after_s: 60 });
+        assert_eq!(burst.status(Version::V4), StatusCode::TOO_MANY_REQUESTS);
     }
 
     #[test]
     fn a_refusal_says_how_long_to_wait() {
         let error = ApiError::from(Refusal::Month { retry_after_s: 7200 });
         assert_eq!((error.code, error.retry_after_s), (Code::QuotaExceeded, Some(7200)));
-        assert_eq!(error.message, "This key's requests per month are used up. Try again in 7200 seconds.");
+        assert_eq!(
+            error.message,
+            "Usage limit reached: this key's requests per month are used up. Try again in 7200 seconds."
+        );
     }
 }

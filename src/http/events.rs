@@ -19,7 +19,7 @@ pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, 
     let params = Params::read(query, PARAMETERS)?;
     let query = EventsQuery {
         status: params.parse(&STATUS, EventStatus::parse)?,
-        events: values::event_ids(&params)?,
+        events: values::event_ids(&params, &EVENT_IDS)?,
         commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
         commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
         limit: values::limit(&params)?,

@@ -9,12 +9,13 @@ use super::handle::{Answer, Note};
 use super::query;
 use super::reply::{Content, Reply};
 use super::request_id::RequestId;
-use super::route::{Route, UNKNOWN_TEMPLATE};
+use super::route::{Route, UNKNOWN_TEMPLATE, V4Route, Version};
 use super::service::Service;
-use super::view::SportView;
-use super::{books, event, events, odds, scores, sports, status};
+use super::view::{SportView, WorldView};
+use super::{books, event, events, odds, scores, sports, status, v4};
 use crate::clock::Moment;
-use crate::keys::{AuthError, Charge, Grant, KeyId, Refusal};
+use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal};
+use crate::model::SportId;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -27,6 +28,7 @@ pub(super) struct Exchange<'s, 'r> {
     pub now: Moment,
     /// The route's template, once it is known.
     pub route: &'static str,
+    version: Version,
     service: &'s Service,
     request_id: RequestId,
     key: Option<KeyId>,
@@ -39,6 +41,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         Exchange {
             now: service.clock.now(),
             route: UNKNOWN_TEMPLATE,
+            version: Version::of(asked.path).unwrap_or_default(),
             request_id: service.request_ids.id_of(asked.headers),
             key: None,
             refused: None,
@@ -65,7 +68,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
             }
             (Some(_), Some(_)) => Err(AuthError::Malformed),
             (None, _) if self.service.allows_query_key() => {
-                let text = query::api_key(self.asked.query);
+                let text = query::api_key(self.asked.query, self.version);
                 self.key_in_query = text.is_some();
                 keyring.authenticate(text.as_deref(), self.now)
             }
@@ -78,11 +81,12 @@ impl<'s, 'r> Exchange<'s, 'r> {
     pub(super) fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
         let (boards, query, now) = (&*self.service.boards, self.asked.query, self.now.timestamp());
         self.check_route(route)?;
+        let view = |sport: &str| self.view(grant, boards.catalogue().find(sport));
         match route {
-            Route::Odds { sport } => odds::get(&self.view(grant, sport)?, query),
-            Route::Scores { sport } => scores::get(&self.view(grant, sport)?, query),
-            Route::Events { sport } => events::get(&self.view(grant, sport)?, query),
-            Route::Event { sport, id } => event::get(&self.view(grant, sport)?, id, query),
+            Route::Odds { sport } => odds::get(&view(sport)?, query),
+            Route::Scores { sport } => scores::get(&view(sport)?, query),
+            Route::Events { sport } => events::get(&view(sport)?, query),
+            Route::Event { sport, id } => event::get(&view(sport)?, id, query),
             Route::Sports => {
                 self.check_open()?;
                 sports::get(boards, grant.world(), now, query)
@@ -92,7 +96,29 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 books::get(boards, &self.service.kept_books, grant.world(), query)
             }
             Route::Status => status::get(boards, grant, now, query),
+            Route::V4(route) => self.v4_content(route, grant),
             _ => Err(not_found()),
+        }
+    }
+
+    fn v4_content(&self, route: &V4Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
+        let (boards, query) = (&*self.service.boards, self.asked.query);
+        let view = |key: &str| self.view(grant, boards.catalogue().find_v4(key).map(|(sport, _)| sport));
+        match route {
+            V4Route::Sports => {
+                self.check_open()?;
+                v4::sports::get(boards, grant.world(), query)
+            }
+            V4Route::Upcoming => {
+                self.check_open()?;
+                v4::upcoming::get(&WorldView::new(boards, grant), query)
+            }
+            V4Route::Odds { sport } => v4::odds::get(&view(sport)?, sport, query),
+            V4Route::Scores { sport } => v4::scores::get(&view(sport)?, sport, self.now.timestamp(), query),
+            V4Route::Events { sport } => v4::events::get(&view(sport)?, sport, query),
+            V4Route::Participants { sport } => v4::participants::get(&view(sport)?, sport),
+            V4Route::EventOdds { sport, id } => v4::event_odds::get(&view(sport)?, sport, id, query),
+            V4Route::EventMarkets { sport, id } => v4::event_markets::get(&view(sport)?, sport, id, query),
         }
     }
 
@@ -106,13 +132,15 @@ impl<'s, 'r> Exchange<'s, 'r> {
         Ok(())
     }
 
-    fn view(&self, grant: &Grant, sport_key: &str) -> Result<SportView<'s>, ApiError> {
+    /// What the key may read of a sport, if there is one by the name that was asked for.
+    fn view(&self, grant: &Grant, sport: Option<SportId>) -> Result<SportView<'s>, ApiError> {
         let boards = &*self.service.boards;
-        let Some(sport) = boards.catalogue().find(sport_key) else {
-            return Err(ApiError::new(
-                Code::SportNotFound,
-                "There is no such sport: /v1/sports lists those there are.",
-            ));
+        let Some(sport) = sport else {
+            let message = match self.version {
+                Version::V1 => "There is no such sport: /v1/sports lists those there are.",
+                Version::V4 => "There is no such sport: /v4/sports?all=true lists those there are.",
+            };
+            return Err(ApiError::new(Code::SportNotFound, message));
         };
         let Ok(access) = grant.for_sport(sport) else {
             return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
@@ -135,22 +163,26 @@ impl<'s, 'r> Exchange<'s, 'r> {
             Ok(content) => self.reply(content),
             Err(error) => {
                 self.refused = (error.code == Code::Forbidden).then_some(access::GROUP);
-                Reply::error(error, &self.request_id)
+                Reply::error(error, self.version, &self.request_id)
             }
         };
+        let cost = charge.cost;
+        let is_ours = reply.status.is_server_error();
         match charge.settle() {
-            Some(charge) if reply.status.is_server_error() => reply.insert_usage(&charge.refund(), self.now),
+            Some(charge) if is_ours => reply.insert_usage(&charge.refund(), self.now),
             Some(charge) => reply.insert_usage(charge.standing(), self.now),
             None => {}
         }
+        self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
         self.finish(reply)
     }
 
     /// Answers a request that holds a valid key and was not let pass.
     pub(super) fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
         self.key = Some(grant.key_id().clone());
-        let mut reply = Reply::error(error, &self.request_id);
+        let mut reply = Reply::error(error, self.version, &self.request_id);
         reply.insert_usage(&grant.meter().standing(self.now), self.now);
+        self.insert_cost(&mut reply, false);
         self.finish(reply)
     }
 
@@ -160,18 +192,25 @@ impl<'s, 'r> Exchange<'s, 'r> {
         self.refuse(&refusal.into(), grant)
     }
 
+    fn insert_cost(&self, reply: &mut Reply, was_charged: bool) {
+        if self.version == Version::V4 {
+            reply.insert_cost(was_charged);
+        }
+    }
+
     /// Answers a request whose key opens nothing.
     pub(super) fn refuse_key(mut self, error: AuthError) -> Answer {
         self.refused = Some(error.reason());
         self.key = error.key().cloned();
         // Only a key that opened something is worth a word on how it came.
         self.key_in_query = false;
-        self.fail(&error.into())
+        let error = ApiError::of_key(&error, self.version);
+        self.fail(&error)
     }
 
     /// Answers a request of which no key is known.
     pub(super) fn fail(self, error: &ApiError) -> Answer {
-        let reply = Reply::error(error, &self.request_id);
+        let reply = Reply::error(error, self.version, &self.request_id);
         self.finish(reply)
     }
 
@@ -192,7 +231,8 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     fn finish(self, mut reply: Reply) -> Answer {
-        if self.key_in_query {
+        // On `/v4` the query is where keys come from.
+        if self.key_in_query && self.version == Version::V1 {
             reply.insert_deprecation();
         }
         let status = reply.status;
@@ -208,22 +248,25 @@ fn not_found() -> ApiError {
 
 /// A charge that is given back if the handling breaks off.
 #[derive(Debug)]
-pub(super) struct Charged<'m>(Option<Charge<'m>>);
+pub(super) struct Charged<'m> {
+    charge: Option<Charge<'m>>,
+    cost: Cost,
+}
 
 impl<'m> Charged<'m> {
-    pub(super) fn new(charge: Charge<'m>) -> Self {
-        Charged(Some(charge))
+    pub(super) fn new(charge: Charge<'m>, cost: Cost) -> Self {
+        Charged { charge: Some(charge), cost }
     }
 
     fn settle(mut self) -> Option<Charge<'m>> {
-        self.0.take()
+        self.charge.take()
     }
 }
 
 impl Drop for Charged<'_> {
     fn drop(&mut self) {
         if std::thread::panicking()
-            && let Some(charge) = self.0.take()
+            && let Some(charge) = self.charge.take()
         {
             charge.refund();
         }

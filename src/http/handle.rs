@@ -78,9 +78,9 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
         Ok(grant) => grant,
         Err(error) => return exchange.refuse_key(error).into(),
     };
-    let cost = if matches!(route, Route::Status) { Cost::BurstOnly } else { Cost::Full };
+    let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
     let charge = match grant.meter().charge(cost, exchange.now) {
-        Ok(charge) => Charged::new(charge),
+        Ok(charge) => Charged::new(charge, cost),
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant),
         Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
     };

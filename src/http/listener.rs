@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use super::connection;
 use super::deadline::Deadlines;
 use super::places::Places;
-use super::service::Service;
+use super::service::Respond;
 use super::shutdown::{Phases, Stop};
 use crate::tls::Acceptor;
 
@@ -62,7 +62,7 @@ pub struct Summary {
 /// Serves until `shutdown` is ready, then drains. Options that change are those of the connections that come next.
 pub async fn run(
     listener: TcpListener,
-    service: Arc<Service>,
+    service: Arc<impl Respond>,
     options: watch::Receiver<Options>,
     shutdown: impl Future<Output = ()>,
 ) -> Summary {
@@ -102,8 +102,8 @@ async fn changed(options: &mut watch::Receiver<Options>) {
 
 /// What accepting needs and counts.
 #[derive(Debug)]
-struct Door {
-    service: Arc<Service>,
+struct Door<R> {
+    service: Arc<R>,
     options: watch::Receiver<Options>,
     phases: Phases,
     addresses: Addresses,
@@ -111,7 +111,7 @@ struct Door {
     turned_away: u64,
 }
 
-impl Door {
+impl<R: Respond> Door<R> {
     /// Accepts until it is dropped.
     async fn accept_all(&mut self, listener: &TcpListener, places: &mut Places) {
         let mut patience = Patience::default();

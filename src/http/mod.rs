@@ -4,6 +4,7 @@
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
+//! - `v4` has the endpoints in the shape of The Odds API, from the same boards
 //! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
 //!
 //! It reads boards and keys, charges meters, and changes nothing else.
@@ -38,6 +39,7 @@ mod sports;
 mod status;
 mod stream;
 mod usage;
+mod v4;
 mod values;
 mod view;
 
@@ -46,7 +48,7 @@ pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
 pub use listener::{Options, Summary, run};
 pub use request_id::RequestId;
-pub use service::{Service, Settings};
+pub use service::{IncomingRequest, Respond, Service, Settings};
 
 #[cfg(test)]
 mod testing;

@@ -40,7 +40,7 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
         regions: regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
         format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
-        events: values::event_ids(params)?,
+        events: values::event_ids(params, &EVENT_IDS)?,
         limit: values::limit(params)?,
         after: values::after(params)?,
         by_bout,

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::error::ApiError;
 use super::percent::{self, Plus};
+use super::route::Version;
 use crate::keys::may_hold_key;
 use crate::nearest::nearest;
 
@@ -21,12 +22,22 @@ pub(super) struct Parameter {
 /// The key in the query: every endpoint knows it, and none reads it as a parameter of its own.
 const API_KEY: Parameter = Parameter { name: "api_key", takes: "an API key; better send it in the X-API-Key header" };
 
-/// As many as the endpoint with the most parameters takes.
-const PARAMETERS_MAX: usize = 9;
+/// The same in the shape of The Odds API.
+const API_KEY_V4: &str = "apiKey";
 
-/// The first text that was sent as the query's `api_key`. Whether it was sent twice is looked at with the parameters.
-pub(super) fn api_key(query: Option<&str>) -> Option<Cow<'_, str>> {
-    let value = pieces(query?).find(|(name, _)| is_named(name, API_KEY.name))?.1;
+/// As many as the endpoint with the most parameters takes.
+const PARAMETERS_MAX: usize = 12;
+
+const BADLY_ENCODED: &str = "is not UTF-8 in percent-encoding (a plain % is written %25)";
+
+/// The first text that was sent as the query's key, under a name that the version has for it. Whether it was sent twice
+/// is looked at with the parameters.
+pub(super) fn api_key(query: Option<&str>, version: Version) -> Option<Cow<'_, str>> {
+    let is_key = |sent: &str| match version {
+        Version::V1 => is_named(sent, API_KEY.name),
+        Version::V4 => is_any_key(sent),
+    };
+    let value = pieces(query?).find(|(name, _)| is_key(name))?.1;
     // What cannot be decoded is no key either, and an empty text opens nothing.
     Some(percent::decode(value, Plus::Space).unwrap_or_default())
 }
@@ -35,7 +46,7 @@ pub(super) fn api_key(query: Option<&str>) -> Option<Cow<'_, str>> {
 pub(super) fn pieces_without<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     let unwanted = move |piece: &str| {
         let (sent, _) = split(piece);
-        is_named(sent, name) || is_named(sent, API_KEY.name)
+        is_named(sent, name) || is_any_key(sent)
     };
     query.split('&').filter(move |piece| !piece.is_empty() && !unwanted(piece))
 }
@@ -50,6 +61,10 @@ fn split(piece: &str) -> (&str, &str) {
 
 fn is_named(sent: &str, name: &str) -> bool {
     sent == name || (sent.contains('%') && percent::decode(sent, Plus::Space).is_some_and(|sent| sent == name))
+}
+
+fn is_any_key(sent: &str) -> bool {
+    is_named(sent, API_KEY.name) || is_named(sent, API_KEY_V4)
 }
 
 /// The parameters of one request.
@@ -75,12 +90,24 @@ impl<'q> Params<'q> {
             if slot.is_some() {
                 return Err(parameter.fault("was sent twice"));
             }
-            let value = percent::decode(value, Plus::Space)
-                .ok_or_else(|| parameter.fault("is not UTF-8 in percent-encoding (a plain % is written %25)"))?;
+            let value = percent::decode(value, Plus::Space).ok_or_else(|| parameter.fault(BADLY_ENCODED))?;
             if value.is_empty() {
                 return Err(parameter.fault("is empty"));
             }
             *slot = Some(value);
+        }
+        Ok(params)
+    }
+
+    /// Reads a query as The Odds API does: what is not `known` is passed over, an empty value is as good as none, and
+    /// of a parameter that was sent twice the last counts.
+    pub(super) fn read_leniently(query: Option<&'q str>, known: &'static [Parameter]) -> Result<Self, ApiError> {
+        debug_assert!(known.len() <= PARAMETERS_MAX);
+        let mut params = Params { known, values: Default::default() };
+        for (sent, value) in pieces(query.unwrap_or_default()) {
+            let Some(at) = known.iter().position(|parameter| is_named(sent, parameter.name)) else { continue };
+            let value = percent::decode(value, Plus::Space).ok_or_else(|| known[at].fault(BADLY_ENCODED))?;
+            params.values[at] = Some(value).filter(|value| !value.is_empty());
         }
         Ok(params)
     }
@@ -168,6 +195,15 @@ mod tests {
     }
 
     #[test]
+    fn a_lenient_reading_passes_over_what_it_does_not_know() {
+        let read = |query: &'static str| Params::read_leniently(Some(query), KNOWN);
+        let params = read("limit=1&page=2&%zz=%zz&limit=%32&odds_format=").unwrap();
+        assert_eq!((params.get(&LIMIT), params.get(&FORMAT)), (Some("2"), None));
+        assert_eq!(read("limit=1&limit=").unwrap().get(&LIMIT), None);
+        assert_eq!(read("limit=%FF").unwrap_err().param.as_deref(), Some("limit"));
+    }
+
+    #[test]
     fn every_mistake_is_told() {
         for (query, param, message) in [
             ("limit=", "limit", "`limit` is empty. It takes an integer from 1 to 500."),
@@ -206,11 +242,17 @@ mod tests {
 
     #[test]
     fn finds_the_key_and_leaves_it_out_of_links() {
-        assert_eq!(api_key(Some("limit=1&api_key=a%2Bb&api_key=c")).as_deref(), Some("a+b"));
-        assert_eq!(api_key(Some("api%5Fkey=x")).as_deref(), Some("x"));
-        assert_eq!(api_key(Some("api_key=%FF")).as_deref(), Some(""));
-        assert_eq!(api_key(Some("limit=1")), None);
-        let left: Vec<_> = pieces_without("a=1&api_key=s&api%5fkey=s&after=x&&b=%20", "after").collect();
+        let v1 = |query| api_key(Some(query), Version::V1);
+        assert_eq!(v1("limit=1&api_key=a%2Bb&api_key=c").as_deref(), Some("a+b"));
+        assert_eq!(v1("api%5Fkey=x").as_deref(), Some("x"));
+        assert_eq!(v1("api_key=%FF").as_deref(), Some(""));
+        assert_eq!(v1("limit=1"), None);
+        assert_eq!(v1("apiKey=x"), None);
+        for query in ["apiKey=x", "a=1&api%4Bey=x", "api_key=x&apiKey=y"] {
+            assert_eq!(api_key(Some(query), Version::V4).as_deref(), Some("x"), "{query}");
+        }
+        let sent = "a=1&api_key=s&api%5fkey=s&apiKey=s&api%4Bey=s&after=x&&b=%20";
+        let left: Vec<_> = pieces_without(sent, "after").collect();
         assert_eq!(left, ["a=1", "b=%20"]);
     }
 
@@ -223,8 +265,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_query_panics(query in "\\PC{0,80}", near in "[a-z_=&%+0-9]{0,80}") {
-            let _ = (Params::read(Some(&query), KNOWN), api_key(Some(&query)));
+            let _ = (Params::read(Some(&query), KNOWN), api_key(Some(&query), Version::V4));
             let _ = (Params::read(Some(&near), KNOWN), pieces_without(&near, "after").count());
+            let _ = (Params::read_leniently(Some(&query), KNOWN), Params::read_leniently(Some(&near), KNOWN));
         }
     }
 }

@@ -14,8 +14,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::asked::Asked;
-use super::error::{ApiError, Code};
+use super::error::ApiError;
 use super::request_id::{RequestId, X_REQUEST_ID};
+use super::route::Version;
 use super::{link, negotiate, usage};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
@@ -35,7 +36,7 @@ const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
 const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
 
 /// Room for every header that an answer to a valid key can have.
-const HEADERS_EXPECTED: usize = 16;
+const HEADERS_EXPECTED: usize = 17;
 
 /// How long an answer may be kept by who asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,19 +108,20 @@ impl Reply {
         Reply { status: StatusCode::OK, headers, body: body.bytes(encoding).clone() }
     }
 
-    pub(super) fn error(error: &ApiError, request_id: &RequestId) -> Self {
+    pub(super) fn error(error: &ApiError, version: Version, request_id: &RequestId) -> Self {
+        let status = error.status(version);
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(CACHE_CONTROL, NO_STORE);
-        match error.code {
-            Code::AuthenticationFailed => headers.insert(WWW_AUTHENTICATE, CHALLENGE),
-            Code::MethodNotAllowed => headers.insert(ALLOW, ALLOWED),
+        match status {
+            StatusCode::UNAUTHORIZED => headers.insert(WWW_AUTHENTICATE, CHALLENGE),
+            StatusCode::METHOD_NOT_ALLOWED => headers.insert(ALLOW, ALLOWED),
             _ => None,
         };
         if let Some(seconds) = error.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
-        Reply { status: error.code.status(), headers, body: error.to_json(request_id.as_str()).into() }
+        Reply { status, headers, body: error.to_json(version, request_id.as_str()).into() }
     }
 
     pub(super) fn insert(&mut self, name: HeaderName, value: HeaderValue) {
@@ -128,6 +130,11 @@ impl Reply {
 
     pub(super) fn insert_usage(&mut self, standing: &Standing, now: Moment) {
         usage::insert(&mut self.headers, standing, now.timestamp());
+    }
+
+    /// What this request took of the quota, for clients that ask for it by name.
+    pub(super) fn insert_cost(&mut self, was_charged: bool) {
+        usage::insert_cost(&mut self.headers, was_charged);
     }
 
     /// The key came in the query.

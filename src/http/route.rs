@@ -31,23 +31,71 @@ pub(super) enum Route<'p> {
         sport: Cow<'p, str>,
         id: Cow<'p, str>,
     },
+    V4(V4Route<'p>),
     /// Nothing that the service has.
     Unknown {
         /// Below a version's prefix, where even "there is no such thing" is told only to those who hold a key.
-        versioned: bool,
+        version: Option<Version>,
     },
 }
 
-/// The prefixes below which everything needs a key. The second one is taken and not yet served.
-const VERSIONS: [&str; 2] = ["v1", "v4"];
+/// A path in the shape of The Odds API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum V4Route<'p> {
+    Sports,
+    /// What is on now and next in every sport.
+    Upcoming,
+    Odds {
+        sport: Cow<'p, str>,
+    },
+    Scores {
+        sport: Cow<'p, str>,
+    },
+    Events {
+        sport: Cow<'p, str>,
+    },
+    Participants {
+        sport: Cow<'p, str>,
+    },
+    EventOdds {
+        sport: Cow<'p, str>,
+        id: Cow<'p, str>,
+    },
+    EventMarkets {
+        sport: Cow<'p, str>,
+        id: Cow<'p, str>,
+    },
+}
 
-/// `v1`, `sports`, the sport, `events`, the event.
-const SEGMENTS_MAX: usize = 5;
+/// Whose shape an answer has: it decides how keys are sent and how errors are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Version {
+    /// Our own, which what stands below no version has too.
+    #[default]
+    V1,
+    /// That of The Odds API.
+    V4,
+}
+
+impl Version {
+    /// The version whose prefix a path has.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let first = path.strip_prefix('/')?.split('/').next()?;
+        match &*percent::decode(first, Plus::Itself)? {
+            "v1" => Some(Version::V1),
+            "v4" => Some(Version::V4),
+            _ => None,
+        }
+    }
+}
+
+/// `v4`, `sports`, the sport, `events`, the event, `odds`.
+const SEGMENTS_MAX: usize = 6;
 
 impl<'p> Route<'p> {
     /// Understands a path, with or without one trailing slash.
     pub(super) fn of(path: &'p str) -> Self {
-        let Some(inner) = path.strip_prefix('/') else { return Route::Unknown { versioned: false } };
+        let Some(inner) = path.strip_prefix('/') else { return Route::Unknown { version: None } };
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
         let mut count = 0;
@@ -61,12 +109,15 @@ impl<'p> Route<'p> {
                 break;
             }
         }
-        let unknown = Route::Unknown { versioned: VERSIONS.contains(&&*segments[0]) };
-        if is_readable { Self::of_segments(segments, count).unwrap_or(unknown) } else { unknown }
+        let found = if is_readable { Self::of_segments(segments, count) } else { None };
+        found.unwrap_or_else(|| Route::Unknown { version: Version::of(path) })
     }
 
     fn of_segments(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
-        let [first, second, sport, list, id] = segments;
+        if &*segments[0] == "v4" {
+            return V4Route::of_segments(segments, count).map(Route::V4);
+        }
+        let [first, second, sport, list, id, _] = segments;
         Some(match (count, &*first, &*second, &*list) {
             (1, "", ..) => Route::Root,
             (1, "docs", ..) => Route::Docs,
@@ -87,8 +138,17 @@ impl<'p> Route<'p> {
     pub(super) fn needs_key(&self) -> bool {
         match self {
             Route::Root | Route::Docs | Route::DocsStyle | Route::OpenApi | Route::Healthz => false,
-            Route::Unknown { versioned } => *versioned,
+            Route::Unknown { version } => version.is_some(),
             _ => true,
+        }
+    }
+
+    /// Whether asking counts for the minute only, so that watching the service costs nothing.
+    pub(super) fn is_free(&self) -> bool {
+        match self {
+            Route::Status => true,
+            Route::V4(route) => route.is_free(),
+            _ => false,
         }
     }
 
@@ -107,12 +167,13 @@ impl<'p> Route<'p> {
             Route::Scores { .. } => "/v1/sports/{sport_key}/scores",
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
             Route::Event { .. } => "/v1/sports/{sport_key}/events/{event_id}",
+            Route::V4(route) => route.template(),
             Route::Unknown { .. } => UNKNOWN_TEMPLATE,
         }
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(super) const TEMPLATES: [&'static str; 12] = [
+    pub(super) const TEMPLATES: [&'static str; 20] = [
         "/",
         "/docs",
         "/docs/style.css",
@@ -125,7 +186,51 @@ impl<'p> Route<'p> {
         "/v1/sports/{sport_key}/scores",
         "/v1/sports/{sport_key}/events",
         "/v1/sports/{sport_key}/events/{event_id}",
+        "/v4/sports",
+        "/v4/sports/upcoming/odds",
+        "/v4/sports/{sport}/odds",
+        "/v4/sports/{sport}/scores",
+        "/v4/sports/{sport}/events",
+        "/v4/sports/{sport}/participants",
+        "/v4/sports/{sport}/events/{event_id}/odds",
+        "/v4/sports/{sport}/events/{event_id}/markets",
     ];
+}
+
+impl<'p> V4Route<'p> {
+    /// The segments of a path whose first one is `v4`.
+    fn of_segments(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
+        let [_, second, sport, list, id, of_event] = segments;
+        Some(match (count, &*second, &*list, &*of_event) {
+            (2, "sports", ..) => V4Route::Sports,
+            (4, "sports", "odds", _) if sport == "upcoming" => V4Route::Upcoming,
+            (4, "sports", "odds", _) => V4Route::Odds { sport },
+            (4, "sports", "scores", _) => V4Route::Scores { sport },
+            (4, "sports", "events", _) => V4Route::Events { sport },
+            (4, "sports", "participants", _) => V4Route::Participants { sport },
+            (6, "sports", "events", "odds") => V4Route::EventOdds { sport, id },
+            (6, "sports", "events", "markets") => V4Route::EventMarkets { sport, id },
+            _ => return None,
+        })
+    }
+
+    /// What lists what there is costs nothing where the interface comes from.
+    const fn is_free(&self) -> bool {
+        matches!(self, V4Route::Sports | V4Route::Events { .. })
+    }
+
+    const fn template(&self) -> &'static str {
+        match self {
+            V4Route::Sports => "/v4/sports",
+            V4Route::Upcoming => "/v4/sports/upcoming/odds",
+            V4Route::Odds { .. } => "/v4/sports/{sport}/odds",
+            V4Route::Scores { .. } => "/v4/sports/{sport}/scores",
+            V4Route::Events { .. } => "/v4/sports/{sport}/events",
+            V4Route::Participants { .. } => "/v4/sports/{sport}/participants",
+            V4Route::EventOdds { .. } => "/v4/sports/{sport}/events/{event_id}/odds",
+            V4Route::EventMarkets { .. } => "/v4/sports/{sport}/events/{event_id}/markets",
+        }
+    }
 }
 
 pub(super) const UNKNOWN_TEMPLATE: &str = "unknown";
@@ -147,8 +252,9 @@ mod tests {
 
     use super::*;
 
-    const NOWHERE: Route<'static> = Route::Unknown { versioned: false };
-    const NOWHERE_VERSIONED: Route<'static> = Route::Unknown { versioned: true };
+    const NOWHERE: Route<'static> = Route::Unknown { version: None };
+    const NOWHERE_V1: Route<'static> = Route::Unknown { version: Some(Version::V1) };
+    const NOWHERE_V4: Route<'static> = Route::Unknown { version: Some(Version::V4) };
 
     #[test]
     fn paths_are_understood() {
@@ -171,6 +277,15 @@ mod tests {
             ("/v1/sports/mma/events/a%2Fb", Route::Event { sport: sport("mma"), id: "a/b".into() }),
             ("/v1/sports/mma/events/r%C3%A9/", Route::Event { sport: sport("mma"), id: "ré".into() }),
             ("/v1/sports/mma/events/a+b", Route::Event { sport: sport("mma"), id: "a+b".into() }),
+            ("/v4/sports", Route::V4(V4Route::Sports)),
+            ("/v4/sports/", Route::V4(V4Route::Sports)),
+            ("/v4/sports/upcoming/odds/", Route::V4(V4Route::Upcoming)),
+            ("/v4/sports/boxing_boxing/odds", Route::V4(V4Route::Odds { sport: sport("boxing_boxing") })),
+            ("/v4/sports/boxing_boxing/scores/", Route::V4(V4Route::Scores { sport: sport("boxing_boxing") })),
+            ("/v4/sports/x/events", Route::V4(V4Route::Events { sport: sport("x") })),
+            ("/v4/sports/x/participants", Route::V4(V4Route::Participants { sport: sport("x") })),
+            ("/v4/sports/x/events/a%2Fb/odds", Route::V4(V4Route::EventOdds { sport: sport("x"), id: "a/b".into() })),
+            ("/v4/sports/x/events/e/markets/", Route::V4(V4Route::EventMarkets { sport: sport("x"), id: "e".into() })),
         ] {
             assert_eq!(Route::of(path), route, "{path}");
             assert!(Route::TEMPLATES.contains(&route.template()));
@@ -195,18 +310,27 @@ mod tests {
             "/v1/sports/mma/events/a/b",
             "/v1/sports/%ff/odds",
             "/v1/sports/mma/events/%",
+        ] {
+            assert_eq!(Route::of(path), NOWHERE_V1, "{path}");
+        }
+        for path in [
             "/v4",
-            "/v4/sports/mma/odds",
+            "/v%34/",
+            "/v4/sports/mma",
+            "/v4/sports/mma/events/e",
+            "/v4/sports/mma/events/e/odds/x",
+            "/v4/historical/sports/mma/odds",
+            "/v4/sports/%ff/odds",
             "/v4/a/b/c/d/e/f",
         ] {
-            assert_eq!(Route::of(path), NOWHERE_VERSIONED, "{path}");
+            assert_eq!(Route::of(path), NOWHERE_V4, "{path}");
         }
     }
 
     proptest! {
         #[test]
-        fn no_path_panics(path in "\\PC{0,60}", near in "/v1(/[a-z%0-9]{0,6}){0,6}") {
-            let _ = Route::of(&path);
+        fn no_path_panics(path in "\\PC{0,60}", near in "/v[14](/[a-z%0-9]{0,6}){0,7}") {
+            let _ = (Route::of(&path), Version::of(&path));
             let _ = Route::of(&near);
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, 
     let params = Params::read(query, PARAMETERS)?;
     let query = ScoresQuery {
         status: params.parse(&STATUS, ScoreStatus::parse)?,
-        events: values::event_ids(&params)?,
+        events: values::event_ids(&params, &EVENT_IDS)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };

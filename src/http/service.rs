@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
+use hyper::body::Incoming;
 
 use super::access::{self, REFUSED};
 use super::books::KeptLists;
@@ -35,6 +36,31 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+    }
+}
+
+/// A request as it comes through a listener.
+pub type IncomingRequest = Request<Incoming>;
+
+/// Whatever answers the requests that come through a listener.
+pub trait Respond: Send + Sync + 'static {
+    type Body: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
+
+    fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
+
+    /// Where its connections are counted.
+    fn traffic(&self) -> &Arc<Traffic>;
+}
+
+impl Respond for Service {
+    type Body = Full<Bytes>;
+
+    async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
+        Service::respond(self, &request).await
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        Service::traffic(self)
     }
 }
 

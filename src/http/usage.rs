@@ -12,6 +12,7 @@ use crate::model::Timestamp;
 
 const X_REQUESTS_REMAINING: HeaderName = HeaderName::from_static("x-requests-remaining");
 const X_REQUESTS_USED: HeaderName = HeaderName::from_static("x-requests-used");
+const X_REQUESTS_LAST: HeaderName = HeaderName::from_static("x-requests-last");
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
@@ -42,6 +43,11 @@ pub(super) fn insert(headers: &mut HeaderMap, standing: &Standing, now: Timestam
     }
     insert_part(headers, RATELIMIT_POLICY, text.slice(remaining..policy));
     insert_part(headers, RATELIMIT, text.slice(policy..limits));
+}
+
+/// Every request costs one or nothing.
+pub(super) fn insert_cost(headers: &mut HeaderMap, was_charged: bool) {
+    headers.insert(X_REQUESTS_LAST, HeaderValue::from_static(if was_charged { "1" } else { "0" }));
 }
 
 fn insert_part(headers: &mut HeaderMap, name: HeaderName, part: Bytes) {

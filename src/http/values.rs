@@ -26,7 +26,7 @@ pub(super) fn after(params: &Params<'_>) -> Result<Option<Cursor>, ApiError> {
 }
 
 /// A text that can be no event's id matches nothing and is left out; an empty one is a mistake.
-pub(super) fn event_ids(params: &Params<'_>) -> Result<Option<EventIds>, ApiError> {
+pub(super) fn event_ids(params: &Params<'_>, named: &'static Parameter) -> Result<Option<EventIds>, ApiError> {
     let parse = |text: &str| {
         let mut ids = Vec::new();
         for (at, id) in text.split(',').enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn event_ids(params: &Params<'_>) -> Result<Option<EventIds>, ApiErro
         }
         Some(EventIds::new(ids))
     };
-    params.parse(&EVENT_IDS, parse)
+    params.parse(named, parse)
 }
 
 /// Which whole second stands for a moment between two.
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn up_to_a_hundred_ids() {
-        let count = |query: &str| event_ids(&params(query)).map(|ids| ids.map(|ids| ids.iter().count()));
+        let count = |query: &str| event_ids(&params(query), &EVENT_IDS).map(|ids| ids.map(|ids| ids.iter().count()));
         assert_eq!(count(""), Ok(None));
         assert_eq!(count("event_ids=a,b,a"), Ok(Some(2)));
         assert_eq!(count("event_ids=a%20b"), Ok(Some(0)));

@@ -5,12 +5,14 @@
 //! - `issue` the rules by which keys come about and change
 //! - `ring` from a text to the key that it opens; `grant` the proof of it that handlers take
 //! - `meter` what is left of the minute, the day and the month
+//! - `feeder` who may send feed lines from another machine, by the token that each has
 //! - `desk` where meters ask for what they may hand out next
 //!
 //! Nothing here stores, listens or reads a clock of its own.
 
 mod base62;
 pub mod desk;
+pub mod feeder;
 #[cfg(test)]
 mod fixture;
 mod grant;
@@ -22,6 +24,7 @@ mod secret;
 
 pub use base62::RandomError;
 pub use desk::{LeaseBook, LeaseDeclined, LeaseDesk, LeaseRequests};
+pub use feeder::{FeedToken, Feeder, Feeders, NotAdmitted};
 pub use grant::{Forbidden, Grant, SportAccess};
 pub use issue::{Edit, IssueError, KeyChange, NewKey};
 pub use meter::{

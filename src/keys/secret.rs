@@ -10,11 +10,12 @@ use std::mem;
 use sha2::{Digest, Sha256};
 
 use super::base62::{RandomError, fill_random, six_letters};
+use super::feeder::FeedToken;
 use super::record::{KeyKind, SecretHash};
 
 const PREFIX_LEN: usize = 11;
 const RANDOM_LEN: usize = 30;
-const CHECKED_LEN: usize = PREFIX_LEN + RANDOM_LEN;
+const CHECKSUM_LEN: usize = 6;
 const LAST_SHOWN: usize = 4;
 
 /// A key's secret while it can still be shown.
@@ -25,28 +26,18 @@ pub struct Secret {
 
 impl Secret {
     /// The length of every secret, in characters.
-    pub const LEN: usize = CHECKED_LEN + 6;
+    pub const LEN: usize = PREFIX_LEN + RANDOM_LEN + CHECKSUM_LEN;
 
     /// A new secret, from the operating system's randomness.
     pub fn generate(kind: KeyKind) -> Result<Secret, RandomError> {
-        let mut random = [0; RANDOM_LEN];
-        fill_random(&mut random)?;
-        // The capacity is final: growing would leave a copy behind that nobody overwrites.
-        let mut text = String::with_capacity(Self::LEN);
-        text.push_str(kind.prefix());
-        text.extend(random.iter().copied().map(char::from));
-        text.extend(checksum(text.as_bytes()).map(char::from));
-        wipe(&mut random);
-        Ok(Secret { kind, text })
+        Ok(Secret { kind, text: generate_text(kind.prefix())? })
     }
 
     /// The kind and the hash of a text, if it has the form of a secret. Runs on every request: it does not allocate,
     /// and only a well-formed text costs a SHA-256.
     pub fn hash_of(text: &str) -> Option<(KeyKind, SecretHash)> {
-        let (checked, check) = text.as_bytes().split_at_checked(CHECKED_LEN)?;
-        let kind = KeyKind::ALL.into_iter().find(|kind| checked.starts_with(kind.prefix().as_bytes()))?;
-        let clean = checked[PREFIX_LEN..].iter().all(u8::is_ascii_alphanumeric);
-        (clean && check == checksum(checked)).then(|| (kind, digest(text)))
+        let kind = KeyKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))?;
+        Some((kind, hash_text(text, kind.prefix())?))
     }
 
     pub fn kind(&self) -> KeyKind {
@@ -80,6 +71,27 @@ impl Drop for Secret {
     }
 }
 
+/// A new text: the prefix, random letters and their checksum.
+pub(super) fn generate_text(prefix: &str) -> Result<String, RandomError> {
+    let mut random = [0; RANDOM_LEN];
+    fill_random(&mut random)?;
+    // The capacity is final: growing would leave a copy behind that nobody overwrites.
+    let mut text = String::with_capacity(prefix.len() + RANDOM_LEN + CHECKSUM_LEN);
+    text.push_str(prefix);
+    text.extend(random.iter().copied().map(char::from));
+    text.extend(checksum(text.as_bytes()).map(char::from));
+    wipe(&mut random);
+    Ok(text)
+}
+
+/// The hash of a text, if it is of the form of [`generate_text`].
+pub(super) fn hash_text(text: &str, prefix: &str) -> Option<SecretHash> {
+    let random = text.as_bytes().strip_prefix(prefix.as_bytes())?;
+    let (random, check) = random.split_at_checked(RANDOM_LEN)?;
+    let checked = &text.as_bytes()[..prefix.len() + RANDOM_LEN];
+    (random.iter().all(u8::is_ascii_alphanumeric) && check == checksum(checked)).then(|| digest(text))
+}
+
 /// Overwrites what was secret. Safe Rust cannot promise that the compiler keeps a write which nobody reads, so the
 /// bytes are shown to a black box, the nearest thing to a reader.
 pub(super) fn wipe(bytes: &mut [u8]) {
@@ -87,17 +99,17 @@ pub(super) fn wipe(bytes: &mut [u8]) {
     std::hint::black_box(bytes);
 }
 
-fn checksum(checked: &[u8]) -> [u8; 6] {
+fn checksum(checked: &[u8]) -> [u8; CHECKSUM_LEN] {
     six_letters(crc32fast::hash(checked))
 }
 
-fn digest(text: &str) -> SecretHash {
+pub(super) fn digest(text: &str) -> SecretHash {
     SecretHash(Sha256::digest(text).into())
 }
 
 /// Whether a text may hold a key, put where none belongs. Such a text is kept and repeated nowhere.
 pub fn may_hold_key(text: &str) -> bool {
-    KeyKind::ALL.iter().any(|kind| text.contains(kind.prefix()))
+    KeyKind::ALL.iter().any(|kind| text.contains(kind.prefix())) || text.contains(FeedToken::PREFIX)
 }
 
 #[cfg(test)]

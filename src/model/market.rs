@@ -89,6 +89,15 @@ impl Market {
         }
     }
 
+    /// The same among the markets of one event: a total that is not the kind's own keeps its own name, so that no two
+    /// go by one.
+    pub const fn alias(self, kind: SportKind) -> &'static str {
+        match self {
+            Market::TotalRounds | Market::TotalPoints if !self.is_of(kind) => self.key(),
+            _ => self.v4_key(),
+        }
+    }
+
     /// Whether events of this kind have the market.
     pub const fn is_of(self, kind: SportKind) -> bool {
         match self {
@@ -158,5 +167,10 @@ mod tests {
         assert_eq!(Market::parse_alias("totals", SportKind::Fight), Some(Market::TotalRounds));
         assert_eq!(Market::parse_alias("totals", SportKind::HeadToHead), Some(Market::TotalPoints));
         assert_eq!(Market::parse("totals"), None);
+        for (market, kind) in Market::ALL.into_iter().flat_map(|market| {
+            [SportKind::Fight, SportKind::HeadToHead, SportKind::Tournament].map(|kind| (market, kind))
+        }) {
+            assert_eq!(Market::parse_alias(market.alias(kind), kind), Some(market), "{market}");
+        }
     }
 }

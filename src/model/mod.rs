@@ -22,7 +22,7 @@ pub use bookmaker::{BookId, Bookmaker, Bookmakers};
 pub use event::{Contest, Event, EventId, EventStatus};
 pub use maintenance::Maintenance;
 pub use market::{Market, Settlement};
-pub use news::{EventNews, News, OddsNews, ReadNews, ScoreNews};
+pub use news::{ClosedNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};
 pub use odds::{Closed, Outcome, Point, Record, RecordId};
 pub use price::{OddsFormat, Price, PriceError};
 pub use region::{Region, Regions};

@@ -8,6 +8,7 @@ use super::event::{Contest, EventId, EventStatus};
 use super::market::Market;
 use super::odds::Outcome;
 use super::score::Score;
+use super::source::Source;
 use super::sport::SportId;
 use super::time::Timestamp;
 
@@ -25,6 +26,12 @@ pub enum News {
         event: EventId,
     },
     Read(ReadNews),
+    /// The same, taken as if it had come at that moment: how an export tells when a thing last changed.
+    AsOf(Timestamp, Box<News>),
+    /// A market that is closed, told without a read of it.
+    Closed(ClosedNews),
+    /// A source as another service holds it.
+    Source(SourceNews),
 }
 
 /// Adds an event or changes what is known of it. It carries no time, so the last one to arrive counts.
@@ -65,4 +72,22 @@ pub struct ReadNews {
     pub bookmaker: Arc<str>,
     pub at: Timestamp,
     pub latency_ms: u32,
+}
+
+/// The mark of a closed market: news older than this does not open it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedNews {
+    pub sport: SportId,
+    pub event: EventId,
+    pub bookmaker: Arc<str>,
+    pub market: Market,
+    pub at: Timestamp,
+}
+
+/// What is known of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceNews {
+    pub sport: SportId,
+    pub bookmaker: Arc<str>,
+    pub source: Source,
 }

@@ -143,7 +143,7 @@ pub fn is_key(text: &str) -> bool {
 }
 
 /// A set of sports of one catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SportSet(u64);
 
 impl SportSet {

@@ -22,6 +22,7 @@ pub(super) enum Phase {
 pub(super) struct Facts {
     started: Moment,
     address: SocketAddr,
+    ingest_address: Option<SocketAddr>,
     is_tls: bool,
     traffic: Arc<Traffic>,
     phase: watch::Receiver<Phase>,
@@ -31,11 +32,12 @@ impl Facts {
     pub(super) fn new(
         clock: &Clock,
         address: SocketAddr,
+        ingest_address: Option<SocketAddr>,
         is_tls: bool,
         traffic: Arc<Traffic>,
         phase: watch::Receiver<Phase>,
     ) -> Self {
-        Facts { started: clock.now(), address, is_tls, traffic, phase }
+        Facts { started: clock.now(), address, ingest_address, is_tls, traffic, phase }
     }
 }
 
@@ -55,6 +57,10 @@ impl ServerFacts for Facts {
 
     fn is_tls(&self) -> bool {
         self.is_tls
+    }
+
+    fn ingest_address(&self) -> Option<SocketAddr> {
+        self.ingest_address
     }
 
     fn traffic(&self) -> &Traffic {

@@ -8,6 +8,7 @@
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod facts;
+mod intakes;
 mod logging;
 mod notify;
 mod pull;
@@ -25,15 +26,15 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{self, BindError, DataDir, Monitor, MonitorError, Setup};
+use crate::admin::{self, BindError, DataDir, DropError, Monitor, MonitorError, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
-use crate::keys::{Keyring, LeaseRequests, desk};
+use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
@@ -45,6 +46,7 @@ pub use reload::Reload;
 pub use signals::{hang_ups, signals};
 
 use facts::{Facts, Phase};
+use intakes::Intakes;
 use pull::Surroundings;
 use pulls::Pulls;
 use reload::Reloading;
@@ -64,6 +66,10 @@ pub enum ServeError {
     Open(#[from] OpenError),
     #[error("the data cannot be loaded: {0}")]
     Load(#[from] StoreError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    #[error(transparent)]
+    Drop(#[from] DropError),
     #[error(transparent)]
     Admin(#[from] BindError),
     #[error(transparent)]
@@ -94,6 +100,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    feeders: Arc<Feeders>,
     ledger: Arc<Ledger>,
     writer: WriterHandle,
     stopped: Stopped,
@@ -114,6 +121,7 @@ impl Server {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
+        let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
         let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
@@ -125,6 +133,7 @@ impl Server {
             catalogue,
             boards,
             keyring,
+            feeders,
             ledger,
             writer,
             stopped,
@@ -162,6 +171,8 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        let opened = Arc::clone(&self.config.borrow());
+        let intakes = Intakes::open(&opened).await?;
         let mut tasks = JoinSet::new();
         let pulls = Pulls::open(self.surroundings(), self.config())?;
         for mut simulation in self.simulations(extras.simulate_live) {
@@ -172,8 +183,12 @@ impl Server {
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
-        let facts = Facts::new(&self.clock, address, self.tls.is_some(), Arc::clone(service.traffic()), phases.clone());
-        let admin = tokio::spawn(self.open_admin(facts, phases).await?);
+        let traffic = Arc::clone(service.traffic());
+        let facts = Facts::new(&self.clock, address, intakes.address(), self.tls.is_some(), traffic, phases.clone());
+        let options = watch::Sender::new(listener_options(&self.config.borrow(), self.tls.clone()));
+        let context = self.context(facts);
+        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
+        let push = intakes.start(context, options.subscribe(), phases, &mut tasks);
         let described = self.config.borrow().described();
         self.writer.audit("oddsbox", "start", "service", described).await?;
         tasks.spawn(pulls.run());
@@ -189,7 +204,6 @@ impl Server {
             notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
-        let options = watch::Sender::new(listener_options(&config.borrow(), tls.clone()));
         let bounds = options.subscribe();
         match extras.reload {
             Some(reload) => {
@@ -203,7 +217,14 @@ impl Server {
             summary = http::run(listener, service, bounds, stop) => {
                 tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
             }
-            () = hurry => tracing::warn!("stopped at once: answers under way are cut off"),
+            () = hurry => {
+                tracing::warn!("stopped at once: answers under way are cut off");
+                push.iter().for_each(JoinHandle::abort);
+            }
+        }
+        if let Some(push) = push {
+            // It drains beside the public door, and within the same time.
+            let _ = push.await;
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
@@ -219,10 +240,24 @@ impl Server {
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
+    /// What the admin door and its like work on.
+    fn context(&self, facts: Facts) -> admin::Context {
+        admin::Context {
+            writer: self.writer.clone(),
+            keyring: Arc::clone(&self.keyring),
+            feeders: Arc::clone(&self.feeders),
+            boards: Arc::clone(&self.boards),
+            clock: self.clock.clone(),
+            data: self.data.clone(),
+            ledger: Arc::clone(&self.ledger),
+            server: Some(Arc::new(facts)),
+        }
+    }
+
     /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
     async fn open_admin(
         &self,
-        facts: Facts,
+        context: admin::Context,
         phases: watch::Receiver<Phase>,
     ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
         let admin_listen = self.config.borrow().admin_listen;
@@ -234,15 +269,6 @@ impl Server {
             tracing::info!(address = %monitor.address()?, "monitoring address");
         }
         let door = admin::Listener::bind(&self.data).await?;
-        let context = admin::Context {
-            writer: self.writer.clone(),
-            keyring: Arc::clone(&self.keyring),
-            boards: Arc::clone(&self.boards),
-            clock: self.clock.clone(),
-            data: self.data.clone(),
-            ledger: Arc::clone(&self.ledger),
-            server: Some(Arc::new(facts)),
-        };
         let watched = context.clone();
         Ok(async move {
             let watching = async {
@@ -303,15 +329,16 @@ pub fn base_url(config: &Config, address: SocketAddr) -> String {
 
 /// Binds the public door's address.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|error| ListenError { address, error })
+    TcpListener::bind(address).await.map_err(|error| ListenError { address, error, setting: "--listen" })
 }
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with --listen")]
+#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with {setting}")]
 pub struct ListenError {
     address: SocketAddr,
     error: io::Error,
+    setting: &'static str,
 }
 
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.

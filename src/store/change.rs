@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmaker, Closed, Event, EventId, Maintenance, Market, Record, Score, Source, SportId, Timestamp, World,
 };
@@ -91,6 +91,8 @@ pub enum Change {
         usage: Usage,
         last_used: Option<Timestamp>,
     },
+    /// Under its name; the token before is forgotten.
+    PutFeeder(Arc<Feeder>),
     SetMaintenance(Option<Maintenance>),
     /// Appends to the audit log. The one change that is not the same when committed twice.
     Audit(AuditNote),

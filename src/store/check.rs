@@ -16,9 +16,9 @@ use super::names::NamesByNumber;
 use super::progress::Progress;
 use super::scan::{guarded, scan_telling};
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, META, META_MAINTENANCE, NAMES,
-    ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key, describe_world,
-    world_number,
+    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE,
+    NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
+    describe_world, world_number,
 };
 use crate::model::sport::is_key;
 use crate::model::{Market, World};
@@ -298,6 +298,7 @@ impl Checker {
             ids.insert(id.to_owned());
             Ok(())
         })?;
+        self.found.scan(&FEEDERS, txn, FEEDERS.describe, |name, row| row.feeder(name).map(|_| ()))?;
         self.found.scan(&USAGE, txn, USAGE.describe, |id, _| known(ids.contains(id), "its key is missing"))?;
         let mut count = 0;
         for row in txn.open_table(KEY_ORDER)?.range::<u64>(..)? {

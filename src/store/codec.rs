@@ -132,6 +132,7 @@ impl Row for SourceRow {}
 impl Row for PollRow {}
 impl Row for KeyRow {}
 impl Row for UsageRow {}
+impl Row for FeederRow {}
 impl Row for AuditRow {}
 
 #[derive(Debug, Encode, Decode)]
@@ -274,6 +275,15 @@ pub(super) struct UsageRow {
     pub(super) month: u32,
     pub(super) month_used: u64,
     pub(super) last_used: Option<u32>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) struct FeederRow {
+    pub(super) world: u8,
+    pub(super) created: u32,
+    pub(super) revoked: Option<u32>,
+    pub(super) hash: [u8; 32],
+    pub(super) last_four: String,
 }
 
 #[derive(Debug, Encode, Decode)]

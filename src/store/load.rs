@@ -20,10 +20,10 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, books_of, events_of,
+    BOOKS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, books_of, events_of,
     odds_of_sport, world_number,
 };
-use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, EventId, Market, Regions, SportId, World};
 
 /// What was read, the names by number, and which of those nothing uses.
@@ -53,6 +53,7 @@ pub(super) fn read(
     let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
     let mut loaded =
         Loaded { keys, damaged_usage, maintenance: read_maintenance(txn, &mut damage)?, ..Loaded::default() };
+    loaded.feeders = read_feeders(txn, &mut damage)?;
     let mut seen = Seen::default();
     for world in World::ALL {
         let context = WorldContext::new(world, read_bookmakers(txn, world, &mut damage)?);
@@ -242,6 +243,15 @@ fn in_order_of_issue(
     rest.sort_by_key(|(key, _)| key.created);
     ordered.append(&mut rest);
     Ok(ordered)
+}
+
+fn read_feeders(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<Feeder>, StoreError> {
+    let mut feeders = Vec::new();
+    scan(&FEEDERS, txn, .., damage, |name, row| {
+        feeders.push(row.feeder(name)?);
+        Ok(())
+    })?;
+    Ok(feeders)
 }
 
 fn read_maintenance(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::DamageList;
-use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::Maintenance;
 use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Source, SportId, World};
 
@@ -14,6 +14,8 @@ pub struct Loaded {
     pub worlds: [LoadedWorld; 2],
     /// In the order of their issue.
     pub keys: Vec<(KeyRecord, Usage)>,
+    /// In the order of their names.
+    pub feeders: Vec<Feeder>,
     /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
     pub damaged_usage: Vec<KeyId>,
     pub maintenance: Option<Maintenance>,

@@ -14,8 +14,8 @@ use super::handle::Store;
 use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS, META, NAMES,
-    ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS,
+    META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -49,10 +49,11 @@ struct Found {
 
 impl Store {
     pub(super) fn number_sports(&mut self) -> Result<(), Unsettled> {
-        // The table of polls came later than the others: a file without it gets it.
+        // These tables came later than the others: a file without them gets them.
         let is_missing = self.reading(|_, file| {
             let txn = file.db.begin_read()?;
-            Ok(txn.open_table(FORMATS).is_err() || txn.open_table(POLLS.definition).is_err())
+            let is_missing = txn.open_table(FEEDERS.definition).is_err() || txn.open_table(POLLS.definition).is_err();
+            Ok(is_missing || txn.open_table(FORMATS).is_err())
         })?;
         if is_missing {
             self.writing(Self::make_tables)?;
@@ -84,6 +85,7 @@ impl Store {
         txn.open_table(POLLS.definition)?;
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
+        txn.open_table(FEEDERS.definition)?;
         txn.open_table(AUDIT.definition)?;
         txn.open_table(SCHEDULE)?;
         txn.open_table(COVERAGE)?;
@@ -116,7 +118,8 @@ impl Store {
         Ok(self.commit(&changes)?)
     }
 
-    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions.
+    /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions. Those
+    /// that a feed has told since are the feed's: what was acknowledged outlives a restart.
     fn put_catalogue(
         &self,
         world: World,
@@ -134,6 +137,7 @@ impl Store {
         }
         for book in self.catalogue().bookmakers() {
             let id = match by_key.get(&*book.key) {
+                Some(row) if row.standing == Standing::Declared => continue,
                 Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
                 Some(row) => row.id,
                 None if usize::from(next) >= Bookmakers::MAX => {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::change::Change;
 use super::codec::{
-    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, Standing, TooLong,
-    UsageRow,
+    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, Standing,
+    TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::mirror::{Counters, EventEntry, Mirror};
@@ -17,8 +17,8 @@ use super::names::{FastMap, NumbersByName};
 use super::rows::NumberNames;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, EVENTS, EventKey, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS, OddsKey, POLLS,
-    SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
+    AUDIT, BOOKS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS,
+    OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
 
@@ -156,6 +156,10 @@ impl<'a> Staging<'a> {
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;
                 self.batch.usage.insert(key.as_str().to_owned(), row);
+            }
+            Change::PutFeeder(feeder) => {
+                let row = sealed(FEEDERS.seal(&&*feeder.name, &FeederRow::of(feeder)), &feeder.name)?;
+                self.batch.feeders.insert(feeder.name.to_string(), row);
             }
             Change::SetMaintenance(maintenance) => {
                 let seal = |maintenance| META.seal(&META_MAINTENANCE, &MetaRow::of_maintenance(maintenance));

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, CatalogueRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
-    SportRow, UsageRow,
+    AuditRow, BookRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow,
+    SourceRow, SportRow, UsageRow,
 };
 use crate::model::{Market, World};
 
@@ -64,6 +64,7 @@ pub(super) const SOURCES: Table<SourceKey, SourceRow> = Table::new("sources", |k
 pub(super) const POLLS: Table<PollKey, PollRow> = Table::new("polls", |key| describe_poll(*key));
 pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
 pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
+pub(super) const FEEDERS: Table<&str, FeederRow> = Table::new("feeders", |name| (*name).to_owned());
 pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
 
 /// The events of a sport in the order of their commence times.

@@ -1,18 +1,19 @@
 //! A batch of news on its way in: applied to drafts, turned into changes of the file, and only after these are
 //! committed into the next state. Dropping a batch undoes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
+use super::fight::{fight_score, renamed_winner};
 use super::poll::Polls;
 use super::report::IngestReport;
 use super::state::{SourceEntry, SportState, WorldState};
 use crate::board::{Applied, Books, Draft, Edit, EventNode, Index};
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, Closed, Event, EventId, EventNews, EventStatus, Market, News, OddsNews,
-    ReadNews, Reason, Record, RecordId, Score, ScoreNews, ScoreStatus, Source, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, News,
+    OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind, Timestamp, World,
 };
 use crate::store::Change;
 
@@ -75,6 +76,8 @@ pub(super) struct Batch<'w> {
     register: Option<Bookmakers>,
     slots: HashMap<(SportId, EventId), Slot>,
     reads: BTreeMap<(SportId, BookId), Source>,
+    /// Sources that are written although no read of theirs is new.
+    told_sources: BTreeSet<(SportId, BookId)>,
     changes: Vec<Change>,
     report: IngestReport,
 }
@@ -89,6 +92,7 @@ impl<'w> Batch<'w> {
             register: None,
             slots: HashMap::default(),
             reads: BTreeMap::new(),
+            told_sources: BTreeSet::new(),
             changes: Vec::new(),
             report: IngestReport::default(),
         }
@@ -96,14 +100,7 @@ impl<'w> Batch<'w> {
 
     /// Applies a message; whether it was taken.
     pub(super) fn apply(&mut self, news: News) -> bool {
-        let applied = match news {
-            News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
-            News::Event(news) => Ok(self.event(news)),
-            News::Odds(news) => self.odds(news),
-            News::Score(news) => self.score(news),
-            News::Remove { sport, event } => self.remove(sport, &event),
-            News::Read(news) => self.read(&news),
-        };
+        let applied = self.news(news);
         match applied {
             Ok(Applied::Changed) => self.report.changed += 1,
             Ok(Applied::Unchanged) => self.report.unchanged += 1,
@@ -115,6 +112,26 @@ impl<'w> Batch<'w> {
 
     pub(super) fn polls(&self) -> &'w Polls {
         &self.state.polls
+    }
+
+    fn news(&mut self, news: News) -> Result<Applied, Reason> {
+        match news {
+            News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
+            News::Event(news) => Ok(self.event(news)),
+            News::Odds(news) => self.odds(news),
+            News::Score(news) => self.score(news),
+            News::Remove { sport, event } => self.remove(sport, &event),
+            News::Read(news) => self.read(&news),
+            News::AsOf(at, news) => {
+                let now = self.now;
+                self.now = at.min(now);
+                let applied = self.news(*news);
+                self.now = now;
+                applied
+            }
+            News::Closed(news) => self.closed(&news),
+            News::Source(news) => self.told_source(&news),
+        }
     }
 
     pub(super) fn register(&self) -> &Bookmakers {
@@ -175,6 +192,9 @@ impl<'w> Batch<'w> {
         if **draft.event() == event(status, draft.event().changed) {
             return Applied::Unchanged;
         }
+        if let Some(score) = draft.score().and_then(|score| renamed_winner(score, draft.event(), &news.contest)) {
+            draft.set_score(Arc::new(score));
+        }
         draft.set_event(Arc::new(event(status, now)));
         close_if_over(draft, touched, now);
         Applied::Changed
@@ -220,6 +240,30 @@ impl<'w> Batch<'w> {
             self.advance_read(news.sport, bookmaker, last_update, None);
         }
         Ok(applied)
+    }
+
+    /// Leaves the mark of a closed market. It is no read: whoever tells it tells of the sources as well.
+    fn closed(&mut self, news: &ClosedNews) -> Result<Applied, Reason> {
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let applied = draft.close(Closed { bookmaker, market: news.market, at: news.at });
+        if applied == Applied::Changed {
+            touched.push((bookmaker, news.market));
+        }
+        Ok(applied)
+    }
+
+    fn told_source(&mut self, news: &SourceNews) -> Result<Applied, Reason> {
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let told = Source { last_read: news.source.last_read.min(self.now), ..news.source };
+        match self.source(news.sport, bookmaker) {
+            Some(held) if told.last_read < held.last_read => return Ok(Applied::Late),
+            Some(held) if told == held => return Ok(Applied::Unchanged),
+            _ => {}
+        }
+        self.reads.insert((news.sport, bookmaker), told);
+        self.told_sources.insert((news.sport, bookmaker));
+        Ok(Applied::Changed)
     }
 
     /// Closes a record that nobody brings any more, if it is open. As of its own last update, so that it opens again
@@ -290,7 +334,8 @@ impl<'w> Batch<'w> {
         }
         for ((sport, book), source) in std::mem::take(&mut self.reads) {
             let step = step_of(&mut sports, self.state, sport);
-            let stored_read = step.sources.get(&book).map_or(Timestamp::default(), |entry| entry.stored_read);
+            let known = step.sources.get(&book).filter(|_| !self.told_sources.contains(&(sport, book)));
+            let stored_read = known.map_or(Timestamp::default(), |entry| entry.stored_read);
             step.sources.insert(book, SourceEntry { source, stored_read });
         }
         for (sport, step) in &mut sports {
@@ -393,27 +438,6 @@ fn close_if_over(draft: &mut Draft, touched: &mut Touched, now: Timestamp) {
     if draft.event().status.is_over() {
         touched.extend(draft.close_all(now).iter().map(|mark| (mark.bookmaker, mark.market)));
     }
-}
-
-/// A fight stands at nil-nil until its end; then the winner has 1. Feeds say it either way.
-fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> {
-    let (home, away) = (event.home(), event.away());
-    if score.status != ScoreStatus::Final {
-        return Ok(Score { points: Some((0, 0)), winner: None, ..score });
-    }
-    let by_points = match score.points {
-        Some((ours, theirs)) if ours > theirs => home.cloned(),
-        Some((ours, theirs)) if ours < theirs => away.cloned(),
-        _ => None,
-    };
-    let winner = score.winner.clone().or(by_points);
-    let points = match &winner {
-        None => (0, 0),
-        Some(name) if Some(name) == home => (1, 0),
-        Some(name) if Some(name) == away => (0, 1),
-        Some(_) => return Err(Reason::BadField),
-    };
-    Ok(Score { points: Some(points), winner, ..score })
 }
 
 /// Notes which sources hold no price any more, and writes those that changed enough to matter.

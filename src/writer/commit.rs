@@ -120,6 +120,7 @@ impl Writer {
                     Some(held) => Change::PutKey(Arc::new(held.record().clone())),
                     None => Change::RemoveKey(record.id.clone()),
                 }),
+                Change::PutFeeder(feeder) => undo.push(Change::PutFeeder(self.held_feeder(feeder))),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),

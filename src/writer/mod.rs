@@ -15,6 +15,8 @@
 
 mod batch;
 mod commit;
+mod feeders;
+mod fight;
 mod keys;
 mod poll;
 mod publish;
@@ -29,11 +31,12 @@ use std::sync::Arc;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
+use crate::keys::{Feeders, KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
 use crate::metrics::Writing;
 use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
+pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
@@ -85,6 +88,7 @@ pub struct Writer {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
+    feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
     worlds: [WorldState; 2],
@@ -121,6 +125,7 @@ impl Writer {
         }
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
+        let feeders = Arc::new(Feeders::new(loaded.feeders));
         let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
@@ -129,6 +134,7 @@ impl Writer {
             catalogue,
             boards,
             keyring,
+            feeders,
             options,
             worlds,
             maintenance: loaded.maintenance,
@@ -151,6 +157,10 @@ impl Writer {
 
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
+    }
+
+    pub fn feeders(&self) -> &Arc<Feeders> {
+        &self.feeders
     }
 
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same

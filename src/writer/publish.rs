@@ -63,12 +63,16 @@ impl Writer {
         for world in World::ALL {
             let mut any = false;
             for id in self.catalogue.sport_ids() {
-                let due =
+                let has_news =
                     if ticked { self.has_news(world, id, now_ms) } else { self.is_quiet_sport_due(world, id, now_ms) };
-                if due {
+                if has_news {
                     self.publish(world, id, now_ms);
-                    any = true;
+                } else if ticked && self.is_relisted(world, id) {
+                    self.publish_events(world, id, now_ms);
+                } else {
+                    continue;
                 }
+                any = true;
             }
             if any {
                 self.show(world);
@@ -104,6 +108,19 @@ impl Writer {
         let now = crate::model::Timestamp::from_unix_ms(now_ms);
         sport.unpublished.is_some()
             || *published_sources(sport.board.sources(), now) != *sport.board.published().sources()
+    }
+
+    /// Whether events changed since the last publication: one that lists them without prices waits for the tick too.
+    fn is_relisted(&self, world: World, id: SportId) -> bool {
+        let sport = &self.worlds[world.index()].sports[id.index()];
+        !sport.current.is(sport.board.published().index())
+    }
+
+    /// Publishes events whose prices did not change. Prices that follow them still find the sport quiet.
+    fn publish_events(&mut self, world: World, id: SportId, now_ms: i64) {
+        let published_ms = self.worlds[world.index()].sports[id.index()].published_ms;
+        self.publish(world, id, now_ms);
+        self.worlds[world.index()].sports[id.index()].published_ms = published_ms;
     }
 
     /// Whether the sport published nothing for a whole refresh.

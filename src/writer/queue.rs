@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
-use super::{IngestReport, Issued, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
-use crate::keys::{KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
+use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
 use crate::model::{Maintenance, News, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
@@ -41,6 +41,8 @@ enum Op {
     RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
     RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
     SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
+    IssueToken { name: Box<str>, world: World, who: Box<str>, reply: Reply<Result<IssuedToken, FeederError>> },
+    RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
     TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
     SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
     Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
@@ -71,6 +73,8 @@ impl Op {
             Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
             Op::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
             Op::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
+            Op::IssueToken { name, world, who, reply } => drop(reply.send(writer.issue_token(&name, world, &who))),
+            Op::RevokeToken { name, who, reply } => drop(reply.send(writer.revoke_token(&name, &who))),
             Op::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
             Op::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),
             Op::Audit { who, action, subject, detail, reply } => {
@@ -199,6 +203,14 @@ impl WriterHandle {
 
     pub async fn set_key(&self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
         self.ask(|reply| Op::SetKey { id: id.into(), change: Box::new(change), who: who.into(), reply }).await?
+    }
+
+    pub async fn issue_token(&self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
+        self.ask(|reply| Op::IssueToken { name: name.into(), world, who: who.into(), reply }).await?
+    }
+
+    pub async fn revoke_token(&self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
+        self.ask(|reply| Op::RevokeToken { name: name.into(), who: who.into(), reply }).await?
     }
 
     pub async fn set_maintenance(&self, until: Option<Maintenance>, who: &str) -> Result<(), WriteError> {

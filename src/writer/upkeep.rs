@@ -111,11 +111,12 @@ impl Writer {
 
     fn past_retention(&self, world: World, now: Timestamp) -> Vec<News> {
         let retention_s = self.options.retention_s;
-        // Feeds do not always tell of an end: an event without prices and news for that long has had one.
+        // Feeds do not always tell of an end: an event whose every price has gone, without news for that long, has had
+        // one. Its time alone says nothing: an event that nobody ever priced stays.
         let forgotten_after_s = retention_s.max(FORGOTTEN_AFTER_S);
         let is_forgotten = move |node: &&Arc<EventNode>| {
             let last = node.event().changed.max(node.event().commence);
-            node.records().is_empty() && now.seconds_since(last) >= forgotten_after_s
+            node.records().is_empty() && !node.closed().is_empty() && now.seconds_since(last) >= forgotten_after_s
         };
         let over_in = |sport: SportId| {
             let index = &self.worlds[world.index()].sports[sport.index()].current;

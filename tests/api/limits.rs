@@ -158,7 +158,7 @@ async fn usage_headers_stand_on_every_authenticated_answer() {
         ("GET", "/v1/sports/golf/odds?limit=0", 400),
         ("GET", "/v1/sports/mma/odds", 403),
         ("GET", "/v1/nothing", 404),
-        ("GET", "/v4/sports", 404),
+        ("GET", "/v4/nothing", 404),
         ("GET", "/v1/sports/curling/odds", 404),
         ("GET", "/v1/sports/golf/events/none", 404),
         ("POST", "/v1/sports/golf/odds", 405),

@@ -116,6 +116,7 @@ impl Plain {
                 event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
             }
             News::Bookmaker(_) | News::Read(_) => {}
+            News::AsOf(..) | News::Closed(_) | News::Source(_) => panic!("only an export tells these"),
         }
         true
     }

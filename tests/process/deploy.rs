@@ -7,6 +7,8 @@ use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use super::command::{Directory, file_with};
 
 fn deployed(name: &str) -> PathBuf {
@@ -19,27 +21,38 @@ fn the_annotated_settings_are_taken_as_they_stand() {
     assert!(shown.as_array().is_some_and(|settings| !settings.is_empty()), "{shown}");
 }
 
+/// What `config show` says to the file without the comment signs that `uncommented` takes away; and the file's name.
+fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
+    let text = fs::read_to_string(deployed("oddsbox.toml")).expect("a file");
+    let lines: Vec<&str> = text.lines().map(|line| uncommented(line).unwrap_or(line)).collect();
+    let (_kept, path) = file_with(lines.join("\n").as_bytes());
+    let path = path.display().to_string();
+    (Directory::new().json(&format!("config show --config {path}")), path)
+}
+
 /// A setting that is added, renamed or given another default must not leave the file behind.
 #[test]
 fn the_annotated_settings_are_all_there_are_each_with_its_default() {
-    let text = fs::read_to_string(deployed("oddsbox.toml")).expect("a file");
     // `#name = value` is a setting at its default; `# A sentence` is a sentence.
-    let is_setting = |line: &str| line.starts_with('#') && line[1..].starts_with(|first: char| first.is_lowercase());
-    let everything = text.lines().fold(String::new(), |mut whole, line| {
-        let line = if is_setting(line) { &line[1..] } else { line };
-        writeln!(whole, "{line}").expect("a text takes any line");
-        whole
-    });
-    let (_kept, path) = file_with(everything.as_bytes());
-    let shown = Directory::new().json(&format!("config show --config {}", path.display()));
+    let (shown, path) = shown_with(|line| line.strip_prefix('#').filter(|line| line.starts_with(char::is_lowercase)));
     let mut wrong = String::new();
     for setting in shown.as_array().expect("a list") {
-        let is_named = setting["from"] == path.display().to_string();
+        let is_named = setting["from"] == path;
         if !is_named || setting["value"] != setting["default"] {
             writeln!(wrong, "# {}\n#{} = {}", setting["help"], setting["name"], setting["default"]).expect("a text");
         }
     }
     assert_eq!(wrong, "", "examples/deploy/oddsbox.toml needs these");
+}
+
+#[test]
+fn the_annotated_feed_has_every_field_that_there_is() {
+    let (shown, path) = shown_with(|line| line.strip_prefix("#   "));
+    let fields = shown.as_array().expect("a list").iter();
+    let fields: Vec<&Value> = fields.filter(|field| field["name"].to_string().contains("feeds.upstream.")).collect();
+    assert!(fields.len() > 10, "{shown}");
+    let missing = fields.iter().filter(|field| field["from"] != path).map(|field| field["name"].clone());
+    assert_eq!(missing.collect::<Vec<_>>(), ["feeds.upstream.key"], "the file has key_file in its place");
 }
 
 /// The page of metrics, from the admin door.
@@ -52,7 +65,6 @@ fn metrics(directory: &Directory) -> String {
 }
 
 #[test]
-#[ignore = "until the server has a page of metrics"]
 fn the_dashboard_asks_for_metrics_that_there_are() {
     let directory = Directory::new();
     let server = directory.serve();

@@ -14,6 +14,7 @@ mod demo;
 mod deploy;
 mod doors;
 mod exactness;
+mod feeding;
 mod leak;
 mod operator;
 mod polled;

@@ -1,6 +1,7 @@
 //! Doing what a command asks. It does not matter where the command came from: a server and a command that opened the
 //! file itself both end up here.
 
+mod feeds;
 mod file;
 mod keys;
 mod status;
@@ -27,6 +28,9 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::KeysRotate { id, grace_s } => keys::rotate(&id, grace_s, context, who).await,
         Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
         Command::KeysSet(change) => keys::set(change, context, who).await,
+        Command::FeedsToken { name, world } => feeds::issue(&name, world, context, who).await,
+        Command::FeedsTokenRevoke { name } => feeds::revoke(&name, context, who).await,
+        Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
         Command::Status => status::status(context).await,
         Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,

@@ -63,6 +63,7 @@ fn server(facts: &dyn ServerFacts, now: Moment) -> ServerAnswer {
     ServerAnswer {
         ready: facts.is_ready(),
         address: facts.address(),
+        ingest_address: facts.ingest_address(),
         tls: facts.is_tls(),
         started: started.timestamp().to_string(),
         uptime_s: now.mono_ms.saturating_sub(started.mono_ms) / 1000,

@@ -7,13 +7,18 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
     BadRequest,
+    /// No token, or one that opens nothing.
+    Unauthorized,
     /// Understood, and against a rule.
     Refused,
     KeyNotFound,
+    FeederNotFound,
     NotFound,
     MethodNotAllowed,
     Timeout,
     TooLarge,
+    /// A body in an encoding that is not taken.
+    UnsupportedEncoding,
     /// Nothing was changed; the same command may succeed later.
     Unavailable,
 }
@@ -40,4 +45,7 @@ impl Failure {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FailureBody {
     pub(crate) error: Failure,
+    /// Of a stream of feed lines that failed: the lines from its start that are dealt with for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taken_lines: Option<u64>,
 }

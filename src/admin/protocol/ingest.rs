@@ -23,6 +23,15 @@ impl From<World> for WorldName {
     }
 }
 
+impl From<WorldName> for World {
+    fn from(world: WorldName) -> Self {
+        match world {
+            WorldName::Sandbox => World::Sandbox,
+            WorldName::Live => World::Live,
+        }
+    }
+}
+
 /// How a stream of lines is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngestOptions {

@@ -4,6 +4,7 @@
 //! in ISO form, durations are numbers of seconds, and an answer names every field, `null` where there is no value.
 
 mod failure;
+mod feeds;
 mod ingest;
 mod keys;
 mod service;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
+pub use feeds::{FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
 pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
@@ -41,6 +43,21 @@ pub enum Command {
         id: String,
     },
     KeysSet(SetKey),
+    FeedsToken {
+        name: String,
+        world: WorldName,
+    },
+    FeedsTokenRevoke {
+        name: String,
+    },
+    Feeds {
+        /// `null` is both.
+        #[serde(default)]
+        world: Option<WorldName>,
+        /// Only sources that are stale.
+        #[serde(default)]
+        stale: bool,
+    },
     Audit {
         /// The last entry already seen.
         #[serde(default)]
@@ -75,6 +92,8 @@ impl Command {
 pub enum Answer {
     Key(Box<KeyAnswer>),
     Keys(Vec<KeyAnswer>),
+    Token(Box<TokenAnswer>),
+    Feeds(Box<FeedsAnswer>),
     Audit(Vec<AuditAnswer>),
     Status(Box<StatusAnswer>),
     Maintenance(MaintenanceAnswer),

@@ -38,6 +38,9 @@ pub struct StatusAnswer {
 pub struct ServerAnswer {
     pub ready: bool,
     pub address: SocketAddr,
+    /// Where feed lines are taken from other machines; `null` if they are not.
+    #[serde(default)]
+    pub ingest_address: Option<SocketAddr>,
     /// Whether that address speaks TLS.
     pub tls: bool,
     pub started: String,

@@ -102,7 +102,7 @@ fn a_key_names_every_field_and_its_secret_only_when_there_is_one() {
 
 #[test]
 fn a_failure_has_a_code_and_a_message() {
-    let failure = failure::FailureBody { error: Failure::new(FailureCode::KeyNotFound, "no key") };
+    let failure = failure::FailureBody { error: Failure::new(FailureCode::KeyNotFound, "no key"), taken_lines: None };
     let text = serde_json::to_string(&failure).unwrap();
     assert_eq!(text, r#"{"error":{"code":"key_not_found","message":"no key"}}"#);
 }

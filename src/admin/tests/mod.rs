@@ -1,5 +1,7 @@
 //! The door as a whole: a server on a temporary directory and commands that find it, or find only its file.
 
+mod any_lines;
+mod dropping;
 mod feeding;
 mod keys;
 mod running;
@@ -43,6 +45,9 @@ impl ServerFacts for Facts {
     fn is_tls(&self) -> bool {
         false
     }
+    fn ingest_address(&self) -> Option<SocketAddr> {
+        None
+    }
     fn traffic(&self) -> &Traffic {
         &self.1
     }
@@ -77,15 +82,22 @@ impl House {
         House { data: DataDir::new(dir.path().join("data")), _dir: dir, setup }
     }
 
-    async fn serve(&self) -> Server {
+    /// Everything that a server has behind its doors.
+    fn open(&self) -> (Context, Stopped) {
         let Setup { catalogue, store, writer, clock, .. } = self.setup.clone();
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
+        let feeders = Arc::clone(opened.writer.feeders());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
         let (data, ledger) = (self.data.clone(), Arc::default());
-        let context = Context { writer, keyring, boards, clock, data, ledger, server: Some(facts) };
+        let context = Context { writer, keyring, feeders, boards, clock, data, ledger, server: Some(facts) };
+        (context, stopped)
+    }
+
+    async fn serve(&self) -> Server {
+        let (context, stopped) = self.open();
         let listener = Listener::bind(&self.data).await.unwrap();
         let (stop, stopping) = oneshot::channel::<()>();
         let serving = listener.serve(context, async { drop(stopping.await) }, Duration::from_secs(5));

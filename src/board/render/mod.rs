@@ -11,6 +11,7 @@ mod events;
 pub(crate) mod json;
 mod odds;
 mod scores;
+pub(crate) mod v4;
 
 pub(crate) use bouts::bouts;
 pub(crate) use events::{event, events};

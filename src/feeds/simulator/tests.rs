@@ -58,7 +58,7 @@ impl World {
                 News::Score(score) => drop(self.scores.insert(score.event, score.score)),
                 News::Remove { event, .. } => self.remove(event),
                 News::Read(_) => {}
-                News::Bookmaker(_) => panic!("the books come from the catalogue"),
+                other => panic!("the simulator does not tell {other:?}"),
             }
         }
     }

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::field::{Field, Object, Raw};
 use super::{LINE_BYTES_MAX, Reading, Rejection, outcomes};
 use crate::model::{
-    Bookmaker, Catalogue, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews, Reason, Region,
-    Regions, Score, ScoreNews, ScoreStatus, SportId, SportKind,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews,
+    Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
 };
 
 /// Every field of every kind of line, unparsed: a line is scanned once, and what its kind does not use is ignored.
@@ -63,6 +63,10 @@ struct Line<'a> {
     key: Raw<'a>,
     #[serde(borrow)]
     regions: Raw<'a>,
+    #[serde(borrow)]
+    as_of: Raw<'a>,
+    #[serde(borrow)]
+    empty_since: Raw<'a>,
 }
 
 #[derive(Deserialize)]
@@ -85,12 +89,14 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<Reading, Rejection> {
     let news = match &*kind {
         "odds" => return line.odds(catalogue),
         "read" => News::Read(line.good_read(catalogue)?),
-        "score" => News::Score(line.score(catalogue)?),
-        "event" => News::Event(line.event_news(catalogue)?),
+        "score" => line.dated(News::Score(line.score(catalogue)?))?,
+        "event" => line.dated(News::Event(line.event_news(catalogue)?))?,
         "remove" => News::Remove { sport: line.sport(catalogue)?.0, event: line.event_id()? },
         "bookmaker" => News::Bookmaker(line.declared_bookmaker()?),
+        "closed" => News::Closed(line.closed(catalogue)?),
+        "source" => News::Source(line.source(catalogue)?),
         other => {
-            let detail = format!("{other:?} is no type: event, odds, score, remove, bookmaker, read");
+            let detail = format!("{other:?} is no type: event, odds, score, remove, bookmaker, read, closed, source");
             return Err(Rejection::new(Reason::UnknownType, detail));
         }
     };
@@ -162,7 +168,31 @@ impl Line<'_> {
         let list = Field::new("outcomes", self.outcomes);
         let (outcomes, dropped) = outcomes::read(list, Field::new("format", self.format), market)?;
         let news = News::Odds(OddsNews { sport, event, bookmaker, market, last_update, outcomes });
-        Ok(Reading { news, dropped })
+        Ok(Reading { news: self.dated(news)?, dropped })
+    }
+
+    /// The news as of the moment that the line gives, if it gives one.
+    fn dated(&self, news: News) -> Result<News, Rejection> {
+        let as_of = Field::new("as_of", self.as_of);
+        if as_of.is_given() { Ok(News::AsOf(as_of.time()?, Box::new(news))) } else { Ok(news) }
+    }
+
+    fn closed(&self, catalogue: &Catalogue) -> Result<ClosedNews, Rejection> {
+        Ok(ClosedNews {
+            sport: self.sport(catalogue)?.0,
+            event: self.event_id()?,
+            bookmaker: Field::new("bookmaker", self.bookmaker).key()?.as_ref().into(),
+            market: self.market()?,
+            at: Field::new("at", self.at).time()?,
+        })
+    }
+
+    /// A source is told as a read of it, and since when it holds no price.
+    fn source(&self, catalogue: &Catalogue) -> Result<SourceNews, Rejection> {
+        let ReadNews { sport, bookmaker, at, latency_ms } = self.good_read(catalogue)?;
+        let empty = Field::new("empty_since", self.empty_since);
+        let empty_since = if empty.is_given() { Some(empty.time()?) } else { None };
+        Ok(SourceNews { sport, bookmaker, source: Source { last_read: at, latency_ms, empty_since } })
     }
 
     fn market(&self) -> Result<Market, Rejection> {

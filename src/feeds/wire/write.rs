@@ -2,23 +2,17 @@
 //! in, since only there is it exact.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use crate::model::{
-    Bookmaker, Catalogue, Contest, EventNews, News, OddsFormat, OddsNews, Outcome, Period, ReadNews, ScoreNews,
-    SportId, Timestamp,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, News, OddsFormat, OddsNews, Outcome, Period, ReadNews,
+    ScoreNews, SourceNews, SportId, Timestamp,
 };
 
 /// Appends the line of a message, line end included.
 pub fn write(news: &News, catalogue: &Catalogue, out: &mut Vec<u8>) {
     let mut line = Line { out, catalogue };
-    match news {
-        News::Bookmaker(book) => line.bookmaker(book),
-        News::Event(event) => line.event(event),
-        News::Odds(odds) => line.odds(odds),
-        News::Score(score) => line.score(score),
-        News::Remove { sport, event } => line.of_event("remove", *sport, event.as_str()),
-        News::Read(read) => line.read(read),
-    }
+    line.news(news);
     line.raw("}\n");
 }
 
@@ -28,6 +22,24 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Everything but the end of the object.
+    fn news(&mut self, news: &News) {
+        match news {
+            News::Bookmaker(book) => self.bookmaker(book),
+            News::Event(event) => self.event(event),
+            News::Odds(odds) => self.odds(odds),
+            News::Score(score) => self.score(score),
+            News::Remove { sport, event } => self.of_event("remove", *sport, event.as_str()),
+            News::Read(read) => self.read("read", read),
+            News::AsOf(at, news) => {
+                self.news(news);
+                self.time("as_of", *at);
+            }
+            News::Closed(closed) => self.closed(closed),
+            News::Source(source) => self.source(source),
+        }
+    }
+
     fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -170,11 +182,27 @@ impl Line<'_> {
         let _ = write!(self.out, "{{\"number\":{number},\"home_score\":{home},\"away_score\":{away}}}");
     }
 
-    fn read(&mut self, read: &ReadNews) {
-        self.start("read");
+    fn read(&mut self, kind: &str, read: &ReadNews) {
+        self.start(kind);
         self.sport(read.sport);
         self.text("bookmaker", &read.bookmaker);
         self.time("at", read.at);
         self.whole("latency_ms", read.latency_ms);
+    }
+
+    fn closed(&mut self, closed: &ClosedNews) {
+        self.of_event("closed", closed.sport, closed.event.as_str());
+        self.text("bookmaker", &closed.bookmaker);
+        self.text("market", closed.market.key());
+        self.time("at", closed.at);
+    }
+
+    fn source(&mut self, news: &SourceNews) {
+        let SourceNews { sport, bookmaker, source } = news;
+        let (at, latency_ms) = (source.last_read, source.latency_ms);
+        self.read("source", &ReadNews { sport: *sport, bookmaker: Arc::clone(bookmaker), at, latency_ms });
+        if let Some(since) = source.empty_since {
+            self.time("empty_since", since);
+        }
     }
 }

@@ -153,9 +153,12 @@ fn type_names(schema: &Schema) -> String {
 fn errors(document: &Document, out: &mut String) {
     put!(
         out,
-        "<section id=\"errors\">\n<h2>Errors</h2>\n<p>Every error has the same shape. The code is for programs, "
+        "<section id=\"errors\">\n<h2>Errors</h2>\n<p>Every error has the same shape, and those of /v4 a shape of their "
     );
-    put!(out, "the message says what to change, and the request id is in our log.</p>\n");
+    put!(
+        out,
+        "own. The code is for programs, the message says what to change, and the request id is in our log.</p>\n"
+    );
     for (name, response) in document.components.responses.0.iter().filter(|(_, response)| !response.content.is_empty())
     {
         put!(out, "<h4>{name}</h4>\n<p>{}</p>\n", escaped(&response.description));

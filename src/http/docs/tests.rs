@@ -13,7 +13,7 @@ use super::{OPENAPI, html};
 use crate::http::query::Parameter;
 use crate::http::route::Route;
 use crate::http::testing::Fixture;
-use crate::http::{events, odds, scores};
+use crate::http::{events, odds, scores, v4};
 
 fn document() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
@@ -21,7 +21,22 @@ fn document() -> Value {
 
 /// A path of the document with its variables filled in.
 fn filled(path: &str) -> String {
-    path.replace("{sport_key}", "mma").replace("{event_id}", "mma-1")
+    path.replace("{sport_key}", "mma").replace("{sport}", "mma_mixed_martial_arts").replace("{event_id}", "mma-1")
+}
+
+/// What must be sent for a path to answer.
+fn needed(path: &str) -> &'static str {
+    if path.starts_with("/v4/") && (path.ends_with("/odds") || path.ends_with("/markets")) { "regions=us&" } else { "" }
+}
+
+/// A value that a parameter does not take.
+fn bad_value(path: &str, name: &str) -> &'static str {
+    match name {
+        // A list without items is no list there, but an id is never empty.
+        "eventIds" => ",",
+        _ if path.starts_with("/v4/") => "~",
+        _ => "%20,",
+    }
 }
 
 /// The names of an operation's query parameters.
@@ -34,9 +49,24 @@ fn query_names(document: &Value, operation: &Value) -> BTreeSet<String> {
 /// What the endpoint of a path reads.
 fn known(path: &str) -> &'static [Parameter] {
     match path.rsplit('/').next() {
+        _ if path.starts_with("/v4/") => known_v4(path),
         Some("odds") => odds::PARAMETERS,
         Some("scores") => scores::PARAMETERS,
         Some("events") => events::PARAMETERS,
+        _ => &[],
+    }
+}
+
+fn known_v4(path: &str) -> &'static [Parameter] {
+    let of_event = path.contains("{event_id}");
+    match path.rsplit('/').next() {
+        Some("odds") if of_event => v4::event_odds::PARAMETERS,
+        Some("odds") if path.contains("upcoming") => v4::upcoming::PARAMETERS,
+        Some("odds") => v4::odds::PARAMETERS,
+        Some("markets") => v4::event_markets::PARAMETERS,
+        Some("scores") => v4::scores::PARAMETERS,
+        Some("events") => v4::events::PARAMETERS,
+        Some("sports") => v4::sports::PARAMETERS,
         _ => &[],
     }
 }
@@ -71,15 +101,25 @@ fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for parameter in item["get"]["parameters"].as_array().into_iter().flatten() {
             let parameter = resolved(&document, parameter);
-            let (name, at) = (parameter["name"].as_str().unwrap(), filled(path));
+            let name = parameter["name"].as_str().unwrap();
+            let at = format!("{}?{}", filled(path), needed(path));
             if parameter["in"] != "query" {
                 continue;
             }
             // Every parameter has a minute of the key's to itself.
             fixture.clock.advance(std::time::Duration::from_mins(1));
-            let refused = fixture.get(&format!("{at}?{name}=%20,"));
-            assert_eq!(refused.error(), (400, "invalid_parameter".into()), "{path} {name}");
-            assert_eq!(refused.json()["error"]["param"], *name);
+            let refused = fixture.get(&format!("{at}{name}={}", bad_value(path, name)));
+            if path.starts_with("/v4/") {
+                let code = v4::invalid_code_of(name);
+                assert_eq!(
+                    (refused.status.as_u16(), &refused.json()["error_code"]),
+                    (422, &code.into()),
+                    "{path} {name}"
+                );
+            } else {
+                assert_eq!(refused.error(), (400, "invalid_parameter".into()), "{path} {name}");
+                assert_eq!(refused.json()["error"]["param"], *name);
+            }
             let example = match &parameter["example"] {
                 Value::Array(items) => items.iter().map(|item| item.as_str().unwrap()).collect::<Vec<_>>().join(","),
                 Value::String(text) => text.clone(),
@@ -88,11 +128,11 @@ fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
             };
             // A cursor fits one sort of page only, so its example is tried where it belongs.
             if name != "after" || path.ends_with("events") {
-                assert_eq!(fixture.get(&format!("{at}?{name}={example}")).status, 200, "{path} {name}={example}");
+                assert_eq!(fixture.get(&format!("{at}{name}={example}")).status, 200, "{path} {name}={example}");
             }
             for value in parameter["schema"]["enum"].as_array().into_iter().flatten() {
                 let value = value.as_str().unwrap();
-                assert_eq!(fixture.get(&format!("{at}?{name}={value}")).status, 200, "{path} {name}={value}");
+                assert_eq!(fixture.get(&format!("{at}{name}={value}")).status, 200, "{path} {name}={value}");
             }
         }
     }
@@ -121,14 +161,32 @@ fn response<'d>(document: &'d Value, path: &str, status: u16) -> &'d Value {
 fn real_answers_fit_the_schemas_and_have_only_documented_headers() {
     let (document, fixture) = (document(), Fixture::new());
     let keys = [&fixture.sandbox, &fixture.production, &fixture.golf_only, &fixture.monthly, &"nobody".to_owned()];
-    let queries =
-        ["", "?limit=2", "?odds_format=decimal", "?odds_format=fractional", "?group=bout", "?limit=0", "?x=1"];
-    let sports = ["mma", "boxing", "tennis", "american_football", "golf", "curling"];
+    let v1 = ["", "?limit=2", "?odds_format=decimal", "?odds_format=fractional", "?group=bout", "?limit=0", "?x=1"];
+    let v4 = [
+        "",
+        "?regions=us,uk,eu,au&markets=h2h,spreads,totals,outrights,top5",
+        "?regions=us,uk&oddsFormat=fractional&dateFormat=unix&daysFrom=3&all=true",
+        "?bookmakers=unibet&includeLinks=true&includeSids=true&includeBetLimits=true",
+        "?regions=us2&oddsFormat=american",
+        "?regions=mars",
+        "?dateFormat=julian",
+    ];
+    let sports = [
+        ("mma", "mma_mixed_martial_arts"),
+        ("boxing", "boxing_boxing"),
+        ("tennis", "tennis_test_league"),
+        ("american_football", "americanfootball_nfl"),
+        ("golf", "golf_the_open_winner"),
+        ("curling", "curling_curling"),
+    ];
     let mut statuses = BTreeSet::new();
     for path in Route::TEMPLATES {
-        for sport in sports.iter().take(if path.contains("{sport_key}") { 6 } else { 1 }) {
+        let queries = if path.starts_with("/v4/") { v4 } else { v1 };
+        for (sport, v4_sport) in sports.iter().take(if path.contains("{sport") { 6 } else { 1 }) {
             for (key, query) in keys.iter().flat_map(|key| queries.map(|query| (key, query))) {
-                let target = path.replace("{sport_key}", sport).replace("{event_id}", &format!("{sport}-1"));
+                let event = if *sport == "american_football" { "nfl-1" } else { &format!("{sport}-1") };
+                let target = path.replace("{sport_key}", sport).replace("{sport}", v4_sport);
+                let target = target.replace("{event_id}", event);
                 let got = fixture.get_as(key, &format!("{target}{query}"), &[]);
                 statuses.insert(got.status.as_u16());
                 let documented = response(&document, path, got.status.as_u16());
@@ -147,7 +205,7 @@ fn real_answers_fit_the_schemas_and_have_only_documented_headers() {
             fixture.clock.advance(std::time::Duration::from_secs(61));
         }
     }
-    assert_eq!(statuses, BTreeSet::from([200, 400, 401, 403, 404, 429]), "each of these was met");
+    assert_eq!(statuses, BTreeSet::from([200, 400, 401, 403, 404, 422, 429]), "each of these was met");
 }
 
 /// Headers that say nothing of their own.
@@ -180,9 +238,13 @@ fn the_page_shows_every_operation_parameter_and_code() {
             assert!(page.contains(&format!("<td><code>{name}</code>")), "{name}");
         }
     }
-    for code in document["components"]["schemas"]["ErrorCode"]["enum"].as_array().unwrap() {
-        assert!(page.contains(code.as_str().unwrap()), "{code}");
+    for schema in ["ErrorCode", "V4ErrorCode"] {
+        for code in document["components"]["schemas"][schema]["enum"].as_array().unwrap() {
+            assert!(page.contains(code.as_str().unwrap()), "{code}");
+        }
     }
+    let anchor = v4::DETAILS_URL.split_once('#').unwrap().1;
+    assert!(page.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
     assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
     assert_eq!(page.matches("<table>").count(), page.matches("</table>").count());
 }

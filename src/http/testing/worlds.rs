@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::NOW;
 use crate::board::{Books, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::model::v4::Pattern;
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome,
     Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, Source, Sport, SportKind, Timestamp,
+    V4Keys, V4Names,
 };
 
 /// A moment so many seconds from now.
@@ -15,19 +17,35 @@ pub(super) fn at(offset: i32) -> Timestamp {
 }
 
 pub(super) fn catalogue() -> Catalogue {
-    let sport = |key: &str, title: &str, group: &str, kind| Sport {
+    let sport = |key: &str, title: &str, group: &str, kind, v4: V4Keys| Sport {
         key: key.into(),
         title: title.into(),
         group: group.into(),
         kind,
-        v4: None,
+        v4: Some(V4Names { group: title.into(), keys: v4 }),
+    };
+    let whole = |key: &str, title: &str| V4Keys::Whole {
+        key: key.into(),
+        title: title.into(),
+        description: "All of it".into(),
+    };
+    let split = |key: &str, title: &str| V4Keys::ByCompetition {
+        key: Pattern::parse(key).unwrap(),
+        title: Pattern::parse(title).unwrap(),
+        irregular: Box::default(),
     };
     let sports = vec![
-        sport("mma", "Mixed Martial Arts", "combat", SportKind::Fight),
-        sport("boxing", "Boxing", "combat", SportKind::Fight),
-        sport("tennis", "Tennis", "tennis", SportKind::HeadToHead),
-        sport("american_football", "American Football", "american_football", SportKind::HeadToHead),
-        sport("golf", "Golf", "golf", SportKind::Tournament),
+        sport("mma", "Mixed Martial Arts", "combat", SportKind::Fight, whole("mma_mixed_martial_arts", "MMA")),
+        sport("boxing", "Boxing", "combat", SportKind::Fight, whole("boxing_boxing", "Boxing")),
+        sport("tennis", "Tennis", "tennis", SportKind::HeadToHead, split("tennis_*", "*")),
+        sport(
+            "american_football",
+            "American Football",
+            "american_football",
+            SportKind::HeadToHead,
+            whole("americanfootball_nfl", "NFL"),
+        ),
+        sport("golf", "Golf", "golf", SportKind::Tournament, split("golf_*_winner", "* Winner")),
     ];
     Catalogue::new(sports, Vec::new()).unwrap()
 }

@@ -55,10 +55,11 @@ fn check(sent: &[u8]) -> Result<(), TestCaseError> {
 /// Something like a request.
 fn near_requests() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof!["GET", "HEAD", "POST", "OPTIONS", "CONNECT", "[A-Z]{1,9}"];
-    let name = "(market|limit|regions|event_ids|after|group|status|api_key|commence_from|[a-z_%]{1,9})";
+    let name = "(apiKey|markets|bookmakers|eventIds|daysFrom|dateFormat|market|limit|regions|event_ids|after|group|status|api_key|commence_from|[a-z_%]{1,9})";
     let value = "(us|bout|live|5|\\$KEY|[!-~]{0,12})";
     let path = prop_oneof![
         "/v1/sports/(mma|golf|[a-z%]{0,6})/(odds|scores|events|events/[!-~]{0,9})",
+        "/v4/sports/(upcoming|boxing_boxing|golf_[a-z%]{0,6}_winner)/(odds|scores|events|events/[!-~]{0,9}/odds)",
         "/(v1|v4|docs|healthz)?(/[!-~]{0,9}){0,5}",
         "[!-~]{1,30}",
         "/a{8100,9000}",

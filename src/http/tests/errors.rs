@@ -75,7 +75,6 @@ fn what_is_not_there() {
         ("/v1/sports/mma", "not_found"),
         ("/v1", "not_found"),
         ("/v1/sports/%ff/odds", "not_found"),
-        ("/v4/sports", "not_found"),
         ("/favicon.ico", "not_found"),
     ] {
         assert_eq!(fixture.get(target).error(), (404, code.into()), "{target}");
@@ -87,7 +86,7 @@ fn what_is_not_there() {
 fn nothing_versioned_is_told_without_a_key() {
     let fixture = Fixture::new();
     let mistyped = format!("{}x", fixture.sandbox);
-    for target in ["/v1", "/v1/nothing", "/v1/books", "/v1/sports/curling/odds?limit=0", "/v4", "/v4/sports"] {
+    for target in ["/v1", "/v1/nothing", "/v1/books", "/v1/sports/curling/odds?limit=0"] {
         for (method, key) in
             [(Method::GET, None), (Method::DELETE, None), (Method::GET, Some(&*mistyped)), (Method::GET, Some(""))]
         {

@@ -1,11 +1,11 @@
 //! Keys, their usage, the maintenance notice and the audit log.
 
 use super::{seconds, timestamp};
-use crate::keys::{KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
-use crate::model::Maintenance;
-use crate::model::Timestamp;
+use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
+use crate::model::{Maintenance, Timestamp, World};
 use crate::store::change::AuditNote;
-use crate::store::codec::{AuditRow, Flaw, KeyRow, MetaRow, UsageRow};
+use crate::store::codec::{AuditRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
+use crate::store::tables::world_number;
 
 impl KeyRow {
     pub(in crate::store) fn of(key: &KeyRecord) -> Self {
@@ -48,6 +48,30 @@ impl KeyRow {
             last_four: self.last_four.into(),
             retired: self.retired.into_iter().map(retired).collect(),
             last_used: timestamp(self.last_used),
+        })
+    }
+}
+
+impl FeederRow {
+    pub(in crate::store) fn of(feeder: &Feeder) -> Self {
+        FeederRow {
+            world: world_number(feeder.world),
+            created: feeder.created.unix(),
+            revoked: seconds(feeder.revoked),
+            hash: feeder.hash.0,
+            last_four: feeder.last_four.to_string(),
+        }
+    }
+
+    pub(in crate::store) fn feeder(self, name: &str) -> Result<Feeder, Flaw> {
+        let world = World::ALL.into_iter().find(|world| world_number(*world) == self.world);
+        Ok(Feeder {
+            name: if Feeder::is_name(name) { name.into() } else { return Err(Flaw::Invalid("its name is not one")) },
+            world: world.ok_or(Flaw::Invalid("its world is unknown"))?,
+            created: Timestamp::from_unix(self.created),
+            revoked: timestamp(self.revoked),
+            hash: SecretHash(self.hash),
+            last_four: self.last_four.into(),
         })
     }
 }

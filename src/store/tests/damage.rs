@@ -26,6 +26,7 @@ pub(super) fn filled() -> Memory {
             Change::PutSource { world, sport, bookmaker: BookId::from_number(0), source },
             Change::PutKey(key("k")),
             Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
+            Change::PutFeeder(Arc::new(feeder())),
             Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
         ])
         .unwrap();
@@ -90,6 +91,7 @@ fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     assert_eq!(count(&spoiled(&tables::USAGE).1), (2, 2));
     assert_eq!(count(&spoiled(&tables::META).1), (2, 2));
     assert_eq!(spoiled(&tables::KEYS).1.keys.len(), 0);
+    assert_eq!(spoiled(&tables::FEEDERS).1.feeders.len(), 0);
     assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "whose sport is lost, nobody can find");
     assert_eq!(count(&spoiled(&tables::BOOKS).1), (2, 2), "the first row is the sandbox's");
 }
@@ -292,7 +294,7 @@ fn a_check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 5));
-    assert_eq!(rows.len(), 16);
+    assert_eq!(rows.len(), 17);
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));
 }

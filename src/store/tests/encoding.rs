@@ -8,11 +8,13 @@ use crate::keys::{Retired, Usage};
 use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, EventRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, Standing,
-    UsageRow,
+    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow,
+    Standing, UsageRow,
 };
 use crate::store::rows::NumberNames;
-use crate::store::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE};
+use crate::store::tables::{
+    AUDIT, BOOKS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
+};
 
 /// Numbers as large as those of a file with tens of thousands of names.
 struct Counting(u32);
@@ -124,6 +126,11 @@ fn rows_of_the_administration_stay_as_they_are() {
         "usage",
         &USAGE.seal(&record.id.as_str(), &UsageRow::of(usage, Some(at(2)))).unwrap(),
         "01fbed50fbe703fba802fc7011010001fc823bb16a4e79708d",
+    );
+    check(
+        "feeder",
+        &FEEDERS.seal(&"scraper", &FeederRow::of(&feeder())).unwrap(),
+        "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956",
     );
     let note = AuditNote {
         at: at(1),

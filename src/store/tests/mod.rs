@@ -22,7 +22,7 @@ use std::time::Duration;
 use redb::StorageBackend;
 
 use super::{Change, Loaded, Store, StoreOptions};
-use crate::keys::{KeyId, KeyKind, KeyRecord, Limits, SecretHash};
+use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Point, Price,
     Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
@@ -115,6 +115,17 @@ fn key(name: &str) -> Arc<KeyRecord> {
         retired: [].into(),
         last_used: None,
     })
+}
+
+fn feeder() -> Feeder {
+    Feeder {
+        name: "scraper".into(),
+        world: World::Live,
+        created: at(1),
+        revoked: Some(at(2)),
+        hash: SecretHash([7; 32]),
+        last_four: "wxyz".into(),
+    }
 }
 
 /// Everything that was loaded, as text that two loads can be compared by.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::keys::Usage;
+use crate::keys::{Feeder, Usage};
 use crate::model::{Bookmakers, Closed, Maintenance, Score, ScoreStatus, Source};
 use crate::store::{AuditNote, LoadedEvent, LoadedSport};
 
@@ -21,6 +21,7 @@ struct Plain {
     keys: BTreeMap<String, (KeyRecord, Usage)>,
     issued: Vec<String>,
     used: BTreeMap<String, Option<Timestamp>>,
+    feeders: BTreeMap<Box<str>, Feeder>,
     maintenance: Option<Maintenance>,
     audit: Vec<AuditNote>,
 }
@@ -33,11 +34,11 @@ struct PlainEvent {
 }
 
 impl Plain {
-    /// At each opening the catalogue's bookmakers are as the catalogue has them.
+    /// At each opening the catalogue's bookmakers are as the catalogue has them, but for those that a feed told of since.
     fn open(&mut self) {
         for world in World::ALL {
             for (number, key) in (0..).zip(BOOKS) {
-                self.books.insert((world, number), Some(Arc::new(book(key))));
+                self.books.entry((world, number)).or_default().get_or_insert_with(|| Arc::new(book(key)));
             }
         }
     }
@@ -89,6 +90,7 @@ impl Plain {
                 self.keys.get_mut(key.as_str())?.1 = usage;
                 self.used.insert(key.as_str().to_owned(), last_used);
             }
+            Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::Audit(note) => self.audit.push(note),
             Change::PutPoll { .. } | Change::PutPolled { .. } | Change::RemovePoll { .. } => {}
@@ -122,7 +124,8 @@ impl Plain {
     }
 
     fn loaded(&self) -> Loaded {
-        let mut loaded = Loaded { maintenance: self.maintenance, ..Loaded::default() };
+        let feeders = self.feeders.values().cloned().collect();
+        let mut loaded = Loaded { maintenance: self.maintenance, feeders, ..Loaded::default() };
         for world in World::ALL {
             let target = &mut loaded.worlds[world.index()];
             for ((_, number), book) in self.books.iter().filter(|(key, _)| key.0 == world) {
@@ -212,6 +215,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             subject: "s".into(),
             detail: "".into(),
         }),
+        16 => Change::PutFeeder(Arc::new(Feeder { name: id.into(), created: time, ..feeder() })),
         _ => {
             let outcomes = (0..=seed[6] % 3).map(|at| {
                 let price = ["-110", "6/4", "250"][usize::from(seed[7].wrapping_add(at) % 3)];
@@ -230,7 +234,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
 }
 
 fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..28, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..29, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

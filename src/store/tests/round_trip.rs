@@ -181,12 +181,14 @@ fn keys_usage_maintenance_sources_and_bookmakers_come_back() {
             Change::PutUsage { key: rotated.id.clone(), usage, last_used: Some(at(8)) },
             Change::PutBookmaker { world: World::Live, id, bookmaker: declared, declared: true },
             Change::PutSource { world: World::Live, sport: sport_id(1), bookmaker: id, source },
+            Change::PutFeeder(Arc::new(feeder())),
             Change::SetMaintenance(Some(maintenance)),
         ])
         .unwrap();
     let loaded = memory_reloaded(store, &memory);
     rotated.last_used = Some(at(8));
     assert_eq!(loaded.keys, [(rotated, usage), ((*key("b")).clone(), Usage::default())]);
+    assert_eq!(loaded.feeders, [feeder()]);
     assert_eq!(loaded.maintenance, Some(maintenance));
     let live = loaded.world(World::Live);
     assert_eq!(live.bookmakers.find("newcomer"), Some(id));

@@ -54,6 +54,33 @@ fn a_bookmaker_that_a_feed_declared_stays() {
 }
 
 #[test]
+fn what_a_feed_tells_of_a_bookmaker_of_the_catalogue_stays() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    let (world, id) = (World::Live, BookId::from_number(0));
+    let told = Arc::new(Bookmaker { title: "As the feed says".into(), ..book("unibet") });
+    store.commit(&[Change::PutBookmaker { world, id, bookmaker: Arc::clone(&told), declared: true }]).unwrap();
+    drop(store);
+    let loaded = memory.open().load().unwrap();
+    assert_eq!(loaded.world(world).bookmakers.get(id), Some(&told));
+    assert_ne!(loaded.world(World::Sandbox).bookmakers.get(id), Some(&told));
+}
+
+#[test]
+fn a_file_from_before_there_were_feeders_gets_their_table() {
+    let memory = Memory::new(Vec::new());
+    drop(memory.open());
+    let db = memory.raw();
+    let txn = db.begin_write().unwrap();
+    txn.delete_table(crate::store::tables::FEEDERS.definition).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    let mut store = memory.open();
+    store.commit(&[Change::PutFeeder(Arc::new(feeder()))]).unwrap();
+    assert_eq!(store.load().unwrap().feeders, [feeder()]);
+}
+
+#[test]
 fn a_removed_bookmaker_takes_its_prices_with_it() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::super::{read, write};
 use crate::model::{
-    Bookmaker, Catalogue, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews, Outcome,
-    Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, SportId, SportKind, Timestamp,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews,
+    Outcome, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId,
+    SportKind, Timestamp,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
@@ -91,6 +92,22 @@ fn event() -> impl Strategy<Value = News> {
     )
 }
 
+/// What only an export tells.
+fn held() -> impl Strategy<Value = News> {
+    let closed = (sport(), event_id(), key(), prop::sample::select(Market::ALL.to_vec()), time()).prop_map(
+        |(sport, event, bookmaker, market, at)| {
+            News::Closed(ClosedNews { sport, event, bookmaker: bookmaker.into(), market, at })
+        },
+    );
+    let source = (sport(), key(), time(), 0..=3_600_000u32, prop::option::of(time())).prop_map(
+        |(sport, bookmaker, last_read, latency_ms, empty_since)| {
+            let source = Source { last_read, latency_ms, empty_since };
+            News::Source(SourceNews { sport, bookmaker: bookmaker.into(), source })
+        },
+    );
+    prop_oneof![closed, source]
+}
+
 fn news() -> impl Strategy<Value = News> {
     let bookmaker = (key(), text(), 1..16u8).prop_map(|(key, title, bits)| {
         News::Bookmaker(Bookmaker { key, title: (*title).into(), regions: Regions::from_bits(bits).unwrap() })
@@ -99,7 +116,8 @@ fn news() -> impl Strategy<Value = News> {
     let good_read = (sport(), key(), time(), 0..=3_600_000u32).prop_map(|(sport, bookmaker, at, latency_ms)| {
         News::Read(ReadNews { sport, bookmaker: bookmaker.into(), at, latency_ms })
     });
-    prop_oneof![4 => odds(), 2 => score(), 2 => event(), 1 => bookmaker, 1 => remove, 1 => good_read]
+    let dated = (time(), prop_oneof![odds(), score(), event()]).prop_map(|(at, news)| News::AsOf(at, Box::new(news)));
+    prop_oneof![4 => odds(), 2 => score(), 2 => event(), 1 => bookmaker, 1 => remove, 1 => good_read, 1 => held(), 2 => dated]
 }
 
 fn line_of(news: &News) -> Vec<u8> {

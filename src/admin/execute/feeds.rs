@@ -1,0 +1,104 @@
+//! Feeds: their tokens, what each has brought, and how fresh the sources are.
+
+use super::super::context::Context;
+use super::super::protocol::{
+    Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer, TokenAnswer,
+    UpstreamAnswer, WorldName,
+};
+use crate::feeds::{Account, Upstream};
+use crate::keys::{FeedToken, Feeder};
+use crate::model::{Timestamp, World};
+use crate::writer::FeederError;
+
+pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let issued = context.writer.issue_token(name, world.into(), who).await?;
+    let token = Some(SecretText::new(issued.token.expose()));
+    Ok(Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder) })))
+}
+
+pub(super) async fn revoke(name: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
+    Ok(Answer::Token(Box::new(shown(&*context.writer.revoke_token(name, who).await?))))
+}
+
+/// Everything, or one world's.
+pub(super) fn feeds(world: Option<WorldName>, only_stale: bool, context: &Context) -> Answer {
+    let now = context.clock.now().timestamp();
+    let is_asked = |own: World| world.is_none_or(|asked| World::from(asked) == own);
+    let accounts = context.server.is_some().then(|| {
+        let accounts = context.ledger.accounts().into_iter().filter(|(_, account)| is_asked(account.world));
+        accounts.map(|(name, account)| feed(&name, account)).collect()
+    });
+    let worlds = [World::Live, World::Sandbox].into_iter().filter(|world| is_asked(*world));
+    let sources = worlds.flat_map(|world| sources(world, context, now));
+    let feeders = context.feeders.list();
+    Answer::Feeds(Box::new(FeedsAnswer {
+        time: now.to_string(),
+        feeds: accounts,
+        sources: sources.filter(|source| source.stale || !only_stale).collect(),
+        tokens: feeders.iter().filter(|feeder| is_asked(feeder.world)).map(|feeder| shown(feeder)).collect(),
+    }))
+}
+
+fn sources(world: World, context: &Context, now: Timestamp) -> Vec<SourceAnswer> {
+    let (board, catalogue) = (context.boards.load_full(world), context.boards.catalogue());
+    let mut sources = Vec::new();
+    for sport in catalogue.sport_ids() {
+        for state in board.sport(sport).sources().iter() {
+            sources.push(SourceAnswer {
+                world: world.into(),
+                sport: catalogue[sport].key.to_string(),
+                bookmaker: board.books().register().key(state.bookmaker).to_owned(),
+                last_good: state.source.last_read.to_string(),
+                age_s: now.seconds_since(state.source.last_read),
+                stale_after_s: state.stale_after_s,
+                stale: state.is_stale(now),
+                latency_ms: state.source.latency_ms,
+                empty_since: state.source.empty_since.map(|since| since.to_string()),
+            });
+        }
+    }
+    sources
+}
+
+fn feed(name: &str, account: Account) -> FeedAnswer {
+    let upstream = |upstream: Upstream| UpstreamAnswer {
+        remaining: upstream.remaining,
+        used: upstream.used,
+        budget_left: upstream.budget_left,
+        next_poll: upstream.next_poll.map(|at| at.to_string()),
+    };
+    FeedAnswer {
+        name: name.to_owned(),
+        kind: account.kind.key().to_owned(),
+        world: account.world.into(),
+        accepted: account.accepted,
+        rejected: account.rejected.values().sum(),
+        rejected_by_reason: account.rejected.iter().map(|(reason, n)| (reason.key().to_owned(), *n)).collect(),
+        last_good: account.last_good.map(|at| at.to_string()),
+        last_failure: account.last_failure.map(|(at, why)| FailureAnswer { at: at.to_string(), why: why.into() }),
+        upstream: account.upstream.map(upstream),
+    }
+}
+
+fn shown(feeder: &Feeder) -> TokenAnswer {
+    TokenAnswer {
+        name: feeder.name.to_string(),
+        token: None,
+        world: feeder.world.into(),
+        status: if feeder.revoked.is_some() { "revoked" } else { "active" }.to_owned(),
+        hint: format!("{}…{}", FeedToken::PREFIX, feeder.last_four),
+        created: feeder.created.to_string(),
+        revoked: feeder.revoked.map(|at| at.to_string()),
+    }
+}
+
+impl From<FeederError> for Failure {
+    fn from(error: FeederError) -> Self {
+        let code = match &error {
+            FeederError::NoSuchFeeder(_) => FailureCode::FeederNotFound,
+            FeederError::BadName | FeederError::HasToken(_) => FailureCode::Refused,
+            FeederError::Random(_) | FeederError::Write(_) => FailureCode::Unavailable,
+        };
+        Failure::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,80 @@
+//! Answers about feeds: who sends, what has come, and how fresh each source is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{SecretText, WorldName};
+
+/// A feeder on another machine, without its token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenAnswer {
+    pub name: String,
+    /// The secret: in the answer to issue only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<SecretText>,
+    pub world: WorldName,
+    /// `active` or `revoked`.
+    pub status: String,
+    /// Its prefix and its last four characters.
+    pub hint: String,
+    pub created: String,
+    pub revoked: Option<String>,
+}
+
+/// Every feed and every source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedsAnswer {
+    pub time: String,
+    /// `null` when no server runs: feeds are counted by a server, from its start.
+    pub feeds: Option<Vec<FeedAnswer>>,
+    pub sources: Vec<SourceAnswer>,
+    pub tokens: Vec<TokenAnswer>,
+}
+
+/// What a feed has brought since the server started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedAnswer {
+    pub name: String,
+    pub kind: String,
+    pub world: WorldName,
+    pub accepted: u64,
+    pub rejected: u64,
+    pub rejected_by_reason: BTreeMap<String, u64>,
+    pub last_good: Option<String>,
+    pub last_failure: Option<FailureAnswer>,
+    /// Of a feed that polls.
+    pub upstream: Option<UpstreamAnswer>,
+}
+
+/// When a feed failed as a whole, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureAnswer {
+    pub at: String,
+    pub why: String,
+}
+
+/// What an upstream said of its quota.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpstreamAnswer {
+    pub remaining: Option<u64>,
+    pub used: Option<u64>,
+    pub budget_left: Option<u64>,
+    pub next_poll: Option<String>,
+}
+
+/// One bookmaker as a source of one sport's prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceAnswer {
+    pub world: WorldName,
+    pub sport: String,
+    pub bookmaker: String,
+    pub last_good: String,
+    pub age_s: u32,
+    /// The age at which it is stale.
+    pub stale_after_s: u32,
+    pub stale: bool,
+    pub latency_ms: u32,
+    /// Since when it holds no price; `null` while it holds one.
+    pub empty_since: Option<String>,
+}

@@ -1,0 +1,21 @@
+//! Events without prices.
+
+use crate::board::body::Body;
+use crate::board::index::Filter;
+use crate::board::render;
+use crate::board::v4::{Competition, DateFormat, Scoped};
+
+use super::{open_event, page, sides, write_page};
+
+/// The open events of a key.
+pub(crate) fn events(competition: Option<&Competition>, dates: DateFormat, scope: &Scoped) -> Body {
+    let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
+    let page = page(&competition.index, Filter::Open, scope, |_| true);
+    render::body(|out| {
+        write_page(page, out, |node, out| {
+            open_event(node.event(), competition.into(), dates, out);
+            sides(node.event(), out);
+            out.push(b'}');
+        })
+    })
+}

@@ -1,0 +1,113 @@
+//! Answers in the shape of The Odds API, version 4.
+//!
+//! A list ends after [`EVENTS_MAX`] events or the first event past [`LIST_BYTES_MAX`], whichever comes first, and says
+//! where it goes on as every list here does: that interface knows no pages, and its lists stay far below both.
+
+use std::sync::Arc;
+
+use crate::board::index::{Filter, Index};
+use crate::board::node::EventNode;
+use crate::board::query::{Cursor, Limit};
+use crate::board::select::{self, Scope};
+use crate::board::v4::{Competition, DateFormat, Scoped};
+use crate::model::{Event, Timestamp};
+
+use super::json;
+
+mod bookmakers;
+mod events;
+mod markets;
+mod odds;
+mod participants;
+mod scores;
+
+pub(crate) use events::events;
+pub(crate) use markets::event_markets;
+pub(crate) use odds::{event_odds, odds, upcoming};
+pub(crate) use participants::participants;
+pub(crate) use scores::scores;
+
+const EVENTS_MAX: usize = Limit::MAX as usize;
+const LIST_BYTES_MAX: usize = 4 << 20;
+
+/// What the events of an answer stand under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heading<'a> {
+    key: &'a str,
+    title: &'a str,
+}
+
+impl<'a> From<&'a Competition> for Heading<'a> {
+    fn from(competition: &'a Competition) -> Self {
+        Heading { key: &competition.key, title: &competition.title }
+    }
+}
+
+/// One page of a competition's events, and where the next begins.
+fn page<'a>(
+    index: &'a Index,
+    filter: Filter<'_>,
+    scope: &Scoped,
+    accept: impl Fn(&EventNode) -> bool,
+) -> (Vec<&'a Arc<EventNode>>, Option<Cursor>) {
+    let scope = Scope {
+        commence_from: scope.commence_from,
+        commence_to: scope.commence_to,
+        ..Scope::new(filter, scope.events.as_ref(), scope.after.as_ref())
+    };
+    select::events(index, &scope, EVENTS_MAX, accept)
+}
+
+/// Writes the events of a page until it is long enough.
+fn write_page(
+    (page, next): (Vec<&Arc<EventNode>>, Option<Cursor>),
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(&EventNode, &mut Vec<u8>),
+) -> Option<Cursor> {
+    out.push(b'[');
+    let mut last: Option<&EventNode> = None;
+    for node in page {
+        if let Some(last) = last {
+            if out.len() >= LIST_BYTES_MAX {
+                out.push(b']');
+                return Some(Cursor::at_event(last));
+            }
+            out.push(b',');
+        }
+        write(node, out);
+        last = Some(node);
+    }
+    out.push(b']');
+    next
+}
+
+/// `{"id":"…","sport_key":"…","sport_title":"…","commence_time":…`, left open for what follows.
+fn open_event(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"id\":");
+    json::string(event.id.as_str(), out);
+    out.extend_from_slice(b",\"sport_key\":");
+    json::string(heading.key, out);
+    out.extend_from_slice(b",\"sport_title\":");
+    json::string(heading.title, out);
+    out.extend_from_slice(b",\"commence_time\":");
+    time(event.commence, dates, out);
+}
+
+/// `,"home_team":…,"away_team":…`
+fn sides(event: &Event, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"home_team\":");
+    json::optional_string(event.home().map(|name| &**name), out);
+    out.extend_from_slice(b",\"away_team\":");
+    json::optional_string(event.away().map(|name| &**name), out);
+}
+
+fn time(at: Timestamp, dates: DateFormat, out: &mut Vec<u8>) {
+    match dates {
+        DateFormat::Unix => json::integer(at.unix(), out),
+        DateFormat::Iso => {
+            out.push(b'"');
+            at.write(out);
+            out.push(b'"');
+        }
+    }
+}

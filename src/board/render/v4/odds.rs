@@ -1,0 +1,68 @@
+//! Events with their prices: those of a key, one of them, or what is on now and next.
+
+use crate::board::body::Body;
+use crate::board::index::Filter;
+use crate::board::node::EventNode;
+use crate::board::render;
+use crate::board::snapshot::{Published, WorldBoard};
+use crate::board::v4::{self, Competition, Prices, Scoped, UpcomingEvent, UpcomingQuery};
+use crate::model::{Catalogue, SportKind};
+
+use super::bookmakers::Sheet;
+use super::{Heading, LIST_BYTES_MAX, open_event, page, sides, write_page};
+
+/// Every open event, priced or not. A key without events has an empty list.
+pub(crate) fn odds(
+    published: &Published,
+    competition: Option<&Competition>,
+    kind: SportKind,
+    prices: &Prices,
+    scope: &Scoped,
+) -> Body {
+    let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
+    let sheet = Sheet::new(published, kind, prices);
+    let page = page(&competition.index, Filter::Open, scope, |_| true);
+    render::body(|out| write_page(page, out, |node, out| write_event(node, competition.into(), &sheet, prices, out)))
+}
+
+/// One event; without prices if they are not published yet.
+pub(crate) fn event_odds(
+    published: &Published,
+    competition: &Competition,
+    node: &EventNode,
+    kind: SportKind,
+    prices: &Prices,
+    is_published: bool,
+) -> Body {
+    let sheet = Sheet::new(published, kind, prices).of_one_event();
+    let sheet = if is_published { sheet } else { sheet.blank() };
+    render::body(|out| {
+        write_event(node, competition.into(), &sheet, prices, out);
+        None
+    })
+}
+
+pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &UpcomingQuery) -> Body {
+    let mut events = v4::upcoming(world, catalogue, query).into_iter();
+    render::body(|out| {
+        // What is on now comes before what is next, so an answer that is long enough ends with the latest.
+        let within = |out: &Vec<u8>| out.len() < LIST_BYTES_MAX;
+        out.push(b'[');
+        while let Some(UpcomingEvent { sport, names, published, node, .. }) = events.next().filter(|_| within(out)) {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            let (key, title) = (names.key_of(node.event()), names.title_of(node.event()));
+            let sheet = Sheet::new(published, sport.kind, &query.prices);
+            write_event(node, Heading { key: &key, title: &title }, &sheet, &query.prices, out);
+        }
+        out.push(b']');
+        None
+    })
+}
+
+fn write_event(node: &EventNode, heading: Heading<'_>, sheet: &Sheet<'_>, prices: &Prices, out: &mut Vec<u8>) {
+    open_event(node.event(), heading, prices.dates, out);
+    sides(node.event(), out);
+    sheet.close_event(node, out);
+}

@@ -1,0 +1,152 @@
+//! What can be asked of a board in the words of The Odds API. As everywhere, a query is complete and canonical: it is
+//! the name under which its answer is kept.
+
+use crate::board::query::{Cursor, EventIds};
+use crate::model::{BookId, EventId, Market, OddsFormat, Regions, SportKind, SportSet, Timestamp};
+
+/// How points in time are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DateFormat {
+    #[default]
+    Iso,
+    /// Whole seconds since 1970.
+    Unix,
+}
+
+/// A set of markets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MarketSet(u16);
+
+impl MarketSet {
+    #[must_use]
+    pub const fn with(self, market: Market) -> Self {
+        MarketSet(self.0 | 1 << market.index())
+    }
+
+    pub const fn contains(self, market: Market) -> bool {
+        self.0 & (1 << market.index()) != 0
+    }
+}
+
+/// The markets asked for, for each kind of sport: `totals` is another market in a fight than in a match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MarketsByKind([MarketSet; 3]);
+
+impl MarketsByKind {
+    const fn at(kind: SportKind) -> usize {
+        match kind {
+            SportKind::HeadToHead => 0,
+            SportKind::Fight => 1,
+            SportKind::Tournament => 2,
+        }
+    }
+
+    #[must_use]
+    pub fn with(mut self, kind: SportKind, market: Market) -> Self {
+        let set = &mut self.0[Self::at(kind)];
+        *set = set.with(market);
+        self
+    }
+
+    pub const fn of(self, kind: SportKind) -> MarketSet {
+        self.0[Self::at(kind)]
+    }
+}
+
+/// Whose prices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PricedBooks {
+    OfferedIn(Regions),
+    /// Sorted, each once.
+    Named(Box<[BookId]>),
+}
+
+impl PricedBooks {
+    pub fn named(mut books: Vec<BookId>) -> Self {
+        books.sort_unstable();
+        books.dedup();
+        PricedBooks::Named(books.into())
+    }
+}
+
+/// Fields that are there only for who asks for them. Nothing is known of any of them, so they are null.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Extras {
+    pub links: bool,
+    pub sids: bool,
+    pub bet_limits: bool,
+}
+
+/// Which prices, and how they are written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Prices {
+    pub markets: MarketsByKind,
+    pub books: PricedBooks,
+    pub format: OddsFormat,
+    pub dates: DateFormat,
+    pub extras: Extras,
+}
+
+/// Which events.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Scoped {
+    pub events: Option<EventIds>,
+    pub commence_from: Option<Timestamp>,
+    pub commence_to: Option<Timestamp>,
+    pub after: Option<Cursor>,
+}
+
+/// A question about prices under one key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PricedQuery {
+    pub key: Box<str>,
+    pub what: Priced,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Priced {
+    Events { prices: Prices, scope: Scoped },
+    OneEvent { id: EventId, shown: Shown },
+}
+
+/// What is shown of one event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    Odds(Prices),
+    /// Which markets there are, without their prices.
+    Markets {
+        books: PricedBooks,
+        dates: DateFormat,
+    },
+}
+
+/// A question about events and scores under one key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ListQuery {
+    pub key: Box<str>,
+    pub what: Listed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Listed {
+    Events {
+        dates: DateFormat,
+        scope: Scoped,
+    },
+    Scores {
+        dates: DateFormat,
+        scope: Scoped,
+        /// Events that ended at this time or later are listed as well.
+        ended_since: Option<Timestamp>,
+    },
+    Participants,
+}
+
+/// What is on now and next, across sports.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UpcomingQuery {
+    /// Those that the asking key may read.
+    pub sports: SportSet,
+    pub prices: Prices,
+    pub scope: Scoped,
+}

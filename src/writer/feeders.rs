@@ -1,0 +1,84 @@
+//! Operations on feeders. Like those on keys, each is in force when it is answered.
+
+use std::sync::Arc;
+
+use super::{WriteError, Writer};
+use crate::keys::{FeedToken, Feeder, RandomError, may_hold_key};
+use crate::model::World;
+use crate::store::Change;
+
+/// A feeder and its token, which exists nowhere else.
+#[derive(Debug)]
+pub struct IssuedToken {
+    pub feeder: Arc<Feeder>,
+    pub token: FeedToken,
+}
+
+/// Why a token was not issued or revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum FeederError {
+    #[error("no feeder is called {0}; `oddsbox feeds` shows them")]
+    NoSuchFeeder(Box<str>),
+    #[error("a feeder's name has 1 to {} letters, digits, dots, - and _, and is no secret", Feeder::NAME_MAX)]
+    BadName,
+    #[error("{0} has a token already: end it first with `oddsbox feeds token {0} --revoke`")]
+    HasToken(Box<str>),
+    #[error(transparent)]
+    Random(#[from] RandomError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl Writer {
+    pub fn issue_token(&mut self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
+        if !Feeder::is_name(name) {
+            return Err(FeederError::BadName);
+        }
+        if self.feeders.get(name).is_some_and(|held| held.revoked.is_none()) {
+            return Err(FeederError::HasToken(name.into()));
+        }
+        let token = FeedToken::generate()?;
+        let feeder = Feeder {
+            name: name.into(),
+            world,
+            created: self.now(),
+            revoked: None,
+            hash: token.hash(),
+            last_four: token.last_four().into(),
+        };
+        let feeder = self.put_feeder(feeder, who, "issue token", format!("for the {world} world"))?;
+        Ok(IssuedToken { feeder, token })
+    }
+
+    pub fn revoke_token(&mut self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
+        let Some(held) = self.feeders.get(name) else {
+            // Whoever gives a secret for a name is not shown it again.
+            let shown = if may_hold_key(name) { "that: it looks like a secret" } else { name };
+            return Err(FeederError::NoSuchFeeder(shown.into()));
+        };
+        if held.revoked.is_some() {
+            return Ok(held);
+        }
+        let revoked = Feeder { revoked: Some(self.now()), ..Feeder::clone(&held) };
+        Ok(self.put_feeder(revoked, who, "revoke token", String::new())?)
+    }
+
+    /// What memory holds of a feeder; one that was never in force is put back as revoked from its beginning, since
+    /// nothing takes a feeder's name away.
+    pub(super) fn held_feeder(&self, refused: &Feeder) -> Arc<Feeder> {
+        let never = || Arc::new(Feeder { revoked: Some(refused.created), ..refused.clone() });
+        self.feeders.get(&refused.name).unwrap_or_else(never)
+    }
+
+    fn put_feeder(
+        &mut self,
+        feeder: Feeder,
+        who: &str,
+        action: &str,
+        detail: String,
+    ) -> Result<Arc<Feeder>, WriteError> {
+        let note = self.note(who, action, &feeder.name, detail);
+        self.commit(&[Change::PutFeeder(Arc::new(feeder.clone())), Change::Audit(note)])?;
+        Ok(self.feeders.put(feeder))
+    }
+}

@@ -1,0 +1,39 @@
+//! What a fight's score is, however its feed writes it.
+
+use std::sync::Arc;
+
+use crate::model::{Contest, Event, Reason, Score, ScoreStatus};
+
+/// A fight stands at nil-nil until its end; then the winner has 1. Feeds say it either way.
+pub(super) fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> {
+    let (home, away) = (event.home(), event.away());
+    if score.status != ScoreStatus::Final {
+        return Ok(Score { points: Some((0, 0)), winner: None, ..score });
+    }
+    let by_points = match score.points {
+        Some((ours, theirs)) if ours > theirs => home.cloned(),
+        Some((ours, theirs)) if ours < theirs => away.cloned(),
+        _ => None,
+    };
+    let winner = score.winner.clone().or(by_points);
+    let points = match &winner {
+        None => (0, 0),
+        Some(name) if Some(name) == home => (1, 0),
+        Some(name) if Some(name) == away => (0, 1),
+        Some(_) => return Err(Reason::BadField),
+    };
+    Ok(Score { points: Some(points), winner, ..score })
+}
+
+/// The score of a fight whose sides were renamed or swapped after its end: the winner goes by the new name, and has
+/// the point. `None` if nothing about it changes.
+pub(super) fn renamed_winner(score: &Score, event: &Event, contest: &Contest) -> Option<Score> {
+    let winner = score.winner.as_ref()?;
+    let Contest::Sides { home, away } = contest else { return None };
+    let is_kept = winner == home || winner == away;
+    let side = if event.home() == Some(winner) { home } else { away };
+    let winner = if is_kept { winner } else { side };
+    let points = if winner == home { (1, 0) } else { (0, 1) };
+    let renamed = Score { points: Some(points), winner: Some(Arc::clone(winner)), ..score.clone() };
+    (renamed != *score).then_some(renamed)
+}

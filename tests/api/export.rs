@@ -1,0 +1,245 @@
+//! Export and ingest again: the same world, byte for byte in every answer, and the same in what no answer shows.
+
+use std::time::Duration;
+
+use oddsbox::admin::{Access, DataDir, Door, IngestAnswer, IngestOptions, Setup};
+use oddsbox::clock::Clock;
+use oddsbox::config::catalogue;
+use oddsbox::feeds::Simulator;
+use oddsbox::model::{News, Timestamp, World};
+use serde_json::Value;
+
+use super::fixture::{
+    EVENING, bookmaker, closed, event, event_with, fields, limited, moneyline, moneyline_at, odds_in, read, remove,
+    score, score_with, tournament,
+};
+use crate::harness::{START_MS, Service, config};
+
+const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
+const ALL_REGIONS: &str = "regions=us,uk,eu,au";
+
+async fn export(door: &Door) -> String {
+    let mut source = door.export(World::Live).await.expect("an export");
+    let mut text = Vec::new();
+    while let Some(piece) = source.recv().await {
+        text.extend_from_slice(&piece.expect("a piece"));
+    }
+    String::from_utf8(text).expect("a text")
+}
+
+async fn ingest(door: &Door, text: &str) -> IngestAnswer {
+    let (sender, source) = tokio::sync::mpsc::channel(4);
+    let text = bytes::Bytes::copy_from_slice(text.as_bytes());
+    let sent = async move {
+        for at in (0..text.len()).step_by(60_000) {
+            sender.send(Ok(text.slice(at..(at + 60_000).min(text.len())))).await.expect("a taker");
+        }
+    };
+    let options = IngestOptions { world: World::Live, strict: false };
+    let (answer, ()) = tokio::join!(door.ingest(options, source), sent);
+    answer.expect("a report")
+}
+
+async fn server_door(service: &Service) -> Door {
+    Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server")
+}
+
+/// The file of a service that was stopped, opened at a moment.
+async fn file_door(service: &Service, clock: &Clock) -> Door {
+    let setup = Setup { clock: clock.clone(), ..Setup::of(&config(&[])).expect("a setup") };
+    Door::find(&DataDir::new(service.data()), Access::Existing, || Ok(setup)).await.expect("a file")
+}
+
+/// An empty service whose clock stands where the other's does, and which has seen that tick.
+async fn beside(service: &Service, settings: &[(&'static str, &str)]) -> Service {
+    let other = Service::start_with(settings).await;
+    other.clock.set_unix_ms(service.clock.now().unix_ms);
+    other.writer().tick().await.expect("a tick");
+    other
+}
+
+/// Every page that a path leads to.
+async fn pages(service: &Service, key: &str, path: &str) -> Vec<(String, String)> {
+    let mut pages = Vec::new();
+    let mut next = Some(path.to_owned());
+    while let Some(path) = next.take() {
+        let answer = service.get_as(key, &path).await;
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        let link = answer.header("link").and_then(|link| link.strip_prefix('<'));
+        next = link.and_then(|link| link.split_once('>')).map(|(path, _)| path.to_owned());
+        pages.push((path, answer.text().to_owned()));
+    }
+    pages
+}
+
+/// Everything that a production key can read.
+async fn everything(service: &Service) -> Vec<(String, String)> {
+    let key = limited(service, 1_000_000, Some(1_000_000), None).await.secret;
+    let mut all = Vec::new();
+    for path in ["/v1/sports", "/v1/books", "/v1/status"] {
+        all.extend(pages(service, &key, path).await);
+    }
+    for sport in SPORTS {
+        for format in ["american", "decimal", "fractional"] {
+            let path = format!("/v1/sports/{sport}/odds?limit=500&odds_format={format}&{ALL_REGIONS}");
+            all.extend(pages(service, &key, &path).await);
+        }
+        if ["mma", "boxing"].contains(&sport) {
+            let path = format!("/v1/sports/{sport}/odds?group=bout&limit=500&{ALL_REGIONS}");
+            all.extend(pages(service, &key, &path).await);
+        }
+        all.extend(pages(service, &key, &format!("/v1/sports/{sport}/scores?limit=500")).await);
+        let events = pages(service, &key, &format!("/v1/sports/{sport}/events?limit=500")).await;
+        for (_, page) in &events {
+            let page: Vec<Value> = serde_json::from_str(page).expect("a list");
+            for id in page.iter().filter_map(|event| event["id"].as_str()) {
+                all.extend(pages(service, &key, &format!("/v1/sports/{sport}/events/{id}")).await);
+            }
+        }
+        all.extend(events);
+    }
+    all
+}
+
+fn assert_same(one: &[(String, String)], other: &[(String, String)]) {
+    for ((path, one), (same_path, other)) in one.iter().zip(other) {
+        assert_eq!(path, same_path);
+        let same = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+        let shown = |text: &str| String::from_utf8_lossy(&text.as_bytes()[same.saturating_sub(200)..]).into_owned();
+        assert!(one == other, "{path}\n{:.500}\n{:.500}", shown(one), shown(other));
+    }
+    assert_eq!(one.len(), other.len());
+}
+
+async fn tell(service: &Service, news: Vec<News>) {
+    for batch in news.chunks(5_000) {
+        service.writer().ingest(World::Live, batch.to_vec(), false).await.expect("a commit");
+    }
+}
+
+/// Export, ingest elsewhere, and compare: answers, and the export of the export, also from the file alone.
+async fn assert_round_trip(mut service: Service) {
+    let told = export(&server_door(&service).await).await;
+    let mut other = beside(&service, &[]).await;
+    let report = ingest(&server_door(&other).await, &told).await;
+    assert_eq!((report.rejected, report.dropped_outcomes), (0, 0), "{report:?}");
+    assert_eq!(report.lines, told.lines().count() as u64);
+    assert_same(&everything(&service).await, &everything(&other).await);
+    assert!(export(&server_door(&other).await).await == told, "what is held is the same");
+
+    let clock = service.clock.clone();
+    service.stop().await;
+    other.stop().await;
+    for stopped in [&service, &other] {
+        let door = file_door(stopped, &clock).await;
+        let from_file = export(&door).await;
+        for (one, other) in from_file.lines().zip(told.lines()) {
+            assert_eq!(one, other, "it is the same from the file");
+        }
+        assert_eq!(from_file.len(), told.len());
+        door.close().await.expect("an end");
+    }
+}
+
+#[tokio::test]
+async fn a_simulated_world_comes_back_as_it_was() {
+    let service = Service::start().await;
+    let simulator = Simulator::new(7, &catalogue::builtin());
+    let at = |seconds: i64| Timestamp::from_unix_ms(START_MS + seconds * 1000);
+    tell(&service, simulator.opening(at(0))).await;
+    let (steps, step_s) = (8, 1_800);
+    for step in 0..steps {
+        service.clock.advance(Duration::from_secs(step_s));
+        let since = step * i64::try_from(step_s).expect("a step");
+        tell(&service, simulator.between(at(since), at(since + 1_800))).await;
+    }
+    // Whatever a quiet sport has is published a second later, so that the rest waits for the tick, and comes with it.
+    let end = steps * 1_800;
+    service.advance(1).await;
+    service.pass(28);
+    tell(&service, simulator.between(at(end), at(end + 29))).await;
+    service.advance(1).await;
+    for sport in SPORTS {
+        assert!(!fields(&service.get(&format!("/v1/sports/{sport}/odds")).await, "id").is_empty(), "{sport}");
+    }
+    assert!(service.get("/v1/sports/tennis/scores?status=final").await.text().len() > 2, "some are over");
+    assert_round_trip(service).await;
+}
+
+/// Whatever the simulator does not do: each line here is a way in which a world could come back changed.
+#[tokio::test]
+async fn what_is_rare_comes_back_as_well() {
+    let service = Service::start().await;
+    let mixed = r#"[{"name":"A","price":"10/11"},{"name":"B","price":1.909,"format":"decimal"},{"name":"Draw","price":-100,"format":"american"}]"#;
+    let winner = r#","winner":"Home m2","periods":[{"number":1,"home_score":10,"away_score":9}]"#;
+    let first = [
+        bookmaker("nobody", "No \\\"Prices\\\" Yet", r#"["eu","au"]"#),
+        bookmaker("betmgm", "Bet & Other", r#"["uk"]"#),
+        event("mma", "m1", EVENING),
+        odds_in("fractional", "mma", "m1", "betmgm", "moneyline", "2026-11-14T23:38:30Z", mixed),
+        // A feed whose clock is ahead, a market that closed, and one that was never open.
+        moneyline_at("mma", "m1", "fanduel", "2026-11-14T23:44:00Z", -110, -110),
+        moneyline("mma", "m1", "draftkings", -120, 100),
+        closed("mma", "m1", "draftkings", "moneyline", "2026-11-14T23:38:40Z"),
+        closed("mma", "m1", "draftkings", "total_rounds", "2026-11-14T23:38:10Z"),
+        read("mma", "draftkings", "2026-11-14T23:38:50Z", 321),
+        // Over, and renamed afterwards.
+        event("mma", "m2", EVENING),
+        moneyline("mma", "m2", "bovada", -120, 100),
+        score_with("mma", "m2", "final", 0, 0, "2026-11-14T23:38:55Z", winner),
+        event("mma", "m2", EVENING).replace("Home m2", "Home of Two"),
+        // Cancelled: after a score, without one.
+        event("tennis", "t1", EVENING),
+        score("tennis", "t1", "live", 1, 0, "2026-11-14T23:38:55Z"),
+        event_with("tennis", "t1", EVENING, "cancelled"),
+        event_with("tennis", "t2", EVENING, "cancelled"),
+        event_with("tennis", "t3", EVENING, "final"),
+        event("tennis", "t4", EVENING),
+        remove("tennis", "t4"),
+        tournament("g1", "The Open", EVENING),
+    ];
+    service.ingest(&first.concat()).await;
+    service.advance(300).await;
+    // Some things changed later than others, and everything is published as of now.
+    service.ingest(&(event("boxing", "b1", EVENING) + &moneyline("boxing", "b1", "betmgm", 100, 200))).await;
+    service.ingest(&read("mma", "betmgm", "2026-11-14T23:43:30Z", 5)).await;
+    service.ingest(&read("boxing", "betmgm", "2026-11-14T23:43:31Z", 7)).await;
+    service.advance(30).await;
+    assert_round_trip(service).await;
+}
+
+#[tokio::test]
+async fn what_was_late_or_due_is_so_in_the_other_world() {
+    let service = Service::start_with(&[("retention", "1h")]).await;
+    let lines = [
+        event("mma", "m1", EVENING),
+        moneyline("mma", "m1", "betmgm", -110, -110),
+        closed("mma", "m1", "betmgm", "moneyline", "2026-11-14T23:39:00Z"),
+        event_with("mma", "m2", EVENING, "cancelled"),
+    ];
+    service.ingest(&lines.concat()).await;
+    service.advance(3_000).await;
+    let told = export(&server_door(&service).await).await;
+    let other = beside(&service, &[("retention", "1h")]).await;
+    ingest(&server_door(&other).await, &told).await;
+    let late = other.ingest_report(World::Live, &moneyline("mma", "m1", "betmgm", 500, -500)).await;
+    assert_eq!(late.rejected(), 1, "the market closed after that");
+    other.advance(599).await;
+    assert_eq!(other.get("/v1/sports/mma/events/m2").await.status, 200);
+    other.advance(61).await;
+    assert_eq!(other.get("/v1/sports/mma/events/m2").await.status, 404, "an hour after it was cancelled");
+}
+
+/// Taking an export back into the world that it came from changes nothing.
+#[tokio::test]
+async fn an_export_is_no_news_to_its_own_world() {
+    let service = Service::start().await;
+    service.ingest(&super::fixture::every_sport()).await;
+    service.advance(30).await;
+    let door = server_door(&service).await;
+    let told = export(&door).await;
+    service.advance(10).await;
+    let report = ingest(&door, &told).await;
+    assert_eq!((report.changed, report.rejected), (0, 0), "{report:?}");
+    assert!(export(&door).await == told);
+}

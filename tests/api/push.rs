@@ -1,0 +1,263 @@
+//! Feeders on other machines: lines over TCP by a token, and the answers that they get.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use oddsbox::admin::{Command, DataDir, Door, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::fixture::{EVENING, bookmaker, event, moneyline};
+use crate::harness::{Answer, Service};
+
+/// A service that takes feed lines over TCP.
+struct Pushed {
+    service: Service,
+    door: Door,
+    address: SocketAddr,
+}
+
+impl Pushed {
+    async fn start() -> Pushed {
+        let service = Service::start_with(&[("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")]).await;
+        let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+        let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
+        let address = status.server.and_then(|server| server.ingest_address).expect("an address");
+        Pushed { service, door, address }
+    }
+
+    async fn token(&self, name: &str, world: WorldName) -> String {
+        let issued: TokenAnswer = self.door.ask(Command::FeedsToken { name: name.into(), world }).await.expect("one");
+        issued.token.expect("a token").expose().to_owned()
+    }
+
+    async fn revoke(&self, name: &str) {
+        let command = Command::FeedsTokenRevoke { name: name.into() };
+        let _: TokenAnswer = self.door.ask(command).await.expect("revoked");
+    }
+
+    async fn feeds(&self) -> FeedsAnswer {
+        self.door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds")
+    }
+
+    /// One request on a connection of its own.
+    async fn send(&self, head: &str, body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("a connection");
+        let head = format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).await.expect("a head");
+        stream.write_all(body).await.expect("a body");
+        read(stream).await
+    }
+
+    async fn post(&self, token: &str, query: &str, body: &[u8]) -> Answer {
+        self.send(&format!("POST /ingest{query} HTTP/1.1\r\nauthorization: Bearer {token}"), body).await
+    }
+
+    /// A request whose body comes in pieces, open until it is ended.
+    async fn stream(&self, token: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.expect("a connection");
+        let head = format!(
+            "POST /ingest HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.expect("a head");
+        stream
+    }
+
+    /// Waits until the live world holds so many events.
+    async fn wait_for_events(&self, count: u64) {
+        loop {
+            let status: StatusAnswer = self.door.ask(Command::Status).await.expect("a status");
+            if status.worlds.live.events as u64 >= count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+async fn read(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.expect("an answer");
+    Answer::parse(&bytes)
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+fn lines() -> String {
+    event("mma", "m1", EVENING)
+        + &bookmaker("house", "House", r#"["us"]"#)
+        + &moneyline("mma", "m1", "house", -110, -110)
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn error(answer: &Answer) -> (u16, String) {
+    (answer.status, answer.code())
+}
+
+#[tokio::test]
+async fn lines_are_taken_by_a_token_and_counted_under_its_name() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let answer = pushed.post(&token, "", (lines() + "nonsense\n").as_bytes()).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let report = answer.json();
+    assert_eq!((&report["world"], &report["accepted"], &report["rejected"]), (&json!("live"), &json!(3), &json!(1)));
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m1").await.status, 200);
+    let feeds = pushed.feeds().await;
+    let feed = feeds.feeds.as_ref().and_then(|feeds| feeds.iter().find(|feed| feed.name == "token/scraper"));
+    let feed = feed.expect("its account");
+    assert_eq!((feed.kind.as_str(), feed.accepted, feed.rejected), ("token", 3, 1));
+    assert_eq!(feed.rejected_by_reason["bad_json"], 1);
+    let source = feeds.sources.iter().find(|source| source.bookmaker == "house").expect("its source");
+    assert_eq!((source.sport.as_str(), source.age_s, source.stale), ("mma", 30, false));
+    let strict = pushed.post(&token, "?strict=true", (lines() + "nonsense\n").as_bytes()).await.json();
+    assert_eq!((&strict["written"], &strict["rejected"]), (&json!(false), &json!(1)));
+}
+
+#[tokio::test]
+async fn a_token_is_for_its_own_world() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("tester", WorldName::Sandbox).await;
+    let answer = pushed.post(&token, "?world=live", b"").await;
+    assert_eq!(error(&answer), (400, "refused".to_owned()), "{answer:?}");
+    assert_eq!(pushed.post(&token, "", lines().as_bytes()).await.json()["world"], "sandbox");
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m1").await.status, 404);
+}
+
+#[tokio::test]
+async fn whoever_has_no_token_is_told_so_and_nothing_else_is_there() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let wrong = [String::new(), "ft_ob_x".to_owned(), pushed.service.live.clone(), token.replace("ft_ob_", "ft_ob_0")];
+    for token in wrong {
+        let answer = pushed.post(&token, "", lines().as_bytes()).await;
+        assert_eq!(error(&answer), (401, "unauthorized".to_owned()), "{answer:?}");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    }
+    assert_eq!(error(&pushed.send("POST /ingest HTTP/1.1", b"x").await), (401, "unauthorized".to_owned()));
+    let basic = format!("POST /ingest HTTP/1.1\r\nauthorization: Basic {token}");
+    assert_eq!(pushed.send(&basic, b"").await.status, 401);
+    let get = pushed.send(&format!("GET /ingest HTTP/1.1\r\nauthorization: Bearer {token}"), b"").await;
+    assert_eq!((error(&get), get.header("allow")), ((405, "method_not_allowed".to_owned()), Some("POST")));
+    for path in ["/", "/command", "/export", "/v1/sports", "/ingest/x"] {
+        let answer = pushed.send(&format!("POST {path} HTTP/1.1\r\nauthorization: Bearer {token}"), b"").await;
+        assert_eq!(error(&answer), (404, "not_found".to_owned()), "{path}");
+    }
+    assert_eq!(pushed.post(&token, "?strict=maybe", b"").await.status, 400);
+    // The public door knows no tokens, and the door for feeders no keys.
+    assert_eq!(pushed.service.get_as(&token, "/v1/sports").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_revoked_token_opens_nothing_and_a_stream_under_way_is_cut_at_its_next_batch() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let mut stream = pushed.stream(&token).await;
+    stream.write_all(chunk(&event("mma", "m1", EVENING)).as_bytes()).await.expect("a line");
+    pushed.wait_for_events(1).await;
+    pushed.revoke("scraper").await;
+    stream.write_all(chunk(&event("mma", "m2", EVENING)).as_bytes()).await.expect("a line");
+    stream.write_all(b"0\r\n\r\n").await.expect("an end");
+    let answer = read(stream).await;
+    assert_eq!(error(&answer), (401, "unauthorized".to_owned()), "{answer:?}");
+    assert_eq!(answer.json()["taken_lines"], 1);
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m1").await.status, 200);
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m2").await.status, 404);
+    assert_eq!(pushed.post(&token, "", b"").await.status, 401);
+
+    let other = pushed.token("scraper", WorldName::Live).await;
+    assert_eq!((pushed.post(&token, "", b"").await.status, pushed.post(&other, "", b"").await.status), (401, 200));
+    let twice: Result<Value, _> =
+        pushed.door.ask(Command::FeedsToken { name: "scraper".into(), world: WorldName::Live }).await;
+    assert!(twice.unwrap_err().to_string().contains("--revoke"));
+    assert_eq!(pushed.feeds().await.tokens.len(), 1);
+}
+
+#[tokio::test]
+async fn gzip_is_taken_in_any_pieces_and_other_encodings_are_not() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let head = |encoding: &str| {
+        format!("POST /ingest HTTP/1.1\r\nauthorization: Bearer {token}\r\ncontent-encoding: {encoding}")
+    };
+    // Two members, of which the second is long: what is undone is far more than any piece.
+    let many: String = (0..5_000).map(|number| event("mma", &format!("n{number}"), EVENING)).collect();
+    let body = [gzip(&lines()), gzip(&many)].concat();
+    let answer = pushed.send(&head("gzip"), &body).await;
+    assert_eq!((answer.status, &answer.json()["accepted"]), (200, &json!(5_003)), "{answer:?}");
+    let cut = pushed.send(&head("gzip"), &body[..body.len() - 9]).await;
+    assert_eq!(cut.status, 400, "{cut:?}");
+    assert!(cut.text().contains("broke off"), "{cut:?}");
+    assert_eq!(pushed.send(&head("gzip"), lines().as_bytes()).await.status, 400);
+    assert_eq!(error(&pushed.send(&head("br"), b"x").await), (415, "unsupported_encoding".to_owned()));
+}
+
+#[tokio::test]
+async fn a_client_that_waits_for_a_word_before_it_sends_gets_it() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    for (token, first) in [(token.as_str(), "HTTP/1.1 100"), ("ft_ob_no", "HTTP/1.1 401")] {
+        let mut stream = TcpStream::connect(pushed.address).await.expect("a connection");
+        let head = format!(
+            "POST /ingest HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            lines().len()
+        );
+        stream.write_all(head.as_bytes()).await.expect("a head");
+        let mut word = [0; 12];
+        stream.read_exact(&mut word).await.expect("a word");
+        assert_eq!(std::str::from_utf8(&word), Ok(first));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_falls_silent_is_told_where_to_go_on() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let mut stream = pushed.stream(&token).await;
+    stream.write_all(chunk(&(lines() + "{\"type\":")).as_bytes()).await.expect("lines");
+    let answer = read(stream).await;
+    assert_eq!(error(&answer), (408, "timeout".to_owned()), "{answer:?}");
+    assert_eq!(answer.json()["taken_lines"], 3);
+    assert!(answer.text().contains("go on from line 4"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_stop_tells_a_feeder_what_was_taken_and_that_is_there_after_it() {
+    let mut pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let mut stream = pushed.stream(&token).await;
+    stream.write_all(chunk(&lines()).as_bytes()).await.expect("lines");
+    pushed.wait_for_events(1).await;
+    stream.write_all(chunk(&event("mma", "m2", EVENING)).as_bytes()).await.expect("a line");
+    let (answer, ()) = tokio::join!(read(stream), pushed.service.stop());
+    assert_eq!(error(&answer), (503, "unavailable".to_owned()), "{answer:?}");
+    let taken = answer.json()["taken_lines"].as_u64().expect("a number");
+    assert!((3..=4).contains(&taken), "{answer:?}");
+    let service = pushed.service.restart().await;
+    assert_eq!(service.get("/v1/sports/mma/events/m1").await.status, 200);
+    assert_eq!(service.get("/v1/sports/mma/events/m2").await.status, if taken == 4 { 200 } else { 404 });
+    let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+    let feeds: FeedsAnswer = door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds");
+    assert_eq!((feeds.tokens[0].name.as_str(), feeds.tokens[0].status.as_str()), ("scraper", "active"));
+}
+
+#[tokio::test]
+async fn files_of_the_drop_directory_are_taken_by_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("a text").to_owned();
+    let service = Service::start_with(&[("ingest.drop", &path)]).await;
+    std::fs::write(directory.path().join(".lines"), lines()).expect("a file");
+    std::fs::rename(directory.path().join(".lines"), directory.path().join("lines.ndjson")).expect("a name");
+    while service.get("/v1/sports/mma/events/m1").await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}

@@ -1,0 +1,108 @@
+//! Export, feeds and tokens by the commands themselves, with and without a server.
+
+use std::fs;
+
+use super::command::{Directory, file_with};
+
+const LINES: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}
+{"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}
+{"type":"odds","sport":"mma","event":"e1","bookmaker":"house","market":"moneyline","last_update":"2026-01-14T11:59:00Z","format":"decimal","outcomes":[{"name":"A","price":1.91},{"name":"B","price":2.0}]}
+{"type":"event","sport":"tennis","id":"t1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"cancelled"}
+"#;
+
+/// A data directory that holds nothing yet.
+fn empty() -> Directory {
+    let directory = Directory::new();
+    directory.json("keys issue --sandbox --name first");
+    directory
+}
+
+#[test]
+fn what_is_exported_is_taken_back_unchanged_with_and_without_a_server() {
+    let (_kept, lines) = file_with(LINES.as_bytes());
+    let one = empty();
+    assert_eq!(one.json(&format!("ingest {}", lines.display()))["accepted"], 4);
+    let told = one.run("export").succeeded().stdout;
+    assert!(told.lines().count() > 4 && told.contains(r#""id":"e1""#), "{told:.500}");
+
+    let other = empty();
+    let out = other.path().join("world.ndjson");
+    let written = one.json(&format!("export --output {}", out.display()));
+    assert_eq!(written["lines"], told.lines().count());
+    assert_eq!(fs::read_to_string(&out).expect("a file"), told);
+    let server = other.serve();
+    let report = other.json(&format!("ingest {}", out.display()));
+    assert_eq!((&report["rejected"], &report["lines"]), (&0.into(), &written["lines"]));
+    assert_eq!(other.run("export --world live").succeeded().stdout, told);
+    // The simulated world is long: it comes in many pieces.
+    let sandbox = other.run("export --world sandbox").succeeded().stdout;
+    assert!(sandbox.len() > 200_000 && sandbox.ends_with("}\n"), "{}", sandbox.len());
+    server.stop();
+
+    assert!(one.run("export --json").failed().contains("--output"));
+    assert!(one.run("export --output /nowhere/at/all").failed().contains("nothing was left there"));
+    assert!(Directory::new().run("export").failed().contains("no oddsbox data"));
+}
+
+#[test]
+fn feeds_are_shown_with_a_server_and_their_sources_without() {
+    let (_kept, lines) = file_with(LINES.as_bytes());
+    let directory = empty();
+    directory.json(&format!("ingest {}", lines.display()));
+    let offline = directory.json("feeds --world live");
+    assert!(offline["feeds"].is_null());
+    let source = &offline["sources"][0];
+    assert_eq!(
+        (&source["bookmaker"], &source["sport"], &source["stale"]),
+        (&"house".into(), &"mma".into(), &true.into())
+    );
+    assert!(directory.run("feeds").succeeded().stdout.starts_with("No server runs"));
+
+    let server = directory.serve();
+    directory.json(&format!("ingest {}", lines.display()));
+    let served = directory.json("feeds --world live --stale");
+    let feed = &served["feeds"][0];
+    assert_eq!((&feed["name"], &feed["kind"], &feed["accepted"]), (&"push".into(), &"push".into(), &4.into()));
+    assert_eq!(served["sources"].as_array().map(Vec::len), Some(1));
+    let text = directory.run("feeds").succeeded().stdout;
+    assert!(text.starts_with("FEED\tKIND\tWORLD") && text.contains("\nhouse\tlive\tmma\t"), "{text:.800}");
+    server.stop();
+}
+
+#[test]
+fn a_token_is_shown_once_and_is_nowhere_else() {
+    let directory = empty();
+    let offline = directory.json("feeds token scraper-1");
+    let server = directory.serve_with(&[("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0"), ("ODDSBOX_LOG", "debug")]);
+    let served = directory.json("feeds token scraper-2 --world sandbox");
+    let secrets: Vec<String> =
+        [&offline, &served].iter().map(|issued| issued["token"].as_str().expect("a token").to_owned()).collect();
+    assert!(secrets.iter().all(|secret| secret.starts_with("ft_ob_") && secret.len() == 42));
+    assert!(directory.run("feeds token scraper-1").failed().contains("feeds token scraper-1 --revoke"));
+    assert!(directory.run("feeds token two/words").failed().contains("a feeder's name"));
+    let mut seen = vec![directory.run("feeds").stdout, directory.run("feeds tokens --json").stdout];
+    assert_eq!(directory.json("feeds token scraper-1 --revoke")["status"], "revoked");
+    let list = directory.json("feeds tokens");
+    assert_eq!((&list[0]["name"], &list[0]["status"]), (&"scraper-1".into(), &"revoked".into()));
+    assert_eq!((&list[1]["world"], &list[1]["status"]), (&"sandbox".into(), &"active".into()));
+    assert!(directory.run("feeds token nobody --revoke").failed().contains("no feeder is called nobody"));
+    seen.push(directory.run(&format!("feeds token {} --revoke", secrets[1])).failed());
+    let audit = directory.run("audit").succeeded().stdout;
+    assert!(audit.contains("\tissue token\tscraper-1\t") && audit.contains("\trevoke token\tscraper-1\t"), "{audit}");
+    seen.extend([audit, server.stop()]);
+    let file = fs::read(directory.file()).expect("a file");
+    for secret in &secrets {
+        assert!(seen.iter().all(|text| !text.contains(&secret[6..])));
+        assert!(!file.windows(36).any(|window| window == &secret.as_bytes()[6..]));
+    }
+}
+
+#[test]
+fn a_drop_directory_that_is_not_there_stops_the_start() {
+    let directory = empty();
+    let server = super::command::Server::spawn(
+        directory.path(),
+        &[("ODDSBOX_INGEST_DROP", "/nowhere/at/all"), ("ODDSBOX_LOG", "error")],
+    );
+    assert!(server.failed().contains("set ingest.drop"));
+}
