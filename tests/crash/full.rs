@@ -56,6 +56,8 @@ async fn a_full_disk_costs_nothing_but_the_changes_it_refuses_and_heals_by_itsel
     let key = issue(&door, sandbox(100_000)).await.expect("a key");
     let mut kept = vec![issue(&door, sandbox(1_000)).await.expect("a key")];
 
+    // Requests pass on what was stored ahead of use: a key that was never used has nothing, and would get 503.
+    assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     let filler = small.fill();
     // Pages that are free in the file are used up first.
     let mut refused = None;
