@@ -84,6 +84,11 @@ fn requests_of_any_kind_are_answered() {
 }
 
 #[test]
+fn payloads_of_any_kind_are_read_or_refused() {
+    replay("payload", 5_000);
+}
+
+#[test]
 fn feed_lines_of_any_kind_are_read_or_refused() {
     replay("feed_line", 10_000);
 }

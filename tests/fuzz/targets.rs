@@ -7,10 +7,10 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use oddsbox::clock::Clock;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::feeds::wire;
+use oddsbox::feeds::{the_odds_api, wire};
 use oddsbox::http::{Handled, Service, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
-use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, World};
+use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
@@ -19,9 +19,10 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target; each has a directory of the same name in the corpus.
 #[allow(dead_code, reason = "the fuzzer names the functions themselves")]
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("request", request),
     ("feed_line", feed_line),
+    ("payload", payload),
     ("codec", codec),
     ("key_text", key_text),
     ("price_text", price_text),
@@ -86,14 +87,25 @@ pub fn request(data: &[u8]) {
         }
     };
     let (status, body) = (answer.response.status().as_u16(), answer.response.body());
-    let known = [200, 304, 400, 401, 403, 404, 405, 414, 431];
+    let known = [200, 304, 400, 401, 403, 404, 405, 414, 422, 431];
     assert!(known.contains(&status), "{status}");
     let text = format!("{:?} {body:?}", answer.response.headers());
     assert!(!text.contains(key.as_str()), "the key is in the answer");
     let is_open = body_of(body).is_empty() || status == 304 || request.method() == http::Method::HEAD;
     if status >= 400 && !is_open {
         let body: serde_json::Value = serde_json::from_slice(&body_of(body)).expect("an error is JSON");
-        assert!(body["error"]["code"].is_string() && body["error"]["request_id"].is_string(), "{body}");
+        let is_v1 = body["error"]["code"].is_string() && body["error"]["request_id"].is_string();
+        let is_v4 = body["error_code"].is_string() && body["message"].is_string() && body["details_url"].is_string();
+        assert!(is_v1 || is_v4, "{body}");
+    }
+}
+
+/// A payload of The Odds API, its price format told or not.
+pub fn payload(data: &[u8]) {
+    let now = Timestamp::from_unix(1_794_699_540);
+    for odds_format in [None, Some(OddsFormat::Decimal), Some(OddsFormat::American)] {
+        let ask = the_odds_api::Ask { catalogue: the_catalogue(), sport: None, odds_format, now };
+        let _ = the_odds_api::read(data, ask);
     }
 }
 
