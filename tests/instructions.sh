@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 CEILING=${ODDSBOX_INSTRUCTIONS_MAX:-0}
 
 command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind"; exit 1; }
-program=$(cargo bench --locked --no-run --bench instructions --message-format=json 2>/dev/null |
+program=$(cargo build --release --locked --bench instructions --message-format=json 2>/dev/null |
   sed -n 's/.*"name":"instructions".*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 [ -x "$program" ] || { echo "benches/instructions.rs did not build"; exit 1; }
 

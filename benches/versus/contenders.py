@@ -44,19 +44,13 @@ def get(port, target, headers):
     return answer.status, answer.getheaders(), answer.read()
 
 
-def target_directory():
-    out = subprocess.run(["cargo", "metadata", "--format-version=1", "--no-deps"], cwd=ROOT, capture_output=True, check=True)
-    return pathlib.Path(json.loads(out.stdout)["target_directory"])
-
-
 def build():
     """Builds the release binary and the control, and returns both paths."""
-    subprocess.run(["cargo", "build", "--release", "--locked"], cwd=ROOT, check=True)
-    command = ["cargo", "bench", "--locked", "--no-run", "--bench", "control", "--message-format=json"]
+    command = ["cargo", "build", "--release", "--locked", "--bin", "oddsbox", "--bench", "control", "--message-format=json"]
     out = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
     made = [json.loads(line) for line in out.splitlines()]
-    control = next(line["executable"] for line in made if line.get("target", {}).get("name") == "control")
-    return target_directory() / "release" / "oddsbox", pathlib.Path(control)
+    executables = {line["target"]["name"]: line["executable"] for line in made if line.get("executable")}
+    return pathlib.Path(executables["oddsbox"]), pathlib.Path(executables["control"])
 
 
 class Process:
