@@ -1,136 +1,15 @@
 //! What answering costs without a socket: from a parsed request to a finished response.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a bench that cannot set itself up has nothing to measure")]
+
+mod support;
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use http::{HeaderValue, Request};
-use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
-use oddsbox::clock::Clock;
-use oddsbox::http::{Answer, Handled, Service, Settings, handle};
-use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
-use oddsbox::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
-    Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
-};
+use http::Request;
+use support::service::{Bench, ODDS, ODDS_V4};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-const ODDS: &str = "/v1/sports/mma/odds?market=moneyline&regions=us";
-const ODDS_V4: &str = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=h2h";
-const COMMENCE: u32 = 1_794_700_000;
-
-/// More than a measurement uses up.
-const PER_DAY: u64 = 1 << 40;
-
-struct Bench {
-    service: Service,
-    secret: String,
-}
-
-impl Bench {
-    /// A service of its own for each measurement, so that none uses up another's minute.
-    fn new() -> Self {
-        let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
-        let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
-        let (record, secret) = key();
-        let (id, clock) = (record.id.clone(), Clock::system());
-        let (desk, _requests) = LeaseDesk::open();
-        let keyring = Arc::new(Keyring::new(catalogue, [(record, Usage::default())], desk));
-        // The whole day as one lease: storing leases is not what is measured here.
-        let today = clock.now().timestamp().unix() / 86_400;
-        let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
-        keyring.get(&id).unwrap().meter().grant(lease);
-        let service = Service::new(boards, keyring, clock, Settings::default());
-        Bench { service, secret: secret.expose().to_owned() }
-    }
-
-    /// What a browserless client sends, with the key or without.
-    fn request(&self, target: &str, with_key: bool) -> Request<()> {
-        let mut request = Request::new(());
-        *request.uri_mut() = target.parse().unwrap();
-        let headers = request.headers_mut();
-        headers.insert("host", HeaderValue::from_static("odds.example"));
-        headers.insert("user-agent", HeaderValue::from_static("bench/1.0"));
-        headers.insert("accept", HeaderValue::from_static("*/*"));
-        headers.insert("accept-encoding", HeaderValue::from_static("gzip"));
-        if with_key {
-            headers.insert("x-api-key", HeaderValue::from_str(&self.secret).unwrap());
-        }
-        request
-    }
-
-    fn answer(&self, request: &Request<()>) -> Answer {
-        match handle(&self.service, request) {
-            Handled::Answer(answer) => answer,
-            Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
-        }
-    }
-}
-
-fn mma() -> Sport {
-    let (key, title, description) = ("mma_mixed_martial_arts".into(), "MMA".into(), "MMA".into());
-    let names = V4Names { group: "MMA".into(), keys: V4Keys::Whole { key, title, description } };
-    let (key, title, group, kind) = ("mma".into(), "MMA".into(), "combat".into(), SportKind::Fight);
-    Sport { key, title, group, kind, v4: Some(names) }
-}
-
-fn key() -> (KeyRecord, Secret) {
-    let secret = Secret::generate(KeyKind::Sandbox).unwrap();
-    let record = KeyRecord {
-        id: KeyId::new("key_000000000001").unwrap(),
-        kind: KeyKind::Sandbox,
-        name: "bench".into(),
-        groups: Box::default(),
-        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(PER_DAY), per_month: None },
-        created: Timestamp::from_unix(0),
-        expires: None,
-        approved_by: None,
-        revoked: None,
-        hash: secret.hash(),
-        last_four: secret.last_four().into(),
-        retired: Box::default(),
-        last_used: None,
-    };
-    (record, secret)
-}
-
-/// A hundred bouts, each priced by one bookmaker.
-fn world() -> WorldBoard {
-    let book = BookId::from_number(0);
-    let mut register = Bookmakers::default();
-    let betmgm = Bookmaker { key: "betmgm".into(), title: "BetMGM".into(), regions: Regions::only(Region::Us) };
-    register.put(book, Arc::new(betmgm));
-    let node = |number: u32| {
-        let id = EventId::new(&format!("event-{number:05}")).unwrap();
-        let contest = Contest::Sides { home: "Ana Silva".into(), away: "Bea Costa".into() };
-        let (commence, status) = (Timestamp::from_unix(COMMENCE + number), EventStatus::Scheduled);
-        let competition = "League".into();
-        let event = Event { id: id.clone(), competition, commence, contest, status, changed: commence };
-        let outcome = |name: &str, price| Outcome {
-            name: name.into(),
-            price: Price::parse(price, OddsFormat::American).unwrap(),
-            point: None,
-        };
-        let record = Record {
-            id: RecordId::new("mma", &id, "betmgm", Market::Moneyline),
-            bookmaker: book,
-            market: Market::Moneyline,
-            last_update: commence,
-            outcomes: Box::new([outcome("Ana Silva", "-110"), outcome("Bea Costa", "100")]),
-        };
-        let mut draft = Draft::new(Arc::new(event));
-        draft.put(Arc::new(record));
-        Arc::new(draft.finish(&register))
-    };
-    let index = Index::from_sorted((0..100).map(node).collect());
-    let books = Arc::new(Books::new(register.clone()));
-    let published = Published::new(index.clone(), Arc::clone(&books), Box::default(), i64::from(COMMENCE) * 1000);
-    let sources: Arc<[SourceState]> = Arc::new([]);
-    WorldBoard::new(Box::new([SportBoard::new(index, Arc::new(published), sources)]), books)
-}
 
 fn measure(criterion: &mut Criterion, name: &str, status: u16, request: impl Fn(&Bench) -> Request<()>) {
     let bench = Bench::new();

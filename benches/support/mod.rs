@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each benchmark uses the part that it needs")]
 #![allow(clippy::expect_used, reason = "a benchmark may stop")]
 
+pub mod service;
+
 use std::sync::Arc;
 
 use oddsbox::board::{Books, Draft, EventNode, Index, Published, SportBoard};

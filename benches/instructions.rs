@@ -1,0 +1,27 @@
+//! How many instructions one request takes from its parts to its answer, for callgrind.
+//!
+//! Unlike time, the count does not depend on the machine's mood: `tests/instructions.sh` runs this program twice with
+//! different numbers of requests, divides the difference, and fails above a ceiling.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program of the benchmarks may stop and speaks to them")]
+
+mod support;
+
+use std::hint::black_box;
+
+use support::service::Bench;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let Some(count) = std::env::args().nth(1).and_then(|count| count.parse::<u32>().ok()) else {
+        // `cargo bench` runs every benchmark: this one is for callgrind.
+        println!("usage: instructions REQUESTS");
+        return;
+    };
+    let bench = Bench::new();
+    let request = bench.request(support::service::ODDS, true);
+    for _ in 0..count {
+        black_box(bench.answer(black_box(&request)));
+    }
+}
