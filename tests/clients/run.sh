@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 
 missing=
 python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing\n  python3 with venv: apt install python3-venv"
-command -v cargo >/dev/null || missing="$missing\n  cargo: https://rustup.rs"
+command -v cargo >/dev/null || missing="$missing\n  cargo: install Rust"
 command -v pkg-config >/dev/null || missing="$missing\n  pkg-config: apt install pkg-config"
 if command -v pkg-config >/dev/null && ! pkg-config --exists openssl; then
   missing="$missing\n  OpenSSL's headers: apt install libssl-dev"
