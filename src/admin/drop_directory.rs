@@ -25,8 +25,7 @@ use super::context::Context;
 use super::intake::{Feed, Intake};
 use super::payload::Gathered;
 use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
-use crate::feeds::FeedKind;
-use crate::model::{Reason, Regions, Timestamp, World};
+use crate::model::{Regions, Timestamp, World};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 64 << 10;
@@ -177,31 +176,16 @@ async fn ingest(path: &Path, context: &Context) -> Result<IngestAnswer, Failure>
 }
 
 async fn ingest_payload(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
-    let feed = (Feed::DROP, FeedKind::Drop, World::Live);
     let options =
         PayloadOptions { world: World::Live, strict: false, sport: None, odds_format: None, regions: Regions::NONE };
-    let read = async {
-        let mut file = tokio::fs::File::open(path).await.map_err(unreadable)?;
-        let (mut payload, mut piece) = (Gathered::default(), vec![0; PIECE_BYTES]);
-        loop {
-            match file.read(&mut piece).await.map_err(unreadable)? {
-                0 => return payload.finish(&options, context).await,
-                count => payload.push(&piece[..count])?,
-            }
+    let mut file = tokio::fs::File::open(path).await.map_err(unreadable)?;
+    let (mut payload, mut piece) = (Gathered::default(), vec![0; PIECE_BYTES]);
+    loop {
+        match file.read(&mut piece).await.map_err(unreadable)? {
+            0 => return payload.finish(&options, &Feed::drop_directory(), context).await,
+            count => payload.push(&piece[..count])?,
         }
-    };
-    let read = read.await;
-    let now = context.clock.now().timestamp();
-    match &read {
-        Ok(report) => {
-            let reasons = report.rejected_by_reason.iter();
-            let reasons =
-                reasons.filter_map(|(key, count)| Some((Reason::ALL.into_iter().find(|r| r.key() == key)?, *count)));
-            context.ledger.count(feed, now, report.accepted, reasons);
-        }
-        Err(failure) => context.ledger.failed(feed, now, &failure.message),
     }
-    read
 }
 
 fn unreadable(error: io::Error) -> Failure {

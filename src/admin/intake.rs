@@ -14,7 +14,7 @@ use super::tally::{Tally, told};
 use crate::clock::Clock;
 use crate::feeds::{FeedKind, Ledger};
 use crate::keys::{Feeder, Feeders};
-use crate::model::{Catalogue, News};
+use crate::model::{Catalogue, News, World};
 use crate::writer::{IngestReport, Whole, WriterHandle};
 
 const BATCH_LINES_MAX: usize = 1000;
@@ -32,6 +32,11 @@ pub struct Feed {
 impl Feed {
     /// The account of the watched directory.
     pub(super) const DROP: &str = "drop";
+
+    /// The account that its news are counted in.
+    pub(super) fn account(&self, world: World) -> (&str, FeedKind, World) {
+        (&self.name, self.kind, world)
+    }
 
     /// Whoever may use the admin door.
     pub fn push() -> Self {
@@ -179,13 +184,13 @@ impl Intake {
     /// Notes in the feed's account what has become of a batch, and of the lines that could not be read.
     fn count(&mut self, report: &IngestReport, accepted: u64) {
         let rejected: Vec<_> = report.reasons().chain(self.tally.take_unread()).collect();
-        let feed = (&*self.feed.name, self.feed.kind, self.options.world);
+        let feed = self.feed.account(self.options.world);
         self.ledger.count(feed, self.clock.now().timestamp(), accepted, rejected.into_iter());
     }
 
     /// Notes in the feed's account that the stream failed.
     pub(super) fn failed(&self, why: &str) {
-        let feed = (&*self.feed.name, self.feed.kind, self.options.world);
+        let feed = self.feed.account(self.options.world);
         self.ledger.failed(feed, self.clock.now().timestamp(), why);
     }
 }

@@ -186,7 +186,7 @@ impl Local {
                 return Ok(Err(failure));
             }
         }
-        Ok(payload.finish(options, &self.context).await)
+        Ok(payload.finish(options, &Feed::push(), &self.context).await)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::context::Context;
+use super::intake::Feed;
 use super::protocol::{Example, Failure, FailureCode, IngestAnswer, PayloadOptions};
 use super::tally::{named, told};
 use crate::feeds::the_odds_api::{self, Ask, PAYLOAD_BYTES_MAX, Payload};
@@ -28,8 +29,29 @@ impl Gathered {
         Ok(())
     }
 
-    /// Reads what was gathered and takes it in.
-    pub(super) async fn finish(self, options: &PayloadOptions, context: &Context) -> Result<IngestAnswer, Failure> {
+    /// Reads what was gathered and takes it in, counted in the feed's account.
+    pub(super) async fn finish(
+        self,
+        options: &PayloadOptions,
+        feed: &Feed,
+        context: &Context,
+    ) -> Result<IngestAnswer, Failure> {
+        let taken = self.take(options, context).await;
+        let (account, now) = (feed.account(options.world), context.clock.now().timestamp());
+        match &taken {
+            Ok(report) => {
+                let reason = |key: &str| Reason::ALL.into_iter().find(|reason| reason.key() == key);
+                let rejected = report.rejected_by_reason.iter();
+                let rejected = rejected.filter_map(|(key, count)| Some((reason(key)?, *count)));
+                let accepted = if report.written { report.accepted } else { 0 };
+                context.ledger.count(account, now, accepted, rejected);
+            }
+            Err(failure) => context.ledger.failed(account, now, &failure.message),
+        }
+        taken
+    }
+
+    async fn take(self, options: &PayloadOptions, context: &Context) -> Result<IngestAnswer, Failure> {
         let sport = options.sport.as_deref().map(|key| find_sport(key, context)).transpose()?;
         let payload = read(self.0, sport, options, context).await?;
         let known = context.boards.load_full(options.world);

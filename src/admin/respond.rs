@@ -158,7 +158,7 @@ async fn take_payload(
             payload.push(bytes)?;
         }
     }
-    payload.finish(options, context).await
+    payload.finish(options, &Feed::push(), context).await
 }
 
 /// What is sent to `/ingest`.
