@@ -11,7 +11,7 @@ use super::histogram::{Fine, FineSpread, Histogram, Spread};
 use super::history::{History, Seen};
 
 /// Statuses that are counted apart; whatever else there may be is counted as the last one, 0.
-const STATUSES: [u16; 14] = [200, 304, 400, 401, 403, 404, 405, 414, 429, 431, 500, 503, 204, 0];
+const STATUSES: [u16; 15] = [200, 304, 400, 401, 403, 404, 405, 414, 422, 429, 431, 500, 503, 204, 0];
 
 /// Over how many seconds the rate of requests is taken.
 const RECENT_SECONDS: usize = 10;
