@@ -10,8 +10,9 @@ use super::changes::Moved;
 use super::fight::{fight_score, renamed_winner};
 use super::poll::Polls;
 use super::report::IngestReport;
+use super::slot::{Place, Slot, Touched};
 use super::state::{SourceEntry, SportState, WorldState};
-use crate::board::{Applied, Books, Draft, Edit, EventNode, Index};
+use crate::board::{Applied, Books, Draft, Edit, Index};
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, News,
     OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind, Timestamp, World,
@@ -20,22 +21,6 @@ use crate::store::Change;
 
 /// A read is written to the file when it is this much newer than the one there, so that a quiet feed costs no commits.
 const READ_STORED_EVERY_S: u32 = 15;
-
-/// The records of an event that a batch put or closed.
-type Touched = Vec<(BookId, Market)>;
-
-/// One event that the batch touches.
-#[derive(Debug)]
-struct Slot {
-    sport: SportId,
-    /// `None` once the event is removed.
-    draft: Option<Draft>,
-    before: Option<Arc<EventNode>>,
-    /// Whether the event was removed within the batch, and perhaps announced again.
-    removed: bool,
-    /// The records put or closed, so that only these are written.
-    touched: Touched,
-}
 
 /// What a batch does to one sport.
 #[derive(Debug)]
@@ -58,15 +43,6 @@ pub(super) struct Step {
     pub places: Vec<Place>,
     /// The prices that changed, if anybody wants to know.
     pub moved: Vec<Moved>,
-}
-
-/// Where a record stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub sport: SportId,
-    pub event: EventId,
-    pub bookmaker: BookId,
-    pub market: Market,
 }
 
 /// News being applied to a world.
@@ -374,100 +350,6 @@ fn step_of<'s>(sports: &'s mut BTreeMap<SportId, SportStep>, state: &WorldState,
         repriced: false,
         removed: Vec::new(),
     })
-}
-
-impl Slot {
-    /// Whether the batch only said what was known.
-    fn is_unchanged(&self) -> bool {
-        match (&self.before, &self.draft) {
-            (Some(before), Some(draft)) => {
-                let same_score = match (before.score(), draft.score()) {
-                    (Some(was), Some(is)) => Arc::ptr_eq(was, is),
-                    (was, is) => was.is_none() && is.is_none(),
-                };
-                !self.removed && self.touched.is_empty() && same_score && Arc::ptr_eq(before.event(), draft.event())
-            }
-            _ => false,
-        }
-    }
-
-    fn places(&self, event: &EventId) -> impl Iterator<Item = Place> {
-        let (sport, event) = (self.sport, event.clone());
-        self.touched.iter().map(move |(bookmaker, market)| Place {
-            sport,
-            event: event.clone(),
-            bookmaker: *bookmaker,
-            market: *market,
-        })
-    }
-
-    /// Whether the event's place or names changed while it has prices: its records then stand elsewhere.
-    fn is_moved_with_prices(&self) -> bool {
-        match (&self.before, &self.draft) {
-            (Some(before), Some(draft)) => {
-                let (was, is) = (before.event(), draft.event());
-                !before.records().is_empty() && (was.commence != is.commence || was.contest != is.contest)
-            }
-            _ => false,
-        }
-    }
-
-    fn changes(&self, world: World, id: &EventId, changes: &mut Vec<Change>) {
-        let sport = self.sport;
-        let before = self.before.as_ref().filter(|_| !self.removed);
-        if self.removed && self.before.is_some() {
-            changes.push(Change::RemoveEvent { world, sport, event: id.clone() });
-        }
-        let Some(draft) = &self.draft else { return };
-        if before.is_none_or(|before| before.event() != draft.event()) {
-            changes.push(Change::PutEvent { world, sport, event: Arc::clone(draft.event()) });
-        }
-        if let Some(score) = draft.score()
-            && before.and_then(|before| before.score()) != Some(score)
-        {
-            changes.push(Change::PutScore { world, sport, event: id.clone(), score: Arc::clone(score) });
-        }
-        let mut touched = self.touched.clone();
-        touched.sort_unstable();
-        touched.dedup();
-        for (book, market) in touched {
-            let event = id.clone();
-            if let Some(record) = draft.record(book, market) {
-                changes.push(Change::PutOdds { world, sport, event, record: Arc::clone(record) });
-            } else if let Some(closed) = draft.closed(book, market) {
-                changes.push(Change::CloseOdds { world, sport, event, closed });
-            }
-        }
-    }
-
-    /// The records whose prices are others than before the batch.
-    fn moved(&self, id: &EventId, moved: &mut Vec<Moved>) {
-        let before = |pair: (BookId, Market)| {
-            let held = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
-            held.map(Arc::clone)
-        };
-        let mut pairs = self.touched.clone();
-        if self.removed {
-            let gone = self.before.iter().flat_map(|node| node.records());
-            pairs.extend(gone.map(|record| (record.bookmaker, record.market)));
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        for pair in pairs {
-            let (was, is) = (before(pair), self.draft.as_ref().and_then(|draft| draft.record(pair.0, pair.1)).cloned());
-            if was.as_ref().map(|record| &record.outcomes) != is.as_ref().map(|record| &record.outcomes) {
-                moved.push(Moved { sport: self.sport, event: id.clone(), before: was, after: is });
-            }
-        }
-    }
-
-    /// The change to the index; none if the event came and went within the batch.
-    fn edit(self, id: EventId, names: &Bookmakers) -> Option<Edit> {
-        match (self.draft, self.before) {
-            (None, None) => None,
-            (draft, _) => Some(Edit { id, node: draft.map(|draft| Arc::new(draft.finish(names))) }),
-        }
-    }
 }
 
 /// An event that is over has no open market.

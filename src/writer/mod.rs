@@ -24,6 +24,7 @@ mod publish;
 mod queue;
 mod reading;
 mod report;
+mod slot;
 mod state;
 mod upkeep;
 

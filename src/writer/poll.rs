@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foldhash::{HashMap, HashSet};
 
-use super::batch::{Batch, Place};
+use super::batch::Batch;
+use super::slot::Place;
 use super::{IngestReport, WriteError, Writer};
 use crate::model::{BookId, EventId, Market, News, SportId, Timestamp, World};
 use crate::store::{Change, LoadedPoll};

@@ -1,0 +1,153 @@
+use super::*;
+
+fn gather(file: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Settings::defaults(SETTINGS).with_file(Path::new("oddsbox.toml"), file)?.with_variables(
+        SETTINGS,
+        OTHER_VARIABLES,
+        variables,
+    )
+}
+
+#[test]
+fn every_default_is_valid_and_no_setting_is_empty_by_mistake() {
+    let config = Settings::defaults(SETTINGS).read().unwrap();
+    assert_eq!(config.refresh, Duration::from_secs(30));
+    assert_eq!(config.retention, Duration::from_secs(72 * 3600));
+}
+
+#[test]
+fn a_flag_beats_a_variable_beats_the_file() {
+    let settings = gather(
+        "refresh = \"10s\"\nretention = \"1h\"\nstale_after = \"5m\"",
+        &[("ODDSBOX_REFRESH", "20s"), ("ODDSBOX_LISTEN", "127.0.0.1:1"), ("ODDSBOX_DATA", "elsewhere")],
+    )
+    .unwrap()
+    .with_flag("listen", "--listen", Some("127.0.0.1:2".to_owned()))
+    .with_flag("refresh", "--refresh", None);
+    let config = settings.read().unwrap();
+    assert_eq!((config.refresh.as_secs(), config.retention.as_secs()), (20, 3600));
+    assert_eq!(config.listen.port(), 2);
+    assert_eq!(settings.get("listen").origin.to_string(), "--listen");
+    assert_eq!(settings.get("refresh").origin.to_string(), "ODDSBOX_REFRESH");
+    assert_eq!(settings.get("stale_after").origin.to_string(), "oddsbox.toml");
+    assert_eq!(settings.get("log").origin.to_string(), "default");
+}
+
+#[test]
+fn an_unknown_setting_names_the_nearest() {
+    let error = |result: Result<Settings, ConfigError>| result.unwrap_err().to_string();
+    assert_eq!(error(gather("refersh = \"10s\"", &[])), "there is no setting refersh; did you mean refresh?");
+    assert_eq!(
+        error(gather("[simulator]\nsed = 1", &[])),
+        "there is no setting simulator.sed; did you mean simulator.seed?"
+    );
+    assert_eq!(
+        error(gather("", &[("ODDSBOX_REFESH", "1s")])),
+        "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
+    );
+}
+
+const FEED: &str = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://localhost:1/v4\"\nkey = \"hush\"\n\
+    sports = [\"mma\", \"tennis\"]\n";
+
+#[test]
+fn a_feed_is_a_table_and_its_fields_are_variables_too() {
+    let settings = gather(
+        FEED,
+        &[
+            ("ODDSBOX_FEEDS_US_INTERVAL", "90s"),
+            ("ODDSBOX_FEEDS_EU_2_KIND", "the-odds-api"),
+            ("ODDSBOX_FEEDS_EU_2_URL", "https://example.test/v4"),
+            ("ODDSBOX_FEEDS_EU_2_KEY_FILE", "key.txt"),
+            ("ODDSBOX_FEEDS_EU_2_SPORTS", "golf"),
+            ("ODDSBOX_FEEDS_EU_2_REQUESTS_PER_DAY", "500"),
+        ],
+    )
+    .unwrap();
+    let config = settings.read().unwrap();
+    let [eu, us] = &config.feeds[..] else { panic!("{:?}", config.feeds) };
+    assert_eq!((&*us.name, us.interval.as_secs(), us.sports.join(" ")), ("us", 90, "mma tennis".to_owned()));
+    assert_eq!(us.key, FeedKey::Text(Secret::new("hush")));
+    assert_eq!((&*eu.name, &eu.key, eu.requests_per_day), ("eu_2", &FeedKey::File("key.txt".into()), Some(500)));
+    assert!(us.markets.contains(&crate::model::Market::TotalRounds));
+
+    let shown = settings.feeds_shown();
+    let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().found.clone();
+    assert_eq!(value("feeds.us.key").value, "(hidden)");
+    assert_eq!(value("feeds.us.interval").origin.to_string(), "ODDSBOX_FEEDS_US_INTERVAL");
+    assert_eq!(value("feeds.eu_2.regions").origin.to_string(), "default");
+    assert!(!format!("{settings:?} {config:?} {shown:?}").contains("hush"));
+}
+
+#[test]
+fn a_feed_says_what_is_wrong_with_it() {
+    let error = |file: &str, variables: &[(&str, &str)]| {
+        gather(file, variables).and_then(|settings| settings.read()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("[feeds.us]\nintervall = \"1s\"", &[]),
+        "there is no setting feeds.us.intervall; did you mean feeds.us.interval?"
+    );
+    assert_eq!(
+        error("", &[("ODDSBOX_FEEDS_US_RGEIONS", "us")]),
+        "there is no setting ODDSBOX_FEEDS_US_RGEIONS; did you mean ODDSBOX_FEEDS_US_REGIONS?"
+    );
+    assert_eq!(error("[feeds.us]\nurl = \"x\"", &[]), "feeds.us.kind is missing: takes the-odds-api");
+    let told = error(&FEED.replace("http://localhost:1/v4", "ftp://x"), &[]);
+    assert!(told.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{told}");
+    let told = error(&format!("{FEED}key_file = \"k\""), &[]);
+    assert!(told.contains("feeds.us.key is given, and key_file as well") && !told.contains("hush"), "{told}");
+    assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
+    assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a text"));
+}
+
+#[test]
+fn the_monitoring_address_is_on_loopback() {
+    let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
+    for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {
+        assert_eq!(read(address).unwrap().admin_listen, address.parse().ok());
+    }
+    for address in ["0.0.0.0:9100", "192.0.2.1:9100", "[::]:9100", "localhost:9100", "127.0.0.1"] {
+        let error = read(address).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "admin.listen = {address:?} (from oddsbox.toml): takes an address and port on this machine's \
+                 loopback, such as 127.0.0.1:9100, or nothing"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_certificate_has_a_key_and_a_key_a_certificate() {
+    let error = |file: &str| gather(file, &[]).unwrap().read().unwrap_err().to_string();
+    assert_eq!(
+        error("tls.certificate = \"chain.pem\""),
+        "tls.key = \"\" (from default): takes a PEM file, as tls.certificate is set: set both or neither"
+    );
+    assert_eq!(
+        error("[tls]\ncertificate = \"\"\nkey = \"key.pem\""),
+        "tls.certificate = \"\" (from oddsbox.toml): takes a PEM file, as tls.key is set: set both or neither"
+    );
+    let both = gather("tls.certificate = \"chain.pem\"\ntls.key = \"key.pem\"", &[]).unwrap().read().unwrap();
+    assert_eq!(both.tls, Some(TlsFiles { certificate: "chain.pem".into(), key: "key.pem".into() }));
+    assert_eq!(both.scheme(), "https");
+}
+
+#[test]
+fn what_clients_read_is_no_setting_and_no_mistake() {
+    let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
+    assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
+}
+
+#[test]
+fn a_bad_value_says_where_it_stands_and_what_is_taken() {
+    let error = gather("refresh = \"soon\"", &[]).unwrap().read().unwrap_err().to_string();
+    assert_eq!(error, "refresh = \"soon\" (from oddsbox.toml): takes a duration such as 30s or 24h, from 1s to 1h");
+    let error = gather("connections = 0", &[]).unwrap().read().unwrap_err().to_string();
+    assert_eq!(error, "connections = \"0\" (from oddsbox.toml): takes a whole number from 1 to 1000000");
+    assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false"));
+    assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
+}

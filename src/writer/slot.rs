@@ -1,0 +1,127 @@
+//! One event that a batch touches: what it was, what it becomes, and what the file and the readers have to learn of it.
+
+use std::sync::Arc;
+
+use super::changes::Moved;
+use crate::board::{Draft, Edit, EventNode};
+use crate::model::{BookId, Bookmakers, EventId, Market, SportId, World};
+use crate::store::Change;
+
+/// The records of an event that a batch put or closed.
+pub(super) type Touched = Vec<(BookId, Market)>;
+
+/// One event that the batch touches.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub sport: SportId,
+    /// `None` once the event is removed.
+    pub draft: Option<Draft>,
+    pub before: Option<Arc<EventNode>>,
+    /// Whether the event was removed within the batch, and perhaps announced again.
+    pub removed: bool,
+    /// The records put or closed, so that only these are written.
+    pub touched: Touched,
+}
+
+/// Where a record stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub sport: SportId,
+    pub event: EventId,
+    pub bookmaker: BookId,
+    pub market: Market,
+}
+
+impl Slot {
+    /// Whether the batch only said what was known.
+    pub(super) fn is_unchanged(&self) -> bool {
+        match (&self.before, &self.draft) {
+            (Some(before), Some(draft)) => {
+                let same_score = match (before.score(), draft.score()) {
+                    (Some(was), Some(is)) => Arc::ptr_eq(was, is),
+                    (was, is) => was.is_none() && is.is_none(),
+                };
+                !self.removed && self.touched.is_empty() && same_score && Arc::ptr_eq(before.event(), draft.event())
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn places(&self, event: &EventId) -> impl Iterator<Item = Place> {
+        let (sport, event) = (self.sport, event.clone());
+        self.touched.iter().map(move |(bookmaker, market)| Place {
+            sport,
+            event: event.clone(),
+            bookmaker: *bookmaker,
+            market: *market,
+        })
+    }
+
+    /// Whether the event's place or names changed while it has prices: its records then stand elsewhere.
+    pub(super) fn is_moved_with_prices(&self) -> bool {
+        match (&self.before, &self.draft) {
+            (Some(before), Some(draft)) => {
+                let (was, is) = (before.event(), draft.event());
+                !before.records().is_empty() && (was.commence != is.commence || was.contest != is.contest)
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn changes(&self, world: World, id: &EventId, changes: &mut Vec<Change>) {
+        let sport = self.sport;
+        let before = self.before.as_ref().filter(|_| !self.removed);
+        if self.removed && self.before.is_some() {
+            changes.push(Change::RemoveEvent { world, sport, event: id.clone() });
+        }
+        let Some(draft) = &self.draft else { return };
+        if before.is_none_or(|before| before.event() != draft.event()) {
+            changes.push(Change::PutEvent { world, sport, event: Arc::clone(draft.event()) });
+        }
+        if let Some(score) = draft.score()
+            && before.and_then(|before| before.score()) != Some(score)
+        {
+            changes.push(Change::PutScore { world, sport, event: id.clone(), score: Arc::clone(score) });
+        }
+        let mut touched = self.touched.clone();
+        touched.sort_unstable();
+        touched.dedup();
+        for (book, market) in touched {
+            let event = id.clone();
+            if let Some(record) = draft.record(book, market) {
+                changes.push(Change::PutOdds { world, sport, event, record: Arc::clone(record) });
+            } else if let Some(closed) = draft.closed(book, market) {
+                changes.push(Change::CloseOdds { world, sport, event, closed });
+            }
+        }
+    }
+
+    /// The records whose prices are others than before the batch.
+    pub(super) fn moved(&self, id: &EventId, moved: &mut Vec<Moved>) {
+        let before = |pair: (BookId, Market)| {
+            let held = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
+            held.map(Arc::clone)
+        };
+        let mut pairs = self.touched.clone();
+        if self.removed {
+            let gone = self.before.iter().flat_map(|node| node.records());
+            pairs.extend(gone.map(|record| (record.bookmaker, record.market)));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        for pair in pairs {
+            let (was, is) = (before(pair), self.draft.as_ref().and_then(|draft| draft.record(pair.0, pair.1)).cloned());
+            if was.as_ref().map(|record| &record.outcomes) != is.as_ref().map(|record| &record.outcomes) {
+                moved.push(Moved { sport: self.sport, event: id.clone(), before: was, after: is });
+            }
+        }
+    }
+
+    /// The change to the index; none if the event came and went within the batch.
+    pub(super) fn edit(self, id: EventId, names: &Bookmakers) -> Option<Edit> {
+        match (self.draft, self.before) {
+            (None, None) => None,
+            (draft, _) => Some(Edit { id, node: draft.map(|draft| Arc::new(draft.finish(names))) }),
+        }
+    }
+}
