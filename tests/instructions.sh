@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Measured when this was last set, with the reason in the commit that changed it; the ceiling leaves 10 % of room.
-CEILING=${ODDSBOX_INSTRUCTIONS_MAX:-0}
+# 17,236 when this was last set; the ceiling leaves 10 % of room, and a commit that raises it says why.
+CEILING=${ODDSBOX_INSTRUCTIONS_MAX:-19000}
 
 command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind"; exit 1; }
 program=$(cargo build --release --locked --bench instructions --message-format=json 2>/dev/null |
