@@ -4,7 +4,8 @@
 //! 2. The connection is accepted; an error, such as too many open files, is waited out and never ends the loop.
 //! 3. The connection runs as a task of its own and gives its place back when it ends.
 //! 4. When told to stop: accept no more, let connections finish what they have begun, drop what is left after the
-//!    deadline.
+//!    deadline, or at once if it is to hurry. Either way no connection outlives the listener: whoever counts what it
+//!    answered can do so.
 
 use std::collections::HashMap;
 use std::io;
@@ -55,16 +56,18 @@ pub struct Summary {
     pub accepted: u64,
     /// Connections turned away because their address held too many.
     pub turned_away: u64,
-    /// Connections that had not finished when the drain's deadline came.
+    /// Connections that had not finished when the drain was over.
     pub dropped: u32,
 }
 
-/// Serves until `shutdown` is ready, then drains. Options that change are those of the connections that come next.
+/// Serves until `shutdown` is ready, then drains until `hurry` is. Options that change are those of the connections
+/// that come next.
 pub async fn run(
     listener: TcpListener,
     service: Arc<impl Respond>,
     options: watch::Receiver<Options>,
     shutdown: impl Future<Output = ()>,
+    hurry: impl Future<Output = ()>,
 ) -> Summary {
     let (stop, phases) = Stop::new();
     let mut places = Places::new(options.borrow().connections_max);
@@ -76,10 +79,16 @@ pub async fn run(
     drop(listener);
     stop.drain();
     let drain = door.options.borrow().drain;
-    let drained = tokio::time::timeout(drain, places.all_back()).await.is_ok();
-    let open = places.taken();
+    let dropped = tokio::select! {
+        biased;
+        () = places.all_back() => 0,
+        () = tokio::time::sleep(drain) => places.taken(),
+        () = hurry => places.taken(),
+    };
     stop.close();
-    Summary { accepted: door.accepted, turned_away: door.turned_away, dropped: if drained { 0 } else { open } }
+    // A connection that is dropped while another thread runs it finishes the step that it is in.
+    places.all_back().await;
+    Summary { accepted: door.accepted, turned_away: door.turned_away, dropped }
 }
 
 /// How often the loop says that it goes round.

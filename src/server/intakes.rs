@@ -82,6 +82,7 @@ async fn push(
         Arc::new(Push { door, traffic: Arc::new(Traffic::new(&[INGEST], &[])) }),
         options,
         shutdown,
+        std::future::pending(),
     )
     .await;
     tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped taking feed lines");

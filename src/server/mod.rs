@@ -227,15 +227,13 @@ impl Server {
             // A handle that is kept here would keep the writer from its end.
             None => drop(writer),
         }
-        tokio::select! {
-            summary = http::run(listener, service, bounds, stop) => {
-                tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
-            }
-            () = hurry => {
-                tracing::warn!("stopped at once: answers under way are cut off");
-                push.iter().for_each(JoinHandle::abort);
-            }
-        }
+        let hurry = async {
+            hurry.await;
+            tracing::warn!("stopped at once: answers under way are cut off");
+            push.iter().for_each(JoinHandle::abort);
+        };
+        let summary = http::run(listener, service, bounds, stop, hurry).await;
+        tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
         if let Some(push) = push {
             // It drains beside the public door, and within the same time.
             let _ = push.await;

@@ -75,7 +75,7 @@ impl Door {
         let options = http::Options { connections_max: CONNECTIONS_MAX, connections_per_address_max: None, ..options };
         let options = watch::Sender::new(options);
         tokio::select! {
-            _ = http::run(socket, Arc::new(console), options.subscribe(), shutdown) => {}
+            _ = http::run(socket, Arc::new(console), options.subscribe(), shutdown, std::future::pending()) => {}
             () = strips::sample(&strips, &boards, &clock) => {}
         }
     }

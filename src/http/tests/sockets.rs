@@ -1,11 +1,14 @@
 //! The listener over real sockets: keep-alive, pipelining, HTTP/2, deadlines, bounds and the orderly stop.
 
+use std::future::pending;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
+use http::Response;
+use http_body_util::{BodyExt, Empty, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,7 +17,9 @@ use tokio::task::JoinHandle;
 
 use crate::http::deadline::Deadlines;
 use crate::http::listener::{Options, Summary, run};
+use crate::http::service::{IncomingRequest, Respond};
 use crate::http::testing::Fixture;
+use crate::metrics::Traffic;
 
 /// Far beyond what any of these tests takes when it works.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +42,8 @@ impl Server {
         let shutdown = async {
             let _ = stopped.await;
         };
-        let running = tokio::spawn(run(listener, Arc::clone(&fixture.service), changes.subscribe(), shutdown));
+        let service = Arc::clone(&fixture.service);
+        let running = tokio::spawn(run(listener, service, changes.subscribe(), shutdown, pending()));
         Server { fixture, address, changes, stop, running }
     }
 
@@ -287,4 +293,49 @@ async fn bounds_that_change_are_those_of_the_next_connection() {
     assert_eq!(server.fixture.service.traffic().connections(), 2);
     drop((first, second));
     assert_eq!(server.stop().await, Summary { accepted: 3, turned_away: 0, dropped: 0 });
+}
+
+/// A service in the middle of an answer: it meets the test twice, when it has begun and before it ends.
+struct Midway {
+    meeting: Barrier,
+    has_answered: AtomicBool,
+    traffic: Arc<Traffic>,
+}
+
+impl Respond for Midway {
+    type Body = Full<Bytes>;
+
+    async fn respond(&self, _: IncomingRequest) -> Response<Full<Bytes>> {
+        self.meeting.wait();
+        self.meeting.wait();
+        // Long enough that a listener which does not wait is gone; one that does has this time on top.
+        std::thread::sleep(Duration::from_millis(50));
+        self.has_answered.store(true, Ordering::SeqCst);
+        Response::default()
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_answers_when_it_hurries_is_waited_for() {
+    let traffic = Arc::new(Traffic::new(&[], &[]));
+    let midway = Arc::new(Midway { meeting: Barrier::new(2), has_answered: AtomicBool::new(false), traffic });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n").await.unwrap();
+    let shutdown = async {
+        let met = Arc::clone(&midway);
+        tokio::task::spawn_blocking(move || met.meeting.wait()).await.unwrap();
+    };
+    let hurry = async {
+        midway.meeting.wait();
+    };
+    let options = watch::Sender::new(Options::default());
+    let running = run(listener, Arc::clone(&midway), options.subscribe(), shutdown, hurry);
+    let summary = tokio::time::timeout(PATIENCE, running).await.unwrap();
+    assert_eq!((summary.accepted, summary.dropped), (1, 1));
+    assert!(midway.has_answered.load(Ordering::SeqCst), "what it counts can be written now");
 }
