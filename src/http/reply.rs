@@ -57,18 +57,26 @@ pub(super) struct Content {
     /// Whether the body outlives the request, so that compressing it is paid back.
     pub is_kept: bool,
     pub media_type: HeaderValue,
+    /// Where the next page is.
+    pub link: Option<HeaderValue>,
 }
 
 impl Content {
     /// A body of the board.
     pub(super) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, media_type: JSON }
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None }
+    }
+
+    /// A page of a list.
+    pub(super) fn page(asked: &Asked<'_>, body: Arc<Body>, freshness: Freshness) -> Self {
+        let link = body.next().and_then(|cursor| link::next(asked, cursor));
+        Content { link, ..Content::kept(body, freshness) }
     }
 
     /// A body that was rendered for this request.
     pub(super) fn once(json: Vec<u8>) -> Self {
         let body = Arc::new(Body::new(json, None));
-        Content { body, freshness: Freshness::Revalidated, is_kept: false, media_type: JSON }
+        Content { is_kept: false, ..Content::kept(body, Freshness::Revalidated) }
     }
 }
 
@@ -83,20 +91,18 @@ pub(super) struct Reply {
 impl Reply {
     /// The content, or 304 for a client that has it.
     pub(super) fn content(asked: &Asked<'_>, content: &Content, now: Moment, refresh_ms: i64) -> Self {
-        let Content { body, freshness, is_kept, media_type } = content;
+        let Content { body, freshness, is_kept, media_type, link } = content;
         let is_negotiated = *is_kept && body.is_worth_compressing();
         let encoding = if is_negotiated { negotiate::encoding(asked.headers) } else { Encoding::Identity };
         let etag = body.etag(encoding);
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
-        if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
-            headers.insert(ETAG, etag);
-        }
+        headers.insert(ETAG, etag.clone());
         headers.insert(CACHE_CONTROL, cache_control(*freshness, now, refresh_ms));
         headers.insert(VARY, VARY_ENCODING);
-        if let Some(next) = body.next().and_then(|cursor| link::next(asked, cursor)) {
-            headers.insert(LINK, next);
+        if let Some(link) = link {
+            headers.insert(LINK, link.clone());
         }
-        if negotiate::has_current(asked.headers, etag) {
+        if negotiate::has_current(asked.headers, etag.as_bytes()) {
             return Reply { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
         }
         headers.insert(CONTENT_TYPE, media_type.clone());

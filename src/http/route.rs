@@ -80,6 +80,9 @@ pub(super) enum Version {
 impl Version {
     /// The version whose prefix a path has.
     pub(super) fn of(path: &str) -> Option<Self> {
+        if path.starts_with("/v1/") {
+            return Some(Version::V1);
+        }
         let first = path.strip_prefix('/')?.split('/').next()?;
         match &*percent::decode(first, Plus::Itself)? {
             "v1" => Some(Version::V1),
@@ -92,24 +95,30 @@ impl Version {
 /// `v4`, `sports`, the sport, `events`, the event, `odds`.
 const SEGMENTS_MAX: usize = 6;
 
+/// Puts the parts of a path in their places and says how many there are, unless there are too many or one cannot be read.
+fn split<'p>(path: &'p str, segments: &mut [Cow<'p, str>; SEGMENTS_MAX]) -> Option<usize> {
+    // One search through a short text is cheaper than the general splitting, which sets up a search for each part.
+    let is_plain = !path.as_bytes().contains(&b'%');
+    let mut rest = Some(path);
+    let mut count = 0;
+    while let Some(left) = rest {
+        let end = left.bytes().position(|byte| byte == b'/');
+        let raw = end.map_or(left, |end| &left[..end]);
+        let segment = if is_plain { Cow::Borrowed(raw) } else { percent::decode(raw, Plus::Itself)? };
+        *segments.get_mut(count)? = segment;
+        count += 1;
+        rest = end.map(|end| &left[end + 1..]);
+    }
+    Some(count)
+}
+
 impl<'p> Route<'p> {
     /// Understands a path, with or without one trailing slash.
     pub(super) fn of(path: &'p str) -> Self {
         let Some(inner) = path.strip_prefix('/') else { return Route::Unknown { version: None } };
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
-        let mut count = 0;
-        let mut is_readable = true;
-        for raw in inner.split('/') {
-            if let (Some(segment), Some(slot)) = (percent::decode(raw, Plus::Itself), segments.get_mut(count)) {
-                *slot = segment;
-                count += 1;
-            } else {
-                is_readable = false;
-                break;
-            }
-        }
-        let found = if is_readable { Self::of_segments(segments, count) } else { None };
+        let found = split(inner, &mut segments).and_then(|count| Self::of_segments(segments, count));
         found.unwrap_or_else(|| Route::Unknown { version: Version::of(path) })
     }
 
