@@ -180,7 +180,11 @@ async fn serve<S>(
 }
 
 /// Answers a request that has to wait for something.
-async fn respond_in_time<R: Respond>(service: Arc<R>, pulse: Arc<Pulse>, request: IncomingRequest) -> Response<R::Body> {
+async fn respond_in_time<R: Respond>(
+    service: Arc<R>,
+    pulse: Arc<Pulse>,
+    request: IncomingRequest,
+) -> Response<R::Body> {
     let _in_flight = pulse.request();
     service.respond(request).await
 }

@@ -85,7 +85,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
         Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
     };
     let content = exchange.content(&route, &grant);
-    exchange.answer(&content, charge).into()
+    exchange.answer(content, charge, &grant).into()
 }
 
 /// A request is answered with `overloaded`, because the lease that it needs did not come in time.

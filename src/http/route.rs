@@ -95,19 +95,13 @@ impl Version {
 /// `v4`, `sports`, the sport, `events`, the event, `odds`.
 const SEGMENTS_MAX: usize = 6;
 
-/// Puts the parts of a path in their places and says how many there are, unless there are too many or one cannot be read.
+/// Puts the parts of a path in their places and says how many there are, unless there are too many or one cannot be
+/// read.
 fn split<'p>(path: &'p str, segments: &mut [Cow<'p, str>; SEGMENTS_MAX]) -> Option<usize> {
-    // One search through a short text is cheaper than the general splitting, which sets up a search for each part.
-    let is_plain = !path.as_bytes().contains(&b'%');
-    let mut rest = Some(path);
     let mut count = 0;
-    while let Some(left) = rest {
-        let end = left.bytes().position(|byte| byte == b'/');
-        let raw = end.map_or(left, |end| &left[..end]);
-        let segment = if is_plain { Cow::Borrowed(raw) } else { percent::decode(raw, Plus::Itself)? };
-        *segments.get_mut(count)? = segment;
+    for raw in path.split('/') {
+        *segments.get_mut(count)? = percent::decode(raw, Plus::Itself)?;
         count += 1;
-        rest = end.map(|end| &left[end + 1..]);
     }
     Some(count)
 }
@@ -115,11 +109,27 @@ fn split<'p>(path: &'p str, segments: &mut [Cow<'p, str>; SEGMENTS_MAX]) -> Opti
 impl<'p> Route<'p> {
     /// Understands a path, with or without one trailing slash.
     pub(super) fn of(path: &'p str) -> Self {
+        if let Some(list) = Self::of_list(path) {
+            return list;
+        }
         let Some(inner) = path.strip_prefix('/') else { return Route::Unknown { version: None } };
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
         let found = split(inner, &mut segments).and_then(|count| Self::of_segments(segments, count));
         found.unwrap_or_else(|| Route::Unknown { version: Version::of(path) })
+    }
+
+    /// A list of a sport in its plain form, which is what nearly every request asks for.
+    fn of_list(path: &'p str) -> Option<Self> {
+        let rest = path.strip_prefix("/v1/sports/")?;
+        let (sport, list) = rest.split_at(rest.bytes().position(|byte| byte == b'/' || byte == b'%')?);
+        let sport = Cow::Borrowed(sport);
+        match list {
+            "/odds" => Some(Route::Odds { sport }),
+            "/scores" => Some(Route::Scores { sport }),
+            "/events" => Some(Route::Events { sport }),
+            _ => None,
+        }
     }
 
     fn of_segments(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
@@ -281,6 +291,7 @@ mod tests {
             ("/v1/status", Route::Status),
             ("/v1/sports/mma/odds", Route::Odds { sport: sport("mma") }),
             ("/v1/sports/mma/odds/", Route::Odds { sport: sport("mma") }),
+            ("/v1/sports//odds", Route::Odds { sport: sport("") }),
             ("/v1/sports/m%6Da/scores", Route::Scores { sport: sport("mma") }),
             ("/v1/sports/curling/events", Route::Events { sport: sport("curling") }),
             ("/v1/sports/mma/events/a%2Fb", Route::Event { sport: sport("mma"), id: "a/b".into() }),
