@@ -1,7 +1,9 @@
 //! What the answer to a request depends on, apart from its route.
 
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Method, Request};
+use http::{Method, Request};
+
+use super::sent::SentHeaders;
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +13,7 @@ pub(super) struct Asked<'r> {
     pub target: &'r str,
     pub path: &'r str,
     pub query: Option<&'r str>,
-    pub headers: &'r HeaderMap,
+    pub headers: SentHeaders<'r>,
     pub is_head: bool,
 }
 
@@ -23,7 +25,7 @@ impl<'r> Asked<'r> {
             target: uri.path_and_query().map_or("", PathAndQuery::as_str),
             path: uri.path(),
             query: uri.query(),
-            headers: request.headers(),
+            headers: SentHeaders::of(request.headers()),
             is_head: method == Method::HEAD,
         }
     }

@@ -1,7 +1,5 @@
 //! One request on its way to an answer: what is known of it so far, and each step that needs it.
 
-use http::HeaderName;
-
 use super::access;
 use super::asked::Asked;
 use super::error::{ApiError, Code};
@@ -10,6 +8,7 @@ use super::query;
 use super::reply::{Content, Reply};
 use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, V4Route, Version};
+use super::sent::Sent;
 use super::service::Service;
 use super::usage::Usage;
 use super::view::{SportView, WorldView};
@@ -17,8 +16,6 @@ use super::{books, event, events, odds, scores, sports, status, v4};
 use crate::clock::Moment;
 use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
 use crate::model::SportId;
-
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// How long a client waits before it looks whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
@@ -43,7 +40,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
             now: service.clock.now(),
             route: UNKNOWN_TEMPLATE,
             version: Version::of(asked.path).unwrap_or_default(),
-            request_id: service.request_ids.id_of(asked.headers),
+            request_id: service.request_ids.id_of(asked.headers.request_id),
             key: None,
             refused: None,
             key_in_query: false,
@@ -61,19 +58,18 @@ impl<'s, 'r> Exchange<'s, 'r> {
     /// The header wins over the query, even when its key is no good: two keys are a mistake worth hearing of.
     fn grant(&mut self) -> Result<Grant, AuthError> {
         let keyring = &self.service.keyring;
-        let mut sent = self.asked.headers.get_all(X_API_KEY).iter();
-        match (sent.next(), sent.next()) {
-            (Some(value), None) => {
+        match self.asked.headers.api_key {
+            Sent::Once(value) => {
                 let text = value.to_str().map_err(|_| AuthError::Malformed)?;
                 keyring.authenticate(Some(text), self.now)
             }
-            (Some(_), Some(_)) => Err(AuthError::Malformed),
-            (None, _) if self.service.allows_query_key() => {
+            Sent::MoreThanOnce => Err(AuthError::Malformed),
+            Sent::Nothing if self.service.allows_query_key() => {
                 let text = query::api_key(self.asked.query, self.version);
                 self.key_in_query = text.is_some();
                 keyring.authenticate(text.as_deref(), self.now)
             }
-            (None, _) => Err(AuthError::Missing),
+            Sent::Nothing => Err(AuthError::Missing),
         }
     }
 

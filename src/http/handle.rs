@@ -108,8 +108,7 @@ fn check_bounds(uri: &Uri, asked: &Asked<'_>) -> Result<(), ApiError> {
         let message = "The URL is longer than 8 KiB. Ask for fewer events at a time.";
         return Err(ApiError::new(Code::UriTooLong, message));
     }
-    let bytes: usize = asked.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    if bytes > HEADER_BYTES_MAX || asked.headers.len() > HEADERS_MAX {
+    if asked.headers.bytes > HEADER_BYTES_MAX || asked.headers.count > HEADERS_MAX {
         let message = "The headers are more than 64 or longer than 16 KiB. Leave out what is not needed.";
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }

@@ -33,6 +33,7 @@ mod reply;
 mod request_id;
 mod route;
 mod scores;
+mod sent;
 mod service;
 mod sheet;
 mod shutdown;

@@ -194,9 +194,15 @@ struct Chosen<'c> {
 impl<'c> Chosen<'c> {
     fn new(asked: &Asked<'_>, body: &'c Body, is_kept: bool) -> Self {
         let is_negotiated = is_kept && body.is_worth_compressing();
-        let encoding = if is_negotiated { negotiate::encoding(asked.headers) } else { Encoding::Identity };
+        let encoding =
+            if is_negotiated { negotiate::encoding(asked.headers.accept_encoding()) } else { Encoding::Identity };
         let etag = body.etag(encoding);
-        Chosen { body, encoding, etag, is_current: negotiate::has_current(asked.headers, etag.as_bytes()) }
+        Chosen {
+            body,
+            encoding,
+            etag,
+            is_current: negotiate::has_current(asked.headers.if_none_match(), etag.as_bytes()),
+        }
     }
 
     fn content_encoding(&self) -> Option<HeaderValue> {

@@ -12,8 +12,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderMap,
-    HeaderName, HeaderValue, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, LOCATION, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
@@ -257,9 +258,13 @@ fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
 
 /// A body with its validator, or 304 for a browser that has it.
 fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
-    let encoding = if body.is_worth_compressing() { negotiate::encoding(asked) } else { Encoding::Identity };
+    let encoding = if body.is_worth_compressing() {
+        negotiate::encoding(asked.get_all(ACCEPT_ENCODING).iter())
+    } else {
+        Encoding::Identity
+    };
     let etag = body.etag(encoding);
-    let is_current = negotiate::has_current(asked, etag.as_bytes());
+    let is_current = negotiate::has_current(asked.get_all(IF_NONE_MATCH).iter(), etag.as_bytes());
     let mut reply = Response::new(if is_current { Full::default() } else { Full::new(body.bytes(encoding).clone()) });
     let headers = reply.headers_mut();
     headers.insert(ETAG, etag.clone());
