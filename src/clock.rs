@@ -50,10 +50,15 @@ impl Clock {
     }
 
     pub fn now(&self) -> Moment {
+        self.now_at(Instant::now())
+    }
+
+    /// The same for who has just looked at the monotonic clock.
+    pub fn now_at(&self, instant: Instant) -> Moment {
         match &self.0 {
             Source::System { started } => Moment {
                 unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis),
-                mono_ms: millis(started.elapsed()).unsigned_abs(),
+                mono_ms: millis(instant.saturating_duration_since(*started)).unsigned_abs(),
             },
             Source::Manual(hands) => {
                 Moment { unix_ms: hands.unix_ms.load(Ordering::SeqCst), mono_ms: hands.mono_ms.load(Ordering::SeqCst) }

@@ -22,6 +22,7 @@ const PER_DAY: u64 = 1 << 40;
 
 pub struct Bench {
     service: Service,
+    clock: Clock,
     secret: String,
 }
 
@@ -38,8 +39,8 @@ impl Bench {
         let today = clock.now().timestamp().unix() / 86_400;
         let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
         keyring.get(&id).unwrap().meter().grant(lease);
-        let service = Service::new(boards, keyring, clock, Settings::default());
-        Bench { service, secret: secret.expose().to_owned() }
+        let service = Service::new(boards, keyring, clock.clone(), Settings::default());
+        Bench { service, clock, secret: secret.expose().to_owned() }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -58,7 +59,7 @@ impl Bench {
     }
 
     pub fn answer(&self, request: &Request<()>) -> Answer {
-        match handle(&self.service, request) {
+        match handle(&self.service, request, self.clock.now()) {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }

@@ -35,9 +35,9 @@ pub(super) struct Exchange<'s, 'r> {
 }
 
 impl<'s, 'r> Exchange<'s, 'r> {
-    pub(super) fn begin(service: &'s Service, asked: Asked<'r>) -> Self {
+    pub(super) fn begin(service: &'s Service, asked: Asked<'r>, now: Moment) -> Self {
         Exchange {
-            now: service.clock.now(),
+            now,
             route: UNKNOWN_TEMPLATE,
             version: Version::of(asked.path).unwrap_or_default(),
             request_id: service.request_ids.id_of(asked.headers.request_id),

@@ -1,6 +1,6 @@
-//! From a request to its answer: no disk, no waiting.
+//! From a request to its answer: no disk, no waiting. The clock has been read, once.
 //!
-//! 1. The request gets its id, and the clock is read once.
+//! 1. The request gets its id.
 //! 2. A URL or headers beyond our bounds are refused, whoever asks.
 //! 3. The path becomes a route; an open one is answered without a key.
 //! 4. The key becomes a grant.
@@ -20,6 +20,7 @@ use super::exchange::{Charged, Exchange};
 use super::request_id::RequestId;
 use super::route::Route;
 use super::service::Service;
+use crate::clock::Moment;
 use crate::keys::{Cost, Grant, KeyId, Refusal};
 
 /// Our bounds, below those of the HTTP library, so that going beyond them is answered like any other mistake.
@@ -64,8 +65,8 @@ pub struct Note {
 }
 
 /// Answers one request, following the steps above.
-pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
-    let mut exchange = Exchange::begin(service, Asked::of(request));
+pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
+    let mut exchange = Exchange::begin(service, Asked::of(request), now);
     if let Err(error) = check_bounds(request.uri(), &exchange.asked) {
         return exchange.fail(&error).into();
     }
@@ -89,15 +90,15 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
 }
 
 /// A request is answered with `overloaded`, because the lease that it needs did not come in time.
-pub(super) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant) -> Answer {
-    let mut exchange = Exchange::begin(service, Asked::of(request));
+pub(super) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant, now: Moment) -> Answer {
+    let mut exchange = Exchange::begin(service, Asked::of(request), now);
     exchange.route = Route::of(exchange.asked.path).template();
     exchange.refuse(&ApiError::overloaded(), grant)
 }
 
 /// A request whose handling broke off.
-pub(super) fn broken<B>(service: &Service, request: &Request<B>) -> Answer {
-    let mut exchange = Exchange::begin(service, Asked::of(request));
+pub(super) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) -> Answer {
+    let mut exchange = Exchange::begin(service, Asked::of(request), now);
     exchange.route = Route::of(exchange.asked.path).template();
     exchange.fail(&ApiError::internal())
 }

@@ -18,7 +18,7 @@ use super::pages::Pages;
 use super::request_id::RequestIds;
 use super::route::COUNTED;
 use crate::board::Boards;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::keys::{Grant, Keyring};
 use crate::metrics::Traffic;
 
@@ -122,7 +122,7 @@ impl Service {
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
     pub fn respond_at_once<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
         let started = Instant::now();
-        match self.handle_contained(request) {
+        match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => Some(self.note(request, answer, started)),
             Handled::NeedsLease(_) => None,
         }
@@ -131,7 +131,7 @@ impl Service {
     /// The same for any request. The only wait is for a lease, and it is bounded.
     pub async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let started = Instant::now();
-        let answer = match self.handle_contained(request) {
+        let answer = match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
@@ -159,9 +159,9 @@ impl Service {
             let lease = grant.meter().lease_arrives(self.clock.now());
             match tokio::time::timeout_at(deadline, lease).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant),
+                Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant, self.clock.now()),
             }
-            match self.handle_contained(request) {
+            match self.handle_contained(request, self.clock.now()) {
                 Handled::Answer(answer) => return answer,
                 // Others were quicker and took all of it: the deadline bounds how often that can happen.
                 Handled::NeedsLease(again) => grant = again,
@@ -170,8 +170,8 @@ impl Service {
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle(self, request)))
-            .unwrap_or_else(|_| Handled::Answer(broken(self, request)))
+    fn handle_contained<B>(&self, request: &Request<B>, now: Moment) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle(self, request, now)))
+            .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

@@ -57,13 +57,21 @@ pub(super) fn filled(values: Values, usage: Usage) -> HeaderMap {
     let bits = bit(&link, LINK_BIT) | bit(&content_type, TYPE_BIT) | bit(&content_encoding, ENCODING_BIT);
     let has_quota = remaining.is_some();
     let mut headers = SHEETS[bits].clone();
-    let always = [Some(etag), Some(cache_control), Some(request_id), Some(used), remaining, Some(policy), Some(limits)];
-    let chosen = [link, content_type, content_encoding].into_iter().flatten().map(Some);
-    for (place, value) in headers.values_mut().zip(always.into_iter().chain(chosen)) {
-        if let Some(value) = value {
+    let mut places = headers.values_mut();
+    // One after the other, in the order of the sheet's names.
+    let mut put = |value: HeaderValue| {
+        if let Some(place) = places.next() {
             *place = value;
         }
-    }
+    };
+    put(etag);
+    put(cache_control);
+    put(request_id);
+    put(used);
+    put(remaining.unwrap_or(HeaderValue::from_static("")));
+    put(policy);
+    put(limits);
+    [link, content_type, content_encoding].into_iter().flatten().for_each(put);
     if !has_quota {
         headers.remove(X_REQUESTS_REMAINING);
     }

@@ -77,7 +77,7 @@ pub fn request(data: &[u8]) {
     }
     let Ok(request) = builder.body(()) else { return };
     let answer = loop {
-        match handle(service, &request) {
+        match handle(service, &request, clock.now()) {
             Handled::Answer(answer) => break answer,
             // Nothing here outlives the process: a lease need not be stored.
             Handled::NeedsLease(grant) => {
