@@ -4,6 +4,7 @@
 mod answer;
 mod figures;
 pub mod schema;
+pub mod tls;
 
 use std::net::SocketAddr;
 use std::path::Path;
