@@ -140,7 +140,7 @@ impl Plain {
         for id in &self.issued {
             let (key, usage) = &self.keys[id];
             let mut key = key.clone();
-            key.last_used = key.last_used.max(self.used.get(id).copied().flatten());
+            key.last_used = self.used.get(id).copied().flatten().or(key.last_used);
             loaded.keys.push((key, *usage));
         }
         loaded
