@@ -11,6 +11,7 @@ pub mod client;
 pub mod command;
 mod console;
 mod crash;
+mod damaged;
 mod demo;
 mod deploy;
 mod doors;
