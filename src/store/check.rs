@@ -335,6 +335,8 @@ fn sealed_rows(txn: &ReadTransaction) -> Result<u64, StoreError> {
         + rows(txn, SPORTS.definition)?
         + rows(txn, BOOKS.definition)?
         + rows(txn, SOURCES.definition)?
+        + rows(txn, POLLS.definition)?
+        + rows(txn, FEEDERS.definition)?
         + rows(txn, KEYS.definition)?
         + rows(txn, USAGE.definition)?
         + rows(txn, AUDIT.definition)?;

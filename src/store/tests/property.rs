@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{Bookmakers, Closed, Maintenance, Score, ScoreStatus, Source};
-use crate::store::{AuditNote, LoadedEvent, LoadedSport};
+use crate::store::{LoadedEvent, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
 const NUMBERS: u16 = 5;
