@@ -13,18 +13,18 @@ use super::backup::{alter, event, ingest_offline};
 use super::command::Directory;
 use super::seed::Random;
 
-type Rows<K> = TableDefinition<'static, K, &'static [u8]>;
+pub(super) type Rows<K> = TableDefinition<'static, K, &'static [u8]>;
 
-const SPORTS: Rows<u16> = TableDefinition::new("sports");
-const BOOKS: Rows<(u8, u16)> = TableDefinition::new("books");
-const EVENTS: Rows<(u8, u16, u32)> = TableDefinition::new("events");
-const SCORES: Rows<(u8, u16, u32)> = TableDefinition::new("scores");
-const ODDS: Rows<(u8, u16, u32, u16, u8)> = TableDefinition::new("odds");
-const SOURCES: Rows<(u8, u16, u16)> = TableDefinition::new("sources");
-const KEYS: Rows<&str> = TableDefinition::new("keys");
-const USAGE: Rows<&str> = TableDefinition::new("usage");
-const FEEDERS: Rows<&str> = TableDefinition::new("feeders");
-const AUDIT: Rows<u64> = TableDefinition::new("audit");
+pub(super) const SPORTS: Rows<u16> = TableDefinition::new("sports");
+pub(super) const BOOKS: Rows<(u8, u16)> = TableDefinition::new("books");
+pub(super) const EVENTS: Rows<(u8, u16, u32)> = TableDefinition::new("events");
+pub(super) const SCORES: Rows<(u8, u16, u32)> = TableDefinition::new("scores");
+pub(super) const ODDS: Rows<(u8, u16, u32, u16, u8)> = TableDefinition::new("odds");
+pub(super) const SOURCES: Rows<(u8, u16, u16)> = TableDefinition::new("sources");
+pub(super) const KEYS: Rows<&str> = TableDefinition::new("keys");
+pub(super) const USAGE: Rows<&str> = TableDefinition::new("usage");
+pub(super) const FEEDERS: Rows<&str> = TableDefinition::new("feeders");
+pub(super) const AUDIT: Rows<u64> = TableDefinition::new("audit");
 
 const LIVE: u8 = 1;
 const EVENTS_COUNT: usize = 12;
@@ -51,8 +51,12 @@ fn filled() -> Directory {
     directory
 }
 
-/// The keys of all rows, and which of them hold a text.
-fn keys_of<K: Key + 'static, T>(path: &Path, table: Rows<K>, read: impl Fn(K::SelfType<'_>, &[u8]) -> T) -> Vec<T> {
+/// What is read of every row.
+pub(super) fn rows_of<K: Key + 'static, T>(
+    path: &Path,
+    table: Rows<K>,
+    read: impl Fn(K::SelfType<'_>, &[u8]) -> T,
+) -> Vec<T> {
     let db = redb::Database::open(path).expect("a file");
     let table = db.begin_read().expect("a transaction").open_table(table).expect("a table");
     let rows = table.range::<K::SelfType<'_>>(..).expect("rows").map(|row| row.expect("a row"));
@@ -113,11 +117,11 @@ struct Numbers {
 
 impl Numbers {
     fn read(path: &Path) -> Numbers {
-        let mma = keys_of(path, SPORTS, |number, row| holds(row, "mma").then_some(number)).into_iter().flatten().next();
+        let mma = rows_of(path, SPORTS, |number, row| holds(row, "mma").then_some(number)).into_iter().flatten().next();
         let id = |row: &[u8]| (0..EVENTS_COUNT).rev().map(|number| format!("e{number}")).find(|id| holds(row, id));
-        let events = keys_of(path, EVENTS, |key, row| (key.2, id(row).expect("an id")));
+        let events = rows_of(path, EVENTS, |key, row| (key.2, id(row).expect("an id")));
         let book = |row: &[u8]| ["betmgm", "fanduel"].into_iter().find(|key| holds(row, key));
-        let books = keys_of(path, BOOKS, |key, row| (key.0 == LIVE).then(|| Some((key.1, book(row)?)))?);
+        let books = rows_of(path, BOOKS, |key, row| (key.0 == LIVE).then(|| Some((key.1, book(row)?)))?);
         Numbers { mma: mma.expect("a sport"), events, books: books.into_iter().flatten().collect() }
     }
 
@@ -167,7 +171,7 @@ fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
     let directory = filled();
     let file = directory.file();
     let numbers = Numbers::read(&file);
-    let has_usage = keys_of(&file, USAGE, |id, _| id.to_owned());
+    let has_usage = rows_of(&file, USAGE, |id, _| id.to_owned());
     assert!(!has_usage.is_empty());
     let mut expected = Named::new();
     let mut events = BTreeSet::new();

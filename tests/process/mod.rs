@@ -22,3 +22,4 @@ mod operator;
 mod polled;
 mod revocation;
 pub mod seed;
+mod whole;
