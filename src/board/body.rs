@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use xxhash_rust::xxh3::xxh3_128;
@@ -30,7 +31,7 @@ const ZSTD_LEVEL: i32 = 1;
 pub struct Body {
     identity: Bytes,
     /// `"…"`, quotes included: a hash of the content.
-    etags: [Bytes; 3],
+    etags: [HeaderValue; 3],
     gzip: OnceLock<Bytes>,
     zstd: OnceLock<Bytes>,
     next: Option<Cursor>,
@@ -41,7 +42,8 @@ impl Body {
     pub fn new(json: impl Into<Bytes>, next: Option<Cursor>) -> Self {
         let identity = json.into();
         let hash = xxh3_128(&identity);
-        let etag = |suffix: &str| Bytes::from(format!("\"{hash:032x}{suffix}\""));
+        // Hexadecimal digits in quotes are always a header's value.
+        let etag = |suffix: &str| header(format!("\"{hash:032x}{suffix}\""));
         Body {
             identity,
             etags: [etag(""), etag("-gzip"), etag("-zstd")],
@@ -67,7 +69,7 @@ impl Body {
         self.identity.len() >= COMPRESS_BYTES_MIN
     }
 
-    pub fn etag(&self, encoding: Encoding) -> &Bytes {
+    pub fn etag(&self, encoding: Encoding) -> &HeaderValue {
         &self.etags[encoding as usize]
     }
 
@@ -79,6 +81,11 @@ impl Body {
             Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.identity)),
         }
     }
+}
+
+/// A value whose text can stand in a header; one that cannot would be no value at all.
+fn header(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
 fn gzip(bytes: &[u8]) -> Bytes {

@@ -15,6 +15,7 @@ pub(crate) mod render;
 mod select;
 mod snapshot;
 pub mod v4;
+mod words;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use books::Books;
@@ -23,3 +24,4 @@ pub use index::Index;
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery};
 pub use snapshot::{Boards, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+pub use words::{Said, Words};

@@ -17,6 +17,7 @@ use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::render;
 use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shelf, Shown, Upcoming, UpcomingQuery};
+use super::words::Words;
 use crate::model::{BookId, Catalogue, EventId, Source, Sport, SportId, Timestamp, V4Names, World};
 
 /// What one publication of a sport may keep rendered.
@@ -42,12 +43,14 @@ pub struct Published {
     sources: Box<[PublishedSource]>,
     at_ms: i64,
     bodies: Bodies<OddsQuery>,
+    words: Words,
     v4: OnceLock<Shelf<PricedQuery>>,
 }
 
 impl Published {
     pub fn new(index: Index, books: Arc<Books>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
-        Published { index, books, sources, at_ms, bodies: Bodies::new(ODDS_BYTES_MAX), v4: OnceLock::new() }
+        let (bodies, words, v4) = (Bodies::new(ODDS_BYTES_MAX), Words::default(), OnceLock::new());
+        Published { index, books, sources, at_ms, bodies, words, v4 }
     }
 
     /// The same publication without some events, for those that were removed since.
@@ -66,6 +69,11 @@ impl Published {
 
     pub fn sources(&self) -> &[PublishedSource] {
         &self.sources
+    }
+
+    /// The odds that were asked for, by the target of the request.
+    pub fn words(&self) -> &Words {
+        &self.words
     }
 
     pub(crate) fn v4(&self, names: &V4Names) -> &Shelf<PricedQuery> {

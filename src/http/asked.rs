@@ -1,11 +1,14 @@
 //! What the answer to a request depends on, apart from its route.
 
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Method, Request};
 
 /// A request without its body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'r> {
     pub method: &'r Method,
+    /// Path and query, as they were sent.
+    pub target: &'r str,
     pub path: &'r str,
     pub query: Option<&'r str>,
     pub headers: &'r HeaderMap,
@@ -17,6 +20,7 @@ impl<'r> Asked<'r> {
         let (method, uri) = (request.method(), request.uri());
         Asked {
             method,
+            target: uri.path_and_query().map_or("", PathAndQuery::as_str),
             path: uri.path(),
             query: uri.query(),
             headers: request.headers(),

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::Incoming;
+use http::Response;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::deadline::{Deadlines, Pulse, watch};
-use super::handle::{HEADERS_MAX, URI_BYTES_MAX};
-use super::service::Respond;
+use super::handle::URI_BYTES_MAX;
+use super::service::{IncomingRequest, Respond};
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
 use crate::tls::{self, Acceptor, TlsStream};
@@ -28,9 +28,9 @@ use crate::tls::{self, Acceptor, TlsStream};
 /// What every HTTP/2 connection with prior knowledge begins with.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The library's own bounds, which answer without a body, sit well above ours.
+/// The library's own bounds, which answer without a body, sit above ours. That on the number of headers stays at its
+/// hundred: any other number costs each request two allocations.
 const HEAD_BYTES_MAX: usize = 12 * URI_BYTES_MAX;
-const HEAD_LINES_MAX: usize = 2 * HEADERS_MAX;
 
 const STREAMS_MAX: u32 = 64;
 /// A client that opens streams only to reset them is dropped after this many.
@@ -138,11 +138,20 @@ async fn serve<S>(
     let pulse = Arc::new(Pulse::default());
     let io = TokioIo::new(PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1));
     let beating = Arc::clone(&pulse);
-    let respond = service_fn(move |request: hyper::Request<Incoming>| {
-        let (service, pulse) = (Arc::clone(&service), Arc::clone(&beating));
+    let respond = service_fn(move |request: IncomingRequest| {
+        let answer = match service.respond_at_once(&request) {
+            Some(response) => {
+                beating.has_answered();
+                Ok(response)
+            }
+            // In a box, so that the many that need not wait do not carry its room about.
+            None => Err(Box::pin(respond_in_time(Arc::clone(&service), Arc::clone(&beating), request))),
+        };
         async move {
-            let _in_flight = pulse.request();
-            Ok::<_, Infallible>(service.respond(request).await)
+            Ok::<_, Infallible>(match answer {
+                Ok(response) => response,
+                Err(waiting) => waiting.await,
+            })
         }
     });
     // The two connections have no type in common, only the same two calls.
@@ -170,6 +179,16 @@ async fn serve<S>(
     }
 }
 
+/// Answers a request that has to wait for something.
+async fn respond_in_time<R: Respond>(
+    service: Arc<R>,
+    pulse: Arc<Pulse>,
+    request: IncomingRequest,
+) -> Response<R::Body> {
+    let _in_flight = pulse.request();
+    service.respond(request).await
+}
+
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
@@ -177,7 +196,6 @@ fn http1_builder() -> http1::Builder {
         // Our own deadline for heads does not run while the connection rests; the library's would.
         .header_read_timeout(None)
         .max_header_size(HEAD_BYTES_MAX)
-        .max_headers(HEAD_LINES_MAX)
         .pipeline_flush(false);
     builder
 }

@@ -55,8 +55,9 @@ enum Doing {
 }
 
 impl Pulse {
+    /// Two beats at once may count as one: that the number changes is all that is looked at.
     fn beat(&self) {
-        self.beats.fetch_add(1, Ordering::Relaxed);
+        self.beats.store(self.beats.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Bytes came in. Only the first of a head is a step forward: a head that trickles in is not.
@@ -79,6 +80,12 @@ impl Pulse {
 
     pub(super) fn cannot_write(&self) {
         self.is_write_blocked.store(true, Ordering::Relaxed);
+    }
+
+    /// A head is complete, and its request was answered at once.
+    pub(super) fn has_answered(&self) {
+        self.in_head.store(false, Ordering::Relaxed);
+        self.beat();
     }
 
     /// A head is complete. The request is in flight until the guard is dropped.

@@ -11,10 +11,11 @@ use super::reply::{Content, Reply};
 use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, V4Route, Version};
 use super::service::Service;
+use super::usage::Usage;
 use super::view::{SportView, WorldView};
 use super::{books, event, events, odds, scores, sports, status, v4};
 use crate::clock::Moment;
-use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal};
+use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
 use crate::model::SportId;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -83,9 +84,9 @@ impl<'s, 'r> Exchange<'s, 'r> {
         self.check_route(route)?;
         let view = |sport: &str| self.view(grant, boards.catalogue().find(sport));
         match route {
-            Route::Odds { sport } => odds::get(&view(sport)?, query),
-            Route::Scores { sport } => scores::get(&view(sport)?, query),
-            Route::Events { sport } => events::get(&view(sport)?, query),
+            Route::Odds { sport } => odds::get(&view(sport)?, &self.asked),
+            Route::Scores { sport } => scores::get(&view(sport)?, &self.asked),
+            Route::Events { sport } => events::get(&view(sport)?, &self.asked),
             Route::Event { sport, id } => event::get(&view(sport)?, id, query),
             Route::Sports => {
                 self.check_open()?;
@@ -158,22 +159,25 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; what fails on our side is given back.
-    pub(super) fn answer(mut self, content: &Result<Content, ApiError>, charge: Charged<'_>) -> Answer {
-        let mut reply = match content {
-            Ok(content) => self.reply(content),
+    pub(super) fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> Answer {
+        let reply = match content {
+            Ok(content) => {
+                let usage = Usage::of(&charge.standing, grant, self.now.timestamp());
+                let mut reply = Reply::content(&self.asked, content, &self.request_id, self.freshness(), usage);
+                self.insert_cost(&mut reply, charge.cost == Cost::Full);
+                charge.keep();
+                reply
+            }
             Err(error) => {
                 self.refused = (error.code == Code::Forbidden).then_some(access::GROUP);
-                Reply::error(error, self.version, &self.request_id)
+                let mut reply = Reply::error(&error, self.version, &self.request_id);
+                let (is_ours, cost) = (reply.status.is_server_error(), charge.cost);
+                let standing = if is_ours { charge.refund() } else { charge.keep() };
+                reply.insert_usage(Usage::of(&standing, grant, self.now.timestamp()));
+                self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
+                reply
             }
         };
-        let cost = charge.cost;
-        let is_ours = reply.status.is_server_error();
-        match charge.settle() {
-            Some(charge) if is_ours => reply.insert_usage(&charge.refund(), self.now),
-            Some(charge) => reply.insert_usage(charge.standing(), self.now),
-            None => {}
-        }
-        self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
         self.finish(reply)
     }
 
@@ -181,7 +185,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     pub(super) fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
-        reply.insert_usage(&grant.meter().standing(self.now), self.now);
+        reply.insert_usage(Usage::of(&grant.meter().standing(self.now), grant, self.now.timestamp()));
         self.insert_cost(&mut reply, false);
         self.finish(reply)
     }
@@ -219,15 +223,16 @@ impl<'s, 'r> Exchange<'s, 'r> {
             return self.fail(&error);
         }
         let Some(page) = self.service.pages.get(route) else { return self.fail(&not_found()) };
-        let mut reply = self.reply(&page.content);
+        let mut reply = Reply::page(&self.asked, &page.content, &self.request_id, self.freshness());
         for (name, value) in &page.headers {
             reply.insert(name.clone(), value.clone());
         }
         self.finish(reply)
     }
 
-    fn reply(&self, content: &Content) -> Reply {
-        Reply::content(&self.asked, content, self.now, self.service.settings.refresh_ms)
+    /// What `Cache-Control` depends on: now, and the time between two publications.
+    fn freshness(&self) -> (Moment, i64) {
+        (self.now, self.service.settings.refresh_ms)
     }
 
     fn finish(self, mut reply: Reply) -> Answer {
@@ -236,7 +241,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
             reply.insert_deprecation();
         }
         let status = reply.status;
-        let (response, bytes) = reply.finish(&self.asked, &self.request_id);
+        let (response, bytes) = reply.finish(&self.asked);
         let Exchange { route, key, refused, request_id, .. } = self;
         Answer { response, note: Note { route, status, bytes, key, refused, request_id } }
     }
@@ -250,16 +255,23 @@ fn not_found() -> ApiError {
 #[derive(Debug)]
 pub(super) struct Charged<'m> {
     charge: Option<Charge<'m>>,
+    standing: Standing,
     cost: Cost,
 }
 
 impl<'m> Charged<'m> {
     pub(super) fn new(charge: Charge<'m>, cost: Cost) -> Self {
-        Charged { charge: Some(charge), cost }
+        Charged { standing: *charge.standing(), charge: Some(charge), cost }
     }
 
-    fn settle(mut self) -> Option<Charge<'m>> {
-        self.charge.take()
+    /// What was charged stays so.
+    fn keep(mut self) -> Standing {
+        self.charge = None;
+        self.standing
+    }
+
+    fn refund(mut self) -> Standing {
+        self.charge.take().map_or(self.standing, Charge::refund)
     }
 }
 

@@ -25,7 +25,7 @@ use crate::keys::{Cost, Grant, KeyId, Refusal};
 /// Our bounds, below those of the HTTP library, so that going beyond them is answered like any other mistake.
 pub(super) const URI_BYTES_MAX: usize = 8 << 10;
 pub(super) const HEADER_BYTES_MAX: usize = 16 << 10;
-pub(super) const HEADERS_MAX: usize = 100;
+pub(super) const HEADERS_MAX: usize = 64;
 
 /// What became of a request.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>) -> Handled {
         Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
     };
     let content = exchange.content(&route, &grant);
-    exchange.answer(&content, charge).into()
+    exchange.answer(content, charge, &grant).into()
 }
 
 /// A request is answered with `overloaded`, because the lease that it needs did not come in time.
@@ -110,7 +110,7 @@ fn check_bounds(uri: &Uri, asked: &Asked<'_>) -> Result<(), ApiError> {
     }
     let bytes: usize = asked.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     if bytes > HEADER_BYTES_MAX || asked.headers.len() > HEADERS_MAX {
-        let message = "The headers are more than 100 or longer than 16 KiB. Leave out what is not needed.";
+        let message = "The headers are more than 64 or longer than 16 KiB. Leave out what is not needed.";
         return Err(ApiError::new(Code::HeadersTooLarge, message));
     }
     Ok(())

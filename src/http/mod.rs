@@ -34,6 +34,7 @@ mod request_id;
 mod route;
 mod scores;
 mod service;
+mod sheet;
 mod shutdown;
 pub(crate) mod sports;
 mod status;

@@ -17,6 +17,9 @@ struct Weights {
 /// The coding to answer with: the one the client weighs most, and of equals the smallest on the wire. A client that
 /// refuses everything gets the plain text all the same, which is more use to it than an error.
 pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
+    if let Some(usual) = usual(headers) {
+        return usual;
+    }
     let mut weights = Weights::default();
     for value in headers.get_all(ACCEPT_ENCODING) {
         weights.add(value);
@@ -31,6 +34,17 @@ pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
         Encoding::Gzip
     } else {
         Encoding::Identity
+    }
+}
+
+/// The choice for what most clients send, without weighing it.
+fn usual(headers: &HeaderMap) -> Option<Encoding> {
+    let mut sent = headers.get_all(ACCEPT_ENCODING).iter();
+    match (sent.next().map(HeaderValue::as_bytes), sent.next()) {
+        (None | Some(b"identity"), None) => Some(Encoding::Identity),
+        (Some(b"gzip" | b"gzip, deflate" | b"gzip, deflate, br"), None) => Some(Encoding::Gzip),
+        (Some(b"zstd" | b"gzip, deflate, br, zstd"), None) => Some(Encoding::Zstd),
+        _ => None,
     }
 }
 
@@ -119,6 +133,11 @@ mod tests {
             (&[][..], Identity),
             (&[""], Identity),
             (&["gzip"], Gzip),
+            (&["zstd"], Zstd),
+            (&["identity"], Identity),
+            (&["gzip, deflate"], Gzip),
+            (&["gzip, deflate, br"], Gzip),
+            (&["gzip", "zstd"], Zstd),
             (&["gzip, deflate, br, zstd"], Zstd),
             (&["GZIP;q=1.0 , ZSTD;q=0.5"], Gzip),
             (&["gzip;q=0.5", "zstd;q=0.501"], Zstd),

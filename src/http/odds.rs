@@ -1,7 +1,10 @@
 //! Get Odds: `/v1/sports/{sport_key}/odds`, as a bare array of records or grouped by bout.
 
+use std::sync::Arc;
+
+use super::asked::Asked;
 use super::error::ApiError;
-use super::query::{Parameter, Params};
+use super::query::{self, Parameter, Params};
 use super::reply::{Content, Freshness};
 use super::values::{self, AFTER, EVENT_IDS, LIMIT};
 use super::view::SportView;
@@ -25,9 +28,18 @@ pub(super) const PARAMETERS: &[Parameter] =
 /// Where bookmakers are taken from when nobody says otherwise.
 const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
-pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
-    let query = read(view, &Params::read(query, PARAMETERS)?)?;
-    Ok(Content::kept(view.board().odds(&view.sport.key, &query), Freshness::UntilRefresh))
+pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, ApiError> {
+    let words = view.board().published().words();
+    if let Some(said) = words.find(asked.target) {
+        let link = said.link.clone();
+        return Ok(Content { link, ..Content::kept(Arc::clone(&said.body), Freshness::UntilRefresh) });
+    }
+    let query = read(view, &Params::read(asked.query, PARAMETERS)?)?;
+    let content = Content::page(asked, view.board().odds(&view.sport.key, &query), Freshness::UntilRefresh);
+    if !query::holds_key(asked.query) {
+        words.keep(asked.target, &content.body, content.link.clone());
+    }
+    Ok(content)
 }
 
 fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError> {

@@ -42,6 +42,11 @@ pub(super) fn api_key(query: Option<&str>, version: Version) -> Option<Cow<'_, s
     Some(percent::decode(value, Plus::Space).unwrap_or_default())
 }
 
+/// Whether a key was sent in the query, under any of its names.
+pub(super) fn holds_key(query: Option<&str>) -> bool {
+    pieces(query.unwrap_or_default()).any(|(sent, _)| is_any_key(sent))
+}
+
 /// The query without the key and without one other parameter, as its pieces were sent.
 pub(super) fn pieces_without<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
     let unwanted = move |piece: &str| {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LINK, RETRY_AFTER, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -17,10 +17,10 @@ use super::asked::Asked;
 use super::error::ApiError;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::route::Version;
-use super::{link, negotiate, usage};
+use super::usage::{self, Usage};
+use super::{link, negotiate, sheet};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
-use crate::keys::Standing;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// Since the first of January 2026 the key in the query is accepted for those who still move over.
@@ -28,8 +28,8 @@ const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600"
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
-const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+pub(super) const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+pub(super) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
@@ -57,18 +57,26 @@ pub(super) struct Content {
     /// Whether the body outlives the request, so that compressing it is paid back.
     pub is_kept: bool,
     pub media_type: HeaderValue,
+    /// Where the next page is.
+    pub link: Option<HeaderValue>,
 }
 
 impl Content {
     /// A body of the board.
     pub(super) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, media_type: JSON }
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None }
+    }
+
+    /// A page of a list.
+    pub(super) fn page(asked: &Asked<'_>, body: Arc<Body>, freshness: Freshness) -> Self {
+        let link = body.next().and_then(|cursor| link::next(asked, cursor));
+        Content { link, ..Content::kept(body, freshness) }
     }
 
     /// A body that was rendered for this request.
     pub(super) fn once(json: Vec<u8>) -> Self {
         let body = Arc::new(Body::new(json, None));
-        Content { body, freshness: Freshness::Revalidated, is_kept: false, media_type: JSON }
+        Content { is_kept: false, ..Content::kept(body, Freshness::Revalidated) }
     }
 }
 
@@ -81,31 +89,48 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// The content, or 304 for a client that has it.
-    pub(super) fn content(asked: &Asked<'_>, content: &Content, now: Moment, refresh_ms: i64) -> Self {
-        let Content { body, freshness, is_kept, media_type } = content;
-        let is_negotiated = *is_kept && body.is_worth_compressing();
-        let encoding = if is_negotiated { negotiate::encoding(asked.headers) } else { Encoding::Identity };
-        let etag = body.etag(encoding);
-        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
-        if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
-            headers.insert(ETAG, etag);
-        }
-        headers.insert(CACHE_CONTROL, cache_control(*freshness, now, refresh_ms));
-        headers.insert(VARY, VARY_ENCODING);
-        if let Some(next) = body.next().and_then(|cursor| link::next(asked, cursor)) {
-            headers.insert(LINK, next);
-        }
-        if negotiate::has_current(asked.headers, etag) {
-            return Reply { status: StatusCode::NOT_MODIFIED, headers, body: Bytes::new() };
-        }
-        headers.insert(CONTENT_TYPE, media_type.clone());
-        match encoding {
-            Encoding::Identity => None,
-            Encoding::Gzip => headers.insert(CONTENT_ENCODING, GZIP),
-            Encoding::Zstd => headers.insert(CONTENT_ENCODING, ZSTD),
+    /// The content for the holder of a key, or 304 if he has it. `refresh_ms` is between two publications of prices.
+    pub(super) fn content(
+        asked: &Asked<'_>,
+        content: Content,
+        request_id: &RequestId,
+        (now, refresh_ms): (Moment, i64),
+        usage: Usage,
+    ) -> Self {
+        let chosen = Chosen::new(asked, &content.body, content.is_kept);
+        let values = sheet::Values {
+            etag: chosen.etag.clone(),
+            cache_control: cache_control(content.freshness, now, refresh_ms),
+            request_id: request_id.header(),
+            link: content.link,
+            content_type: (!chosen.is_current).then_some(content.media_type),
+            content_encoding: chosen.content_encoding(),
         };
-        Reply { status: StatusCode::OK, headers, body: body.bytes(encoding).clone() }
+        let (status, body) = chosen.status_and_body();
+        Reply { status, headers: sheet::filled(values, usage), body }
+    }
+
+    /// A page that anyone may read, or 304 for who has it.
+    pub(super) fn page(
+        asked: &Asked<'_>,
+        content: &Content,
+        request_id: &RequestId,
+        (now, refresh_ms): (Moment, i64),
+    ) -> Self {
+        let chosen = Chosen::new(asked, &content.body, content.is_kept);
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        headers.insert(ETAG, chosen.etag.clone());
+        headers.insert(CACHE_CONTROL, cache_control(content.freshness, now, refresh_ms));
+        headers.insert(VARY, VARY_ENCODING);
+        if !chosen.is_current {
+            headers.insert(CONTENT_TYPE, content.media_type.clone());
+        }
+        if let Some(encoding) = chosen.content_encoding() {
+            headers.insert(CONTENT_ENCODING, encoding);
+        }
+        insert_always(&mut headers, request_id);
+        let (status, body) = chosen.status_and_body();
+        Reply { status, headers, body }
     }
 
     pub(super) fn error(error: &ApiError, version: Version, request_id: &RequestId) -> Self {
@@ -121,6 +146,7 @@ impl Reply {
         if let Some(seconds) = error.retry_after_s {
             headers.insert(RETRY_AFTER, seconds.into());
         }
+        insert_always(&mut headers, request_id);
         Reply { status, headers, body: error.to_json(version, request_id.as_str()).into() }
     }
 
@@ -128,8 +154,8 @@ impl Reply {
         self.headers.insert(name, value);
     }
 
-    pub(super) fn insert_usage(&mut self, standing: &Standing, now: Moment) {
-        usage::insert(&mut self.headers, standing, now.timestamp());
+    pub(super) fn insert_usage(&mut self, usage: Usage) {
+        usage.insert_into(&mut self.headers);
     }
 
     /// What this request took of the quota, for clients that ask for it by name.
@@ -143,9 +169,7 @@ impl Reply {
     }
 
     /// The finished answer, and how many bytes of body it sends.
-    pub(super) fn finish(mut self, asked: &Asked<'_>, request_id: &RequestId) -> (Response<Full<Bytes>>, usize) {
-        self.headers.insert(X_REQUEST_ID, request_id.header());
-        self.headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    pub(super) fn finish(mut self, asked: &Asked<'_>) -> (Response<Full<Bytes>>, usize) {
         if asked.is_head && self.status != StatusCode::NOT_MODIFIED {
             self.headers.insert(CONTENT_LENGTH, self.body.len().into());
             self.body = Bytes::new();
@@ -156,6 +180,47 @@ impl Reply {
         *response.headers_mut() = self.headers;
         (response, bytes)
     }
+}
+
+/// Which form of a body is sent, and whether it needs to be.
+struct Chosen<'c> {
+    body: &'c Body,
+    encoding: Encoding,
+    etag: &'c HeaderValue,
+    /// The client has it.
+    is_current: bool,
+}
+
+impl<'c> Chosen<'c> {
+    fn new(asked: &Asked<'_>, body: &'c Body, is_kept: bool) -> Self {
+        let is_negotiated = is_kept && body.is_worth_compressing();
+        let encoding = if is_negotiated { negotiate::encoding(asked.headers) } else { Encoding::Identity };
+        let etag = body.etag(encoding);
+        Chosen { body, encoding, etag, is_current: negotiate::has_current(asked.headers, etag.as_bytes()) }
+    }
+
+    fn content_encoding(&self) -> Option<HeaderValue> {
+        match self.encoding {
+            _ if self.is_current => None,
+            Encoding::Identity => None,
+            Encoding::Gzip => Some(GZIP),
+            Encoding::Zstd => Some(ZSTD),
+        }
+    }
+
+    fn status_and_body(&self) -> (StatusCode, Bytes) {
+        if self.is_current {
+            (StatusCode::NOT_MODIFIED, Bytes::new())
+        } else {
+            (StatusCode::OK, self.body.bytes(self.encoding).clone())
+        }
+    }
+}
+
+/// What every answer has.
+fn insert_always(headers: &mut HeaderMap, request_id: &RequestId) {
+    headers.insert(X_REQUEST_ID, request_id.header());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
 }
 
 /// `Cache-Control` for each number of seconds until the next refresh.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::keys::may_hold_key;
@@ -11,7 +10,13 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 
 /// A well-formed id: 1 to 128 of `A-Z a-z 0-9 . _ -`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestId(HeaderValue);
+pub struct RequestId(Origin);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    Sent(HeaderValue),
+    Made([u8; RequestIds::LEN]),
+}
 
 impl RequestId {
     const LEN_MAX: usize = 128;
@@ -23,15 +28,21 @@ impl RequestId {
         let is_clean = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
         let fits = (1..=Self::LEN_MAX).contains(&value.len());
         let is_key = || value.to_str().is_ok_and(may_hold_key);
-        (fits && value.as_bytes().iter().all(is_clean) && !is_key()).then(|| RequestId(value.clone()))
+        (fits && value.as_bytes().iter().all(is_clean) && !is_key()).then(|| RequestId(Origin::Sent(value.clone())))
     }
 
     pub fn as_str(&self) -> &str {
-        self.0.to_str().unwrap_or_default()
+        match &self.0 {
+            Origin::Sent(value) => value.to_str().unwrap_or_default(),
+            Origin::Made(text) => str::from_utf8(text).unwrap_or_default(),
+        }
     }
 
     pub(super) fn header(&self) -> HeaderValue {
-        self.0.clone()
+        match &self.0 {
+            Origin::Sent(value) => value.clone(),
+            Origin::Made(text) => HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static("-")),
+        }
     }
 }
 
@@ -45,6 +56,7 @@ pub(super) struct RequestIds {
 impl RequestIds {
     const PROCESS_LEN: usize = 12;
     const DIGITS: usize = 9;
+    const LEN: usize = Self::PROCESS_LEN + 1 + Self::DIGITS;
     const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
     pub(super) fn new() -> Self {
@@ -64,15 +76,14 @@ impl RequestIds {
     }
 
     fn generate(&self) -> RequestId {
-        let mut text = [b'-'; Self::PROCESS_LEN + 1 + Self::DIGITS];
+        let mut text = [b'-'; Self::LEN];
         text[..Self::PROCESS_LEN].copy_from_slice(&self.process);
         let mut number = self.next.fetch_add(1, Ordering::Relaxed);
         for digit in text[Self::PROCESS_LEN + 1..].iter_mut().rev() {
             *digit = Self::ALPHABET[usize::from(number.to_le_bytes()[0] & 31)];
             number >>= 5;
         }
-        let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&text));
-        RequestId(value.unwrap_or(HeaderValue::from_static("-")))
+        RequestId(Origin::Made(text))
     }
 }
 
@@ -89,7 +100,7 @@ mod tests {
         assert_eq!(first.as_str().len(), 22);
         let mut headers = HeaderMap::new();
         headers.insert(X_REQUEST_ID, first.header());
-        assert_eq!(ids.id_of(&headers), first);
+        assert_eq!(ids.id_of(&headers).as_str(), first.as_str());
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub(super) enum Version {
 impl Version {
     /// The version whose prefix a path has.
     pub(super) fn of(path: &str) -> Option<Self> {
+        if path.starts_with("/v1/") {
+            return Some(Version::V1);
+        }
         let first = path.strip_prefix('/')?.split('/').next()?;
         match &*percent::decode(first, Plus::Itself)? {
             "v1" => Some(Version::V1),
@@ -92,25 +95,41 @@ impl Version {
 /// `v4`, `sports`, the sport, `events`, the event, `odds`.
 const SEGMENTS_MAX: usize = 6;
 
+/// Puts the parts of a path in their places and says how many there are, unless there are too many or one cannot be
+/// read.
+fn split<'p>(path: &'p str, segments: &mut [Cow<'p, str>; SEGMENTS_MAX]) -> Option<usize> {
+    let mut count = 0;
+    for raw in path.split('/') {
+        *segments.get_mut(count)? = percent::decode(raw, Plus::Itself)?;
+        count += 1;
+    }
+    Some(count)
+}
+
 impl<'p> Route<'p> {
     /// Understands a path, with or without one trailing slash.
     pub(super) fn of(path: &'p str) -> Self {
+        if let Some(list) = Self::of_list(path) {
+            return list;
+        }
         let Some(inner) = path.strip_prefix('/') else { return Route::Unknown { version: None } };
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
-        let mut count = 0;
-        let mut is_readable = true;
-        for raw in inner.split('/') {
-            if let (Some(segment), Some(slot)) = (percent::decode(raw, Plus::Itself), segments.get_mut(count)) {
-                *slot = segment;
-                count += 1;
-            } else {
-                is_readable = false;
-                break;
-            }
-        }
-        let found = if is_readable { Self::of_segments(segments, count) } else { None };
+        let found = split(inner, &mut segments).and_then(|count| Self::of_segments(segments, count));
         found.unwrap_or_else(|| Route::Unknown { version: Version::of(path) })
+    }
+
+    /// A list of a sport in its plain form, which is what nearly every request asks for.
+    fn of_list(path: &'p str) -> Option<Self> {
+        let rest = path.strip_prefix("/v1/sports/")?;
+        let (sport, list) = rest.split_at(rest.bytes().position(|byte| byte == b'/' || byte == b'%')?);
+        let sport = Cow::Borrowed(sport);
+        match list {
+            "/odds" => Some(Route::Odds { sport }),
+            "/scores" => Some(Route::Scores { sport }),
+            "/events" => Some(Route::Events { sport }),
+            _ => None,
+        }
     }
 
     fn of_segments(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
@@ -272,6 +291,7 @@ mod tests {
             ("/v1/status", Route::Status),
             ("/v1/sports/mma/odds", Route::Odds { sport: sport("mma") }),
             ("/v1/sports/mma/odds/", Route::Odds { sport: sport("mma") }),
+            ("/v1/sports//odds", Route::Odds { sport: sport("") }),
             ("/v1/sports/m%6Da/scores", Route::Scores { sport: sport("mma") }),
             ("/v1/sports/curling/events", Route::Events { sport: sport("curling") }),
             ("/v1/sports/mma/events/a%2Fb", Route::Event { sport: sport("mma"), id: "a/b".into() }),

@@ -46,6 +46,11 @@ pub type IncomingRequest = Request<Incoming>;
 pub trait Respond: Send + Sync + 'static {
     type Body: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
+    /// The answer to a request, if it can be given without waiting; `None` leaves it to [`Respond::respond`].
+    fn respond_at_once(&self, _: &IncomingRequest) -> Option<Response<Self::Body>> {
+        None
+    }
+
     fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
@@ -54,6 +59,10 @@ pub trait Respond: Send + Sync + 'static {
 
 impl Respond for Service {
     type Body = Full<Bytes>;
+
+    fn respond_at_once(&self, request: &IncomingRequest) -> Option<Response<Full<Bytes>>> {
+        Service::respond_at_once(self, request)
+    }
 
     async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
         Service::respond(self, &request).await
@@ -110,13 +119,27 @@ impl Service {
         self.allow_query_key.store(allow, Ordering::Relaxed);
     }
 
-    /// Answers a request and writes its line of the log. The only wait is for a lease, and it is bounded.
+    /// Answers a request and writes its line of the log, unless it has to wait for a lease.
+    pub fn respond_at_once<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
+        let started = Instant::now();
+        match self.handle_contained(request) {
+            Handled::Answer(answer) => Some(self.note(request, answer, started)),
+            Handled::NeedsLease(_) => None,
+        }
+    }
+
+    /// The same for any request. The only wait is for a lease, and it is bounded.
     pub async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let started = Instant::now();
         let answer = match self.handle_contained(request) {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
+        self.note(request, answer, started)
+    }
+
+    /// Counts and logs an answer.
+    fn note<B>(&self, request: &Request<B>, answer: Answer, started: Instant) -> Response<Full<Bytes>> {
         let took = started.elapsed();
         self.traffic.count_request(answer.note.route, answer.note.status.as_u16(), took);
         if let Some(reason) = answer.note.refused {

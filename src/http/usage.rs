@@ -1,20 +1,20 @@
 //! The headers that tell a client what is left of its limits: two short ones of our own, and the two fields of
 //! draft-ietf-httpapi-ratelimit-headers that name every limit of the key.
 //!
-//! They stand on every answer to a valid key, so they are written into one buffer that all four values share.
+//! They stand on every answer to a valid key. Each value is copied out of the one buffer that they are written in: that
+//! costs less than counting who shares it.
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::board::render::json;
-use crate::keys::{QuotaStanding, Standing};
+use crate::keys::{Grant, QuotaStanding, Standing};
 use crate::model::Timestamp;
 
-const X_REQUESTS_REMAINING: HeaderName = HeaderName::from_static("x-requests-remaining");
-const X_REQUESTS_USED: HeaderName = HeaderName::from_static("x-requests-used");
+pub(super) const X_REQUESTS_REMAINING: HeaderName = HeaderName::from_static("x-requests-remaining");
+pub(super) const X_REQUESTS_USED: HeaderName = HeaderName::from_static("x-requests-used");
 const X_REQUESTS_LAST: HeaderName = HeaderName::from_static("x-requests-last");
-const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+pub(super) const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 const MINUTE_S: u32 = 60;
 const DAY_S: u32 = 86_400;
@@ -22,27 +22,41 @@ const DAY_S: u32 = 86_400;
 /// Room for all four values of a key with every limit.
 const TEXT_BYTES: usize = 256;
 
-pub(super) fn insert(headers: &mut HeaderMap, standing: &Standing, now: Timestamp) {
-    let quota = standing.quota();
-    let mut text = Vec::with_capacity(TEXT_BYTES);
-    json::integer(quota.used, &mut text);
-    let used = text.len();
-    if let Some(remaining) = quota.remaining() {
-        json::integer(remaining, &mut text);
-    }
-    let remaining = text.len();
-    write_policy(standing, now, &mut text);
-    let policy = text.len();
-    write_limits(standing, &mut text);
-    let limits = text.len();
+/// The values of those headers.
+#[derive(Debug)]
+pub(super) struct Usage {
+    pub used: HeaderValue,
+    /// Of a key that has a quota.
+    pub remaining: Option<HeaderValue>,
+    pub policy: HeaderValue,
+    pub limits: HeaderValue,
+}
 
-    let text = Bytes::from(text);
-    insert_part(headers, X_REQUESTS_USED, text.slice(..used));
-    if used < remaining {
-        insert_part(headers, X_REQUESTS_REMAINING, text.slice(used..remaining));
+impl Usage {
+    /// Of the key that holds a grant.
+    pub(super) fn of(standing: &Standing, grant: &Grant, now: Timestamp) -> Self {
+        Self::with_policy(standing, |text| grant.policy(|| value(text, |out| write_policy(standing, now, out))))
     }
-    insert_part(headers, RATELIMIT_POLICY, text.slice(remaining..policy));
-    insert_part(headers, RATELIMIT, text.slice(policy..limits));
+
+    fn with_policy(standing: &Standing, policy: impl FnOnce(&mut Vec<u8>) -> HeaderValue) -> Self {
+        let quota = standing.quota();
+        let mut text = Vec::with_capacity(TEXT_BYTES);
+        Usage {
+            used: value(&mut text, |out| json::integer(quota.used, out)),
+            remaining: quota.remaining().map(|left| value(&mut text, |out| json::integer(left, out))),
+            policy: policy(&mut text),
+            limits: value(&mut text, |out| write_limits(standing, out)),
+        }
+    }
+
+    pub(super) fn insert_into(self, headers: &mut HeaderMap) {
+        headers.insert(X_REQUESTS_USED, self.used);
+        if let Some(remaining) = self.remaining {
+            headers.insert(X_REQUESTS_REMAINING, remaining);
+        }
+        headers.insert(RATELIMIT_POLICY, self.policy);
+        headers.insert(RATELIMIT, self.limits);
+    }
 }
 
 /// Every request costs one or nothing.
@@ -50,11 +64,11 @@ pub(super) fn insert_cost(headers: &mut HeaderMap, was_charged: bool) {
     headers.insert(X_REQUESTS_LAST, HeaderValue::from_static(if was_charged { "1" } else { "0" }));
 }
 
-fn insert_part(headers: &mut HeaderMap, name: HeaderName, part: Bytes) {
-    // Digits, letters and punctuation: always a header value.
-    if let Ok(value) = HeaderValue::from_maybe_shared(part) {
-        headers.insert(name, value);
-    }
+/// What is written, as a value: digits, letters and punctuation always are one.
+fn value(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> HeaderValue {
+    text.clear();
+    write(text);
+    HeaderValue::from_bytes(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// `"burst";q=60;w=60, "day";q=10000;w=86400`
@@ -113,7 +127,9 @@ mod tests {
         let month = QuotaStanding { limit: month, used: 70, reset_s: 7200 };
         let mut headers = HeaderMap::new();
         // In November.
-        insert(&mut headers, &Standing { burst, day, month }, Timestamp::from_unix(1_794_699_540));
+        let (standing, now) = (Standing { burst, day, month }, Timestamp::from_unix(1_794_699_540));
+        let policy = |text: &mut Vec<u8>| value(text, |out| write_policy(&standing, now, out));
+        Usage::with_policy(&standing, policy).insert_into(&mut headers);
         let text = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
         headers.iter().map(text).collect()
     }

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
+
 use super::meter::Meter;
 use super::record::{KeyId, KeyRecord};
 use super::ring::KeyEntry;
@@ -37,6 +39,15 @@ impl Grant {
 
     pub fn meter(&self) -> &Meter {
         self.entry.meter()
+    }
+
+    /// The key's limits as its answers name them: `write` says how, and is asked again only when the limits change or
+    /// depend on the month.
+    pub fn policy(&self, write: impl FnOnce() -> HeaderValue) -> HeaderValue {
+        match self.record().limits.per_month {
+            Some(_) => write(),
+            None => self.entry.policy().get_or_init(write).clone(),
+        }
     }
 
     /// The right to read one sport, if the key is not restricted to others.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
 
@@ -11,37 +10,41 @@ use crate::model::{Timestamp, World};
 
 /// A key's public name, `key_` and twelve letters and digits. Names the key in commands and logs; opens nothing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyId(Arc<str>);
+pub struct KeyId([u8; KeyId::LEN]);
 
 impl KeyId {
+    const PREFIX: &[u8; 4] = b"key_";
+    const LEN: usize = Self::PREFIX.len() + 12;
+
     pub fn new(text: &str) -> Option<Self> {
-        let body = text.strip_prefix("key_")?;
-        let clean = body.len() == 12 && body.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        clean.then(|| KeyId(text.into()))
+        let bytes: [u8; Self::LEN] = text.as_bytes().try_into().ok()?;
+        let clean = bytes.strip_prefix(Self::PREFIX)?.iter().all(u8::is_ascii_alphanumeric);
+        clean.then_some(KeyId(bytes))
     }
 
     /// A new id. Twelve letters are 71 bits: no two keys of a service will ever share one.
     pub fn generate() -> Result<Self, RandomError> {
-        let mut letters = [0; 12];
-        fill_random(&mut letters)?;
-        let text: String = "key_".chars().chain(letters.map(char::from)).collect();
-        Ok(KeyId(text.into()))
+        let mut bytes = [0; Self::LEN];
+        bytes[..Self::PREFIX.len()].copy_from_slice(Self::PREFIX);
+        fill_random(&mut bytes[Self::PREFIX.len()..])?;
+        Ok(KeyId(bytes))
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        // Letters and digits only: nothing else is ever put in.
+        str::from_utf8(&self.0).unwrap_or_default()
     }
 }
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -106,8 +109,14 @@ pub struct SecretHash(pub [u8; 32]);
 /// Takes the same time however much of two hashes agrees, so that no map or comparison tells a guesser how near he is.
 impl PartialEq for SecretHash {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        let differs = words(self).zip(words(other)).fold(0, |differs, (own, other)| differs | (own ^ other));
+        differs.ct_eq(&0).into()
     }
+}
+
+/// Eight bytes at a time.
+fn words(hash: &SecretHash) -> impl Iterator<Item = u64> {
+    hash.0.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk))
 }
 
 /// A SHA-256 is spread evenly already: a map needs no more than its first eight bytes.

@@ -259,12 +259,10 @@ fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
 fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
     let encoding = if body.is_worth_compressing() { negotiate::encoding(asked) } else { Encoding::Identity };
     let etag = body.etag(encoding);
-    let is_current = negotiate::has_current(asked, etag);
+    let is_current = negotiate::has_current(asked, etag.as_bytes());
     let mut reply = Response::new(if is_current { Full::default() } else { Full::new(body.bytes(encoding).clone()) });
     let headers = reply.headers_mut();
-    if let Ok(etag) = HeaderValue::from_maybe_shared(etag.clone()) {
-        headers.insert(ETAG, etag);
-    }
+    headers.insert(ETAG, etag.clone());
     headers.insert(CACHE_CONTROL, REVALIDATED);
     headers.insert(VARY, HeaderValue::from_static("accept-encoding, cookie"));
     if let Some(next) = body.next().and_then(|next| HeaderValue::from_str(&next.to_text()).ok()) {

@@ -140,10 +140,10 @@ fn bounds_come_first_for_everyone() {
     let fixture = Fixture::new();
     let long = format!("/v1/books?a={}", "x".repeat(9000));
     assert_eq!(fixture.anonymous(Method::GET, &long).error(), (414, "uri_too_long".into()));
-    let name_count: Vec<String> = (0..101).map(|number| format!("x-{number}")).collect();
+    let name_count: Vec<String> = (0..65).map(|number| format!("x-{number}")).collect();
     let many: Vec<(&str, &str)> = name_count.iter().map(|name| (&**name, "1")).collect();
     assert_eq!(fixture.send(&request(Method::GET, "/", &many)).error(), (431, "headers_too_large".into()));
-    assert_eq!(fixture.send(&request(Method::GET, "/", &many[..100])).status, 200);
+    assert_eq!(fixture.send(&request(Method::GET, "/", &many[..64])).status, 200);
     let large = "x".repeat(17 << 10);
     assert_eq!(fixture.send(&request(Method::GET, "/docs", &[("cookie", &large)])).error().0, 431);
 }

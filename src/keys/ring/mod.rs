@@ -9,10 +9,11 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
+use http::HeaderValue;
 
 use crate::clock::Moment;
 use crate::keys::desk::LeaseDesk;
@@ -30,9 +31,15 @@ pub struct KeyEntry {
     sports: SportSet,
     /// Its place in the order of issue.
     place: usize,
+    /// Its limits as the answers to it name them, kept for as long as they are these.
+    policy: OnceLock<HeaderValue>,
 }
 
 impl KeyEntry {
+    fn new(record: KeyRecord, meter: Arc<Meter>, catalogue: &Catalogue, place: usize) -> Self {
+        KeyEntry { sports: sports_of(&record, catalogue), record, meter, place, policy: OnceLock::new() }
+    }
+
     pub fn id(&self) -> &KeyId {
         &self.record.id
     }
@@ -48,6 +55,10 @@ impl KeyEntry {
 
     pub fn sports(&self) -> SportSet {
         self.sports
+    }
+
+    pub(super) fn policy(&self) -> &OnceLock<HeaderValue> {
+        &self.policy
     }
 
     /// Each of its secrets, and until when it opens: the current one as long as the key does.
@@ -161,7 +172,7 @@ impl Keyring {
         let mut ring = Ring::default();
         for (place, (record, usage)) in loaded.into_iter().enumerate() {
             let meter = Arc::new(Meter::new(&record, usage, &desk));
-            ring.insert(&Arc::new(KeyEntry { sports: sports_of(&record, &catalogue), record, meter, place }));
+            ring.insert(&Arc::new(KeyEntry::new(record, meter, &catalogue, place)));
         }
         Keyring { ring: ArcSwap::from_pointee(ring), changing: Mutex::new(()), catalogue, desk }
     }
@@ -184,7 +195,7 @@ impl Keyring {
             None => (Arc::new(Meter::new(&record, Usage::default(), &self.desk)), before.by_id.len()),
         };
         meter.set_limits(record.limits);
-        let entry = Arc::new(KeyEntry { sports: sports_of(&record, &self.catalogue), record, meter, place });
+        let entry = Arc::new(KeyEntry::new(record, meter, &self.catalogue, place));
         let mut ring = Ring::clone(&before);
         ring.insert(&entry);
         self.ring.store(Arc::new(ring));
