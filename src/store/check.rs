@@ -108,6 +108,15 @@ pub(super) fn checked(txn: &ReadTransaction, progress: &Arc<Progress>) -> Result
 }
 
 impl Found {
+    /// The keys of a table's rows that are wrong.
+    fn damaged_in<K, R>(&self, table: &Table<K, R>) -> impl Iterator<Item = K>
+    where
+        K: for<'k> Key<SelfType<'k> = K> + 'static,
+    {
+        let name = table.name;
+        self.damaged.iter().filter(move |(held, _)| *held == name).map(|(_, key)| K::from_bytes(key))
+    }
+
     /// Reads a table, and notes what is wrong in the words of `name`.
     fn scan<K: Key + 'static, R: Row>(
         &mut self,
@@ -205,13 +214,16 @@ impl Checker {
 
     fn schedule(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
         let Checker { found, known, events, .. } = self;
+        // The index cannot be held against a row that says nothing.
+        let damaged: HashSet<EventKey, RandomState> = found.damaged_in(&EVENTS).collect();
         let mut scheduled: HashSet<EventKey, RandomState> = HashSet::default();
         let mut count = 0;
         for row in txn.open_table(SCHEDULE)?.range::<ScheduleKey>(..)? {
             let key = row?.0.value();
             let event = (key.0, key.1, key.3);
             count += 1;
-            if events.get(&event) != Some(&key.2) || !scheduled.insert(event) {
+            let is_right = events.get(&event) == Some(&key.2) || damaged.contains(&event);
+            if !is_right || !scheduled.insert(event) {
                 found.problems.add("schedule", format!("{} at {}", known.event(event), key.2), "it points to no event");
             }
         }
@@ -262,8 +274,8 @@ impl Checker {
             },
         )?;
         // The index cannot be held against a row that says nothing.
-        for (_, key) in found.damaged.iter().filter(|(table, _)| *table == ODDS.name) {
-            coverage.remove(&coverage_key(OddsKey::from_bytes(key)));
+        for key in found.damaged_in(&ODDS) {
+            coverage.remove(&coverage_key(key));
         }
         for (key, reason) in uncovered {
             found.problems.add(ODDS.name, called.odds(key), reason);
@@ -323,6 +335,8 @@ fn sealed_rows(txn: &ReadTransaction) -> Result<u64, StoreError> {
         + rows(txn, SPORTS.definition)?
         + rows(txn, BOOKS.definition)?
         + rows(txn, SOURCES.definition)?
+        + rows(txn, POLLS.definition)?
+        + rows(txn, FEEDERS.definition)?
         + rows(txn, KEYS.definition)?
         + rows(txn, USAGE.definition)?
         + rows(txn, AUDIT.definition)?;

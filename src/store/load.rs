@@ -220,7 +220,8 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyA
         let (key, stored) = keys.get_mut(id).ok_or(Flaw::Invalid("its key is missing"))?;
         let (usage, last_used) = row.usage();
         *stored = usage;
-        key.last_used = key.last_used.max(last_used);
+        // A clock that was ahead may have left a later time with the key.
+        key.last_used = last_used.or(key.last_used);
         Ok(())
     })?;
     // A damaged row under an id that no key has may be that of any key without one, and so may one that is counted and

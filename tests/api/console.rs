@@ -1,19 +1,14 @@
 //! The console over a real socket: who is let in, what a forged request comes to, and what the page may read.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use oddsbox::admin::{self, Command, ConsoleAnswer, DataDir, Door};
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::{CertificateDer, ServerName};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::fixture::{EVENING, event, moneyline, moneyline_at, remove};
+use crate::harness::tls::{Certificates, get_trusting};
 use crate::harness::{Answer, Service};
 
 const HOUR_S: u64 = 3600;
@@ -371,37 +366,14 @@ async fn a_server_without_a_console_says_how_to_get_one() {
     assert!(refused.contains("set `[console] listen`"), "{refused}");
 }
 
-/// A link opened under TLS by a client that trusts one certificate alone.
-async fn open_trusting(trusted: CertificateDer<'static>, address: SocketAddr, path: &str) -> Answer {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let stream = TcpStream::connect(address).await.unwrap();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    Answer::parse(&answer)
-}
-
 #[tokio::test]
 async fn under_tls_the_cookie_is_for_tls_alone() {
-    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let files = tempfile::tempdir().unwrap();
-    let (chain, key) = (files.path().join("chain.pem"), files.path().join("key.pem"));
-    std::fs::write(&chain, cert.pem()).unwrap();
-    std::fs::write(&key, signing_key.serialize_pem()).unwrap();
+    let (files, trusted) = Certificates::made();
     let service = Service::start_with(&[
         ("console.listen", "127.0.0.1:0"),
         ("console.host", "localhost"),
-        ("tls.certificate", chain.to_str().unwrap()),
-        ("tls.key", key.to_str().unwrap()),
+        ("tls.certificate", &files.chain()),
+        ("tls.key", &files.key()),
     ])
     .await;
     let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
@@ -409,7 +381,7 @@ async fn under_tls_the_cookie_is_for_tls_alone() {
     let rest = link.url.expose().strip_prefix("https://localhost:").unwrap();
     let (port, path) = rest.split_once('/').unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));
-    let opened = open_trusting(cert.der().clone(), address, &format!("/{path}")).await;
+    let opened = get_trusting(&trusted, address, &format!("/{path}")).await.unwrap();
     assert_eq!(opened.status, 303);
     assert!(opened.header("set-cookie").unwrap().ends_with("; HttpOnly; SameSite=Strict; Secure"));
 }

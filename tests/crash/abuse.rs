@@ -8,10 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::frames;
+use crate::harness::tls::{Certificates, Wire, connect_trusting};
 use crate::process::client::Connection;
 use crate::process::command::{Directory, Issued, Server, issue, sandbox, until};
 use crate::process::seed::short_or_long;
@@ -26,13 +29,13 @@ struct Good {
 }
 
 impl Good {
-    fn come(address: SocketAddr, key: &Issued) -> Good {
+    fn come(door: &Door, key: &Issued) -> Good {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = |path: &'static str| {
-            let (is_over, secret) = (Arc::clone(&is_over), key.secret.clone());
+            let (is_over, secret, door) = (Arc::clone(&is_over), key.secret.clone(), door.clone());
             tokio::spawn(async move {
                 let mut waits = Vec::new();
-                let mut connection = Connection::open(address).await.expect("a connection");
+                let mut connection = Connection::over(door.connect(&["http/1.1"]).await);
                 while !is_over.load(Ordering::Relaxed) || waits.is_empty() {
                     let began = Instant::now();
                     let answer = connection.get(path, &secret).await.expect("a good client is answered");
@@ -59,6 +62,22 @@ impl Good {
     }
 }
 
+/// Where the server listens, and the certificate that it shows if it speaks TLS.
+#[derive(Clone)]
+struct Door {
+    address: SocketAddr,
+    trusted: Option<CertificateDer<'static>>,
+}
+
+impl Door {
+    async fn connect(&self, speaks: &[&str]) -> Box<dyn Wire> {
+        match &self.trusted {
+            Some(trusted) => connect_trusting(trusted, self.address, speaks).await.expect("a handshake"),
+            None => Box::new(connect(self.address).await),
+        }
+    }
+}
+
 /// The memory of a process, in kilobytes.
 fn memory_kb(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap_or_default();
@@ -68,17 +87,28 @@ fn memory_kb(server: &Server) -> u64 {
 
 /// Runs an abuse beside good clients. It is over when the good clients go on well after it.
 async fn endure(what: &str, settings: &[(&str, &str)], abuse: impl AsyncFnOnce(SocketAddr)) -> (Server, Directory) {
+    endure_at(what, settings, None, async |door| abuse(door.address).await).await
+}
+
+/// The same at a door that may speak TLS.
+async fn endure_at(
+    what: &str,
+    settings: &[(&str, &str)],
+    trusted: Option<CertificateDer<'static>>,
+    abuse: impl AsyncFnOnce(&Door),
+) -> (Server, Directory) {
     let directory = Directory::new();
     let mut quiet = vec![("ODDSBOX_LOG", "warn"), ("ODDSBOX_CONNECTIONS_PER_ADDRESS", "0")];
     quiet.extend(settings);
     let server = directory.serve_with(&quiet);
     let key = issue(&directory.door().await, sandbox(10_000_000)).await.expect("a key");
-    let idle = Good::come(server.address(), &key);
+    let door = Door { address: server.address(), trusted };
+    let idle = Good::come(&door, &key);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (_, idle_p99) = idle.go().await;
     let before_kb = memory_kb(&server);
-    let good = Good::come(server.address(), &key);
-    abuse(server.address()).await;
+    let good = Good::come(&door, &key);
+    abuse(&door).await;
     let during_kb = memory_kb(&server);
     let (answers, p99) = good.go().await;
     let growth_kb = during_kb.saturating_sub(before_kb);
@@ -93,7 +123,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// Reads until the server closes; what it said.
-async fn rest(mut stream: TcpStream) -> Vec<u8> {
+async fn rest(mut stream: impl Wire) -> Vec<u8> {
     let mut bytes = Vec::new();
     let reading = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut bytes)).await;
     // A reset is an end too.
@@ -223,27 +253,65 @@ async fn huge_requests_and_endless_pipelines_are_bounded() {
     server.stop();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_that_are_opened_and_reset_at_once_are_bounded() {
-    let resets = short_or_long(2_000, 200_000);
-    let (server, _directory) = endure("HTTP/2 resets", &[], async |address| {
-        let mut sent = 0;
-        while sent < resets {
-            let (client, connection) = h2::client::handshake(connect(address).await).await.expect("a handshake");
-            let driven = tokio::spawn(connection);
-            // The server may close the connection on who does nothing but reset: then it is begun again.
-            while let Ok(mut ready) = client.clone().ready().await {
-                let request = http::Request::get("http://oddsbox/openapi.json").body(()).expect("a request");
-                let Ok((_answer, mut stream)) = ready.send_request(request, false) else { break };
-                stream.send_reset(h2::Reason::CANCEL);
-                sent += 1;
-                if sent >= resets {
-                    break;
-                }
+/// Streams that are opened and reset in one breath, so that the server reads the reset before it can answer.
+async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<CertificateDer<'static>>) {
+    const AT_ONCE: u32 = 200;
+    let (server, _directory) = endure_at(what, settings, trusted, async |door| {
+        for _ in 0..short_or_long(100, 2_000) {
+            let mut stream = door.connect(&["h2"]).await;
+            let mut bytes = frames::hello();
+            for number in 0..AT_ONCE {
+                let id = 2 * number + 1;
+                bytes.extend(frames::get(id, "/openapi.json"));
+                bytes.extend(frames::frame(frames::RST_STREAM, 0, id, &frames::CANCEL.to_be_bytes()));
             }
-            driven.abort();
-            sent += 1;
-            let _ = driven.await;
+            // It may be cut off before it is all sent.
+            let _ = stream.write_all(&bytes).await;
+            // Whoever does nothing but reset is dropped: that it was told so may be lost with the connection.
+            let told = frames::Said::read(&rest(stream).await);
+            assert!(matches!(told.goodbye, None | Some(frames::ENHANCE_YOUR_CALM)), "{told:?}");
+        }
+    })
+    .await;
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_opens_streams_and_resets_them_is_dropped() {
+    resets("HTTP/2 resets", &[], None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_opens_streams_and_resets_them_is_dropped_under_tls() {
+    let (files, trusted) = Certificates::made();
+    let [(certificate, chain), (key, secret)] = &files.variables();
+    resets("HTTP/2 resets under TLS", &[(certificate, chain), (key, secret)], Some(trusted)).await;
+}
+
+/// Heads that never end, or that hold more than anyone reads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heads_without_an_end_are_cut_off_under_tls() {
+    let (files, trusted) = Certificates::made();
+    let [(certificate, chain), (key, secret)] = &files.variables();
+    let settings = [(*certificate, chain.as_str()), (*key, secret.as_str())];
+    let (server, _directory) = endure_at("HTTP/2 heads", &settings, Some(trusted), async |door| {
+        for round in 0..short_or_long(30, 900) {
+            let piece = match round % 3 {
+                // Nothing at all, again and again; a header that says little; one that says much.
+                0 => Vec::new(),
+                1 => frames::field("a", "b"),
+                _ => frames::field("a", &"x".repeat(16_000)),
+            };
+            let mut stream = door.connect(&["h2"]).await;
+            let begun = frames::frame(frames::HEADERS, frames::END_STREAM, 1, &frames::get_fields("/"));
+            let _ = stream.write_all(&[frames::hello(), begun].concat()).await;
+            let on = frames::frame(frames::CONTINUATION, 0, 1, &piece).repeat(20);
+            // Far more than any head holds; it is cut off on the way.
+            let mut sent = 0;
+            while sent < 100_000 && stream.write_all(&on).await.is_ok() {
+                sent += 20;
+            }
+            assert!(sent < 100_000, "{sent} pieces of {} bytes were taken", piece.len());
         }
     })
     .await;

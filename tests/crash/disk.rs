@@ -38,6 +38,7 @@ struct Platter {
     operations: u64,
     trouble: Trouble,
     error: Option<io::ErrorKind>,
+    lies: bool,
 }
 
 /// Clones are the same disk.
@@ -47,6 +48,11 @@ pub struct Disk(Arc<Mutex<Platter>>);
 impl Disk {
     pub fn new(bytes: Vec<u8>) -> Disk {
         Disk(Arc::new(Mutex::new(Platter { bytes, ..Platter::default() })))
+    }
+
+    /// An empty one that says that it has synced, and has not.
+    pub fn lying() -> Disk {
+        Disk(Arc::new(Mutex::new(Platter { lies: true, ..Platter::default() })))
     }
 
     fn lock(&self) -> MutexGuard<'_, Platter> {
@@ -97,10 +103,26 @@ impl Disk {
     }
 }
 
+/// How many of the steps the disk has promised to keep.
+fn synced(steps: &[Step]) -> usize {
+    steps.iter().rposition(|step| matches!(step, Step::Sync)).map_or(0, |at| at + 1)
+}
+
+/// What the first `cut` steps leave of `bytes` when the power goes: all that was synced, and the rest up to some step.
+pub fn cut_power_in_order(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) -> Vec<u8> {
+    let synced = synced(&steps[..cut]);
+    let kept = synced + usize::try_from(random.below((cut - synced + 1) as u64)).expect("a small number");
+    let mut bytes = bytes.to_vec();
+    for step in &steps[..kept] {
+        apply(&mut bytes, step);
+    }
+    bytes
+}
+
 /// What the first `cut` steps leave of `bytes` when the power goes: all that was synced, and some of the rest.
 pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) -> Vec<u8> {
     let steps = &steps[..cut];
-    let synced = steps.iter().rposition(|step| matches!(step, Step::Sync)).map_or(0, |at| at + 1);
+    let synced = synced(steps);
     let mut bytes = bytes.to_vec();
     for step in &steps[..synced] {
         apply(&mut bytes, step);
@@ -176,7 +198,10 @@ impl StorageBackend for Disk {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.operate()?.take(Step::Sync);
+        let mut platter = self.operate()?;
+        if !platter.lies {
+            platter.take(Step::Sync);
+        }
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 mod abuse;
 mod disk;
 mod errors;
+mod frames;
 mod full;
 mod kill;
 mod life;

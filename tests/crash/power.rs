@@ -4,11 +4,13 @@
 //! A life of random operations is recorded step by step. Then the power is cut behind any of the steps, any number of
 //! times: what the disk keeps must open as the last acknowledged state, or with the one operation under way.
 
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oddsbox::clock::Clock;
 
-use super::disk::{Disk, Step, apply, cut_power};
+use super::disk::{Disk, Step, apply, cut_power, cut_power_in_order};
 use super::life::{Charged, Keys, Life, Mark, NOON_MS, charge, check_secrets, lease, open_writer, picture};
 use crate::process::seed::{Random, short_or_long};
 
@@ -45,7 +47,7 @@ fn nothing_acknowledged_is_lost_with_the_power_and_no_quota_comes_back() {
             doing.extend(record.marks.iter().map(|mark| mark.done));
             let mut left = None;
             for _ in 0..CUTS_PER_LIFE {
-                left = Some(lose(&record, &mut random, &mut count));
+                left = Some(lose(&record, cut_power, &mut random, &mut count));
             }
             (disk, keys) = left.expect("a loss at least");
         }
@@ -64,8 +66,11 @@ fn record(disk: Disk, clock: Clock, keys: Keys, random: &mut Random) -> Record {
     Record { base, steps: life.disk.take_steps(), marks: life.marks, clock }
 }
 
+/// What is left of a disk by so many steps.
+type CutPower = fn(&[u8], &[Step], usize, &mut Random) -> Vec<u8>;
+
 /// Cuts the power somewhere and recovers; what the disk and its keys are then.
-fn lose(record: &Record, random: &mut Random, count: &mut Count) -> (Disk, Keys) {
+fn lose(record: &Record, cut_power: CutPower, random: &mut Random, count: &mut Count) -> (Disk, Keys) {
     count.losses += 1;
     let cut = usize::try_from(random.below(record.steps.len() as u64 + 1)).expect("a small number");
     let known = record.marks.iter().rposition(|mark| mark.steps <= cut).expect("a first mark");
@@ -144,4 +149,32 @@ fn spend(disk: Disk, keys: &Keys, clock: &Clock) {
         let lease = oddsbox::keys::lease_size(held.quota);
         assert!(lost <= held.crashes * lease, "{id}: {lost} lost in {} crashes", held.crashes);
     }
+}
+
+/// What a panic says.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default()
+}
+
+/// A test that cannot fail proves nothing. On a disk that acknowledges without syncing, and then keeps what it was given
+/// up to some moment, the file is always sound and often too old: that must be found out.
+#[test]
+fn a_disk_that_lies_about_syncing_is_found_out() {
+    let mut random = Random::new();
+    let mut count = Count::default();
+    let mut lost = 0;
+    for _ in 0..8 {
+        let record = record(Disk::lying(), Clock::manual(NOON_MS), Keys::new(), &mut random);
+        assert!(!record.steps.iter().any(|step| matches!(step, Step::Sync)));
+        for _ in 0..CUTS_PER_LIFE {
+            let lose = || lose(&record, cut_power_in_order, &mut random, &mut count);
+            let Err(panic) = catch_unwind(AssertUnwindSafe(lose)) else { continue };
+            let said = said(&*panic);
+            let is_told = ["is not as it was acknowledged", "is neither there nor not there"];
+            lost += u64::from(is_told.iter().any(|told| said.contains(told)));
+        }
+    }
+    println!("{} power losses on a disk that lies: {lost} lost what was acknowledged", count.losses);
+    assert!(lost > 0, "nothing was missed after {} power losses on a disk that lies", count.losses);
 }

@@ -1,6 +1,7 @@
 //! The failure that this prevents: somebody sets the clock, or a day ends under load, and keys get their quota twice or
 //! never again, prices stand still, or a source stays fresh that nobody hears from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -129,6 +130,10 @@ impl Crowd {
         crowd
     }
 
+    fn has_been_answered(&self) -> bool {
+        self.passed.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed) > 0
+    }
+
     /// Waits until so many passed in all, and for many refusals after that.
     async fn settle_at(&self, passed: u64, what: &str) {
         until(what, async || self.passed.load(Ordering::Relaxed) >= passed).await;
@@ -137,11 +142,13 @@ impl Crowd {
         assert_eq!(self.passed.load(Ordering::Relaxed), passed, "{what}");
     }
 
-    async fn go(self) {
+    /// How many passed.
+    async fn go(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         for client in self.clients {
             client.await.expect("a client");
         }
+        self.passed.load(Ordering::Relaxed)
     }
 }
 
@@ -191,4 +198,92 @@ async fn the_months_end_under_load_gives_a_month_once() {
     service.clock.set_unix_ms(service.clock.now().unix_ms - 2 * SECOND_MS);
     crowd.settle_at(600, "back in November").await;
     crowd.go().await;
+}
+
+/// A key of a day and of a month, used as fast as it can be while the clock is set and the service restarted.
+struct Watched {
+    service: Service,
+    secret: String,
+    /// Requests that passed in all lives.
+    passed: u64,
+    /// The days and the months that the clock has shown.
+    days: BTreeSet<i64>,
+    months: BTreeSet<String>,
+}
+
+impl Watched {
+    const PER_DAY: u64 = 60;
+    const PER_MONTH: u64 = 200;
+
+    async fn begin() -> Watched {
+        let service = Service::start().await;
+        let key = service
+            .issue(KeyKind::Production, |new| {
+                let limits = (BURST_MAX, Some(Watched::PER_DAY), Some(Watched::PER_MONTH));
+                (new.limits.burst_per_minute, new.limits.per_day, new.limits.per_month) = limits;
+            })
+            .await;
+        let secret = key.secret.expose().to_owned();
+        Watched { service, secret, passed: 0, days: BTreeSet::new(), months: BTreeSet::new() }
+    }
+
+    /// Stops, and starts again at another time.
+    async fn sleep_until(mut self, unix_ms: i64) -> Watched {
+        self.service.stop().await;
+        self.service.clock.set_unix_ms(unix_ms);
+        self.service = self.service.restart_now().await;
+        self
+    }
+
+    /// Sets the clock, has a crowd use the key in this life and in the next, and tells how many were let through.
+    async fn at(mut self, what: &str, unix_ms: i64, expected: u64) -> Watched {
+        let crowd = Crowd::come(&self.service, &self.secret);
+        // It is set while requests are under way.
+        until("the crowd is there", async || crowd.has_been_answered()).await;
+        self.service.clock.set_unix_ms(unix_ms);
+        let before = self.passed;
+        crowd.settle_at(expected - before, what).await;
+        self.passed += crowd.go().await;
+        self.days.insert(unix_ms / DAY_MS);
+        self.months.insert(now(&self.service).to_string()[..7].to_owned());
+        let (days, months) = (self.days.len() as u64, self.months.len() as u64);
+        assert!(self.passed <= days * Watched::PER_DAY && self.passed <= months * Watched::PER_MONTH, "{what}");
+
+        self.service = self.service.restart_now().await;
+        let crowd = Crowd::come(&self.service, &self.secret);
+        crowd.settle_at(0, &format!("{what}, restarted")).await;
+        crowd.go().await;
+        self
+    }
+}
+
+/// Setting a clock opens the day and the month that it shows, once; being set right again it opens nothing, and the
+/// next true day, or month, is there for everybody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_out() {
+    let midnight = START_MS + 21 * 60 * SECOND_MS;
+    // The fifteenth is the first full day.
+    let november = |day: i64| midnight + (day - 15) * DAY_MS + SECOND_MS;
+    let december = |day: i64| november(30 + day);
+    let watched = Watched::begin().await;
+    let watched = watched.at("the first day", START_MS, 60).await;
+    let watched = watched.at("a day ahead", START_MS + DAY_MS, 120).await;
+    let watched = watched.at("and back", START_MS, 120).await;
+    let watched = watched.at("the day that it was ahead by", november(15), 120).await;
+    let watched = watched.at("the day after that", november(16), 180).await;
+    let watched = watched.at("a year ahead", november(16) + YEAR_MS, 240).await;
+    let watched = watched.at("and back again", november(16), 240).await;
+    // From here on the month that counts is the one that the wrong clock entered, of which 60 are used.
+    let watched = watched.at("the next true day", november(17), 300).await;
+    let watched = watched.at("a day later", november(18), 360).await;
+    let watched = watched.at("the month is spent", november(30), 380).await;
+    let mut watched = watched.at("the next true month", december(1), 440).await;
+    // A service that is restarted every midnight sees no day end, and no month.
+    for (day, passed) in [(2, 500), (3, 560), (32, 620)] {
+        watched = watched
+            .sleep_until(december(day))
+            .await
+            .at("a day that began while it was down", december(day), passed)
+            .await;
+    }
 }

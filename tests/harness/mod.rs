@@ -4,6 +4,7 @@
 mod answer;
 mod figures;
 pub mod schema;
+pub mod tls;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -83,7 +84,11 @@ impl Service {
     }
 
     async fn start_configured(directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
-        let clock = Clock::manual(START_MS);
+        Service::start_at(START_MS, directory, config, extras).await
+    }
+
+    async fn start_at(unix_ms: i64, directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
+        let clock = Clock::manual(unix_ms);
         let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
         let server = Server::open(DataDir::new(directory.path()), config, setup).expect("a server");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -198,6 +203,13 @@ impl Service {
         self.stop().await;
         let Service { directory, .. } = self;
         Service::start_in(directory, &[]).await
+    }
+
+    /// Stops in order and starts again on the same directory, with a clock that says what the old one did.
+    pub async fn restart_now(mut self) -> Service {
+        self.stop().await;
+        let Service { directory, clock, .. } = self;
+        Service::start_at(clock.now().unix_ms, directory, config(&[]), Extras::default()).await
     }
 
     /// Stops in order.

@@ -38,7 +38,7 @@ fn quiet(directory: &Directory) -> Server {
 }
 
 /// An event with two prices, as feed lines.
-fn event(number: usize) -> String {
+pub(super) fn event(number: usize) -> String {
     let odds = |book: &str, price: usize| {
         format!(
             r#"{{"type":"odds","sport":"mma","event":"e{number}","bookmaker":"{book}","market":"moneyline","last_update":"2026-01-01T00:00:00Z","format":"american","outcomes":[{{"name":"A{number}","price":{price}}},{{"name":"B{number}","price":-150}}]}}"#
@@ -58,7 +58,7 @@ async fn ingest(door: &Door, lines: String) {
     assert_eq!(report.rejected, 0, "{report:?}");
 }
 
-fn ingest_offline(directory: &Directory, lines: &str) -> Value {
+pub(super) fn ingest_offline(directory: &Directory, lines: &str) -> Value {
     let mut command = Started::new(directory.path(), ["ingest", "-", "--json"]);
     command.write(lines);
     command.done().succeeded().document()
@@ -245,7 +245,7 @@ async fn a_restore_brings_back_no_secret_and_no_quota() {
 }
 
 /// Does something to a file that the program never does.
-fn alter(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
+pub(super) fn alter(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
     let db = redb::Database::open(path).expect("a file");
     let txn = db.begin_write().expect("a transaction");
     change(&txn);

@@ -9,20 +9,25 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::harness::Answer;
+use crate::harness::tls::Wire;
 
 /// No answer may take longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-#[derive(Debug)]
 pub struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Wire>>,
 }
 
 impl Connection {
     pub async fn open(address: SocketAddr) -> io::Result<Connection> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream: BufReader::new(stream) })
+        Ok(Connection::over(Box::new(stream)))
+    }
+
+    /// On a connection that somebody else has opened.
+    pub fn over(stream: Box<dyn Wire>) -> Connection {
+        Connection { stream: BufReader::new(stream) }
     }
 
     /// GET with the key in its header.

@@ -1,8 +1,14 @@
 //! Export, feeds and tokens by the commands themselves, with and without a server.
 
 use std::fs;
+use std::net::SocketAddr;
+
+use rustls_pki_types::CertificateDer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::command::{Directory, file_with};
+use crate::harness::tls::{Certificates, ask_trusting};
 
 const LINES: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}
 {"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}
@@ -105,4 +111,53 @@ fn a_drop_directory_that_is_not_there_stops_the_start() {
         &[("ODDSBOX_INGEST_DROP", "/nowhere/at/all"), ("ODDSBOX_LOG", "error")],
     );
     assert!(server.failed().contains("set ingest.drop"));
+}
+
+/// Sends an event's line to the feeders' door under TLS; the status of the answer.
+async fn push(trusted: &CertificateDer<'static>, address: SocketAddr, event: &str, authorization: &str) -> Option<u16> {
+    let line = LINES.lines().nth(1).expect("an event").replace("\"e1\"", &format!("\"{event}\""));
+    let request = format!(
+        "POST /ingest HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n{authorization}\r\n{line}",
+        line.len()
+    );
+    Some(ask_trusting(trusted, address, &request).await?.status)
+}
+
+/// The failure that this prevents: tokens and lines cross the network in the clear although TLS is set up.
+#[tokio::test]
+async fn under_tls_feeders_are_let_in_by_their_token_alone() {
+    let directory = Directory::new();
+    let (files, trusted) = Certificates::made();
+    let [(certificate, chain), (key, secret)] = &files.variables();
+    let server = directory.serve_with(&[(certificate, chain), (key, secret), ("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0")]);
+    let status = directory.json("status");
+    let address = status["server"]["ingest_address"].as_str().unwrap_or_else(|| panic!("{status}"));
+    let address: SocketAddr = address.parse().expect("an address");
+    let issued = directory.json("feeds token scraper");
+    let bearer = format!("authorization: Bearer {}\r\n", issued["token"].as_str().expect("a token"));
+
+    assert_eq!(push(&trusted, address, "taken", &bearer).await, Some(200));
+    let wrong = "authorization: Bearer ft_ob_000000000000000000000000000000000000\r\n";
+    for (event, authorization) in
+        [("nobody", ""), ("stranger", wrong), ("mistyped", &*bearer.replace("Bearer ", "Bearer x"))]
+    {
+        assert_eq!(push(&trusted, address, event, authorization).await, Some(401), "{event}");
+    }
+    // Who does not trust the certificate sends nothing, and plain text is not understood.
+    assert_eq!(push(&Certificates::made().1, address, "wary", &bearer).await, None);
+    let mut plain = TcpStream::connect(address).await.expect("a connection");
+    plain.write_all(format!("POST /ingest HTTP/1.1\r\nhost: x\r\n{bearer}\r\n").as_bytes()).await.expect("bytes");
+    let mut answer = Vec::new();
+    // Whether it is closed or reset is no matter.
+    let _ = plain.read_to_end(&mut answer).await;
+    assert!(!answer.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&answer));
+
+    directory.run("feeds token scraper --revoke").succeeded();
+    assert_eq!(push(&trusted, address, "late", &bearer).await, Some(401));
+    let told = directory.run("export --world live").succeeded().stdout;
+    assert!(told.contains(r#""id":"taken""#), "{told}");
+    for event in ["nobody", "stranger", "mistyped", "wary", "late"] {
+        assert!(!told.contains(event), "{told}");
+    }
+    server.stop();
 }

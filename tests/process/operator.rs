@@ -1,72 +1,18 @@
 //! An operator's day: certificates, reloads, monitoring, the service manager, and what goes wrong with each of them.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-
-use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustls::crypto::ring;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::{CertificateDer, ServerName};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::client::{Connection, get};
 use super::command::{Directory, Issued, Server, until};
-use crate::harness::{Answer, Figures};
-
-/// A certificate and its key in files.
-struct Certificates {
-    directory: tempfile::TempDir,
-}
-
-impl Certificates {
-    fn new() -> Self {
-        Certificates { directory: tempfile::tempdir().expect("a directory") }
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).display().to_string()
-    }
-
-    /// Makes a new certificate with its key, and gives what a client needs to trust it.
-    fn renew(&self) -> CertificateDer<'static> {
-        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
-        fs::write(self.path("chain.pem"), cert.pem()).expect("a file");
-        fs::write(self.path("key.pem"), signing_key.serialize_pem()).expect("a file");
-        cert.der().clone()
-    }
-
-    fn variables(&self) -> [(&'static str, String); 2] {
-        [("ODDSBOX_TLS_CERTIFICATE", self.path("chain.pem")), ("ODDSBOX_TLS_KEY", self.path("key.pem"))]
-    }
-}
+use crate::harness::Figures;
+use crate::harness::tls::{Certificates, get_trusting};
 
 fn borrowed<'a>(variables: &'a [(&'static str, String)]) -> Vec<(&'static str, &'a str)> {
     variables.iter().map(|(name, value)| (*name, value.as_str())).collect()
-}
-
-/// GET under TLS by a client that trusts one certificate alone; `None` if they do not shake hands.
-async fn get_trusting(trusted: &CertificateDer<'static>, address: SocketAddr, path: &str) -> Option<Answer> {
-    let mut roots = RootCertStore::empty();
-    roots.add(trusted.clone()).expect("a certificate");
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let stream = TcpStream::connect(address).await.expect("a connection");
-    let name = ServerName::try_from("localhost").expect("a name");
-    let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.ok()?;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.expect("a request");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("an answer");
-    Some(Answer::parse(&answer))
 }
 
 /// A directory with a key, and a configuration file for its server.
@@ -158,7 +104,7 @@ async fn a_new_certificate_is_shown_after_a_reload_and_a_wrong_one_never() {
 
     let other = Certificates::new();
     other.renew();
-    fs::copy(other.path("key.pem"), files.path("key.pem")).expect("a file");
+    fs::copy(other.key(), files.key()).expect("a file");
     server.hang_up();
     until("it is told", async || server.log().contains("does not match the certificate")).await;
     assert!(healthy(&second).await);
@@ -182,15 +128,15 @@ fn a_certificate_that_is_none_is_said_in_one_line() {
     files.renew();
     refuses(&directory, &key, &both[..1], &["tls.key = \"\" (from default)", "set both or neither"]);
     refuses(&directory, &key, &both[1..], &["tls.certificate = \"\" (from default)", "set both or neither"]);
-    let pem = fs::read(files.path("chain.pem")).expect("a file");
-    fs::copy(files.path("key.pem"), files.path("chain.pem")).expect("a file");
+    let pem = fs::read(files.chain()).expect("a file");
+    fs::copy(files.key(), files.chain()).expect("a file");
     refuses(&directory, &key, &both, &["there is no certificate in ", "chain.pem"]);
-    fs::write(files.path("chain.pem"), &pem).expect("a file");
+    fs::write(files.chain(), &pem).expect("a file");
     let other = Certificates::new();
     other.renew();
-    fs::copy(other.path("key.pem"), files.path("key.pem")).expect("a file");
+    fs::copy(other.key(), files.key()).expect("a file");
     refuses(&directory, &key, &both, &["the key ", "key.pem does not match the certificate ", "chain.pem"]);
-    fs::write(files.path("key.pem"), &pem).expect("a file");
+    fs::write(files.key(), &pem).expect("a file");
     refuses(&directory, &key, &both, &["there is no private key in ", "key.pem"]);
 }
 

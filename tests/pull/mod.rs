@@ -1,7 +1,7 @@
 //! A service that polls an upstream: what comes appears, what no longer comes is closed, and a bad answer changes
 //! nothing.
 
-mod upstream;
+pub mod upstream;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -4,6 +4,7 @@
 //! compare every day there is with a calendar library.
 
 use crate::clock::Moment;
+use crate::model::Timestamp;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
@@ -20,7 +21,11 @@ pub(super) struct Dates {
 
 impl Dates {
     pub(super) fn of(now: Moment) -> Self {
-        let second = now.timestamp().unix();
+        Dates::at(now.timestamp())
+    }
+
+    pub(super) fn at(time: Timestamp) -> Self {
+        let second = time.unix();
         let day = u64::from(second) / SECONDS_PER_DAY;
         let month = month_of(day);
         Dates { second, day, month, clock_day: day, clock_month: month }
@@ -74,7 +79,6 @@ fn month_of(day: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Timestamp;
 
     fn dates(second: u32) -> Dates {
         Dates::of(Moment { unix_ms: Timestamp::from_unix(second).unix_ms(), mono_ms: 0 })

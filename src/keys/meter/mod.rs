@@ -73,7 +73,8 @@ pub struct Meter {
     burst: Burst,
     day: Quota,
     month: Quota,
-    /// The second of the last request that passed; zero for none.
+    /// The second of the last request that passed; zero for none. While the clock is far behind what is held, that of
+    /// the last request at all, so that a start knows which day it was.
     last_used: AtomicU32,
     bell: Bell,
     leasing: Mutex<Leasing>,
@@ -89,10 +90,14 @@ struct Leasing {
 impl Meter {
     /// Goes on from what was stored for the key.
     pub fn new(key: &KeyRecord, stored: Usage, desk: &LeaseDesk) -> Self {
+        let (day, month) = (day_of(stored), month_of(stored));
+        let last = key.last_used.map(Dates::at);
+        let day_behind = last.filter(|last| last.is_far_day(day.period())).map(|last| last.clock_day);
+        let month_behind = last.filter(|last| last.is_far_month(month.period())).map(|last| last.clock_month);
         Meter {
             burst: Burst::new(key.limits.burst_per_minute),
-            day: Quota::new(key.limits.per_day, day_of(stored)),
-            month: Quota::new(key.limits.per_month, month_of(stored)),
+            day: Quota::new(key.limits.per_day, day, day_behind),
+            month: Quota::new(key.limits.per_month, month, month_behind),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             bell: desk.bell(key.id.clone()),
             leasing: Mutex::default(),
@@ -121,10 +126,21 @@ impl Meter {
     /// The dates that requests count in now.
     fn dates(&self, now: Moment) -> Dates {
         let clock = Dates::of(now);
-        Dates {
-            day: self.day.period_at(clock.day, |day| clock.is_far_day(day)),
-            month: self.month.period_at(clock.month, |month| clock.is_far_month(month)),
-            ..clock
+        let day = self.day.period_at(clock.day, |day| clock.is_far_day(day));
+        let month = self.month.period_at(clock.month, |month| clock.is_far_month(month));
+        if day > clock.day || month > clock.month {
+            self.note_behind(&clock);
+        }
+        Dates { day, month, ..clock }
+    }
+
+    /// Notes the second of a clock that is far behind. One that is noted already stays if it is later by no more than a
+    /// clock may waver.
+    fn note_behind(&self, clock: &Dates) {
+        let noted = self.last_used.load(Ordering::Relaxed);
+        if noted < clock.second || clock.is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day) {
+            // Whoever was quicker has noted the same hour.
+            let _ = self.last_used.compare_exchange(noted, clock.second, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 

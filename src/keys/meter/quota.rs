@@ -8,8 +8,9 @@
 //! A clock that was days ahead and was set right has left a period behind that the true one will not reach for long.
 //! Nobody is to wait for that: requests count on in it until the clock's own day, or month, ends, and then in the one
 //! that follows it. So a clock gives nothing back by being set, and shuts nobody out for longer than a true period and
-//! the two days of tolerance that tell a wrong clock from one that is set back by a little. What a clock that was ahead
-//! used of the very next month stays used when that month comes: an operator can begin it anew.
+//! the two days of tolerance that tell a wrong clock from one that is set back by a little. A period that ends between a
+//! stop and the next start has ended too. What a clock that was ahead used of the very next month stays used when that
+//! month comes: an operator can begin it anew.
 //!
 //! Every promise rests on a single word being exchanged as a whole, none on the order in which two words are seen:
 //! that is why the orderings are relaxed, but for those that an operator's [`Quota::restart`] needs.
@@ -97,13 +98,14 @@ pub(super) struct Plan {
 }
 
 impl Quota {
-    /// Goes on from what was stored: all of it counts as used, as nobody knows how much of it was.
-    pub(super) fn new(limit: Option<u64>, stored: Tally) -> Self {
+    /// Goes on from what was stored: all of it counts as used, as nobody knows how much of it was. So does a clock that
+    /// was found to be far behind it.
+    pub(super) fn new(limit: Option<u64>, stored: Tally, behind_since: Option<u64>) -> Self {
         let quota = Quota {
             used: stored.0.into(),
             granted: stored.0.into(),
             limit: UNLIMITED.into(),
-            behind_since: NOT_BEHIND.into(),
+            behind_since: behind_since.unwrap_or(NOT_BEHIND).into(),
         };
         quota.set_limit(limit);
         quota

@@ -35,7 +35,10 @@ fn a_copy_holds_what_was_there_when_it_was_asked_for() {
 
     let mut copied = Store::open(&path, catalogue(), OPTIONS).unwrap();
     assert_eq!(picture(&copied.load().unwrap()), before);
-    assert!(copied.check().unwrap().is_clean());
+    assert_eq!(copied.audit(None, 10).unwrap(), store.audit(None, 10).unwrap());
+    let checked = copied.check().unwrap();
+    assert!(checked.is_clean());
+    assert_eq!(checked.rows, filled().open().check().unwrap().rows, "of every table");
     copied.commit(&[put_event(World::Live, "later", 9)]).unwrap();
     assert_eq!(picture(&copied.load().unwrap()), picture(&store.load().unwrap()), "it goes on as the file does");
 }

@@ -7,6 +7,7 @@ mod copy;
 mod damage;
 mod encoding;
 mod failure;
+mod lost_usage;
 mod open;
 mod property;
 mod round_trip;
@@ -21,7 +22,7 @@ use std::time::Duration;
 
 use redb::StorageBackend;
 
-use super::{Change, Loaded, Store, StoreOptions};
+use super::{AuditNote, Change, Loaded, Store, StoreOptions};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Point, Price,
@@ -97,6 +98,20 @@ fn put_event(world: World, id: &str, commence: u32) -> Change {
 fn put_odds(world: World, id: &str, book: u16, market: Market) -> Change {
     let record = record("mma", id, book, market, 5);
     Change::PutOdds { world, sport: sport_id(0), event: event_id(id), record }
+}
+
+fn put_poll(scope: &str) -> Change {
+    let books = [BookId::from_number(0), BookId::from_number(1)].into();
+    Change::PutPoll { world: World::Live, scope: scope.into(), sport: sport_id(0), stale_after_s: 120, books }
+}
+
+fn put_polled(scope: &str, event: &str, records: &[(u16, Market)]) -> Change {
+    let records = records.iter().map(|(book, market)| (BookId::from_number(*book), *market)).collect();
+    Change::PutPolled { world: World::Live, scope: scope.into(), event: event_id(event), records }
+}
+
+fn note(action: &str) -> AuditNote {
+    AuditNote { at: at(1), who: "w".into(), action: action.into(), subject: "s".into(), detail: "".into() }
 }
 
 fn key(name: &str) -> Arc<KeyRecord> {

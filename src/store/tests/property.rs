@@ -7,10 +7,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{Bookmakers, Closed, Maintenance, Score, ScoreStatus, Source};
-use crate::store::{AuditNote, LoadedEvent, LoadedSport};
+use crate::store::{LoadedEvent, LoadedPoll, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
 const NUMBERS: u16 = 5;
+
+type Scope = (World, Box<str>);
 
 /// What a file holds, without any of what makes it quick.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,9 @@ struct Plain {
     issued: Vec<String>,
     used: BTreeMap<String, Option<Timestamp>>,
     feeders: BTreeMap<Box<str>, Feeder>,
+    /// Without their events.
+    polls: BTreeMap<Scope, LoadedPoll>,
+    polled: BTreeMap<Scope, BTreeMap<EventId, Vec<(BookId, Market)>>>,
     maintenance: Option<Maintenance>,
     audit: Vec<AuditNote>,
 }
@@ -93,9 +98,33 @@ impl Plain {
             Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::Audit(note) => self.audit.push(note),
-            Change::PutPoll { .. } | Change::PutPolled { .. } | Change::RemovePoll { .. } => {}
+            Change::PutPoll { world, scope, sport, stale_after_s, books } => {
+                let poll = LoadedPoll { scope, sport, stale_after_s, books: books.into(), events: Vec::new() };
+                self.polls.insert((world, poll.scope.clone()), poll);
+            }
+            Change::PutPolled { world, scope, event, records } => {
+                let events = self.polled.entry((world, scope)).or_default();
+                drop(if records.is_empty() { events.remove(&event) } else { events.insert(event, records.into()) });
+            }
+            Change::RemovePoll { world, scope } => drop(self.polls.remove(&(world, scope))),
         }
         Some(())
+    }
+
+    /// Of a bookmaker that is gone a poll knows nothing any more, and without its scope nothing is known of an event.
+    fn polls(&self, world: World) -> Vec<LoadedPoll> {
+        let here = self.polls.iter().filter(|((at, _), _)| *at == world);
+        here.map(|(scope, poll)| {
+            let mut poll = poll.clone();
+            poll.books.retain(|book| self.has_book(world, *book));
+            for (event, records) in self.polled.get(scope).into_iter().flatten() {
+                let mut records = records.clone();
+                records.retain(|(book, _)| self.has_book(world, *book));
+                poll.events.push((event.clone(), records.into()));
+            }
+            poll
+        })
+        .collect()
     }
 
     fn remove_book(&mut self, world: World, id: BookId) {
@@ -136,11 +165,12 @@ impl Plain {
                 }
             }
             target.sports = (0..SPORTS.len()).map(|sport| self.sport(world, sport, &target.bookmakers)).collect();
+            target.polls = self.polls(world);
         }
         for id in &self.issued {
             let (key, usage) = &self.keys[id];
             let mut key = key.clone();
-            key.last_used = key.last_used.max(self.used.get(id).copied().flatten());
+            key.last_used = self.used.get(id).copied().flatten().or(key.last_used);
             loaded.keys.push((key, *usage));
         }
         loaded
@@ -215,7 +245,11 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             subject: "s".into(),
             detail: "".into(),
         }),
-        16 => Change::PutFeeder(Arc::new(Feeder { name: id.into(), created: time, ..feeder() })),
+        16 => {
+            let revoked = seed[6].is_multiple_of(2).then_some(time);
+            Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
+        }
+        17..=20 => poll_change(kind, world, sport, event, seed),
         _ => {
             let outcomes = (0..=seed[6] % 3).map(|at| {
                 let price = ["-110", "6/4", "250"][usize::from(seed[7].wrapping_add(at) % 3)];
@@ -233,8 +267,23 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     }
 }
 
+/// A change of what polls last had, of two scopes whose names begin alike.
+fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8; 8]) -> Change {
+    let scope = ["feed", "feed/mma"][usize::from(seed[3] % 2)].into();
+    let books = (0..seed[6] % 4).map(|at| BookId::from_number(u16::from(seed[7].wrapping_add(at)) % NUMBERS));
+    match kind {
+        17 => Change::PutPoll { world, scope, sport, stale_after_s: seed[5].into(), books: books.collect() },
+        18 => Change::RemovePoll { world, scope },
+        _ => {
+            let market = |at: u8| Market::ALL[usize::from(seed[4].wrapping_add(at)) % Market::COUNT];
+            let records = books.zip((0..).map(market)).collect();
+            Change::PutPolled { world, scope, event, records }
+        }
+    }
+}
+
 fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..29, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..33, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

@@ -20,6 +20,13 @@ fn restarted(stored: Usage) -> (Meter, LeaseRequests) {
     (Meter::new(&limited(1_000, Some(2), Some(1_000)), stored, &desk), requests)
 }
 
+/// The same key after an orderly stop and a start.
+fn stopped(meter: &Meter, per_day: Option<u64>, per_month: Option<u64>) -> (Meter, LeaseRequests) {
+    let (desk, requests) = LeaseDesk::open();
+    let key = KeyRecord { last_used: meter.last_used(), ..limited(1_000, per_day, per_month) };
+    (Meter::new(&key, meter.usage(), &desk), requests)
+}
+
 fn is_day(refusal: Option<Refusal>, seconds: u32) -> bool {
     refusal == Some(Refusal::Day { retry_after_s: seconds })
 }
@@ -73,6 +80,38 @@ fn a_year_ahead_and_back_shuts_nobody_out() {
     let (after, _requests) = restarted(meter.usage());
     assert!(is_day(refusal(&after, wall(MIDNIGHT + 1)), DAY - 1), "nor does a restart");
     assert_eq!(refusal(&after, wall(MIDNIGHT + DAY)), None);
+}
+
+/// The failure that this prevents: a service that is restarted every midnight never sees a day end, and a key that was
+/// spent while the clock was a year ahead is shut out for that year.
+#[test]
+fn a_day_also_ends_while_nothing_runs() {
+    let (meter, _requests) = spent(NOON + YEAR);
+    assert!(is_day(refusal(&meter, wall(NOON)), DAY / 2));
+    let (same_day, _requests) = stopped(&meter, Some(2), Some(1_000));
+    assert!(is_day(refusal(&same_day, wall(MIDNIGHT - 1)), 1), "a restart gives nothing back");
+    let mut held = stopped(&same_day, Some(2), Some(1_000));
+    for midnight in [MIDNIGHT, MIDNIGHT + DAY, MIDNIGHT + 2 * DAY] {
+        assert!((0..2).all(|_| refusal(&held.0, wall(midnight)).is_none()), "a day has ended meanwhile");
+        held = stopped(&held.0, Some(2), Some(1_000));
+        assert!(is_day(refusal(&held.0, wall(midnight)), DAY), "and none by another restart");
+        held = stopped(&held.0, Some(2), Some(1_000));
+        assert!(is_day(refusal(&held.0, wall(midnight - 1)), 1), "nor by a clock that wavers");
+        held = stopped(&held.0, Some(2), Some(1_000));
+        assert!(is_day(refusal(&held.0, wall(midnight)), DAY));
+        held = stopped(&held.0, Some(2), Some(1_000));
+    }
+}
+
+#[test]
+fn a_month_also_ends_while_nothing_runs() {
+    let (meter, _requests) = meter(1_000, None, Some(1));
+    assert_eq!(refusal(&meter, wall(NOON + YEAR)), None);
+    assert!(matches!(refusal(&meter, wall(NOON)), Some(Refusal::Month { .. })));
+    let (after, _requests) = stopped(&meter, None, Some(1));
+    assert_eq!(refusal(&after, wall(DECEMBER)), None, "a month has ended meanwhile");
+    let (again, _requests) = stopped(&after, None, Some(1));
+    assert_eq!(refusal(&again, wall(DECEMBER)), Some(Refusal::Month { retry_after_s: 31 * DAY }));
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! The failure that this prevents: a page rots, rows of counters are gone or cannot be read, and their keys begin with a
+//! fresh quota. What a key has used is known, or it counts as spent: it is never taken for less.
+
+use super::*;
+use crate::keys::Usage;
+use crate::store::Integrity;
+
+const KEYS: u64 = 8;
+const PAGE: usize = 4096;
+
+/// What the key with a number has used.
+fn used(number: u64) -> Usage {
+    Usage { day: 20_700, day_used: 100 + number, month: 680, month_used: 1_000 + number }
+}
+
+fn name(number: u64) -> String {
+    format!("k{number}")
+}
+
+/// A closed file of keys that have all used something, and as much of everything else as any file has.
+fn closed_file() -> Vec<u8> {
+    let memory = super::damage::filled();
+    let mut store = memory.open();
+    for number in 0..KEYS {
+        let key = key(&name(number));
+        let usage = Change::PutUsage { key: key.id.clone(), usage: used(number), last_used: Some(at(3)) };
+        store.commit(&[Change::PutKey(key), usage]).unwrap();
+    }
+    drop(store);
+    memory.bytes()
+}
+
+/// Opens a spoilt file; how many of its keys are there and count as spent. None is there with less than it has used.
+fn spent(bytes: Vec<u8>, what: &str) -> Option<usize> {
+    let mut store = Memory::new(bytes).open_with(&catalogue()).ok()?;
+    let loaded = store.load();
+    // Closing writes to pages that are ruined, which is another matter.
+    std::mem::forget(store);
+    let loaded = loaded.ok()?;
+    for number in 0..KEYS {
+        let id = key(&name(number)).id.clone();
+        let Some((_, usage)) = loaded.keys.iter().find(|(key, _)| key.id == id) else { continue };
+        let is_known = *usage == used(number) || loaded.damaged_usage.contains(&id);
+        assert!(is_known, "{what}: {id} has used {usage:?}, and nobody says that it is lost");
+    }
+    Some(loaded.damaged_usage.len())
+}
+
+/// Where a page begins: what it is, and how many rows it holds.
+fn beginnings(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..bytes.len()).filter(|at| at % PAGE < 8)
+}
+
+#[test]
+fn no_ruined_page_makes_a_key_fresh() {
+    let whole = closed_file();
+    assert_eq!(spent(whole.clone(), "the whole file"), Some(0));
+    let (mut refused, mut some_spent) = (0, 0);
+    let others = (0..whole.len()).filter(|at| at % 401 == 0);
+    for at in beginnings(&whole).chain(others) {
+        for change in [0xff, 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            match spent(bytes, &format!("byte {at} changed by {change:#x}")) {
+                None => refused += 1,
+                Some(lost) => some_spent += usize::from(lost > 0),
+            }
+        }
+    }
+    assert!(some_spent > 0, "too little was hit: {refused} refused, {some_spent} with counters lost");
+}
+
+#[test]
+fn a_check_of_a_ruined_file_ends_with_a_report() {
+    let whole = closed_file();
+    let mut broken = 0;
+    for at in beginnings(&whole) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        let Ok(mut store) = Memory::new(bytes).open_with(&catalogue()) else { continue };
+        let report = store.check().unwrap();
+        broken += usize::from(matches!(report.integrity, Integrity::Broken(_)));
+        // Closing it must not end the process.
+        drop(store);
+    }
+    assert!(broken > 0);
+}

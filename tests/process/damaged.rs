@@ -1,0 +1,194 @@
+//! The failure that this prevents: a check that says that something is wrong, and not what, or that names what is sound.
+//!
+//! A file of every kind of record is made by the commands themselves, then some records are altered behind the store's
+//! back. `check --json` must name those and no others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use redb::{Key, ReadableDatabase, ReadableTable, TableDefinition};
+
+use super::backup::{alter, event, ingest_offline};
+use super::command::Directory;
+use super::seed::Random;
+
+pub(super) type Rows<K> = TableDefinition<'static, K, &'static [u8]>;
+
+pub(super) const SPORTS: Rows<u16> = TableDefinition::new("sports");
+pub(super) const BOOKS: Rows<(u8, u16)> = TableDefinition::new("books");
+pub(super) const EVENTS: Rows<(u8, u16, u32)> = TableDefinition::new("events");
+pub(super) const SCORES: Rows<(u8, u16, u32)> = TableDefinition::new("scores");
+pub(super) const ODDS: Rows<(u8, u16, u32, u16, u8)> = TableDefinition::new("odds");
+pub(super) const SOURCES: Rows<(u8, u16, u16)> = TableDefinition::new("sources");
+pub(super) const KEYS: Rows<&str> = TableDefinition::new("keys");
+pub(super) const USAGE: Rows<&str> = TableDefinition::new("usage");
+pub(super) const FEEDERS: Rows<&str> = TableDefinition::new("feeders");
+pub(super) const AUDIT: Rows<u64> = TableDefinition::new("audit");
+
+const LIVE: u8 = 1;
+const EVENTS_COUNT: usize = 12;
+
+/// Table and name of a record, as a check says them.
+type Named = BTreeSet<(String, String)>;
+
+/// A file with some of everything that commands can make.
+fn filled() -> Directory {
+    let directory = Directory::new();
+    let score = |number: usize| {
+        format!(
+            r#"{{"type":"score","sport":"mma","event":"e{number}","status":"live","home_score":0,"away_score":0,"periods":[],"updated_at":"2026-01-01T00:00:00Z"}}"#
+        ) + "\n"
+    };
+    let lines: String = (0..EVENTS_COUNT).map(|number| event(number) + &score(number)).collect();
+    for name in ["one", "two", "three", "four"] {
+        directory.json(&format!("keys issue --sandbox --name {name}"));
+        directory.json(&format!("feeds token {name}"));
+    }
+    let report = ingest_offline(&directory, &lines);
+    assert_eq!(report["rejected"], 0, "{report}");
+    assert_eq!(directory.json("check")["clean"], true);
+    directory
+}
+
+/// What is read of every row.
+pub(super) fn rows_of<K: Key + 'static, T>(
+    path: &Path,
+    table: Rows<K>,
+    read: impl Fn(K::SelfType<'_>, &[u8]) -> T,
+) -> Vec<T> {
+    let db = redb::Database::open(path).expect("a file");
+    let table = db.begin_read().expect("a transaction").open_table(table).expect("a table");
+    let rows = table.range::<K::SelfType<'_>>(..).expect("rows").map(|row| row.expect("a row"));
+    rows.map(|(key, row)| read(key.value(), row.value())).collect()
+}
+
+fn holds(row: &[u8], text: &str) -> bool {
+    row.windows(text.len()).any(|part| part == text.as_bytes())
+}
+
+/// Flips a bit of some of the rows; their keys in words.
+fn spoil<K: Key + 'static>(
+    path: &Path,
+    table: Rows<K>,
+    random: &mut Random,
+    name: impl Fn(K::SelfType<'_>) -> Option<String>,
+) -> BTreeSet<String> {
+    let mut spoiled = BTreeSet::new();
+    alter(path, |txn| {
+        let mut table = txn.open_table(table).expect("a table");
+        let rows: Vec<(Vec<u8>, Vec<u8>)> = table
+            .range::<K::SelfType<'_>>(..)
+            .expect("rows")
+            .map(|row| row.expect("a row"))
+            .map(|(key, row)| (K::as_bytes(&key.value()).as_ref().to_vec(), row.value().to_vec()))
+            .collect();
+        for (key, mut row) in rows {
+            let Some(name) = name(K::from_bytes(&key)).filter(|_| random.below(3) == 0) else { continue };
+            let at = usize::try_from(random.below(row.len() as u64)).expect("a short row");
+            row[at] ^= 1 << random.below(8);
+            table.insert(K::from_bytes(&key), &*row).expect("a row");
+            spoiled.insert(name);
+        }
+    });
+    spoiled
+}
+
+/// What a check of the file names.
+fn named(directory: &Directory) -> Named {
+    let report = directory.run("check --json").document();
+    let text = |problem: &serde_json::Value, name: &str| problem[name].as_str().expect("a text").to_owned();
+    let problems = report["problems"].as_array().expect("a list");
+    assert_eq!(
+        (report["problem_count"].as_u64(), &report["integrity"]),
+        (Some(problems.len() as u64), &"sound".into())
+    );
+    let named: Named = problems.iter().map(|problem| (text(problem, "table"), text(problem, "key"))).collect();
+    assert_eq!(named.len(), problems.len(), "one is named twice: {report}");
+    named
+}
+
+/// What the numbers in keys stand for, read from the rows themselves.
+struct Numbers {
+    mma: u16,
+    events: Vec<(u32, String)>,
+    books: Vec<(u16, &'static str)>,
+}
+
+impl Numbers {
+    fn read(path: &Path) -> Numbers {
+        let mma = rows_of(path, SPORTS, |number, row| holds(row, "mma").then_some(number)).into_iter().flatten().next();
+        let id = |row: &[u8]| (0..EVENTS_COUNT).rev().map(|number| format!("e{number}")).find(|id| holds(row, id));
+        let events = rows_of(path, EVENTS, |key, row| (key.2, id(row).expect("an id")));
+        let book = |row: &[u8]| ["betmgm", "fanduel"].into_iter().find(|key| holds(row, key));
+        let books = rows_of(path, BOOKS, |key, row| (key.0 == LIVE).then(|| Some((key.1, book(row)?)))?);
+        Numbers { mma: mma.expect("a sport"), events, books: books.into_iter().flatten().collect() }
+    }
+
+    fn event(&self, (world, sport, number): (u8, u16, u32)) -> String {
+        assert_eq!((world, sport), (LIVE, self.mma));
+        let (_, id) = self.events.iter().find(|(held, _)| *held == number).expect("an event");
+        format!("live mma event {id}")
+    }
+
+    fn book(&self, number: u16) -> String {
+        let (_, key) = self.books.iter().find(|(held, _)| *held == number).expect("a bookmaker");
+        format!("bookmaker {key}")
+    }
+}
+
+#[test]
+fn the_check_names_every_damaged_record_and_no_other() {
+    let mut random = Random::new();
+    let directory = filled();
+    let file = directory.file();
+    let whole = fs::read(&file).expect("a file");
+    let numbers = Numbers::read(&file);
+    for _ in 0..4 {
+        fs::write(&file, &whole).expect("a file");
+        let mut expected = Named::new();
+        let mut add = |table: &str, names: BTreeSet<String>| {
+            expected.extend(names.into_iter().map(|name| (table.to_owned(), name)));
+        };
+        let odds = |key: (u8, u16, u32, u16, u8)| {
+            format!("{} {} moneyline", numbers.event((key.0, key.1, key.2)), numbers.book(key.3))
+        };
+        add("odds", spoil(&file, ODDS, &mut random, |key| Some(odds(key))));
+        add("scores", spoil(&file, SCORES, &mut random, |key| Some(numbers.event(key))));
+        add("sources", spoil(&file, SOURCES, &mut random, |key| Some(format!("live mma {}", numbers.book(key.2)))));
+        add("usage", spoil(&file, USAGE, &mut random, |id| Some(id.to_owned())));
+        add("feeders", spoil(&file, FEEDERS, &mut random, |name| Some(name.to_owned())));
+        add("audit", spoil(&file, AUDIT, &mut random, |sequence| Some(format!("entry {sequence}"))));
+        assert!(!expected.is_empty());
+        assert_eq!(named(&directory), expected);
+    }
+}
+
+/// What hangs on a damaged record cannot be served either, and is named with it.
+#[test]
+fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
+    let mut random = Random::new();
+    let directory = filled();
+    let file = directory.file();
+    let numbers = Numbers::read(&file);
+    let has_usage = rows_of(&file, USAGE, |id, _| id.to_owned());
+    assert!(!has_usage.is_empty());
+    let mut expected = Named::new();
+    let mut events = BTreeSet::new();
+    for name in spoil(&file, EVENTS, &mut random, |key| Some(key.2.to_string())) {
+        // Its id is lost with it.
+        events.insert(format!("live mma event number {name}"));
+    }
+    for event in events {
+        expected.insert(("events".to_owned(), event.clone()));
+        expected.insert(("scores".to_owned(), event.clone()));
+        for (_, book) in &numbers.books {
+            expected.insert(("odds".to_owned(), format!("{event} bookmaker {book} moneyline")));
+        }
+    }
+    for id in spoil(&file, KEYS, &mut random, |id| Some(id.to_owned())) {
+        expected.extend(has_usage.contains(&id).then(|| ("usage".to_owned(), id.clone())));
+        expected.insert(("keys".to_owned(), id));
+    }
+    assert_eq!(named(&directory), expected);
+}
