@@ -1,6 +1,5 @@
 //! List Events: `/v1/sports/{sport_key}/events`, a bare array.
 
-use super::asked::Asked;
 use super::error::ApiError;
 use super::query::{Parameter, Params};
 use super::reply::{Content, Freshness};
@@ -16,8 +15,8 @@ const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is w
 
 pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
 
-pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, ApiError> {
-    let params = Params::read(asked.query, PARAMETERS)?;
+pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let params = Params::read(query, PARAMETERS)?;
     let query = EventsQuery {
         status: params.parse(&STATUS, EventStatus::parse)?,
         events: values::event_ids(&params, &EVENT_IDS)?,
@@ -26,5 +25,5 @@ pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, Ap
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(Content::page(asked, view.board().events(&view.sport.key, &query), Freshness::Revalidated))
+    Ok(Content::kept(view.board().events(&view.sport.key, &query), Freshness::Revalidated))
 }

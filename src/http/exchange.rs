@@ -81,8 +81,8 @@ impl<'s, 'r> Exchange<'s, 'r> {
         let view = |sport: &str| self.view(grant, boards.catalogue().find(sport));
         match route {
             Route::Odds { sport } => odds::get(&view(sport)?, &self.asked),
-            Route::Scores { sport } => scores::get(&view(sport)?, &self.asked),
-            Route::Events { sport } => events::get(&view(sport)?, &self.asked),
+            Route::Scores { sport } => scores::get(&view(sport)?, query),
+            Route::Events { sport } => events::get(&view(sport)?, query),
             Route::Event { sport, id } => event::get(&view(sport)?, id, query),
             Route::Sports => {
                 self.check_open()?;

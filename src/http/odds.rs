@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::asked::Asked;
 use super::error::ApiError;
+use super::link;
 use super::query::{self, Parameter, Params};
 use super::reply::{Content, Freshness};
 use super::values::{self, AFTER, EVENT_IDS, LIMIT};
@@ -35,11 +36,12 @@ pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, Ap
         return Ok(Content { link, ..Content::kept(Arc::clone(&said.body), Freshness::UntilRefresh) });
     }
     let query = read(view, &Params::read(asked.query, PARAMETERS)?)?;
-    let content = Content::page(asked, view.board().odds(&view.sport.key, &query), Freshness::UntilRefresh);
+    let body = view.board().odds(&view.sport.key, &query);
+    let link = body.next().and_then(|cursor| link::next(asked, cursor));
     if !query::holds_key(asked.query) {
-        words.keep(asked.target, &content.body, content.link.clone());
+        words.keep(asked.target, &body, link.clone());
     }
-    Ok(content)
+    Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
 }
 
 fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError> {

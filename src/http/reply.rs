@@ -57,7 +57,7 @@ pub(super) struct Content {
     /// Whether the body outlives the request, so that compressing it is paid back.
     pub is_kept: bool,
     pub media_type: HeaderValue,
-    /// Where the next page is.
+    /// Where the next page is, for who has written it already.
     pub link: Option<HeaderValue>,
 }
 
@@ -65,12 +65,6 @@ impl Content {
     /// A body of the board.
     pub(super) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
         Content { body, freshness, is_kept: true, media_type: JSON, link: None }
-    }
-
-    /// A page of a list.
-    pub(super) fn page(asked: &Asked<'_>, body: Arc<Body>, freshness: Freshness) -> Self {
-        let link = body.next().and_then(|cursor| link::next(asked, cursor));
-        Content { link, ..Content::kept(body, freshness) }
     }
 
     /// A body that was rendered for this request.
@@ -102,7 +96,7 @@ impl Reply {
             etag: chosen.etag.clone(),
             cache_control: cache_control(content.freshness, now, refresh_ms),
             request_id: request_id.header(),
-            link: content.link,
+            link: content.link.or_else(|| link::next(asked, content.body.next()?)),
             content_type: (!chosen.is_current).then_some(content.media_type),
             content_encoding: chosen.content_encoding(),
         };

@@ -1,6 +1,5 @@
 //! Get Scores: `/v1/sports/{sport_key}/scores`, with period detail.
 
-use super::asked::Asked;
 use super::error::ApiError;
 use super::query::{Parameter, Params};
 use super::reply::{Content, Freshness};
@@ -13,13 +12,13 @@ const STATUS: Parameter = Parameter { name: "status", takes: "scheduled, live or
 
 pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, LIMIT, AFTER];
 
-pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, ApiError> {
-    let params = Params::read(asked.query, PARAMETERS)?;
+pub(super) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let params = Params::read(query, PARAMETERS)?;
     let query = ScoresQuery {
         status: params.parse(&STATUS, ScoreStatus::parse)?,
         events: values::event_ids(&params, &EVENT_IDS)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(Content::page(asked, view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
+    Ok(Content::kept(view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
 }
