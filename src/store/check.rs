@@ -18,10 +18,10 @@ use super::scan::{guarded, scan_telling};
 use super::tables::{
     AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE,
     NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
-    describe_world, world_number,
+    describe_world, world_of,
 };
+use crate::model::Market;
 use crate::model::sport::is_key;
-use crate::model::{Market, World};
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -352,5 +352,5 @@ fn known(is_known: bool, otherwise: &'static str) -> Result<(), Flaw> {
 }
 
 fn known_world(number: u8) -> Result<(), Flaw> {
-    known(World::ALL.map(world_number).contains(&number), "its world is unknown")
+    known(world_of(number).is_some(), "its world is unknown")
 }

@@ -12,6 +12,7 @@ use std::thread;
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
+use super::books::{highest_numbers, scan_books};
 use super::codec::{Flaw, PollRow, Standing};
 use super::error::{DamageList, StoreError};
 use super::load_sport::{Seen, SportLoader, SportPart};
@@ -20,8 +21,8 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    BOOKS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, books_of, events_of,
-    odds_of_sport, world_number,
+    EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, events_of, odds_of_sport,
+    world_number, world_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, EventId, Market, Regions, SportId, World};
@@ -59,8 +60,8 @@ pub(super) fn read(
         ..Loaded::default()
     };
     let mut seen = Seen::default();
-    for world in World::ALL {
-        let context = WorldContext::new(world, read_bookmakers(txn, world, &mut damage)?);
+    for (world, bookmakers) in World::ALL.into_iter().zip(read_bookmakers(txn, &mut damage)?) {
+        let context = WorldContext::new(world, bookmakers);
         let sports = read_sports(txn, catalogue, sports, &names, &context)?;
         let sports = sports.into_iter().map(|part| {
             damage.absorb(part.damage);
@@ -141,33 +142,30 @@ impl WorldContext {
     }
 }
 
-pub(super) fn read_bookmakers(
-    txn: &ReadTransaction,
-    world: World,
-    damage: &mut DamageList,
-) -> Result<Bookmakers, StoreError> {
-    let mut books = Bookmakers::default();
-    let range = || books_of(world_number(world));
+/// The bookmakers of both worlds.
+fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bookmakers; 2], StoreError> {
+    let mut worlds = [Bookmakers::default(), Bookmakers::default()];
     // The highest number stays used, also when its bookmaker is gone or its row is damaged.
-    if let Some(last) = txn.open_table(BOOKS.definition)?.range::<super::tables::BookKey>(range())?.next_back() {
-        let id = BookId::from_number(last?.0.value().1);
+    for (books, highest) in worlds.iter_mut().zip(highest_numbers(txn)?) {
+        let Some(id) = highest.map(BookId::from_number) else { continue };
         let nobody = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
         books.put(id, Arc::new(nobody));
         books.remove(id);
     }
-    scan(&BOOKS, txn, range(), damage, |(_, number), row| {
+    scan_books(txn, damage, |world, id, row| {
+        let books = &mut worlds[world.index()];
         let is_gone = row.standing == Standing::Gone;
         let book = row.bookmaker()?;
         match (is_gone, books.find(&book.key)) {
             (true, _) => Ok(()),
             (false, Some(_)) => Err(Flaw::Invalid("its key has a number already")),
             (false, None) => {
-                books.put(BookId::from_number(number), Arc::new(book));
+                books.put(id, Arc::new(book));
                 Ok(())
             }
         }
     })?;
-    Ok(books)
+    Ok(worlds)
 }
 
 /// The polls of both worlds. In the order of keys a scope's own row comes before those of its events.
@@ -178,7 +176,7 @@ fn read_polls(
     damage: &mut DamageList,
 ) -> Result<(), StoreError> {
     scan(&POLLS, txn, .., damage, |(world, scope, event), row| {
-        let world = World::ALL.into_iter().find(|known| world_number(*known) == world);
+        let world = world_of(world);
         let LoadedWorld { bookmakers, polls, .. } =
             &mut loaded.worlds[world.ok_or(Flaw::Invalid("its world is unknown"))?.index()];
         let known = |number: u16| Some(BookId::from_number(number)).filter(|id| bookmakers.get(*id).is_some());

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use redb::ReadTransaction;
 
+use super::books::scan_books;
 use super::codec::{Flaw, MetaRow, Standing};
 use super::error::{DamageList, StoreError};
 use super::names::{FastMap, NamesByNumber, NumbersByName};
 use super::scan::scan;
 use super::sports::SportNumbers;
-use super::tables::{AUDIT, BOOKS, EVENTS, META, META_COUNTERS, NAMES, books_of, events_of, world_number};
+use super::tables::{AUDIT, EVENTS, META, META_COUNTERS, NAMES, events_of, world_number};
 use crate::model::{BookId, Bookmaker, EventId, SportId, Timestamp, World};
 
 #[derive(Debug)]
@@ -72,14 +73,12 @@ impl Mirror {
             }
         }
         let mut books = [BTreeMap::new(), BTreeMap::new()];
-        for world in World::ALL {
-            scan(&BOOKS, txn, books_of(world_number(world)), damage, |(_, number), row| {
-                if row.standing != Standing::Gone {
-                    books[world.index()].insert(BookId::from_number(number), Arc::new(row.bookmaker()?));
-                }
-                Ok(())
-            })?;
-        }
+        scan_books(txn, damage, |world, id, row| {
+            if row.standing != Standing::Gone {
+                books[world.index()].insert(id, Arc::new(row.bookmaker()?));
+            }
+            Ok(())
+        })?;
         Ok(Mirror { counters: Counters::read(txn)?, names: names.by_name(), events, books })
     }
 }

@@ -14,6 +14,7 @@
 
 mod audit;
 mod batch;
+mod books;
 mod called;
 mod catalogue;
 mod change;

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use redb::{ReadTransaction, ReadableDatabase};
 
 use super::batch::begin;
+use super::books::{highest_numbers, scan_books};
 use super::change::Change;
 use super::codec::Standing;
 use super::error::{DamageList, OpenError, StoreError};
 use super::handle::Store;
-use super::scan::scan;
 use super::sports::SportNumbers;
 use super::tables::{
     AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS,
-    META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, books_of, coverage_of, world_number,
+    META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -108,8 +108,8 @@ impl Store {
 
     pub(super) fn number_bookmakers(&mut self) -> Result<(), Unsettled> {
         let mut changes = Vec::new();
-        for world in World::ALL {
-            let (found, next) = self.reading(|_, file| find_bookmakers(&file.db.begin_read()?, world))?;
+        let worlds = self.reading(|_, file| find_bookmakers(&file.db.begin_read()?))?;
+        for (world, (found, next)) in World::ALL.into_iter().zip(worlds) {
             self.put_catalogue(world, &found, next, &mut changes)?;
             for (id, _) in self.leftover(world, &found)? {
                 changes.push(Change::RemoveBookmaker { world, id });
@@ -168,17 +168,17 @@ impl Store {
     }
 }
 
-/// The bookmakers of a world, and the number that comes next.
-fn find_bookmakers(txn: &ReadTransaction, world: World) -> Result<(Vec<Found>, u16), StoreError> {
-    let mut found = Vec::new();
-    let range = books_of(world_number(world));
-    scan(&BOOKS, txn, range.clone(), &mut DamageList::default(), |(_, number), row| {
+/// The bookmakers of each world, and the number that comes next there.
+fn find_bookmakers(txn: &ReadTransaction) -> Result<[(Vec<Found>, u16); 2], StoreError> {
+    let next = |highest: Option<u16>| highest.map_or(0, |number| number.saturating_add(1));
+    let mut worlds = highest_numbers(txn)?.map(|highest| (Vec::new(), next(highest)));
+    // Whoever loads the file reports its damage.
+    scan_books(txn, &mut DamageList::default(), |world, id, row| {
         let standing = row.standing;
-        found.push(Found { id: BookId::from_number(number), book: row.bookmaker()?, standing });
+        worlds[world.index()].0.push(Found { id, book: row.bookmaker()?, standing });
         Ok(())
     })?;
-    let last = txn.open_table(BOOKS.definition)?.range::<super::tables::BookKey>(range)?.next_back().transpose()?;
-    Ok((found, last.map_or(0, |(key, _)| key.value().1.saturating_add(1))))
+    Ok(worlds)
 }
 
 fn holds_odds(txn: &ReadTransaction, sports: &SportNumbers, world: World, book: BookId) -> Result<bool, StoreError> {

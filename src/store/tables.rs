@@ -85,6 +85,10 @@ pub(super) fn world_number(world: World) -> u8 {
     }
 }
 
+pub(super) fn world_of(number: u8) -> Option<World> {
+    World::ALL.into_iter().find(|world| world_number(*world) == number)
+}
+
 pub(super) fn market_number(market: Market) -> u8 {
     u8::try_from(market.index()).unwrap_or(u8::MAX)
 }
@@ -115,10 +119,6 @@ pub(super) const fn schedule_of(world: u8, sport: u16) -> RangeInclusive<Schedul
 
 pub(super) const fn sources_of(world: u8, sport: u16) -> RangeInclusive<SourceKey> {
     (world, sport, 0)..=(world, sport, u16::MAX)
-}
-
-pub(super) const fn books_of(world: u8) -> RangeInclusive<BookKey> {
-    (world, 0)..=(world, u16::MAX)
 }
 
 /// The index row of an open record.

@@ -86,9 +86,12 @@ fn suffer(bytes: Vec<u8>, whole: &BTreeSet<String>, what: &str, count: &mut Coun
     assert!(is_named, "{what}: {report:?}");
     assert!(!is_less || !report.is_clean(), "{what}: the check does not say what is missing");
     for damage in loaded.damage.listed() {
-        let is_in_check = report.problems.listed().iter().any(|found| found.table == damage.table);
+        // A key that is spoilt stands out of order, and a search for its neighbours may miss them: what hangs on those is
+        // lost to loading, while the check, which reads row by row, names the one that is at fault.
+        let names = |table: &str| report.problems.listed().iter().any(|found| found.table == table);
+        let is_told = names(damage.table) || (damage.reason.contains("missing") && !report.problems.is_empty());
         let is_broken = matches!(report.integrity, Integrity::Broken(_));
-        assert!(is_in_check || is_broken, "{what}: loading found {damage}, and the check only {report:?}");
+        assert!(is_told || is_broken, "{what}: loading found {damage}, and the check only {report:?}");
     }
     if !loaded.damage.is_empty() {
         count.told_by_loading += 1;

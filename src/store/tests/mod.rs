@@ -7,6 +7,7 @@ mod copy;
 mod damage;
 mod encoding;
 mod failure;
+mod lost_books;
 mod lost_usage;
 mod open;
 mod property;

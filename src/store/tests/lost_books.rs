@@ -1,0 +1,65 @@
+//! The failure that this prevents: a row that says whose a number is gets lost, the number is given to another
+//! bookmaker, and the prices of the one are served as those of the other.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::store::loaded::LoadedWorld;
+
+const PAGE: usize = 4096;
+
+/// A closed file with prices of each bookmaker, each on another market or event.
+fn closed_file() -> Vec<u8> {
+    let memory = super::damage::filled();
+    let mut store = memory.open();
+    let changes = [
+        put_odds(World::Live, "a", 2, Market::Spread),
+        put_event(World::Sandbox, "c", 3),
+        put_odds(World::Sandbox, "c", 0, Market::Moneyline),
+        put_odds(World::Sandbox, "c", 2, Market::Spread),
+    ];
+    store.commit(&changes).unwrap();
+    drop(store);
+    memory.bytes()
+}
+
+/// Whose prices are there, of what.
+fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
+    let mut store = Memory::new(bytes).open_with(&catalogue()).ok()?;
+    let loaded = store.load();
+    // Closing writes to pages that are ruined, which is another matter.
+    std::mem::forget(store);
+    let loaded = loaded.ok()?;
+    let mut prices = BTreeSet::new();
+    for world in World::ALL {
+        let LoadedWorld { sports, bookmakers, .. } = loaded.world(world);
+        for event in sports.iter().flat_map(|sport| &sport.events) {
+            for record in &event.records {
+                let book = bookmakers.get(record.bookmaker).map_or("nobody", |book| &*book.key);
+                prices.insert(format!("{world} {} {book} {}", event.event.id, record.market.key()));
+            }
+        }
+    }
+    Some(prices)
+}
+
+#[test]
+fn no_spoilt_byte_gives_a_price_to_another_bookmaker() {
+    let whole = closed_file();
+    let stored = prices(whole.clone()).unwrap();
+    assert_eq!(stored.len(), 5);
+    let pages = whole.len() / PAGE;
+    let has_books = |page: &usize| whole[page * PAGE..][..PAGE].windows(6).any(|text| text == b"BETMGM");
+    let books: Vec<usize> = (0..pages).filter(has_books).flat_map(|page| page * PAGE..page * PAGE + PAGE).collect();
+    let used = books.into_iter().filter(|at| whole[*at] != 0);
+    let beginnings = (0..pages).flat_map(|page| page * PAGE..page * PAGE + 8);
+    let mut with_less = 0;
+    for (at, bit) in used.chain(beginnings).flat_map(|at| [(at, 0), (at, at % 8)]) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << bit;
+        let Some(found) = prices(bytes) else { continue };
+        assert!(found.is_subset(&stored), "bit {bit} of byte {at}: {:?}", found.difference(&stored));
+        with_less += usize::from(found.len() < stored.len());
+    }
+    assert!(with_less > 0, "too little was hit");
+}
