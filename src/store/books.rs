@@ -5,7 +5,7 @@
 //! search would miss its neighbours. And it is why a number stays taken for as long as anything in the file names it,
 //! also when the row that says whose it is has been lost.
 
-use redb::{ReadTransaction, ReadableTable};
+use redb::ReadTransaction;
 
 use super::codec::{BookRow, Flaw};
 use super::error::{DamageList, StoreError};
@@ -26,7 +26,8 @@ pub(super) fn scan_books(
     Ok(())
 }
 
-/// The highest number of each world that a bookmaker, a source or a price has.
+/// The highest number of each world that a bookmaker, a source or a price has. What a damaged row says does not count:
+/// a number that only such a row has is named by nothing.
 pub(super) fn highest_numbers(txn: &ReadTransaction) -> Result<[Option<u16>; World::ALL.len()], StoreError> {
     let mut highest = [None; World::ALL.len()];
     let mut note = |world: u8, number: u16| {
@@ -35,14 +36,16 @@ pub(super) fn highest_numbers(txn: &ReadTransaction) -> Result<[Option<u16>; Wor
             *held = (*held).max(Some(number));
         }
     };
-    for row in txn.open_table(BOOKS.definition)?.iter()? {
-        let (world, number) = row?.0.value();
+    // Whoever loads the file reports its damage.
+    let damage = &mut DamageList::default();
+    scan(&BOOKS, txn, .., damage, |(world, number), _| {
         note(world, number);
-    }
-    for row in txn.open_table(SOURCES.definition)?.iter()? {
-        let (world, _, number) = row?.0.value();
+        Ok(())
+    })?;
+    scan(&SOURCES, txn, .., damage, |(world, _, number), _| {
         note(world, number);
-    }
+        Ok(())
+    })?;
     // From one bookmaker of a sport to the next: there may be a million prices.
     let coverage = txn.open_table(COVERAGE)?;
     let mut from: CoverageKey = (0, 0, 0, 0, 0);

@@ -164,6 +164,8 @@ impl DamageList {
     pub(super) fn add(&mut self, table: &'static str, key: String, reason: impl fmt::Display) {
         self.count += 1;
         if self.listed.len() < Self::LISTED_MAX {
+            // Where a row's own name is what rotted, nothing may be left of it.
+            let key = if key.is_empty() { "a row without a name".to_owned() } else { key };
             self.listed.push(Damage { table, key, reason: reason.to_string() });
         }
     }

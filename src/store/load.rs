@@ -145,7 +145,7 @@ impl WorldContext {
 /// The bookmakers of both worlds.
 fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bookmakers; 2], StoreError> {
     let mut worlds = [Bookmakers::default(), Bookmakers::default()];
-    // The highest number stays used, also when its bookmaker is gone or its row is damaged.
+    // The highest number stays used, also when its bookmaker is gone or its row is lost.
     for (books, highest) in worlds.iter_mut().zip(highest_numbers(txn)?) {
         let Some(id) = highest.map(BookId::from_number) else { continue };
         let nobody = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
