@@ -18,6 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
+use super::aside::Aside;
 use super::deadline::{Deadlines, Pulse, watch};
 use super::handle::URI_BYTES_MAX;
 use super::service::{IncomingRequest, Respond};
@@ -42,6 +43,12 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) enum Protocol {
     Http1,
     Http2,
+}
+
+/// What a connection can be told while it serves.
+enum Summons {
+    Leave,
+    Drain,
 }
 
 /// Serves a connection in plain text until it ends.
@@ -159,11 +166,21 @@ async fn serve<S>(
         ($connection:expr) => {{
             let mut connection = pin!($connection);
             let mut watch = pin!(watch(&pulse, &deadlines));
-            tokio::select! {
-                biased;
-                ended = connection.as_mut() => return note_end(ended),
-                () = watch.as_mut() => return,
-                () = phases.draining() => connection.as_mut().graceful_shutdown(),
+            {
+                let summons = pin!(async {
+                    tokio::select! {
+                        () = watch.as_mut() => Summons::Leave,
+                        () = phases.draining() => Summons::Drain,
+                    }
+                });
+                tokio::select! {
+                    biased;
+                    ended = connection.as_mut() => return note_end(ended),
+                    summons = Aside::new(summons) => match summons {
+                        Summons::Leave => return,
+                        Summons::Drain => connection.as_mut().graceful_shutdown(),
+                    },
+                }
             }
             tokio::select! {
                 biased;

@@ -10,6 +10,7 @@
 //! It reads boards and keys, charges meters, and changes nothing else.
 
 mod access;
+mod aside;
 mod asked;
 pub(crate) mod books;
 mod connection;
