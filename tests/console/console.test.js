@@ -166,11 +166,13 @@ test("signing out from the command line ends what is open in a browser", async (
 test("everything can be reached from the keyboard, and nothing runs off a small screen", async () => {
   const page = await browser.signedIn(service, { viewport: { width: 360, height: 740 } });
   const origin = new URL(page.url()).origin;
-  for (const name of ["overview", "board/live/mma", "feeds", "keys"]) {
+  for (const [name, title] of [["overview", "Overview"], ["board/live/mma", "Board"], ["feeds", "Feeds"], ["keys", "Keys"]]) {
     await page.goto(`${origin}/#/${name}`);
-    await page.locator("h1").waitFor();
+    // The page before stays until the next has its first data.
+    await page.locator("h1", { hasText: title }).waitFor();
     await page.waitForFunction(() => document.querySelectorAll("main table tbody tr").length > 0);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} runs off the screen`);
+    const fits = page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth, null, { timeout: 10_000 });
+    await assert.doesNotReject(fits, `${name} runs off the screen`);
     const unnamed = await page.evaluate(() => [...document.querySelectorAll("button, input, select, a")]
       .filter((element) => !(element.textContent.trim() || element.ariaLabel || element.labels?.length)).map((element) => element.outerHTML));
     assert.deepEqual(unnamed, []);
