@@ -1,4 +1,7 @@
 //! The numbers of the sports: the catalogue's order may change from start to start, a sport's number never does.
+//!
+//! An event names its sport by number alone. So a number stays taken for as long as anything in the file names it, also
+//! when the row that says whose it is has been lost: no event may come to stand in another sport.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +10,7 @@ use redb::ReadTransaction;
 use super::codec::{Flaw, SportRow, TooLong};
 use super::error::{DamageList, StoreError};
 use super::scan::scan;
-use super::tables::SPORTS;
+use super::tables::{EVENTS, EventKey, SOURCES, SPORTS, world_of};
 use crate::model::sport::is_key;
 use crate::model::{Catalogue, SportId};
 
@@ -34,8 +37,8 @@ impl SportNumbers {
             keys.insert(number, row.key.into());
             Ok(())
         })?;
-        let last = txn.open_table(SPORTS.definition)?.range::<u16>(..)?.next_back().transpose()?;
-        let mut next = last.map_or(0, |(number, _)| number.value().saturating_add(1));
+        let highest = keys.last_key_value().map(|(number, _)| *number).max(highest_named(txn)?);
+        let mut next = highest.map_or(0, |number| number.saturating_add(1));
 
         let mut served = Vec::new();
         let mut added = Vec::new();
@@ -77,4 +80,30 @@ impl SportNumbers {
     pub(super) fn all(&self) -> impl Iterator<Item = u16> {
         self.keys.keys().copied()
     }
+}
+
+/// The highest number that an event or a source names.
+fn highest_named(txn: &ReadTransaction) -> Result<Option<u16>, StoreError> {
+    let mut highest = None;
+    // Whoever loads the file reports its damage.
+    scan(&SOURCES, txn, .., &mut DamageList::default(), |(_, sport, _), _| {
+        highest = highest.max(Some(sport));
+        Ok(())
+    })?;
+    // From one sport to the next: there may be a hundred thousand events.
+    let events = txn.open_table(EVENTS.definition)?;
+    let mut from: EventKey = (0, 0, 0);
+    while let Some(row) = events.range(from..)?.next() {
+        let (world, sport, _) = row?.0.value();
+        if world_of(world).is_some() {
+            highest = highest.max(Some(sport));
+        }
+        let next =
+            sport.checked_add(1).map(|sport| (world, sport, 0)).or(world.checked_add(1).map(|world| (world, 0, 0)));
+        match next.filter(|next| *next > from) {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    Ok(highest)
 }

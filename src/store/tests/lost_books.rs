@@ -1,5 +1,5 @@
 //! The failure that this prevents: a row that says whose a number is gets lost, the number is given to another
-//! bookmaker, and the prices of the one are served as those of the other.
+//! bookmaker or sport, and the prices of the one are served as those of the other.
 
 use std::collections::BTreeSet;
 
@@ -17,6 +17,13 @@ fn closed_file() -> Vec<u8> {
         put_event(World::Sandbox, "c", 3),
         put_odds(World::Sandbox, "c", 0, Market::Moneyline),
         put_odds(World::Sandbox, "c", 2, Market::Spread),
+        Change::PutEvent { world: World::Live, sport: sport_id(1), event: event("t", 4) },
+        Change::PutOdds {
+            world: World::Live,
+            sport: sport_id(1),
+            event: event_id("t"),
+            record: record("tennis", "t", 1, Market::Moneyline, 5),
+        },
     ];
     store.commit(&changes).unwrap();
     drop(store);
@@ -33,10 +40,12 @@ fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
     let mut prices = BTreeSet::new();
     for world in World::ALL {
         let LoadedWorld { sports, bookmakers, .. } = loaded.world(world);
-        for event in sports.iter().flat_map(|sport| &sport.events) {
+        let events =
+            sports.iter().enumerate().flat_map(|(sport, held)| held.events.iter().map(move |event| (sport, event)));
+        for (sport, event) in events {
             for record in &event.records {
                 let book = bookmakers.get(record.bookmaker).map_or("nobody", |book| &*book.key);
-                prices.insert(format!("{world} {} {book} {}", event.event.id, record.market.key()));
+                prices.insert(format!("{world} {sport} {} {book} {}", event.event.id, record.market.key()));
             }
         }
     }
@@ -44,13 +53,15 @@ fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn no_spoilt_byte_gives_a_price_to_another_bookmaker() {
+fn no_spoilt_byte_gives_a_price_to_another_bookmaker_or_sport() {
     let whole = closed_file();
     let stored = prices(whole.clone()).unwrap();
-    assert_eq!(stored.len(), 5);
+    assert_eq!(stored.len(), 6);
     let pages = whole.len() / PAGE;
-    let has_books = |page: &usize| whole[page * PAGE..][..PAGE].windows(6).any(|text| text == b"BETMGM");
-    let books: Vec<usize> = (0..pages).filter(has_books).flat_map(|page| page * PAGE..page * PAGE + PAGE).collect();
+    // The pages of the bookmakers and of the sports.
+    let has_names =
+        |page: &usize| whole[page * PAGE..][..PAGE].windows(6).any(|text| text == b"BETMGM" || text == b"tennis");
+    let books: Vec<usize> = (0..pages).filter(has_names).flat_map(|page| page * PAGE..page * PAGE + PAGE).collect();
     let used = books.into_iter().filter(|at| whole[*at] != 0);
     let beginnings = (0..pages).flat_map(|page| page * PAGE..page * PAGE + 8);
     let mut with_less = 0;
