@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::access::{self, REFUSED};
+use super::again::Head;
 use super::books::KeptLists;
 use super::damper::Damper;
 use super::handle::{Answer, Handled, broken, handle, overloaded};
@@ -51,6 +52,11 @@ pub trait Respond: Send + Sync + 'static {
         None
     }
 
+    /// The same for a request whose head came before: writes the answer's head and returns its body.
+    fn answer_again(&self, _: &Request<()>, _: &mut Head) -> Option<Bytes> {
+        None
+    }
+
     fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
@@ -62,6 +68,10 @@ impl Respond for Service {
 
     fn respond_at_once(&self, request: &IncomingRequest) -> Option<Response<Full<Bytes>>> {
         Service::respond_at_once(self, request)
+    }
+
+    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
+        Service::answer_again(self, request, head)
     }
 
     async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
@@ -126,6 +136,14 @@ impl Service {
             Handled::Answer(answer) => Some(self.note(request, answer, started)),
             Handled::NeedsLease(_) => None,
         }
+    }
+
+    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
+        let response = self.respond_at_once(request)?;
+        let (parts, body) = response.into_parts();
+        let body = body.into_inner().unwrap_or_default();
+        head.write(parts.status, &parts.headers, body.len(), self.clock.now().unix_ms / 1000);
+        Some(body)
     }
 
     /// The same for any request. The only wait is for a lease, and it is bounded.
