@@ -22,7 +22,7 @@ fn benches(criterion: &mut Criterion) {
     measure(criterion, "handle/odds_100_records", 200, |bench| bench.request(ODDS, true));
     measure(criterion, "handle/v4_odds_100_events", 200, |bench| bench.request(ODDS_V4, true));
     measure(criterion, "handle/not_modified", 304, |bench| {
-        let etag = bench.answer(&bench.request(ODDS, true)).response.headers()["etag"].clone();
+        let etag = bench.answer(&bench.request(ODDS, true)).into_response().headers()["etag"].clone();
         let mut request = bench.request(ODDS, true);
         request.headers_mut().insert("if-none-match", etag);
         request

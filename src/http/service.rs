@@ -14,8 +14,9 @@ use super::access::{self, REFUSED};
 use super::again::Head;
 use super::books::KeptLists;
 use super::damper::Damper;
-use super::handle::{Answer, Handled, broken, handle, overloaded};
+use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
 use super::pages::Pages;
+use super::reply::Reply;
 use super::request_id::RequestIds;
 use super::route::COUNTED;
 use crate::board::Boards;
@@ -131,19 +132,23 @@ impl Service {
 
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
     pub fn respond_at_once<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
-        let started = Instant::now();
-        match self.handle_contained(request, self.clock.now_at(started)) {
-            Handled::Answer(answer) => Some(self.note(request, answer, started)),
-            Handled::NeedsLease(_) => None,
-        }
+        self.answer_at_once(request).map(|(reply, _)| reply.into_response())
     }
 
     fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
-        let response = self.respond_at_once(request)?;
-        let (parts, body) = response.into_parts();
-        let body = body.into_inner().unwrap_or_default();
-        head.write(parts.status, &parts.headers, body.len(), self.clock.now().unix_ms / 1000);
-        Some(body)
+        self.answer_at_once(request).map(|(reply, now)| reply.write(head, now))
+    }
+
+    fn answer_at_once<B>(&self, request: &Request<B>) -> Option<(Reply, Moment)> {
+        let started = Instant::now();
+        let now = self.clock.now_at(started);
+        match self.handle_contained(request, now) {
+            Handled::Answer(answer) => {
+                self.note(request, &answer.note, started);
+                Some((answer.reply, now))
+            }
+            Handled::NeedsLease(_) => None,
+        }
     }
 
     /// The same for any request. The only wait is for a lease, and it is bounded.
@@ -153,22 +158,22 @@ impl Service {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
-        self.note(request, answer, started)
+        self.note(request, &answer.note, started);
+        answer.into_response()
     }
 
     /// Counts and logs an answer.
-    fn note<B>(&self, request: &Request<B>, answer: Answer, started: Instant) -> Response<Full<Bytes>> {
+    fn note<B>(&self, request: &Request<B>, note: &Note, started: Instant) {
         let took = started.elapsed();
-        self.traffic.count_request(answer.note.route, answer.note.status.as_u16(), took);
-        if let Some(reason) = answer.note.refused {
+        self.traffic.count_request(note.route, note.status.as_u16(), took);
+        if let Some(reason) = note.refused {
             self.traffic.count_refused(reason);
         }
         // Requests of a key are bounded by its limits, those of strangers by nothing else.
-        let admitted = if answer.note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
+        let admitted = if note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
         if let Some(unlogged) = admitted {
-            access::log(request.method(), &answer.note, took, unlogged);
+            access::log(request.method(), note, took, unlogged);
         }
-        answer.response
     }
 
     async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> Answer {

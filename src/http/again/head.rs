@@ -1,12 +1,12 @@
 //! The head of an answer in HTTP/1.1, written as the HTTP library writes it.
 
-use std::io::Write;
-
 use http::{HeaderMap, StatusCode};
 use jiff::fmt::rfc2822::DateTimePrinter;
 
+use crate::board::render::json;
+
 /// Room for the head of nearly every answer.
-const BYTES: usize = 768;
+const BYTES: usize = 1 << 10;
 
 /// A head in the making, in a buffer that a connection uses over and over.
 #[derive(Debug, Default)]
@@ -21,13 +21,13 @@ impl Head {
         &self.bytes
     }
 
+    /// Anything behind the head.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Begins anew.
-    pub(in crate::http) fn write(&mut self, status: StatusCode, headers: &HeaderMap, body_bytes: usize, unix_s: i64) {
-        self.set_date(unix_s);
+    pub(in crate::http) fn begin(&mut self, status: StatusCode) {
         let out = &mut self.bytes;
         out.clear();
         out.reserve(BYTES);
@@ -40,21 +40,36 @@ impl Head {
             out.extend_from_slice(status.canonical_reason().unwrap_or("<none>").as_bytes());
             out.extend_from_slice(b"\r\n");
         }
+    }
+
+    /// A header: `name` with its colon and space.
+    pub(in crate::http) fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.header_with(name, |out| out.extend_from_slice(value));
+    }
+
+    /// A header whose value is written by whoever knows it.
+    pub(in crate::http) fn header_with(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.extend_from_slice(name);
+        write(&mut self.bytes);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    pub(in crate::http) fn headers(&mut self, headers: &HeaderMap) {
         for (name, value) in headers {
-            out.extend_from_slice(name.as_str().as_bytes());
-            out.extend_from_slice(b": ");
-            out.extend_from_slice(value.as_bytes());
-            out.extend_from_slice(b"\r\n");
+            self.bytes.extend_from_slice(name.as_str().as_bytes());
+            self.header(b": ", value.as_bytes());
         }
-        if status != StatusCode::NOT_MODIFIED {
-            out.extend_from_slice(b"content-length: ");
-            // A vector takes what is written to it.
-            let _ = write!(out, "{body_bytes}");
-            out.extend_from_slice(b"\r\n");
+    }
+
+    /// Ends the head of an answer that has so many bytes of body, or cannot have any.
+    pub(in crate::http) fn end(&mut self, body_bytes: Option<usize>, unix_s: i64) {
+        self.set_date(unix_s);
+        if let Some(count) = body_bytes {
+            self.header_with(b"content-length: ", |out| json::integer(count, out));
         }
-        out.extend_from_slice(b"date: ");
-        out.extend_from_slice(&self.date.1);
-        out.extend_from_slice(b"\r\n\r\n");
+        self.bytes.extend_from_slice(b"date: ");
+        self.bytes.extend_from_slice(&self.date.1);
+        self.bytes.extend_from_slice(b"\r\n\r\n");
     }
 
     fn set_date(&mut self, unix_s: i64) {
