@@ -8,7 +8,7 @@ use crate::board::render::json;
 /// Room for the head of nearly every answer.
 const BYTES: usize = 1 << 10;
 
-/// A head in the making, in a buffer that a connection uses over and over.
+/// A head in the making, in a buffer that is used over and over.
 #[derive(Debug, Default)]
 pub struct Head {
     bytes: Vec<u8>,

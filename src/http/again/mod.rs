@@ -17,6 +17,7 @@
 mod head;
 mod turn;
 
+use std::cell::Cell;
 use std::hash::BuildHasher;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -60,24 +61,28 @@ pub(super) struct AgainStream<S, R> {
     next_seen: usize,
     /// The head that the library has, if it came before.
     given: Vec<u8>,
-    head: Head,
-    unsent: Unsent,
+    /// An answer that was given here and is on its way.
+    unsent: Option<Unsent>,
 }
 
 /// A head, and what the library made of it.
 #[derive(Debug)]
 struct Known {
     head: Box<[u8]>,
-    request: Request<()>,
+    request: Box<Request<()>>,
 }
 
-/// What is left to send of an answer that was given here.
-#[derive(Debug, Default)]
+/// An answer, and how much of its head and body together is sent.
+#[derive(Debug)]
 struct Unsent {
+    head: Head,
     body: Bytes,
-    /// How much of head and body together is sent.
     sent: usize,
-    is_pending: bool,
+}
+
+thread_local! {
+    /// A head to write the next answer in: connections that rest hold none.
+    static SPARE: Cell<Head> = Cell::default();
 }
 
 impl<S, R> AgainStream<S, R> {
@@ -92,8 +97,7 @@ impl<S, R> AgainStream<S, R> {
             seen: [0; SEEN_MAX],
             next_seen: 0,
             given: Vec::new(),
-            head: Head::default(),
-            unsent: Unsent::default(),
+            unsent: None,
         }
     }
 
@@ -144,16 +148,21 @@ impl<S, R: Respond> AgainStream<S, R> {
             self.give_up();
             return false;
         }
-        let known = self.known.iter().find(|known| *known.head == *bytes);
-        let Some(body) = known.and_then(|known| self.service.answer_again(&known.request, &mut self.head)) else {
+        let Some(known) = self.known.iter().find(|known| *known.head == *bytes) else {
+            self.give(bytes);
+            return false;
+        };
+        let mut head = SPARE.take();
+        let Some(mut body) = self.service.answer_again(&known.request, &mut head) else {
+            SPARE.set(head);
             self.give(bytes);
             return false;
         };
         self.pulse.has_answered();
-        self.unsent = Unsent { body, sent: 0, is_pending: true };
-        if self.unsent.body.len() <= COPIED_MAX {
-            self.head.push(&std::mem::take(&mut self.unsent.body));
+        if body.len() <= COPIED_MAX {
+            head.push(&std::mem::take(&mut body));
         }
+        self.unsent = Some(Unsent { head, body, sent: 0 });
         true
     }
 }
@@ -161,24 +170,24 @@ impl<S, R: Respond> AgainStream<S, R> {
 impl<S: AsyncWrite + Unpin, R> AgainStream<S, R> {
     /// Sends what is left of an answer that was given here.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.unsent.is_pending {
-            return Poll::Ready(Ok(()));
-        }
-        let (head, body) = (self.head.bytes(), &self.unsent.body);
-        while self.unsent.sent < head.len() + body.len() {
+        let Some(Unsent { head, body, sent }) = &mut self.unsent else { return Poll::Ready(Ok(())) };
+        let head = head.bytes();
+        while *sent < head.len() + body.len() {
             let inner = Pin::new(&mut self.inner);
-            let written = match head.get(self.unsent.sent..).filter(|rest| !rest.is_empty()) {
+            let written = match head.get(*sent..).filter(|rest| !rest.is_empty()) {
                 Some(rest) if body.is_empty() => inner.poll_write(cx, rest),
                 Some(rest) => inner.poll_write_vectored(cx, &[IoSlice::new(rest), IoSlice::new(body)]),
-                None => inner.poll_write(cx, &body[self.unsent.sent - head.len()..]),
+                None => inner.poll_write(cx, &body[*sent - head.len()..]),
             };
             match ready!(written)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.unsent.sent += count,
+                count => *sent += count,
             }
         }
         ready!(Pin::new(&mut self.inner).poll_flush(cx))?;
-        self.unsent = Unsent::default();
+        if let Some(sent) = self.unsent.take() {
+            SPARE.set(sent.head);
+        }
         Poll::Ready(Ok(()))
     }
 }

@@ -28,7 +28,7 @@ const UNKNOWN: u8 = 4;
 pub(in crate::http) struct Turn {
     doing: AtomicU8,
     /// What the library made of a head that came before.
-    read: Mutex<Option<Request<()>>>,
+    read: Mutex<Option<Box<Request<()>>>>,
 }
 
 impl Turn {
@@ -66,7 +66,7 @@ impl Turn {
     /// are followed by another turn of ours, and only those are: nothing is remembered of a service that streams.
     pub(in crate::http) fn answered(&self, request: &IncomingRequest) {
         if self.is(READS_AGAIN) {
-            *self.read.lock().unwrap_or_else(PoisonError::into_inner) = remembered(request);
+            *self.read.lock().unwrap_or_else(PoisonError::into_inner) = remembered(request).map(Box::new);
         }
         self.answered_late(has_body(request));
     }
@@ -78,7 +78,7 @@ impl Turn {
     }
 
     /// The library has sent the answer: it rests, and here is what it read if that is worth remembering.
-    pub(super) fn rest(&self) -> Option<Request<()>> {
+    pub(super) fn rest(&self) -> Option<Box<Request<()>>> {
         self.set(RESTS);
         self.read.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
