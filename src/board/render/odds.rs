@@ -6,7 +6,7 @@ use crate::board::query::OddsQuery;
 use crate::board::select::{self, Pick, Scope};
 use crate::board::snapshot::Published;
 use crate::model::text::Room;
-use crate::model::{OddsFormat, Outcome, Point, Price, Record};
+use crate::model::{OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
 use super::json;
 use super::pen::{Pen, put_text};
@@ -35,6 +35,8 @@ struct Lines<'a> {
     /// How every record of the event begins, a comma before it: `,{"id":"`, sixteen bytes for the id, and
     /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
     head: Vec<u8>,
+    /// The time of the record before, which is often that of the next one too.
+    updated: (Timestamp, [u8; 20]),
 }
 
 const OPENING: &[u8; 24] = b",{\"id\":\"................";
@@ -46,13 +48,17 @@ const OUTCOME_MAX: usize = 40 + Price::JSON_MAX + Point::TEXT_MAX;
 
 impl<'a> Lines<'a> {
     fn new(sport_key: &'a str, format: OddsFormat) -> Self {
-        Lines { sport_key, format, event: None, head: Vec::with_capacity(256) }
+        let updated = (Timestamp::default(), Timestamp::default().iso());
+        Lines { sport_key, format, event: None, head: Vec::with_capacity(256), updated }
     }
 
     fn write(&mut self, node: &'a EventNode, record: &Record, bookmaker: &str, pen: &mut Pen<'_>) {
         let is_first = self.event.is_none();
         if !self.event.is_some_and(|event| std::ptr::eq(event, node)) {
             self.begin_event(node);
+        }
+        if self.updated.0 != record.last_update {
+            self.updated = (record.last_update, record.last_update.iso());
         }
         let (head, format) = (&self.head[usize::from(is_first)..], self.format);
         let plain = head.len() + bookmaker.len() + RECORD_MAX + record.outcomes.len() * OUTCOME_MAX;
@@ -69,7 +75,7 @@ impl<'a> Lines<'a> {
                 OddsFormat::Decimal => room.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
                 OddsFormat::Fractional => room.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
             }
-            room.put(&record.last_update.iso());
+            room.put(&self.updated.1);
             room.put(b"\",\"outcomes\":[");
             for (at, outcome) in record.outcomes.iter().enumerate() {
                 if at > 0 {
