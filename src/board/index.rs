@@ -366,3 +366,6 @@ impl FromIterator<(EventId, Timestamp)> for IdMap {
         map
     }
 }
+
+#[cfg(test)]
+mod tests;

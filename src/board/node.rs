@@ -232,3 +232,44 @@ pub struct Edit {
     /// `None` takes the event out.
     pub node: Option<Arc<EventNode>>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Contest, EventStatus, Price, RecordId};
+
+    fn record(book: u16, names: &[&str], at: u32) -> Arc<Record> {
+        let outcome =
+            |name: &&str| Outcome { name: (*name).into(), price: Price::from_american(-110).unwrap(), point: None };
+        let (bookmaker, market) = (BookId::from_number(book), Market::Moneyline);
+        let id = RecordId::new("soccer", &EventId::new("e1").unwrap(), &book.to_string(), market);
+        let outcomes = names.iter().map(outcome).collect();
+        Arc::new(Record { id, bookmaker, market, last_update: Timestamp::from_unix(at), outcomes })
+    }
+
+    #[test]
+    fn a_name_is_held_once_for_an_event() {
+        let event = Arc::new(Event {
+            id: EventId::new("e1").unwrap(),
+            competition: "League".into(),
+            commence: Timestamp::from_unix(0),
+            contest: Contest::Sides { home: "Gulls".into(), away: "Bisons".into() },
+            status: EventStatus::Scheduled,
+            changed: Timestamp::from_unix(0),
+        });
+        let mut draft = Draft::new(Arc::clone(&event));
+        for (book, names, at) in [
+            (0, ["Gulls", "Bisons", "Draw"], 1),
+            (1, ["Draw", "Bisons", "Gulls"], 1),
+            (1, ["Draw", "Bisons", "Else"], 2),
+        ] {
+            assert_eq!(draft.put(record(book, &names, at)), Applied::Changed);
+            let held = draft.record(BookId::from_number(book), Market::Moneyline).unwrap();
+            assert_eq!(held.outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), names);
+        }
+        let [first, second] = &draft.records[..] else { panic!("two records") };
+        assert!(Arc::ptr_eq(&first.outcomes[0].name, event.home().unwrap()));
+        assert!(Arc::ptr_eq(&second.outcomes[1].name, event.away().unwrap()));
+        assert!(Arc::ptr_eq(&first.outcomes[2].name, &second.outcomes[0].name));
+    }
+}
