@@ -6,7 +6,7 @@ use crate::board::query::OddsQuery;
 use crate::board::select::{self, Pick, Scope};
 use crate::board::snapshot::Published;
 use crate::model::text::Room;
-use crate::model::{OddsFormat, Outcome, Point, Price, Record, Timestamp};
+use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
 use super::json;
 use super::pen::{Pen, put_text};
@@ -16,30 +16,31 @@ pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Bod
     let pick = Pick { market: query.market, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
     let register = board.books().register();
-    let mut lines = Lines::new(sport_key, query.format);
+    let mut lines = Lines::new(sport_key, query.format, register);
     super::penned(|pen| {
         pen.write(1, 0, |room| room.put(b"["));
-        let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, record| {
-            lines.write(node, record, register.key(record.bookmaker), pen);
+        let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
+            lines.write(node, records, pen);
         });
         pen.write(1, 0, |room| room.put(b"]"));
         next
     })
 }
 
-/// Writes the records of an answer, which follow each other by event.
+/// Writes the records of an answer, event by event.
 struct Lines<'a> {
     sport_key: &'a str,
     format: OddsFormat,
-    event: Option<&'a EventNode>,
-    /// How every record of the event begins, a comma before it: `,{"id":"`, sixteen bytes for the id, and
+    register: &'a Bookmakers,
+    /// How every record of an event begins: `{"id":"`, sixteen bytes for the id, and
     /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
     head: Vec<u8>,
     /// The time of the record before, which is often that of the next one too.
     updated: (Timestamp, [u8; 20]),
+    is_first: bool,
 }
 
-const OPENING: &[u8; 24] = b",{\"id\":\"................";
+const OPENING: &[u8; 23] = b"{\"id\":\"................";
 const ID_AT: usize = OPENING.len() - 16;
 /// The most that a record takes besides its head, its bookmaker and its outcomes.
 const RECORD_MAX: usize = 160;
@@ -47,48 +48,23 @@ const RECORD_MAX: usize = 160;
 const OUTCOME_MAX: usize = 40 + Price::JSON_MAX + Point::TEXT_MAX;
 
 impl<'a> Lines<'a> {
-    fn new(sport_key: &'a str, format: OddsFormat) -> Self {
+    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
         let updated = (Timestamp::default(), Timestamp::default().iso());
-        Lines { sport_key, format, event: None, head: Vec::with_capacity(256), updated }
+        Lines { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
     }
 
-    fn write(&mut self, node: &'a EventNode, record: &Record, bookmaker: &str, pen: &mut Pen<'_>) {
-        let is_first = self.event.is_none();
-        if !self.event.is_some_and(|event| std::ptr::eq(event, node)) {
-            self.begin_event(node);
-        }
-        if self.updated.0 != record.last_update {
-            self.updated = (record.last_update, record.last_update.iso());
-        }
-        let (head, format) = (&self.head[usize::from(is_first)..], self.format);
-        let plain = head.len() + bookmaker.len() + RECORD_MAX + record.outcomes.len() * OUTCOME_MAX;
-        let names = record.outcomes.iter().map(|outcome| outcome.name.len()).sum();
-        pen.write(plain, names, |room| {
-            let id_at = room.at() + ID_AT - usize::from(is_first);
-            room.put_slice(head);
-            room.put_over(id_at, &record.id.text());
-            room.put_slice(bookmaker.as_bytes());
-            room.put(b"\",\"market\":\"");
-            room.put_slice(record.market.key().as_bytes());
-            match format {
-                OddsFormat::American => room.put(b"\",\"format\":\"american\",\"last_update\":\""),
-                OddsFormat::Decimal => room.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
-                OddsFormat::Fractional => room.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
-            }
-            room.put(&self.updated.1);
-            room.put(b"\",\"outcomes\":[");
-            for (at, outcome) in record.outcomes.iter().enumerate() {
-                if at > 0 {
-                    room.put(b",");
-                }
-                write_outcome(outcome, format, room);
-            }
-            room.put(b"]}");
-        });
+    /// Writes the records of an event. Counting what they take also fetches them from memory, many at a time, where
+    /// writing would wait for each.
+    fn write(&mut self, node: &EventNode, records: &[&Record], pen: &mut Pen<'_>) {
+        self.begin_event(node);
+        let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
+        let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
+        let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.len()).sum();
+        let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
+        pen.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
     }
 
-    fn begin_event(&mut self, node: &'a EventNode) {
-        self.event = Some(node);
+    fn begin_event(&mut self, node: &EventNode) {
         self.head.clear();
         self.head.extend_from_slice(OPENING);
         self.head.extend_from_slice(b"\",\"sport_key\":");
@@ -96,6 +72,36 @@ impl<'a> Lines<'a> {
         self.head.extend_from_slice(b",\"event_id\":");
         json::string(node.event().id.as_str(), &mut self.head);
         self.head.extend_from_slice(b",\"bookmaker\":\"");
+    }
+
+    #[inline]
+    fn write_record(&mut self, record: &Record, room: &mut Room<'_>) {
+        if self.updated.0 != record.last_update {
+            self.updated = (record.last_update, record.last_update.iso());
+        }
+        if !std::mem::take(&mut self.is_first) {
+            room.put(b",");
+        }
+        let id_at = room.at() + ID_AT;
+        room.put_slice(&self.head);
+        room.put_over(id_at, &record.id.text());
+        room.put_slice(self.register.key(record.bookmaker).as_bytes());
+        room.put(b"\",\"market\":\"");
+        room.put_slice(record.market.key().as_bytes());
+        match self.format {
+            OddsFormat::American => room.put(b"\",\"format\":\"american\",\"last_update\":\""),
+            OddsFormat::Decimal => room.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
+            OddsFormat::Fractional => room.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
+        }
+        room.put(&self.updated.1);
+        room.put(b"\",\"outcomes\":[");
+        for (at, outcome) in record.outcomes.iter().enumerate() {
+            if at > 0 {
+                room.put(b",");
+            }
+            write_outcome(outcome, self.format, room);
+        }
+        room.put(b"]}");
     }
 }
 
