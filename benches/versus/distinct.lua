@@ -1,20 +1,22 @@
 -- A request that nobody has made before, each with one of many keys: no kept answer can help.
--- Arguments: a file of keys, a file of event ids.
+-- Arguments: a file of keys, a file of event ids, and, to ask the same again and again instead, after how many.
 dofile((debug.getinfo(1, "S").source:sub(2):match("(.*/)") or "./") .. "report.lua")
 
-local keys, events, count = {}, {}, 0
+local keys, events, asked, turn = {}, {}, 0, math.huge
 
 init = function(arguments)
   for line in io.lines(arguments[1]) do keys[#keys + 1] = line end
   for line in io.lines(arguments[2]) do events[#events + 1] = line end
+  turn = tonumber(arguments[3]) or turn
 end
 
 request = function()
-  count = count + 1
+  asked = asked + 1
+  local count = asked % turn
   local first = (count * 7919) % #events + 1
   local second = (count * 104729 + math.floor(count / #events)) % #events + 1
   local path = string.format(
     "/v1/sports/american_football/odds?event_ids=%s,%s&limit=100&regions=us,uk,eu,au",
     events[first], events[second])
-  return wrk.format("GET", path, { ["X-API-Key"] = keys[count % #keys + 1] })
+  return wrk.format("GET", path, { ["X-API-Key"] = keys[asked % #keys + 1] })
 end
