@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
+use super::door::Access;
 use super::execute::execute;
 use super::export;
 use super::intake::{Feed, Intake};
@@ -119,9 +120,10 @@ pub struct Local {
 
 impl Local {
     /// Opens and loads the file. Blocks for as long as that takes.
-    pub(super) fn open(data: &DataDir, setup: Setup) -> Result<Local, LocalError> {
+    pub(super) fn open(data: &DataDir, setup: Setup, access: Access) -> Result<Local, LocalError> {
         let Setup { catalogue, store, writer, clock, .. } = setup.for_file(&data.file())?;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let open = if access == Access::Damaged { Store::look_into } else { Store::open };
+        let store = open(&data.file(), Arc::clone(&catalogue), store)?;
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
