@@ -192,3 +192,48 @@ fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
     }
     assert_eq!(named(&directory), expected);
 }
+
+/// Flips a bit in every place of the file where `text` stands, old pages included.
+fn rot(path: &Path, text: &[u8]) {
+    let mut bytes = fs::read(path).expect("a file");
+    let places: Vec<usize> = (0..bytes.len() - text.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at] ^= 1;
+    }
+    fs::write(path, bytes).expect("a file");
+}
+
+/// What rots beneath the rows is found when the file is opened: nothing of it is served, nothing is written to it, the
+/// check still names what is damaged, and what can be read is not lost.
+#[test]
+fn a_file_that_rots_is_refused_and_what_can_be_read_is_saved() {
+    let directory = filled();
+    let file = directory.file();
+    rot(&file, b"three");
+    let rotten = fs::read(&file).expect("a file");
+    for command in ["keys list", "serve", "keys issue --sandbox --name five", "backup nowhere"] {
+        let told = directory.run(command).failed();
+        assert!(told.contains("damaged") && told.contains("restore a backup"), "{command}: {told}");
+    }
+    let done = directory.run("check --json");
+    let report = done.document();
+    assert_eq!((done.code, report["integrity"].as_str()), (Some(1), Some("broken")), "{done:?}");
+    let problems = report["problems"].as_array().expect("a list");
+    let is_named = |table: &&str| problems.iter().any(|problem| problem["table"] == **table);
+    assert!(["keys", "feeders"].iter().all(is_named), "{report}");
+    assert!(done.complaint().contains("restore a backup"), "{done:?}");
+
+    let told = directory.run("check --drop-damaged").failed();
+    let saved = told.split("--force ").nth(1).and_then(|rest| rest.split('`').next()).expect("a path").to_owned();
+    assert_eq!(fs::read(&file).expect("a file"), rotten, "it is left as it is");
+
+    let done = directory.run(&format!("restore --force {saved} --json"));
+    assert_eq!((done.code, &done.document()["damaged"].as_u64().is_some_and(|count| count > 0)), (Some(0), &true));
+    let names: Vec<_> = directory.json("keys list").as_array().expect("a list").clone();
+    assert_eq!(
+        names.iter().map(|key| key["name"].as_str().expect("a name")).collect::<Vec<_>>(),
+        ["one", "two", "four"]
+    );
+    directory.serve().stop();
+}
