@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use redb::{ReadTransaction, ReadableDatabase};
+use redb::{ReadTransaction, ReadableDatabase, TableError};
 
 use super::batch::begin;
 use super::codec::CatalogueRow;
@@ -24,7 +24,14 @@ impl Store {
             Err(OpenError::Gone { .. }) => return Ok(None),
             opened => opened?,
         };
-        let text = guarded(|| read(&file.db.begin_read()?));
+        let text = guarded(|| {
+            let txn = file.db.begin_read()?;
+            // The first format had no such table.
+            match txn.open_table(CATALOGUE.definition) {
+                Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                _ => read(&txn),
+            }
+        });
         file.close();
         text.map_err(|error| OpenError::from_store(&place.to_string(), error))
     }

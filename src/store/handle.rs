@@ -145,7 +145,7 @@ impl Store {
     }
 
     /// Whether the file is damaged and was opened all the same, to be looked at.
-    pub(super) fn is_looked_into(&self) -> bool {
+    pub fn is_looked_into(&self) -> bool {
         self.file.as_ref().is_some_and(OpenFile::is_looked_into)
     }
 

@@ -222,9 +222,11 @@ fn a_file_that_rots_is_refused_and_what_can_be_read_is_saved() {
     let problems = report["problems"].as_array().expect("a list");
     let is_named = |table: &&str| problems.iter().any(|problem| problem["table"] == **table);
     assert!(["keys", "feeders"].iter().all(is_named), "{report}");
-    assert!(done.complaint().contains("restore a backup"), "{done:?}");
+    assert!(done.stderr.contains("restore a backup"), "{done:?}");
 
-    let told = directory.run("check --drop-damaged").failed();
+    let done = directory.run("check --drop-damaged");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let told = &done.stderr;
     let saved = told.split("--force ").nth(1).and_then(|rest| rest.split('`').next()).expect("a path").to_owned();
     assert_eq!(fs::read(&file).expect("a file"), rotten, "it is left as it is");
 
