@@ -6,6 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use http::Request;
+use oddsbox::http::Head;
 use support::service::{Bench, ODDS, ODDS_V4};
 
 #[global_allocator]
@@ -14,7 +15,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn measure(criterion: &mut Criterion, name: &str, status: u16, request: impl Fn(&Bench) -> Request<()>) {
     let bench = Bench::new();
     let request = request(&bench);
-    assert_eq!(bench.answer(&request).note.status.as_u16(), status, "{name}");
+    assert_eq!(bench.answer(&request).status().as_u16(), status, "{name}");
     criterion.bench_function(name, |bencher| bencher.iter(|| black_box(bench.answer(black_box(&request)))));
 }
 
@@ -22,7 +23,7 @@ fn benches(criterion: &mut Criterion) {
     measure(criterion, "handle/odds_100_records", 200, |bench| bench.request(ODDS, true));
     measure(criterion, "handle/v4_odds_100_events", 200, |bench| bench.request(ODDS_V4, true));
     measure(criterion, "handle/not_modified", 304, |bench| {
-        let etag = bench.answer(&bench.request(ODDS, true)).response.headers()["etag"].clone();
+        let etag = bench.answer(&bench.request(ODDS, true)).headers()["etag"].clone();
         let mut request = bench.request(ODDS, true);
         request.headers_mut().insert("if-none-match", etag);
         request
@@ -32,5 +33,14 @@ fn benches(criterion: &mut Criterion) {
     measure(criterion, "handle/unauthenticated", 401, |bench| bench.request(ODDS, false));
 }
 
-criterion_group!(all, benches);
+/// From a head that came before to the bytes that are sent.
+fn again(criterion: &mut Criterion) {
+    let bench = Bench::new();
+    let (request, mut head) = (bench.request(ODDS, true), Head::default());
+    criterion.bench_function("again/odds_100_records", |bencher| {
+        bencher.iter(|| black_box(bench.answer_again(black_box(&request), &mut head)));
+    });
+}
+
+criterion_group!(all, benches, again);
 criterion_main!(all);

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Request};
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+use http_body_util::Full;
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Answer, Handled, Service, Settings, handle};
+use oddsbox::http::{Handled, Head, Respond, Service, Settings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
@@ -58,11 +60,17 @@ impl Bench {
         request
     }
 
-    pub fn answer(&self, request: &Request<()>) -> Answer {
+    /// The answer that the HTTP library gets.
+    pub fn answer(&self, request: &Request<()>) -> Response<Full<Bytes>> {
         match handle(&self.service, request, self.clock.now()) {
-            Handled::Answer(answer) => answer,
+            Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }
+    }
+
+    /// The answer to a head that came before.
+    pub fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Bytes {
+        self.service.answer_again(request, head).unwrap()
     }
 }
 

@@ -6,9 +6,10 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use http::HeaderValue;
 use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::query::Cursor;
@@ -30,8 +31,10 @@ const ZSTD_LEVEL: i32 = 1;
 #[derive(Debug)]
 pub struct Body {
     identity: Bytes,
-    /// `"…"`, quotes included: a hash of the content.
-    etags: [HeaderValue; 3],
+    /// Of the content, which the validators are made of.
+    hash: u128,
+    /// `"…"`, quotes included, each written when it is first asked for: few answers are asked for in every encoding.
+    etags: [OnceLock<HeaderValue>; 3],
     gzip: OnceLock<Bytes>,
     zstd: OnceLock<Bytes>,
     next: Option<Cursor>,
@@ -42,15 +45,7 @@ impl Body {
     pub fn new(json: impl Into<Bytes>, next: Option<Cursor>) -> Self {
         let identity = json.into();
         let hash = xxh3_128(&identity);
-        // Hexadecimal digits in quotes are always a header's value.
-        let etag = |suffix: &str| header(format!("\"{hash:032x}{suffix}\""));
-        Body {
-            identity,
-            etags: [etag(""), etag("-gzip"), etag("-zstd")],
-            gzip: OnceLock::new(),
-            zstd: OnceLock::new(),
-            next,
-        }
+        Body { identity, hash, etags: Default::default(), gzip: OnceLock::new(), zstd: OnceLock::new(), next }
     }
 
     pub fn next(&self) -> Option<&Cursor> {
@@ -70,7 +65,15 @@ impl Body {
     }
 
     pub fn etag(&self, encoding: Encoding) -> &HeaderValue {
-        &self.etags[encoding as usize]
+        self.etags[encoding as usize].get_or_init(|| {
+            let suffix = match encoding {
+                Encoding::Identity => "",
+                Encoding::Gzip => "-gzip",
+                Encoding::Zstd => "-zstd",
+            };
+            // Hexadecimal digits in quotes are always a header's value.
+            header(format!("\"{:032x}{suffix}\"", self.hash))
+        })
     }
 
     /// The bytes in an encoding; compressed at most once.
@@ -109,7 +112,7 @@ fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
 
 /// The rendered answers of one snapshot, within a bound of bytes.
 #[derive(Debug)]
-pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh>);
+pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh, RandomState>);
 
 #[derive(Clone, Debug)]
 struct Weigh;
@@ -126,7 +129,7 @@ const BODIES_EXPECTED: usize = 64;
 
 impl<Q: Eq + Hash + Clone> Bodies<Q> {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Bodies(Cache::with_weighter(BODIES_EXPECTED, bytes_max, Weigh))
+        Bodies(Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default()))
     }
 
     /// The answer to a query, rendered if nobody asked before. Many who ask at once wait for one rendering.

@@ -5,7 +5,7 @@
 //! chunks that they touch; everything else is shared with the index before.
 
 use std::hash::BuildHasher;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use foldhash::HashMap;
@@ -68,18 +68,33 @@ impl Summary {
 struct Chunk {
     /// Never empty.
     nodes: Box<[Arc<EventNode>]>,
+    /// When each of them begins, side by side, so that a search does not fetch the nodes that it passes over.
+    commences: Box<[Timestamp]>,
     summary: Summary,
 }
 
 impl Chunk {
     fn new(nodes: Vec<Arc<EventNode>>) -> Self {
         let summary = Summary::of_nodes(&nodes);
-        Chunk { nodes: nodes.into(), summary }
+        let commences = nodes.iter().map(|node| node.event().commence).collect();
+        Chunk { nodes: nodes.into(), commences, summary }
+    }
+
+    /// The first node at or after a key.
+    fn place_of(&self, key: OrderKey<'_>) -> usize {
+        let alike = range_of(&self.commences, key.commence);
+        alike.start + self.nodes[alike].partition_point(|node| node.key() < key)
     }
 
     fn last_key(&self) -> Option<OrderKey<'_>> {
         self.nodes.last().map(|node| node.key())
     }
+}
+
+/// Where a time stands in a list in order; an empty range if it is not there.
+fn range_of(times: &[Timestamp], time: Timestamp) -> Range<usize> {
+    let start = times.partition_point(|held| *held < time);
+    start..start + times[start..].partition_point(|held| *held == time)
 }
 
 /// What an event must have to be visited.
@@ -111,6 +126,8 @@ impl Filter<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     chunks: Arc<[Arc<Chunk>]>,
+    /// When the last event of each chunk begins.
+    ends: Arc<[Timestamp]>,
     /// The summary of each run of [`SPAN`] chunks.
     spans: Arc<[Summary]>,
     total: Summary,
@@ -141,7 +158,8 @@ impl Index {
     fn new(chunks: Vec<Arc<Chunk>>, ids: IdMap) -> Self {
         let spans: Arc<[Summary]> =
             chunks.chunks(SPAN).map(|span| Summary::union(span.iter().map(|chunk| &chunk.summary))).collect();
-        Index { chunks: chunks.into(), total: Summary::union(spans.iter()), spans, ids }
+        let ends = chunks.iter().filter_map(|chunk| chunk.commences.last().copied()).collect();
+        Index { chunks: chunks.into(), ends, total: Summary::union(spans.iter()), spans, ids }
     }
 
     pub fn event_count(&self) -> usize {
@@ -169,8 +187,7 @@ impl Index {
     pub fn get(&self, id: &str) -> Option<&Arc<EventNode>> {
         let key = OrderKey { commence: self.ids.get(id)?, id };
         let chunk = self.chunks.get(self.chunk_of(key))?;
-        let at = chunk.nodes.binary_search_by(|node| node.key().cmp(&key)).ok()?;
-        Some(&chunk.nodes[at])
+        chunk.nodes.get(chunk.place_of(key)).filter(|node| node.key() == key)
     }
 
     /// Every node in order.
@@ -194,7 +211,7 @@ impl Index {
     ) -> ControlFlow<()> {
         let mut at = from.map_or(0, |key| self.chunk_of(key));
         let mut skip = match (from, self.chunks.get(at)) {
-            (Some(key), Some(chunk)) => chunk.nodes.partition_point(|node| node.key() < key),
+            (Some(key), Some(chunk)) => chunk.place_of(key),
             _ => 0,
         };
         while at < self.chunks.len() {
@@ -217,7 +234,8 @@ impl Index {
 
     /// The chunk in which a key stands or would stand.
     fn chunk_of(&self, key: OrderKey<'_>) -> usize {
-        self.chunks.partition_point(|chunk| chunk.last_key().is_some_and(|last| last < key))
+        let alike = range_of(&self.ends, key.commence);
+        alike.start + self.chunks[alike].partition_point(|chunk| chunk.last_key().is_some_and(|last| last < key))
     }
 
     /// A new index with the edits applied; at most one edit for an event.
@@ -348,3 +366,6 @@ impl FromIterator<(EventId, Timestamp)> for IdMap {
         map
     }
 }
+
+#[cfg(test)]
+mod tests;

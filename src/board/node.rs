@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::coverage::Coverage;
-use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Timestamp};
+use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Outcome, Record, Score, Timestamp};
 
 /// The place of an event in every list: by commence time, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +120,7 @@ impl Draft {
     }
 
     /// Takes a record in, unless something newer is held of the same bookmaker and market.
-    pub fn put(&mut self, record: Arc<Record>) -> Applied {
+    pub fn put(&mut self, mut record: Arc<Record>) -> Applied {
         let (book, market) = (record.bookmaker, record.market);
         if self.closed(book, market).is_some_and(|mark| record.last_update < mark.at) {
             return Applied::Late;
@@ -129,8 +129,15 @@ impl Draft {
         match held {
             Some(held) if record.last_update < held.last_update => return Applied::Late,
             Some(held) if *held == record => return Applied::Unchanged,
-            Some(held) => *held = record,
-            None => self.records.push(record),
+            Some(held) => {
+                share_names(&mut record, &self.event, Some(held));
+                *held = record;
+            }
+            None => {
+                let alike = self.records.iter().find(|held| held.market == market);
+                share_names(&mut record, &self.event, alike.map(|held| &**held));
+                self.records.push(record);
+            }
         }
         self.closed.retain(|mark| (mark.bookmaker, mark.market) != (book, market));
         Applied::Changed
@@ -192,6 +199,21 @@ impl Draft {
     }
 }
 
+/// Lets the outcomes of a new record share the names that the event or a record `alike` holds already. A name is then
+/// in memory once instead of once for each price, and whoever writes an answer reads it from one place.
+fn share_names(record: &mut Arc<Record>, event: &Event, alike: Option<&Record>) {
+    let Some(record) = Arc::get_mut(record) else { return };
+    let alike: &[Outcome] = alike.map_or(&[], |alike| &alike.outcomes);
+    for (at, outcome) in record.outcomes.iter_mut().enumerate() {
+        // Nearly always the outcomes stand in the same order.
+        let held = alike.get(at).into_iter().chain(alike).map(|outcome| &outcome.name);
+        let mut held = event.home().into_iter().chain(event.away()).chain(held);
+        if let Some(name) = held.find(|name| **name == outcome.name) {
+            outcome.name = Arc::clone(name);
+        }
+    }
+}
+
 impl From<&EventNode> for Draft {
     fn from(node: &EventNode) -> Self {
         Draft {
@@ -209,4 +231,45 @@ pub struct Edit {
     pub id: EventId,
     /// `None` takes the event out.
     pub node: Option<Arc<EventNode>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Contest, EventStatus, Price, RecordId};
+
+    fn record(book: u16, names: &[&str], at: u32) -> Arc<Record> {
+        let outcome =
+            |name: &&str| Outcome { name: (*name).into(), price: Price::from_american(-110).unwrap(), point: None };
+        let (bookmaker, market) = (BookId::from_number(book), Market::Moneyline);
+        let id = RecordId::new("soccer", &EventId::new("e1").unwrap(), &book.to_string(), market);
+        let outcomes = names.iter().map(outcome).collect();
+        Arc::new(Record { id, bookmaker, market, last_update: Timestamp::from_unix(at), outcomes })
+    }
+
+    #[test]
+    fn a_name_is_held_once_for_an_event() {
+        let event = Arc::new(Event {
+            id: EventId::new("e1").unwrap(),
+            competition: "League".into(),
+            commence: Timestamp::from_unix(0),
+            contest: Contest::Sides { home: "Gulls".into(), away: "Bisons".into() },
+            status: EventStatus::Scheduled,
+            changed: Timestamp::from_unix(0),
+        });
+        let mut draft = Draft::new(Arc::clone(&event));
+        for (book, names, at) in [
+            (0, ["Gulls", "Bisons", "Draw"], 1),
+            (1, ["Draw", "Bisons", "Gulls"], 1),
+            (1, ["Draw", "Bisons", "Else"], 2),
+        ] {
+            assert_eq!(draft.put(record(book, &names, at)), Applied::Changed);
+            let held = draft.record(BookId::from_number(book), Market::Moneyline).unwrap();
+            assert_eq!(held.outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), names);
+        }
+        let [first, second] = &draft.records[..] else { panic!("two records") };
+        assert!(Arc::ptr_eq(&first.outcomes[0].name, event.home().unwrap()));
+        assert!(Arc::ptr_eq(&second.outcomes[1].name, event.away().unwrap()));
+        assert!(Arc::ptr_eq(&first.outcomes[2].name, &second.outcomes[0].name));
+    }
 }

@@ -3,6 +3,7 @@
 //! A query is complete and canonical: equal queries have equal answers on the same snapshot, so a query is also the
 //! name under which a rendered answer is kept.
 
+use crate::model::text::hex_pair;
 use crate::model::{BookId, EventId, EventStatus, Market, OddsFormat, Regions, ScoreStatus, Timestamp};
 
 /// How many results an answer holds at most: 1 to 500.
@@ -62,8 +63,9 @@ impl Cursor {
             key.extend([Self::SEPARATOR]);
             key.push_str(market.key());
         }
-        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-        key.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+        let mut text = Vec::with_capacity(key.len() * 2);
+        key.bytes().for_each(|byte| text.extend_from_slice(&hex_pair(byte)));
+        String::from_utf8(text).unwrap_or_default()
     }
 
     /// `None` if the text was not made by [`Cursor::to_text`].

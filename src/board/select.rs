@@ -116,29 +116,30 @@ impl<'q> Pick<'q> {
     }
 }
 
-/// Hands one page of records to `emit`, in order, and returns the cursor if more follow.
+/// Hands one page of records to `emit`, in order and those of an event together, and returns the cursor if more follow.
 pub(crate) fn records<'a>(
     index: &'a Index,
     books: &Bookmakers,
     scope: &Scope<'_>,
     pick: Pick<'_>,
     limit: usize,
-    mut emit: impl FnMut(&'a EventNode, &'a Record),
+    mut emit: impl FnMut(&'a EventNode, &[&'a Record]),
 ) -> Option<Cursor> {
     let mut left = limit;
+    let mut here: Vec<&Record> = Vec::with_capacity(limit.min(64));
     let mut last: Option<(&EventNode, &Record)> = None;
     let mut more = false;
     visit_events(index, scope, |node| {
-        for record in pick.records(node).filter(|record| is_behind(node, record, books, scope.after)) {
-            if left == 0 {
-                more = true;
-                return ControlFlow::Break(());
-            }
-            left -= 1;
+        let mut behind = pick.records(node).filter(|record| is_behind(node, record, books, scope.after));
+        here.clear();
+        here.extend(behind.by_ref().take(left).map(|record| &**record));
+        if let Some(record) = here.last() {
+            left -= here.len();
             last = Some((node, record));
-            emit(node, record);
+            emit(node, &here);
         }
-        ControlFlow::Continue(())
+        more = behind.next().is_some();
+        if more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     last.filter(|_| more).map(|(node, record)| Cursor::at_record(node, record, books))
 }

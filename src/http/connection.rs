@@ -18,6 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
+use super::again::{self, AgainStream, Turn};
 use super::aside::Aside;
 use super::deadline::{Deadlines, Pulse, watch};
 use super::handle::URI_BYTES_MAX;
@@ -142,17 +143,18 @@ async fn serve<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let pulse = Arc::new(Pulse::default());
-    let io = TokioIo::new(PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1));
-    let beating = Arc::clone(&pulse);
+    let (pulse, turn) = (Arc::new(Pulse::default()), Arc::new(Turn::default()));
+    let stream = PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1);
+    let (answering, beating, our_turn) = (Arc::clone(&service), Arc::clone(&pulse), Arc::clone(&turn));
     let respond = service_fn(move |request: IncomingRequest| {
-        let answer = match service.respond_at_once(&request) {
-            Some(response) => {
-                beating.has_answered();
-                Ok(response)
-            }
+        let answer = if let Some(response) = answering.respond_at_once(&request) {
+            beating.has_answered();
+            our_turn.answered(&request);
+            Ok(response)
+        } else {
+            let (service, pulse, turn) = (Arc::clone(&answering), Arc::clone(&beating), Arc::clone(&our_turn));
             // In a box, so that the many that need not wait do not carry its room about.
-            None => Err(Box::pin(respond_in_time(Arc::clone(&service), Arc::clone(&beating), request))),
+            Err(Box::pin(respond_in_time(service, pulse, turn, request)))
         };
         async move {
             Ok::<_, Infallible>(match answer {
@@ -191,8 +193,11 @@ async fn serve<S>(
         }};
     }
     match protocol {
-        Protocol::Http1 => drive!(http1_builder().serve_connection(io, respond)),
-        Protocol::Http2 => drive!(http2_builder().serve_connection(io, respond)),
+        Protocol::Http1 => {
+            let io = TokioIo::new(AgainStream::new(stream, Arc::clone(&pulse), service, turn));
+            drive!(http1_builder().serve_connection(io, respond));
+        }
+        Protocol::Http2 => drive!(http2_builder().serve_connection(TokioIo::new(stream), respond)),
     }
 }
 
@@ -200,10 +205,14 @@ async fn serve<S>(
 async fn respond_in_time<R: Respond>(
     service: Arc<R>,
     pulse: Arc<Pulse>,
+    turn: Arc<Turn>,
     request: IncomingRequest,
 ) -> Response<R::Body> {
     let _in_flight = pulse.request();
-    service.respond(request).await
+    let had_body = again::has_body(&request);
+    let response = service.respond(request).await;
+    turn.answered_late(had_body);
+    response
 }
 
 fn http1_builder() -> http1::Builder {

@@ -158,7 +158,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     pub(super) fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> Answer {
         let reply = match content {
             Ok(content) => {
-                let usage = Usage::of(&charge.standing, grant, self.now.timestamp());
+                let usage = Usage::of(charge.standing, grant, self.now.timestamp());
                 let mut reply = Reply::content(&self.asked, content, &self.request_id, self.freshness(), usage);
                 self.insert_cost(&mut reply, charge.cost == Cost::Full);
                 charge.keep();
@@ -169,7 +169,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 let mut reply = Reply::error(&error, self.version, &self.request_id);
                 let (is_ours, cost) = (reply.status.is_server_error(), charge.cost);
                 let standing = if is_ours { charge.refund() } else { charge.keep() };
-                reply.insert_usage(Usage::of(&standing, grant, self.now.timestamp()));
+                reply.insert_usage(Usage::of(standing, grant, self.now.timestamp()));
                 self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
                 reply
             }
@@ -181,7 +181,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     pub(super) fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
-        reply.insert_usage(Usage::of(&grant.meter().standing(self.now), grant, self.now.timestamp()));
+        reply.insert_usage(Usage::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
         self.insert_cost(&mut reply, false);
         self.finish(reply)
     }
@@ -236,10 +236,12 @@ impl<'s, 'r> Exchange<'s, 'r> {
         if self.key_in_query && self.version == Version::V1 {
             reply.insert_deprecation();
         }
-        let status = reply.status;
-        let (response, bytes) = reply.finish(&self.asked);
+        if self.asked.is_head {
+            reply.without_body();
+        }
+        let (status, bytes) = (reply.status, reply.len());
         let Exchange { route, key, refused, request_id, .. } = self;
-        Answer { response, note: Note { route, status, bytes, key, refused, request_id } }
+        Answer { reply, note: Note { route, status, bytes, key, refused, request_id } }
     }
 }
 

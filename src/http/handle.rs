@@ -17,6 +17,7 @@ use http_body_util::Full;
 use super::asked::Asked;
 use super::error::{ApiError, Code};
 use super::exchange::{Charged, Exchange};
+use super::reply::Reply;
 use super::request_id::RequestId;
 use super::route::Route;
 use super::service::Service;
@@ -46,8 +47,14 @@ impl From<Answer> for Handled {
 /// An answer, and what is worth keeping of it.
 #[derive(Debug)]
 pub struct Answer {
-    pub response: Response<Full<Bytes>>,
+    pub(super) reply: Reply,
     pub note: Note,
+}
+
+impl Answer {
+    pub fn into_response(self) -> Response<Full<Bytes>> {
+        self.reply.into_response()
+    }
 }
 
 /// What the access log and the counters hold of an answer.

@@ -1,6 +1,7 @@
 //! The public interface: read-only HTTP over TCP, answered from memory.
 //!
 //! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
+//! - `again` answers a head that came before without reading it anew
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
@@ -10,6 +11,7 @@
 //! It reads boards and keys, charges meters, and changes nothing else.
 
 mod access;
+mod again;
 mod aside;
 mod asked;
 pub(crate) mod books;
@@ -46,6 +48,7 @@ mod v4;
 mod values;
 mod view;
 
+pub use again::Head;
 pub use deadline::Deadlines;
 pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};

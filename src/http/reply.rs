@@ -13,12 +13,14 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
+use super::again::Head;
 use super::asked::Asked;
 use super::error::ApiError;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::route::Version;
+use super::sheet::Sheet;
 use super::usage::{self, Usage};
-use super::{link, negotiate, sheet};
+use super::{link, negotiate};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
 
@@ -78,8 +80,38 @@ impl Content {
 #[derive(Debug)]
 pub(super) struct Reply {
     pub status: StatusCode,
-    headers: HeaderMap,
+    headers: Headers,
     body: Bytes,
+}
+
+/// The headers of an answer: a sheet for as long as nothing else is said, which is what is written soonest.
+#[derive(Debug)]
+struct Headers {
+    sheet: Option<Sheet>,
+    /// Empty beside a sheet.
+    map: HeaderMap,
+}
+
+impl Headers {
+    /// The headers as a map, to add others.
+    fn map(&mut self) -> &mut HeaderMap {
+        if let Some(sheet) = self.sheet.take() {
+            self.map = sheet.into_map();
+        }
+        &mut self.map
+    }
+}
+
+impl From<Sheet> for Headers {
+    fn from(sheet: Sheet) -> Self {
+        Headers { sheet: Some(sheet), map: HeaderMap::new() }
+    }
+}
+
+impl From<HeaderMap> for Headers {
+    fn from(map: HeaderMap) -> Self {
+        Headers { sheet: None, map }
+    }
 }
 
 impl Reply {
@@ -91,17 +123,18 @@ impl Reply {
         (now, refresh_ms): (Moment, i64),
         usage: Usage,
     ) -> Self {
-        let chosen = Chosen::new(asked, &content.body, content.is_kept);
-        let values = sheet::Values {
-            etag: chosen.etag.clone(),
-            cache_control: cache_control(content.freshness, now, refresh_ms),
-            request_id: request_id.header(),
-            link: content.link.or_else(|| link::next(asked, content.body.next()?)),
-            content_type: (!chosen.is_current).then_some(content.media_type),
-            content_encoding: chosen.content_encoding(),
-        };
+        let link = content.link.or_else(|| link::next(asked, content.body.next()?));
+        let chosen = Chosen::new(asked, content.body, content.is_kept);
         let (status, body) = chosen.status_and_body();
-        Reply { status, headers: sheet::filled(values, usage), body }
+        let sheet = Sheet {
+            cache_control: cache_control(content.freshness, now, refresh_ms),
+            request_id: request_id.clone(),
+            link,
+            content_type: (!chosen.is_current).then_some(content.media_type),
+            usage,
+            chosen,
+        };
+        Reply { status, headers: sheet.into(), body }
     }
 
     /// A page that anyone may read, or 304 for who has it.
@@ -111,9 +144,9 @@ impl Reply {
         request_id: &RequestId,
         (now, refresh_ms): (Moment, i64),
     ) -> Self {
-        let chosen = Chosen::new(asked, &content.body, content.is_kept);
+        let chosen = Chosen::new(asked, Arc::clone(&content.body), content.is_kept);
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
-        headers.insert(ETAG, chosen.etag.clone());
+        headers.insert(ETAG, chosen.etag().clone());
         headers.insert(CACHE_CONTROL, cache_control(content.freshness, now, refresh_ms));
         headers.insert(VARY, VARY_ENCODING);
         if !chosen.is_current {
@@ -124,7 +157,7 @@ impl Reply {
         }
         insert_always(&mut headers, request_id);
         let (status, body) = chosen.status_and_body();
-        Reply { status, headers, body }
+        Reply { status, headers: headers.into(), body }
     }
 
     pub(super) fn error(error: &ApiError, version: Version, request_id: &RequestId) -> Self {
@@ -141,65 +174,84 @@ impl Reply {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         insert_always(&mut headers, request_id);
-        Reply { status, headers, body: error.to_json(version, request_id.as_str()).into() }
+        Reply { status, headers: headers.into(), body: error.to_json(version, request_id.as_str()).into() }
     }
 
     pub(super) fn insert(&mut self, name: HeaderName, value: HeaderValue) {
-        self.headers.insert(name, value);
+        self.headers.map().insert(name, value);
     }
 
     pub(super) fn insert_usage(&mut self, usage: Usage) {
-        usage.insert_into(&mut self.headers);
+        usage.insert_into(self.headers.map());
     }
 
     /// What this request took of the quota, for clients that ask for it by name.
     pub(super) fn insert_cost(&mut self, was_charged: bool) {
-        usage::insert_cost(&mut self.headers, was_charged);
+        usage::insert_cost(self.headers.map(), was_charged);
     }
 
     /// The key came in the query.
     pub(super) fn insert_deprecation(&mut self) {
-        self.headers.insert(DEPRECATION, QUERY_KEY_DEPRECATED);
+        self.insert(DEPRECATION, QUERY_KEY_DEPRECATED);
     }
 
-    /// The finished answer, and how many bytes of body it sends.
-    pub(super) fn finish(mut self, asked: &Asked<'_>) -> (Response<Full<Bytes>>, usize) {
-        if asked.is_head && self.status != StatusCode::NOT_MODIFIED {
-            self.headers.insert(CONTENT_LENGTH, self.body.len().into());
+    /// The answer to HEAD: all but the body.
+    pub(super) fn without_body(&mut self) {
+        if self.status != StatusCode::NOT_MODIFIED {
+            self.insert(CONTENT_LENGTH, self.body.len().into());
             self.body = Bytes::new();
         }
-        let bytes = self.body.len();
+    }
+
+    /// How many bytes of body it sends.
+    pub(super) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The answer for the HTTP library to send.
+    pub(super) fn into_response(mut self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
-        (response, bytes)
+        *response.headers_mut() = std::mem::take(self.headers.map());
+        response
+    }
+
+    /// The answer as HTTP/1.1 has it: its head is written, its body returned.
+    pub(super) fn write(self, head: &mut Head, now: Moment) -> Bytes {
+        head.begin(self.status);
+        match &self.headers.sheet {
+            Some(sheet) => sheet.write(head),
+            None => head.headers(&self.headers.map),
+        }
+        let has_body = self.status != StatusCode::NOT_MODIFIED;
+        head.end(has_body.then_some(self.body.len()), now.unix_ms.div_euclid(1000));
+        self.body
     }
 }
 
 /// Which form of a body is sent, and whether it needs to be.
-struct Chosen<'c> {
-    body: &'c Body,
-    encoding: Encoding,
-    etag: &'c HeaderValue,
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub body: Arc<Body>,
+    pub encoding: Encoding,
     /// The client has it.
-    is_current: bool,
+    pub is_current: bool,
 }
 
-impl<'c> Chosen<'c> {
-    fn new(asked: &Asked<'_>, body: &'c Body, is_kept: bool) -> Self {
+impl Chosen {
+    fn new(asked: &Asked<'_>, body: Arc<Body>, is_kept: bool) -> Self {
         let is_negotiated = is_kept && body.is_worth_compressing();
         let encoding =
             if is_negotiated { negotiate::encoding(asked.headers.accept_encoding()) } else { Encoding::Identity };
-        let etag = body.etag(encoding);
-        Chosen {
-            body,
-            encoding,
-            etag,
-            is_current: negotiate::has_current(asked.headers.if_none_match(), etag.as_bytes()),
-        }
+        let is_current = negotiate::has_current(asked.headers.if_none_match(), body.etag(encoding).as_bytes());
+        Chosen { body, encoding, is_current }
     }
 
-    fn content_encoding(&self) -> Option<HeaderValue> {
+    pub(super) fn etag(&self) -> &HeaderValue {
+        self.body.etag(self.encoding)
+    }
+
+    pub(super) fn content_encoding(&self) -> Option<HeaderValue> {
         match self.encoding {
             _ if self.is_current => None,
             Encoding::Identity => None,

@@ -11,10 +11,12 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::access::{self, REFUSED};
+use super::again::Head;
 use super::books::KeptLists;
 use super::damper::Damper;
-use super::handle::{Answer, Handled, broken, handle, overloaded};
+use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
 use super::pages::Pages;
+use super::reply::Reply;
 use super::request_id::RequestIds;
 use super::route::COUNTED;
 use crate::board::Boards;
@@ -51,6 +53,11 @@ pub trait Respond: Send + Sync + 'static {
         None
     }
 
+    /// The same for a request whose head came before: writes the answer's head and returns its body.
+    fn answer_again(&self, _: &Request<()>, _: &mut Head) -> Option<Bytes> {
+        None
+    }
+
     fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
@@ -62,6 +69,10 @@ impl Respond for Service {
 
     fn respond_at_once(&self, request: &IncomingRequest) -> Option<Response<Full<Bytes>>> {
         Service::respond_at_once(self, request)
+    }
+
+    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
+        Service::answer_again(self, request, head)
     }
 
     async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
@@ -121,9 +132,21 @@ impl Service {
 
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
     pub fn respond_at_once<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
+        self.answer_at_once(request).map(|(reply, _)| reply.into_response())
+    }
+
+    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
+        self.answer_at_once(request).map(|(reply, now)| reply.write(head, now))
+    }
+
+    fn answer_at_once<B>(&self, request: &Request<B>) -> Option<(Reply, Moment)> {
         let started = Instant::now();
-        match self.handle_contained(request, self.clock.now_at(started)) {
-            Handled::Answer(answer) => Some(self.note(request, answer, started)),
+        let now = self.clock.now_at(started);
+        match self.handle_contained(request, now) {
+            Handled::Answer(answer) => {
+                self.note(request, &answer.note, started);
+                Some((answer.reply, now))
+            }
             Handled::NeedsLease(_) => None,
         }
     }
@@ -135,22 +158,22 @@ impl Service {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
-        self.note(request, answer, started)
+        self.note(request, &answer.note, started);
+        answer.into_response()
     }
 
     /// Counts and logs an answer.
-    fn note<B>(&self, request: &Request<B>, answer: Answer, started: Instant) -> Response<Full<Bytes>> {
+    fn note<B>(&self, request: &Request<B>, note: &Note, started: Instant) {
         let took = started.elapsed();
-        self.traffic.count_request(answer.note.route, answer.note.status.as_u16(), took);
-        if let Some(reason) = answer.note.refused {
+        self.traffic.count_request(note.route, note.status.as_u16(), took);
+        if let Some(reason) = note.refused {
             self.traffic.count_refused(reason);
         }
         // Requests of a key are bounded by its limits, those of strangers by nothing else.
-        let admitted = if answer.note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
+        let admitted = if note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
         if let Some(unlogged) = admitted {
-            access::log(request.method(), &answer.note, took, unlogged);
+            access::log(request.method(), note, took, unlogged);
         }
-        answer.response
     }
 
     async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> Answer {

@@ -19,44 +19,76 @@ pub(super) const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const MINUTE_S: u32 = 60;
 const DAY_S: u32 = 86_400;
 
-/// Room for all four values of a key with every limit.
+/// Room for any of the values of a key with every limit.
 const TEXT_BYTES: usize = 256;
 
-/// The values of those headers.
+/// What those headers say.
 #[derive(Debug)]
 pub(super) struct Usage {
+    standing: Standing,
+    pub policy: HeaderValue,
+}
+
+impl Usage {
+    /// Of the key that holds a grant.
+    pub(super) fn of(standing: Standing, grant: &Grant, now: Timestamp) -> Self {
+        Usage::new(standing, grant.policy(|| value(&mut Vec::new(), |out| write_policy(&standing, now, out))))
+    }
+
+    /// With the limits themselves as a header has them.
+    pub(super) fn new(standing: Standing, policy: HeaderValue) -> Self {
+        Usage { standing, policy }
+    }
+
+    /// How much of a quota is left, for a key that has one.
+    pub(super) fn remaining(&self) -> Option<u64> {
+        self.standing.quota().remaining()
+    }
+
+    pub(super) fn write_used(&self, out: &mut Vec<u8>) {
+        json::integer(self.standing.quota().used, out);
+    }
+
+    /// `"burst";r=59;t=58, "day";r=9999;t=3600`
+    pub(super) fn write_limits(&self, out: &mut Vec<u8>) {
+        let Standing { burst, day, month } = self.standing;
+        out.extend_from_slice(b"\"burst\"");
+        write_field(b";r=", burst.remaining, out);
+        write_field(b";t=", burst.reset_s, out);
+        write_quota(b", \"day\"", day, out);
+        write_quota(b", \"month\"", month, out);
+    }
+
+    /// The values in the order in which an answer has them.
+    pub(super) fn into_values(self) -> Values {
+        let mut text = Vec::with_capacity(TEXT_BYTES);
+        Values {
+            used: value(&mut text, |out| self.write_used(out)),
+            remaining: self.remaining().map(|left| value(&mut text, |out| json::integer(left, out))),
+            limits: value(&mut text, |out| self.write_limits(out)),
+            policy: self.policy,
+        }
+    }
+
+    pub(super) fn insert_into(self, headers: &mut HeaderMap) {
+        let Values { used, remaining, policy, limits } = self.into_values();
+        headers.insert(X_REQUESTS_USED, used);
+        if let Some(remaining) = remaining {
+            headers.insert(X_REQUESTS_REMAINING, remaining);
+        }
+        headers.insert(RATELIMIT_POLICY, policy);
+        headers.insert(RATELIMIT, limits);
+    }
+}
+
+/// The same as the values of headers.
+#[derive(Debug)]
+pub(super) struct Values {
     pub used: HeaderValue,
     /// Of a key that has a quota.
     pub remaining: Option<HeaderValue>,
     pub policy: HeaderValue,
     pub limits: HeaderValue,
-}
-
-impl Usage {
-    /// Of the key that holds a grant.
-    pub(super) fn of(standing: &Standing, grant: &Grant, now: Timestamp) -> Self {
-        Self::with_policy(standing, |text| grant.policy(|| value(text, |out| write_policy(standing, now, out))))
-    }
-
-    fn with_policy(standing: &Standing, policy: impl FnOnce(&mut Vec<u8>) -> HeaderValue) -> Self {
-        let quota = standing.quota();
-        let mut text = Vec::with_capacity(TEXT_BYTES);
-        Usage {
-            used: value(&mut text, |out| json::integer(quota.used, out)),
-            remaining: quota.remaining().map(|left| value(&mut text, |out| json::integer(left, out))),
-            policy: policy(&mut text),
-            limits: value(&mut text, |out| write_limits(standing, out)),
-        }
-    }
-
-    pub(super) fn insert_into(self, headers: &mut HeaderMap) {
-        headers.insert(X_REQUESTS_USED, self.used);
-        if let Some(remaining) = self.remaining {
-            headers.insert(X_REQUESTS_REMAINING, remaining);
-        }
-        headers.insert(RATELIMIT_POLICY, self.policy);
-        headers.insert(RATELIMIT, self.limits);
-    }
 }
 
 /// Every request costs one or nothing.
@@ -86,15 +118,6 @@ fn write_policy(standing: &Standing, now: Timestamp, out: &mut Vec<u8>) {
         write_field(b";q=", limit, out);
         write_field(b";w=", month_s(now), out);
     }
-}
-
-/// `"burst";r=59;t=58, "day";r=9999;t=3600`
-fn write_limits(standing: &Standing, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"\"burst\"");
-    write_field(b";r=", standing.burst.remaining, out);
-    write_field(b";t=", standing.burst.reset_s, out);
-    write_quota(b", \"day\"", standing.day, out);
-    write_quota(b", \"month\"", standing.month, out);
 }
 
 fn write_quota(name: &[u8], quota: QuotaStanding, out: &mut Vec<u8>) {
@@ -128,8 +151,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         // In November.
         let (standing, now) = (Standing { burst, day, month }, Timestamp::from_unix(1_794_699_540));
-        let policy = |text: &mut Vec<u8>| value(text, |out| write_policy(&standing, now, out));
-        Usage::with_policy(&standing, policy).insert_into(&mut headers);
+        let policy = value(&mut Vec::new(), |out| write_policy(&standing, now, out));
+        Usage::new(standing, policy).insert_into(&mut headers);
         let text = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
         headers.iter().map(text).collect()
     }

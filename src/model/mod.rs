@@ -14,6 +14,7 @@ pub mod rejection;
 pub mod score;
 pub mod source;
 pub mod sport;
+pub(crate) mod text;
 pub mod time;
 pub mod v4;
 pub mod world;

@@ -1,5 +1,7 @@
 //! Exact reading and writing of decimal numbers: text to scaled integers, without floating point.
 
+use super::text::{Room, digit};
+
 /// A number times a power of ten, rounded half away from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scaled {
@@ -83,17 +85,16 @@ fn shift(mantissa: u128, power: i32) -> Option<(u128, bool)> {
 }
 
 /// Writes thousandths as a decimal with one to three places: `2.0`, `1.91`, `1.909`.
-pub(crate) fn write_milli(milli: u32, out: &mut Vec<u8>) {
+#[inline]
+pub(crate) fn write_milli(milli: u32, room: &mut Room<'_>) {
     let (whole, fraction) = (milli / 1000, milli % 1000);
-    out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
-    let digit = |value: u32| b'0' + u8::try_from(value % 10).unwrap_or(0);
-    let places = [b'.', digit(fraction / 100), digit(fraction / 10), digit(fraction)];
-    let used = match fraction {
-        f if f % 100 == 0 => 2,
-        f if f % 10 == 0 => 3,
-        _ => 4,
-    };
-    out.extend_from_slice(&places[..used]);
+    room.put_number(whole);
+    let first = digit(fraction / 100);
+    match fraction {
+        f if f % 100 == 0 => room.put(&[b'.', first]),
+        f if f % 10 == 0 => room.put(&[b'.', first, digit(fraction / 10)]),
+        _ => room.put(&[b'.', first, digit(fraction / 10), digit(fraction)]),
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::event::EventId;
 use super::market::Market;
 use super::number::{Scaled, parse_scaled};
 use super::price::Price;
+use super::text::{Room, append, hex_pair};
 use super::time::Timestamp;
 
 /// A handicap or line, exact to a thousandth.
@@ -36,12 +37,21 @@ impl Point {
         }
     }
 
-    /// Writes `-3.5`, `44.0`.
-    pub fn write(self, out: &mut Vec<u8>) {
+    /// `-100000.125`.
+    pub(crate) const TEXT_MAX: usize = 11;
+
+    /// Puts `-3.5`, `44.0`.
+    #[inline]
+    pub(crate) fn put(self, room: &mut Room<'_>) {
         if self.0 < 0 {
-            out.push(b'-');
+            room.put(b"-");
         }
-        super::number::write_milli(self.0.unsigned_abs(), out);
+        super::number::write_milli(self.0.unsigned_abs(), room);
+    }
+
+    /// Writes the same.
+    pub fn write(self, out: &mut Vec<u8>) {
+        append::<{ Self::TEXT_MAX }>(out, |room| self.put(room));
     }
 }
 
@@ -68,12 +78,11 @@ impl RecordId {
     }
 
     /// Sixteen hexadecimal digits.
+    #[inline]
     pub fn text(self) -> [u8; 16] {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 16];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0.to_be_bytes()) {
-            pair[0] = HEX[usize::from(byte >> 4)];
-            pair[1] = HEX[usize::from(byte & 15)];
+        for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(self.0.to_be_bytes()) {
+            *pair = hex_pair(byte);
         }
         text
     }

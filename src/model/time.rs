@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::text::{digit, pair};
+
 /// A whole second, UTC. Fits the 32 bits that a stored record gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u32);
@@ -58,15 +60,16 @@ impl Timestamp {
         out.extend_from_slice(&[b'.', digit(ms / 100), digit(ms / 10), digit(ms), b'Z']);
     }
 
-    fn iso(self) -> [u8; 20] {
+    /// `2026-11-14T23:39:00Z`.
+    #[inline]
+    pub(crate) fn iso(self) -> [u8; 20] {
         let (year, month, day) = civil(self.0 / SECONDS_PER_DAY);
         let second = self.0 % SECONDS_PER_DAY;
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let mut text = *b"0000-00-00T00:00:00Z";
         let pairs = [(0, year / 100), (2, year % 100), (5, month), (8, day), (11, hour), (14, minute), (17, second)];
         for (at, value) in pairs {
-            text[at] = digit(value / 10);
-            text[at + 1] = digit(value % 10);
+            text[at..at + 2].copy_from_slice(&pair(value));
         }
         text
     }
@@ -77,11 +80,6 @@ impl fmt::Display for Timestamp {
         let text = self.iso();
         f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
-}
-
-/// The last digit of a small number.
-fn digit(value: u32) -> u8 {
-    b'0' + (value % 10).to_le_bytes()[0]
 }
 
 /// Year, month and day of a day counted from 1970-01-01, by Howard Hinnant's `civil_from_days`.

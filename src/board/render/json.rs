@@ -4,7 +4,6 @@
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     // Without an early exit the compiler looks at many bytes at once, and names are short.
-    let is_special = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
     if text.bytes().fold(0, |special, byte| special | is_special(byte)) != 0 {
         escaped(text, out);
     } else {
@@ -13,8 +12,15 @@ pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
+/// One for a byte that stands in no string as it is, otherwise nought.
+#[inline]
+pub(super) fn is_special(byte: u8) -> u8 {
+    u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\')
+}
+
+/// What stands between the quotes of a string that has something to escape.
 #[cold]
-fn escaped(text: &str, out: &mut Vec<u8>) {
+pub(super) fn escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     for byte in text.bytes() {
         match byte {

@@ -5,11 +5,13 @@ use std::cell::RefCell;
 use super::body::Body;
 use super::query::Cursor;
 use bytes::Bytes;
+use pen::Pen;
 
 mod bouts;
 mod events;
 pub(crate) mod json;
 mod odds;
+mod pen;
 mod scores;
 pub(crate) mod v4;
 
@@ -26,6 +28,17 @@ thread_local! {
 
 /// What the scratch may keep between two answers.
 const SCRATCH_BYTES_MAX: usize = 1 << 20;
+
+/// A body that a pen writes; `write` returns where the next page begins.
+fn penned(write: impl FnOnce(&mut Pen<'_>) -> Option<Cursor>) -> Body {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.truncate(SCRATCH_BYTES_MAX);
+        scratch.shrink_to(SCRATCH_BYTES_MAX);
+        let mut pen = Pen::new(scratch);
+        let next = write(&mut pen);
+        Body::new(Bytes::copy_from_slice(pen.written()), next)
+    })
+}
 
 /// A body from what `write` writes; it returns where the next page begins.
 fn body(write: impl FnOnce(&mut Vec<u8>) -> Option<Cursor>) -> Body {

@@ -5,71 +5,119 @@ use crate::board::node::EventNode;
 use crate::board::query::OddsQuery;
 use crate::board::select::{self, Pick, Scope};
 use crate::board::snapshot::Published;
-use crate::model::{OddsFormat, Outcome, Record};
+use crate::model::text::Room;
+use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
 use super::json;
+use super::pen::{Pen, put_text};
 
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
     let books = board.books_of(query);
     let pick = Pick { market: query.market, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
-    let frame = Frame::new(sport_key, query.format);
     let register = board.books().register();
-    super::body(|out| {
-        out.push(b'[');
-        let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, record| {
-            if out.len() > 1 {
-                out.push(b',');
-            }
-            frame.record(node, record, register.key(record.bookmaker), out);
+    let mut lines = Lines::new(sport_key, query.format, register);
+    super::penned(|pen| {
+        pen.write(1, 0, |room| room.put(b"["));
+        let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
+            lines.write(node, records, pen);
         });
-        out.push(b']');
+        pen.write(1, 0, |room| room.put(b"]"));
         next
     })
 }
 
-/// The parts of a record that are the same for a whole answer, as they stand between the others.
-struct Frame {
+/// Writes the records of an answer, event by event.
+struct Lines<'a> {
+    sport_key: &'a str,
     format: OddsFormat,
-    /// `","sport_key":"mma","event_id":`
-    after_id: Vec<u8>,
-    /// `,"format":"american","last_update":"`
-    after_market: Vec<u8>,
+    register: &'a Bookmakers,
+    /// How every record of an event begins: `{"id":"`, sixteen bytes for the id, and
+    /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
+    head: Vec<u8>,
+    /// The time of the record before, which is often that of the next one too.
+    updated: (Timestamp, [u8; 20]),
+    is_first: bool,
 }
 
-impl Frame {
-    fn new(sport_key: &str, format: OddsFormat) -> Self {
-        Frame {
-            format,
-            after_id: format!("\",\"sport_key\":\"{sport_key}\",\"event_id\":").into_bytes(),
-            after_market: format!("\",\"format\":\"{format}\",\"last_update\":\"").into_bytes(),
-        }
+const OPENING: &[u8; 23] = b"{\"id\":\"................";
+const ID_AT: usize = OPENING.len() - 16;
+/// The most that a record takes besides its head, its bookmaker and its outcomes.
+const RECORD_MAX: usize = 160;
+/// The most that an outcome takes besides its name.
+const OUTCOME_MAX: usize = 40 + Price::JSON_MAX + Point::TEXT_MAX;
+
+impl<'a> Lines<'a> {
+    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
+        let updated = (Timestamp::default(), Timestamp::default().iso());
+        Lines { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
     }
 
-    fn record(&self, node: &EventNode, record: &Record, bookmaker: &str, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\"id\":\"");
-        out.extend_from_slice(&record.id.text());
-        out.extend_from_slice(&self.after_id);
-        json::string(node.event().id.as_str(), out);
-        out.extend_from_slice(b",\"bookmaker\":\"");
-        out.extend_from_slice(bookmaker.as_bytes());
-        out.extend_from_slice(b"\",\"market\":\"");
-        out.extend_from_slice(record.market.key().as_bytes());
-        out.extend_from_slice(&self.after_market);
-        record.last_update.write(out);
-        out.extend_from_slice(b"\",\"outcomes\":");
-        json::array(&record.outcomes, out, |outcome, out| {
-            name_and_price(outcome, self.format, out);
-            match outcome.point {
-                Some(point) => {
-                    out.extend_from_slice(b",\"point\":");
-                    point.write(out);
-                    out.push(b'}');
-                }
-                None => out.extend_from_slice(b",\"point\":null}"),
+    /// Writes the records of an event. Counting what they take also fetches them from memory, many at a time, where
+    /// writing would wait for each.
+    fn write(&mut self, node: &EventNode, records: &[&Record], pen: &mut Pen<'_>) {
+        self.begin_event(node);
+        let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
+        let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
+        let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.len()).sum();
+        let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
+        pen.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
+    }
+
+    fn begin_event(&mut self, node: &EventNode) {
+        self.head.clear();
+        self.head.extend_from_slice(OPENING);
+        self.head.extend_from_slice(b"\",\"sport_key\":");
+        json::string(self.sport_key, &mut self.head);
+        self.head.extend_from_slice(b",\"event_id\":");
+        json::string(node.event().id.as_str(), &mut self.head);
+        self.head.extend_from_slice(b",\"bookmaker\":\"");
+    }
+
+    #[inline]
+    fn write_record(&mut self, record: &Record, room: &mut Room<'_>) {
+        if self.updated.0 != record.last_update {
+            self.updated = (record.last_update, record.last_update.iso());
+        }
+        if !std::mem::take(&mut self.is_first) {
+            room.put(b",");
+        }
+        let id_at = room.at() + ID_AT;
+        room.put_slice(&self.head);
+        room.put_over(id_at, &record.id.text());
+        room.put_slice(self.register.key(record.bookmaker).as_bytes());
+        room.put(b"\",\"market\":\"");
+        room.put_slice(record.market.key().as_bytes());
+        match self.format {
+            OddsFormat::American => room.put(b"\",\"format\":\"american\",\"last_update\":\""),
+            OddsFormat::Decimal => room.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
+            OddsFormat::Fractional => room.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
+        }
+        room.put(&self.updated.1);
+        room.put(b"\",\"outcomes\":[");
+        for (at, outcome) in record.outcomes.iter().enumerate() {
+            if at > 0 {
+                room.put(b",");
             }
-        });
-        out.push(b'}');
+            write_outcome(outcome, self.format, room);
+        }
+        room.put(b"]}");
+    }
+}
+
+#[inline]
+fn write_outcome(outcome: &Outcome, format: OddsFormat, room: &mut Room<'_>) {
+    room.put(b"{\"name\":\"");
+    put_text(&outcome.name, room);
+    room.put(b"\",\"price\":");
+    outcome.price.put_json(format, room);
+    match outcome.point {
+        Some(point) => {
+            room.put(b",\"point\":");
+            point.put(room);
+            room.put(b"}");
+        }
+        None => room.put(b",\"point\":null}"),
     }
 }
 

@@ -127,11 +127,12 @@ impl Fixture {
 }
 
 fn got(answer: Answer) -> Got {
-    let (parts, body) = answer.response.into_parts();
+    let (note, response) = (answer.note.clone(), answer.into_response());
+    let (parts, body) = response.into_parts();
     let mut polled = std::pin::pin!(body.collect());
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     let std::task::Poll::Ready(Ok(body)) = polled.as_mut().poll(&mut cx) else { panic!("a full body is ready") };
-    Got { status: parts.status, headers: parts.headers, bytes: body.to_bytes().to_vec(), note: answer.note }
+    Got { status: parts.status, headers: parts.headers, bytes: body.to_bytes().to_vec(), note }
 }
 
 fn grant_lease(keyring: &Keyring, id: &KeyId, clock: &Clock) {

@@ -1,5 +1,6 @@
 //! What clients can rely on: asked through `handle`, and over sockets.
 
+mod again;
 mod answers;
 mod any_input;
 mod caching;

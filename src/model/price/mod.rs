@@ -9,6 +9,7 @@ mod ladder;
 use std::fmt;
 
 use super::number::{Scaled, parse_scaled, write_milli};
+use super::text::{Room, append};
 
 /// The forms in which a price is quoted and served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,6 +157,7 @@ impl Price {
     }
 
     /// A profit of 1 or more is positive, below 1 negative; even money is 100.
+    #[inline]
     pub fn american(self) -> i32 {
         let (profit, stake) = (u64::from(self.profit), u64::from(self.stake));
         let rounded = |n: u64, d: u64| i32::try_from((200 * n + d) / (2 * d)).unwrap_or(i32::MAX);
@@ -182,21 +184,35 @@ impl Price {
         }
     }
 
-    /// Writes the price as a JSON value: `-110`, `1.91`, `"10/11"`.
-    pub fn write_json(self, format: OddsFormat, out: &mut Vec<u8>) {
-        let mut digits = itoa::Buffer::new();
+    /// `"4294967295/4294967295"`.
+    pub(crate) const JSON_MAX: usize = 23;
+
+    /// Puts the price as a JSON value: `-110`, `1.91`, `"10/11"`.
+    #[inline]
+    pub(crate) fn put_json(self, format: OddsFormat, room: &mut Room<'_>) {
         match format {
-            OddsFormat::American => out.extend_from_slice(digits.format(self.american()).as_bytes()),
-            OddsFormat::Decimal => write_milli(self.decimal_milli(), out),
+            OddsFormat::American => {
+                let american = self.american();
+                if american < 0 {
+                    room.put(b"-");
+                }
+                room.put_number(american.unsigned_abs());
+            }
+            OddsFormat::Decimal => write_milli(self.decimal_milli(), room),
             OddsFormat::Fractional => {
                 let (profit, stake) = self.written_fraction();
-                out.push(b'"');
-                out.extend_from_slice(digits.format(profit).as_bytes());
-                out.push(b'/');
-                out.extend_from_slice(digits.format(stake).as_bytes());
-                out.push(b'"');
+                room.put(b"\"");
+                room.put_number(profit);
+                room.put(b"/");
+                room.put_number(stake);
+                room.put(b"\"");
             }
         }
+    }
+
+    /// Writes the same.
+    pub fn write_json(self, format: OddsFormat, out: &mut Vec<u8>) {
+        append::<{ Self::JSON_MAX }>(out, |room| self.put_json(format, room));
     }
 }
 

@@ -1,0 +1,100 @@
+//! Writes answers that are made of many short pieces: it makes room for a whole record at once.
+
+use super::json;
+use crate::model::text::Room;
+
+/// The bytes of an answer, and how far they are written. What follows means nothing.
+#[derive(Debug)]
+pub(super) struct Pen<'a> {
+    bytes: &'a mut Vec<u8>,
+    at: usize,
+}
+
+/// A byte of text takes six at worst: `\u001f`.
+const ESCAPED_MAX: usize = 6;
+/// What the bytes grow by at least.
+const GROWTH: usize = 16 << 10;
+
+impl<'a> Pen<'a> {
+    pub(super) fn new(bytes: &'a mut Vec<u8>) -> Self {
+        Pen { bytes, at: 0 }
+    }
+
+    pub(super) fn written(&self) -> &[u8] {
+        &self.bytes[..self.at]
+    }
+
+    /// Lets `write` write at most `plain` bytes and texts of `texts` bytes, which may have to be escaped.
+    #[inline]
+    pub(super) fn write(&mut self, plain: usize, texts: usize, write: impl FnOnce(&mut Room<'_>)) {
+        let end = self.at + plain + texts * ESCAPED_MAX;
+        if self.bytes.len() < end {
+            self.bytes.resize(end + GROWTH, 0);
+        }
+        let mut room = Room::new(self.bytes, self.at);
+        write(&mut room);
+        self.at = room.at();
+    }
+}
+
+/// What stands between the quotes of a JSON string.
+#[inline]
+pub(super) fn put_text(text: &str, room: &mut Room<'_>) {
+    if is_plain(text.as_bytes()) {
+        room.put_slice(text.as_bytes());
+    } else {
+        put_escaped(text, room);
+    }
+}
+
+#[cold]
+fn put_escaped(text: &str, room: &mut Room<'_>) {
+    let mut escaped = Vec::with_capacity(text.len() * 2);
+    json::escaped(text, &mut escaped);
+    room.put_slice(&escaped);
+}
+
+/// Whether a text stands in JSON as it is.
+#[inline]
+fn is_plain(text: &[u8]) -> bool {
+    match text.len() {
+        16..=32 => are_ends_plain::<16>(text),
+        8..16 => are_ends_plain::<8>(text),
+        4..8 => are_ends_plain::<4>(text),
+        _ => text.iter().fold(0, |special, byte| special | json::is_special(*byte)) == 0,
+    }
+}
+
+/// The same for a text of `N` to twice `N` bytes, whose first and last are all there is.
+#[inline]
+fn are_ends_plain<const N: usize>(text: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else { return false };
+    let special: [u8; N] = std::array::from_fn(|at| json::is_special(first[at]) | json::is_special(last[at]));
+    special == [0; N]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The pen and the general writer write the same, wherever the special byte stands.
+        #[test]
+        fn texts_are_written_as_json_writes_them(text in "[ -~]{0,40}", at in 0..41_usize, special in any::<char>()) {
+            let text: String = text.chars().take(at).chain([special]).chain(text.chars().skip(at)).collect();
+            for text in [&text[..], &text.replace(['"', '\\'], "")] {
+                let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+                let mut pen = Pen::new(&mut bytes);
+                pen.write(2, text.len(), |room| {
+                    room.put(b"\"");
+                    put_text(text, room);
+                    room.put(b"\"");
+                });
+                json::string(text, &mut expected);
+                prop_assert_eq!(pen.written(), &expected[..]);
+            }
+        }
+    }
+}
