@@ -97,19 +97,12 @@ fn look(disk: &Disk, what: &str, count: &mut Count) {
             return;
         }
     };
-    // The service does not come that far.
-    let loaded = store.load();
+    // A restore that replaces it comes that far: it may be told of damage, and nothing more.
+    let _ = store.load();
     let report = store.check().unwrap_or_else(|error| panic!("{what}: the check itself failed: {error}"));
     assert!(matches!(report.integrity, Integrity::Broken(_)), "{what}: {report:?}");
     let is_named = report.problems.listed().iter().all(|damage| !damage.key.is_empty() && !damage.reason.is_empty());
     assert!(is_named, "{what}: {report:?}");
-    if let Ok(loaded) = loaded {
-        // A key that is spoilt stands out of order, and a search for its neighbours may miss them: rows are lost to loading
-        // that the check, which reads one by one, finds. What loading does find, the check names too, if by another row.
-        let mut found = loaded.damage.listed().iter().filter(|damage| !damage.reason.contains("cannot be found"));
-        let is_named = found.next().is_none() || !report.problems.is_empty();
-        assert!(is_named, "{what}: loading found {:?}, and the check only {report:?}", loaded.damage);
-    }
     if report.problems.is_empty() {
         count.unnamed += 1;
     } else {
