@@ -19,11 +19,13 @@ use crate::store::OpenError;
 const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(100);
 
-/// What a command may do to a data directory that is not there.
+/// What a command needs of a data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It must exist.
     Existing,
+    /// It must exist, and may be damaged: nothing is written to it then.
+    Damaged,
     /// It is made if it is missing.
     Create,
 }
@@ -102,13 +104,13 @@ impl Door {
         if let Some(door) = Door::server(data).await? {
             return Ok(door);
         }
-        if access == Access::Existing && !data.file().exists() {
+        if access != Access::Create && !data.file().exists() {
             return Err(DoorError::NoData(data.path().to_owned()));
         }
         let mut setup = setup().map_err(DoorError::Setup)?;
         setup.store.wait_for_lock = Duration::ZERO;
         loop {
-            match open(data.clone(), setup.clone()).await {
+            match open(data.clone(), setup.clone(), access).await {
                 Err(LocalError::Open(OpenError::InUse { .. })) if began.elapsed() < PATIENCE => {}
                 Err(LocalError::Open(OpenError::InUse { .. })) => return Err(DoorError::Busy(data.path().to_owned())),
                 opened => return Ok(Door::File(Box::new(opened?))),
@@ -176,12 +178,12 @@ impl Door {
     }
 }
 
-async fn open(data: DataDir, setup: Setup) -> Result<Local, LocalError> {
+async fn open(data: DataDir, setup: Setup, access: Access) -> Result<Local, LocalError> {
     let runtime = tokio::runtime::Handle::current();
     blocking(move || {
         // The writer's peer is asked for its name through a socket, which needs a runtime.
         let _entered = runtime.enter();
-        Local::open(&data, setup)
+        Local::open(&data, setup, access)
     })
     .await
 }

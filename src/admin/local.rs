@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
+use super::door::Access;
 use super::execute::execute;
 use super::export;
 use super::intake::{Feed, Intake};
@@ -115,13 +116,17 @@ pub struct Local {
     stopped: Stopped,
     who: String,
     damage_count: u64,
+    /// Nothing can be written to the file, and nothing is missed by that.
+    is_looked_into: bool,
 }
 
 impl Local {
     /// Opens and loads the file. Blocks for as long as that takes.
-    pub(super) fn open(data: &DataDir, setup: Setup) -> Result<Local, LocalError> {
+    pub(super) fn open(data: &DataDir, setup: Setup, access: Access) -> Result<Local, LocalError> {
         let Setup { catalogue, store, writer, clock, .. } = setup.for_file(&data.file())?;
-        let store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
+        let open = if access == Access::Damaged { Store::look_into } else { Store::open };
+        let store = open(&data.file(), Arc::clone(&catalogue), store)?;
+        let is_looked_into = store.is_looked_into();
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
@@ -139,7 +144,7 @@ impl Local {
             server: None,
             console: None,
         };
-        Ok(Local { context, stopped, who: own_name()?, damage_count })
+        Ok(Local { context, stopped, who: own_name()?, damage_count, is_looked_into })
     }
 
     /// How many rows could not be read.
@@ -192,6 +197,7 @@ impl Local {
     /// Closes the file in order. Blocks until everything is on disk.
     pub(super) fn close(self) -> Result<(), LocalError> {
         drop(self.context);
-        self.stopped.join().map_err(LocalError::Close)
+        let closed = self.stopped.join();
+        if self.is_looked_into { Ok(()) } else { closed.map_err(LocalError::Close) }
     }
 }

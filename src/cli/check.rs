@@ -25,7 +25,7 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
         let options = CheckOptions { pages: self.pages, drop_damaged: self.drop_damaged };
-        let report: CheckAnswer = session.ask_watching(Access::Existing, Command::Check(options))?;
+        let report: CheckAnswer = session.ask_watching(Access::Damaged, Command::Check(options))?;
         session.output.answer(&report, |_| shown(&report))?;
         if !report.clean && report.dropped.is_none() {
             anyhow::bail!("{}", report.advice.as_deref().unwrap_or("the file is not sound: restore a backup"));

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use redb::{ReadTransaction, ReadableDatabase};
+use redb::{ReadTransaction, ReadableDatabase, TableError};
 
 use super::batch::begin;
 use super::codec::CatalogueRow;
 use super::error::{DamageList, OpenError, StoreError};
 use super::handle::{Store, StoreOptions};
-use super::place::Place;
+use super::place::{Place, Purpose};
 use super::scan::{guarded, scan};
 use super::tables::CATALOGUE;
 
@@ -20,11 +20,20 @@ impl Store {
     /// The text that the file at `path` keeps; `None` if it keeps none or is not there.
     pub fn kept_catalogue(path: &Path, options: StoreOptions) -> Result<Option<String>, OpenError> {
         let place = Place::Path(path.to_owned());
-        let file = match place.open(&options, false) {
+        let file = match place.open(&options, Purpose::Look) {
             Err(OpenError::Gone { .. }) => return Ok(None),
             opened => opened?,
         };
-        guarded(|| read(&file.db.begin_read()?)).map_err(|error| OpenError::from_store(&place.to_string(), error))
+        let text = guarded(|| {
+            let txn = file.db.begin_read()?;
+            // The first format had no such table.
+            match txn.open_table(CATALOGUE.definition) {
+                Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                _ => read(&txn),
+            }
+        });
+        file.close();
+        text.map_err(|error| OpenError::from_store(&place.to_string(), error))
     }
 
     /// Keeps the text in place of the one before.

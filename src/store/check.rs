@@ -59,6 +59,10 @@ impl Store {
     /// The same, while somebody watches.
     pub fn check_telling(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, StoreError> {
         let found = self.reading(|_, file| checked(&file.db.begin_read()?, progress))?;
+        if self.is_looked_into() {
+            let integrity = Integrity::Broken("its pages are not as they were written".to_owned());
+            return Ok(CheckReport { rows: found.rows, problems: found.problems, integrity });
+        }
         self.break_off_readings();
         let db = &mut self.file_mut()?.db;
         let looked = guarded(|| match db.check_integrity() {

@@ -14,7 +14,7 @@ use super::load;
 use super::loaded::Loaded;
 use super::mirror::Mirror;
 use super::names::NamesByNumber;
-use super::place::{BackendFactory, OpenFile, Place};
+use super::place::{BackendFactory, OpenFile, Place, Purpose};
 use super::progress::Progress;
 use super::scan::guarded;
 use super::sports::SportNumbers;
@@ -58,7 +58,17 @@ impl Store {
     /// Opens the file at `path`, which is made if it is missing, and brings its sports and bookmakers up to the
     /// catalogue.
     pub fn open(path: &Path, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
-        Store::open_place(Place::Path(path.to_owned()), catalogue, options)
+        Store::open_place(Place::Path(path.to_owned()), catalogue, options, Purpose::Create)
+    }
+
+    /// The same, but a damaged file is opened to be looked at. It takes no write then, ever.
+    pub fn look_into(path: &Path, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
+        match Store::open(path, Arc::clone(&catalogue), options) {
+            Err(OpenError::Damaged { .. }) => {
+                Store::open_place(Place::Path(path.to_owned()), catalogue, options, Purpose::Look)
+            }
+            opened => opened,
+        }
     }
 
     /// Opens any storage that redb can use, for tests that let it fail. `factory` is called again at each
@@ -68,15 +78,30 @@ impl Store {
         catalogue: Arc<Catalogue>,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        Store::open_place(Place::Backend(factory), catalogue, options)
+        Store::open_place(Place::Backend(factory), catalogue, options, Purpose::Create)
     }
 
-    fn open_place(place: Place, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
-        let file = Some(place.open(&options, true)?);
+    /// Opens such a storage to be looked at, whatever state it is in: see [`Store::look_into`].
+    pub fn look_into_backend(
+        factory: BackendFactory,
+        catalogue: Arc<Catalogue>,
+        options: StoreOptions,
+    ) -> Result<Store, OpenError> {
+        Store::open_place(Place::Backend(factory), catalogue, options, Purpose::Look)
+    }
+
+    fn open_place(
+        place: Place,
+        catalogue: Arc<Catalogue>,
+        options: StoreOptions,
+        purpose: Purpose,
+    ) -> Result<Store, OpenError> {
+        let file = Some(place.open(&options, purpose)?);
+        let is_writable = purpose != Purpose::Look;
         let sports = SportNumbers::default();
         let readings = Vec::new();
         let mut store =
-            Store { place, options, catalogue, file, sports, mirror: None, is_writable: true, unsure: None, readings };
+            Store { place, options, catalogue, file, sports, mirror: None, is_writable, unsure: None, readings };
         store.settle()?;
         Ok(store)
     }
@@ -94,10 +119,14 @@ impl Store {
     }
 
     fn try_reopen(&mut self, unsure: Option<&Batch>) -> Result<bool, OpenError> {
+        if self.is_looked_into() {
+            let detail = "it was opened to be looked at".to_owned();
+            return Err(OpenError::Damaged { place: self.place.to_string(), detail });
+        }
         self.is_writable = false;
         self.mirror = None;
         self.close();
-        self.file = Some(self.place.open(&self.options, false)?);
+        self.file = Some(self.place.open(&self.options, Purpose::Use)?);
         let was_kept = match unsure {
             Some(batch) => self.reading(|_, file| batch.is_in(&file.db.begin_read()?)),
             None => Ok(false),
@@ -108,14 +137,16 @@ impl Store {
         Ok(was_kept)
     }
 
-    /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
     fn close(&mut self) {
         self.break_off_readings();
-        let file = self.file.take();
-        let _ = guarded(|| {
-            drop(file);
-            Ok::<_, StoreError>(())
-        });
+        if let Some(file) = self.file.take() {
+            file.close();
+        }
+    }
+
+    /// Whether the file is damaged and was opened all the same, to be looked at.
+    pub fn is_looked_into(&self) -> bool {
+        self.file.as_ref().is_some_and(OpenFile::is_looked_into)
     }
 
     /// Brings a file that was just opened up to the catalogue.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,10 +30,49 @@ pub(super) enum Place {
     Backend(BackendFactory),
 }
 
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be used; it is made if it is missing.
+    Create,
+    /// To be used; it must be there.
+    Use,
+    /// To be read, whatever state it is in: nothing is verified and nothing is ever written.
+    Look,
+}
+
 /// A file that is open, locked, ours and of a known format.
 pub(super) struct OpenFile {
     pub(super) db: Database,
     pub(super) gate: Gate,
+    purpose: Purpose,
+}
+
+impl OpenFile {
+    pub(super) fn is_looked_into(&self) -> bool {
+        self.purpose == Purpose::Look
+    }
+
+    /// Closing writes as well, and a ruined page may stop redb once more: by then nothing depends on it.
+    pub(super) fn close(self) {
+        let OpenFile { db, purpose, .. } = self;
+        if purpose == Purpose::Look {
+            return abandon(db);
+        }
+        let _ = guarded(|| {
+            drop(db);
+            Ok::<_, StoreError>(())
+        });
+    }
+}
+
+/// Lets go of a database whose pages cannot be trusted. redb writes while it closes a file, and where a ruined page stops
+/// it in the middle of that, cleaning up stops it again, which ends the process. While a panic unwinds it writes nothing.
+fn abandon(db: Database) {
+    let _ = catch_unwind(AssertUnwindSafe(move || {
+        let _held = db;
+        resume_unwind(Box::new("the file is left as it is"))
+    }));
 }
 
 impl fmt::Display for Place {
@@ -45,12 +85,12 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Opens the file, waiting for whoever has it. A missing one is made only if `may_create`.
-    pub(super) fn open(&self, options: &StoreOptions, may_create: bool) -> Result<OpenFile, OpenError> {
+    /// Opens the file, waiting for whoever has it.
+    pub(super) fn open(&self, options: &StoreOptions, purpose: Purpose) -> Result<OpenFile, OpenError> {
         let began = Instant::now();
         loop {
             // redb may stop at a ruined page while it opens the file, and also while it closes it again.
-            let tried = guarded(|| Ok::<_, StoreError>(self.try_open(options, may_create)));
+            let tried = guarded(|| Ok::<_, StoreError>(self.try_open(options, purpose)));
             match tried.unwrap_or_else(|error| Err(OpenError::from_store(&self.to_string(), error))) {
                 Err(OpenError::InUse { place, .. }) => {
                     let waited = began.elapsed();
@@ -64,12 +104,19 @@ impl Place {
         }
     }
 
-    fn try_open(&self, options: &StoreOptions, may_create: bool) -> Result<OpenFile, OpenError> {
+    fn try_open(&self, options: &StoreOptions, purpose: Purpose) -> Result<OpenFile, OpenError> {
         let io_error = |error| OpenError::from_io(&self.to_string(), error);
-        let backend = self.backend(may_create)?;
-        let gate = Gate::new(backend);
+        let may_create = purpose == Purpose::Create;
+        let gate = Gate::new(self.backend(may_create)?);
         let opened = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(gate.clone());
-        let db = opened.map_err(|error| self.explain(error, &gate))?;
+        let mut db = opened.map_err(|error| self.explain(error, &gate))?;
+        if purpose == Purpose::Look {
+            return self.looked_into(OpenFile { db, gate, purpose });
+        }
+        if let Err(error) = verify(&mut db) {
+            abandon(db);
+            return Err(OpenError::from_store(&self.to_string(), error));
+        }
         let found = examine(&db).map_err(|fault| fault.explain(self))?;
         if found == Found::Nothing && !may_create {
             return Err(OpenError::Gone { place: self.to_string() });
@@ -88,7 +135,19 @@ impl Place {
             let copy = copy.map(|copy| copy.display().to_string());
             tracing::info!(from = format, to = FORMAT, copy, "the file was upgraded; a copy of it as it was is kept");
         }
-        Ok(OpenFile { db, gate })
+        Ok(OpenFile { db, gate, purpose })
+    }
+
+    /// The gate stays closed: whatever redb did to the file when it opened it is forgotten with it.
+    fn looked_into(&self, file: OpenFile) -> Result<OpenFile, OpenError> {
+        let fault = match guarded(|| Ok::<_, StoreError>(examine(&file.db))) {
+            Ok(Ok(Found::Present | Found::Older(_))) => return Ok(file),
+            Ok(Ok(Found::Nothing)) => OpenError::Gone { place: self.to_string() },
+            Ok(Err(fault)) => fault.explain(self),
+            Err(error) => OpenError::from_store(&self.to_string(), error),
+        };
+        file.close();
+        Err(fault)
     }
 
     /// Keeps a file of an older format as it is, before anything is written to it. A storage that is no file is a
@@ -181,6 +240,15 @@ enum Found {
     Present,
     /// An older format, which there is a way from.
     Older(u32),
+}
+
+/// Holds every page against its checksum. The rows have seals of their own, but a pointer that rots can lead to rows from
+/// before the last commit, which are sound.
+fn verify(db: &mut Database) -> Result<(), StoreError> {
+    if !guarded(|| Ok::<_, StoreError>(db.check_integrity()?))? {
+        tracing::warn!("redb put the file right when it was opened: look after its disk");
+    }
+    Ok(())
 }
 
 /// What the file holds; if it is not empty, it must be ours and of a format that we know.

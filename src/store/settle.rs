@@ -65,7 +65,7 @@ impl Store {
             return Err(Unsettled::NumbersSpent { what: "catalogue's sports".to_owned(), limit: u16::MAX.into() });
         }
         self.sports = sports;
-        if !added.is_empty() {
+        if !added.is_empty() && !self.is_looked_into() {
             self.writing(|store| store.write_sports(&added))?;
         }
         Ok(())
@@ -107,6 +107,9 @@ impl Store {
     }
 
     pub(super) fn number_bookmakers(&mut self) -> Result<(), Unsettled> {
+        if self.is_looked_into() {
+            return Ok(());
+        }
         let mut changes = Vec::new();
         let worlds = self.reading(|_, file| find_bookmakers(&file.db.begin_read()?))?;
         for (world, (found, next)) in World::ALL.into_iter().zip(worlds) {

@@ -3,8 +3,9 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use oddsbox::store::{OpenError, StorageBackend, Store, StoreOptions};
+use oddsbox::store::{BackendFactory, OpenError, StorageBackend, Store, StoreOptions};
 
 use super::life::the_catalogue;
 use crate::process::seed::Random;
@@ -83,11 +84,20 @@ impl Disk {
         self.lock().operations
     }
 
+    const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+
     pub fn open(&self) -> Result<Store, OpenError> {
+        Store::open_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
+    }
+
+    /// Opens it to be looked at, whatever state it is in.
+    pub fn look(&self) -> Result<Store, OpenError> {
+        Store::look_into_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
+    }
+
+    fn factory(&self) -> BackendFactory {
         let disk = self.clone();
-        let factory = Box::new(move || Ok(Box::new(disk.clone()) as Box<dyn StorageBackend>));
-        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: std::time::Duration::ZERO };
-        Store::open_backend(factory, the_catalogue(), options)
+        Box::new(move || Ok(Box::new(disk.clone()) as Box<dyn StorageBackend>))
     }
 
     fn operate(&self) -> io::Result<MutexGuard<'_, Platter>> {

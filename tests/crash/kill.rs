@@ -42,7 +42,9 @@ async fn price(server: &Server, key: &Issued) -> Option<i64> {
 async fn what_was_ingested_is_there_as_a_whole_after_a_kill() {
     let mut random = Random::new();
     let directory = Directory::new();
-    let key = Issued::from(&directory.json("keys issue --live --approved-by me --name app"));
+    // Each life may cost a lease.
+    let issue = "keys issue --live --approved-by me --name app --burst 1000000 --per-day 90000000";
+    let key = Issued::from(&directory.json(issue));
     let (mut number, mut acknowledged) = (0, 0);
     for life in 0..short_or_long(8, 200) {
         let mut server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);

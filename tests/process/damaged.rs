@@ -192,3 +192,50 @@ fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
     }
     assert_eq!(named(&directory), expected);
 }
+
+/// Flips a bit in every place of the file where `text` stands, old pages included.
+fn rot(path: &Path, text: &[u8]) {
+    let mut bytes = fs::read(path).expect("a file");
+    let places: Vec<usize> = (0..bytes.len() - text.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at] ^= 1;
+    }
+    fs::write(path, bytes).expect("a file");
+}
+
+/// What rots beneath the rows is found when the file is opened: nothing of it is served, nothing is written to it, the
+/// check still names what is damaged, and what can be read is not lost.
+#[test]
+fn a_file_that_rots_is_refused_and_what_can_be_read_is_saved() {
+    let directory = filled();
+    let file = directory.file();
+    directory.json("keys issue --sandbox --name rotting");
+    rot(&file, b"rotting");
+    let rotten = fs::read(&file).expect("a file");
+    for command in ["keys list", "serve", "keys issue --sandbox --name five", "backup nowhere"] {
+        let told = directory.run(command).failed();
+        assert!(told.contains("damaged") && told.contains("restore a backup"), "{command}: {told}");
+    }
+    let done = directory.run("check --json");
+    let report = done.document();
+    assert_eq!((done.code, report["integrity"].as_str()), (Some(1), Some("broken")), "{done:?}");
+    let problems = report["problems"].as_array().expect("a list");
+    let is_named = |table: &&str| problems.iter().any(|problem| problem["table"] == **table);
+    assert!(["keys", "audit"].iter().all(is_named), "{report}");
+    assert!(done.stderr.contains("restore a backup"), "{done:?}");
+
+    let done = directory.run("check --drop-damaged");
+    assert_eq!(done.code, Some(1), "{done:?}");
+    let saved = done.stderr.split("--force ").nth(1).and_then(|rest| rest.split('`').next());
+    let saved = saved.unwrap_or_else(|| panic!("no path: {done:?}")).to_owned();
+    assert_eq!(fs::read(&file).expect("a file"), rotten, "it is left as it is");
+
+    let done = directory.run(&format!("restore --force {saved} --json"));
+    assert_eq!((done.code, &done.document()["damaged"].as_u64().is_some_and(|count| count > 0)), (Some(0), &true));
+    assert_eq!(directory.run("check --drop-damaged").code, Some(0), "its pages are sound again");
+    let keys = directory.json("keys list");
+    let names = keys.as_array().expect("a list").iter().map(|key| key["name"].as_str().expect("a name"));
+    assert_eq!(names.collect::<Vec<_>>(), ["one", "two", "three", "four"]);
+    directory.serve().stop();
+}

@@ -81,7 +81,8 @@ pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -
         checked.map_err(WriteError::from)?
     };
     let mut answer = answer(&report, &lost_usage);
-    if options.drop_damaged && !report.problems.is_empty() {
+    let is_broken = matches!(report.integrity, Integrity::Broken(_));
+    if options.drop_damaged && (is_broken || !report.problems.is_empty()) {
         answer.dropped = Some(drop_damaged(&report, context, who).await?);
         answer.advice = None;
     }
@@ -89,16 +90,29 @@ pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -
 }
 
 async fn drop_damaged(report: &CheckReport, context: &Context, who: &str) -> Result<DroppedAnswer, Failure> {
-    if !report.can_be_mended() || matches!(report.integrity, Integrity::Broken(_)) {
-        return Err(Failure::new(FailureCode::Refused, "the file is broken beyond single records: restore a backup"));
+    let refused = |told: String| Err(Failure::new(FailureCode::Refused, told));
+    if !report.can_be_mended() {
+        return refused("the file has a page that cannot be read: restore a backup".to_owned());
     }
+    if matches!(report.integrity, Integrity::Broken(_)) {
+        let copy = copy_beside("salvaged", context).await?.display().to_string();
+        return refused(format!(
+            "the file is broken beyond single records: restore a backup. For want of one, `oddsbox restore --force {copy}` \
+             puts in its place what could be read, some of it perhaps older than the last change"
+        ));
+    }
+    let copy = copy_beside("before-drop", context).await?;
+    let rows = context.writer.drop_damaged(who).await?;
+    Ok(DroppedAnswer { rows, copy })
+}
+
+async fn copy_beside(what: &str, context: &Context) -> Result<PathBuf, Failure> {
     let time = context.clock.now().timestamp().to_string().replace([':', '-'], "");
     let mut name = context.data.file().into_os_string();
-    name.push(format!(".before-drop-{time}"));
+    name.push(format!(".{what}-{time}"));
     let named = std::path::absolute(name).map_err(unavailable)?;
     copy(named.clone(), Existing::Refuse, context).await?;
-    let rows = context.writer.drop_damaged(who).await?;
-    Ok(DroppedAnswer { rows, copy: named })
+    Ok(named)
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
@@ -142,7 +156,10 @@ fn answer(report: &CheckReport, lost_usage: &[KeyId]) -> CheckAnswer {
 
 fn advice(report: &CheckReport, lost_usage: &[KeyId]) -> Option<&'static str> {
     match report.integrity {
-        Integrity::Broken(_) => Some("the file is broken: stop the server and restore a backup"),
+        Integrity::Broken(_) => Some(
+            "the file is broken: stop the server and restore a backup; for want of one, `oddsbox check --drop-damaged` \
+             saves what can be read",
+        ),
         _ if !report.can_be_mended() => Some("the file has a page that cannot be read: restore a backup"),
         _ if !report.problems.is_empty() => Some(
             "the rows listed are not served: send their data again, or restore a backup; with the server stopped, \

@@ -134,7 +134,7 @@ impl Restore {
             return Ok(None);
         }
         let opened = self.setup.clone().for_file(&self.target).and_then(|setup| {
-            let mut store = Store::open(&self.target, setup.catalogue, setup.store)?;
+            let mut store = Store::look_into(&self.target, setup.catalogue, setup.store)?;
             let loaded = store.load()?;
             Ok(InPlace { _store: store, loaded })
         });

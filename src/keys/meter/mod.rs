@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
-use self::quota::{Quota, Short, Tally};
+use self::quota::{Pace, Quota, Short, Tally};
 use super::desk::{Bell, LeaseDeclined, LeaseDesk};
 use super::record::{KeyRecord, Limits, Usage};
 use crate::clock::Moment;
@@ -96,8 +96,8 @@ impl Meter {
         let month_behind = last.filter(|last| last.is_far_month(month.period())).map(|last| last.clock_month);
         Meter {
             burst: Burst::new(key.limits.burst_per_minute),
-            day: Quota::new(key.limits.per_day, day, day_behind),
-            month: Quota::new(key.limits.per_month, month, month_behind),
+            day: Quota::new(key.limits.per_day, day, day_behind, Pace::DAY),
+            month: Quota::new(key.limits.per_month, month, month_behind, Pace::MONTH),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             bell: desk.bell(key.id.clone()),
             leasing: Mutex::default(),
@@ -126,8 +126,8 @@ impl Meter {
     /// The dates that requests count in now.
     fn dates(&self, now: Moment) -> Dates {
         let clock = Dates::of(now);
-        let day = self.day.period_at(clock.day, |day| clock.is_far_day(day));
-        let month = self.month.period_at(clock.month, |month| clock.is_far_month(month));
+        let day = self.day.period_at(clock.day, now.mono_ms, |day| clock.is_far_day(day));
+        let month = self.month.period_at(clock.month, now.mono_ms, |month| clock.is_far_month(month));
         if day > clock.day || month > clock.month {
             self.note_behind(&clock);
         }

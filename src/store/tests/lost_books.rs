@@ -32,11 +32,7 @@ fn closed_file() -> Vec<u8> {
 
 /// Whose prices are there, of what.
 fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
-    let mut store = Memory::new(bytes).open_with(&catalogue()).ok()?;
-    let loaded = store.load();
-    // Closing writes to pages that are ruined, which is another matter.
-    std::mem::forget(store);
-    let loaded = loaded.ok()?;
+    let loaded = Memory::new(bytes).look().ok()?.load().ok()?;
     let mut prices = BTreeSet::new();
     for world in World::ALL {
         let LoadedWorld { sports, bookmakers, .. } = loaded.world(world);

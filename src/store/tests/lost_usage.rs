@@ -30,13 +30,9 @@ fn closed_file() -> Vec<u8> {
     memory.bytes()
 }
 
-/// Opens a spoilt file; how many of its keys are there and count as spent. None is there with less than it has used.
+/// Looks into a spoilt file; how many of its keys are there and count as spent. None is there with less than it has used.
 fn spent(bytes: Vec<u8>, what: &str) -> Option<usize> {
-    let mut store = Memory::new(bytes).open_with(&catalogue()).ok()?;
-    let loaded = store.load();
-    // Closing writes to pages that are ruined, which is another matter.
-    std::mem::forget(store);
-    let loaded = loaded.ok()?;
+    let loaded = Memory::new(bytes).look().ok()?.load().ok()?;
     for number in 0..KEYS {
         let id = key(&name(number)).id.clone();
         let Some((_, usage)) = loaded.keys.iter().find(|(key, _)| key.id == id) else { continue };
@@ -77,7 +73,7 @@ fn a_check_of_a_ruined_file_ends_with_a_report() {
     for at in beginnings(&whole) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xff;
-        let Ok(mut store) = Memory::new(bytes).open_with(&catalogue()) else { continue };
+        let Ok(mut store) = Memory::new(bytes).look() else { continue };
         let report = store.check().unwrap();
         broken += usize::from(matches!(report.integrity, Integrity::Broken(_)));
         // Closing it must not end the process.

@@ -180,9 +180,17 @@ impl Memory {
     }
 
     fn open_with(&self, catalogue: &Arc<Catalogue>) -> Result<Store, super::OpenError> {
+        Store::open_backend(self.factory(), Arc::clone(catalogue), OPTIONS)
+    }
+
+    /// Opens it to be looked at, whatever state it is in.
+    fn look(&self) -> Result<Store, super::OpenError> {
+        Store::look_into_backend(self.factory(), catalogue(), OPTIONS)
+    }
+
+    fn factory(&self) -> super::BackendFactory {
         let memory = self.clone();
-        let factory = Box::new(move || Ok(Box::new(memory.clone()) as Box<dyn StorageBackend>));
-        Store::open_backend(factory, Arc::clone(catalogue), OPTIONS)
+        Box::new(move || Ok(Box::new(memory.clone()) as Box<dyn StorageBackend>))
     }
 
     fn open(&self) -> Store {

@@ -144,6 +144,71 @@ fn flapping_between_two_years_hands_out_no_more_than_a_day_for_each() {
     }
 }
 
+/// A moment when the wall clock says one thing and another has really gone by.
+fn really(unix: u32, seconds: u32) -> Moment {
+    Moment { mono_ms: u64::from(seconds) * 1000, ..wall(unix) }
+}
+
+/// How many pass when the clock is set to and fro every minute, for so many real seconds.
+fn passed_while_flapping(meter: &Meter, times: [u32; 2], from: u32, seconds: u32) -> usize {
+    let moments = (from..from + seconds).step_by(60).flat_map(|second| times.map(|unix| really(unix + second, second)));
+    moments.map(|now| (0..3).filter(|_| refusal(meter, now).is_none()).count()).sum()
+}
+
+/// The failure that this prevents: two sources of time fight over a clock, days apart, and with each turn every key has a
+/// fresh day.
+#[test]
+fn a_clock_that_is_set_to_and_fro_opens_no_more_days_than_have_really_gone_by() {
+    let (behind, _requests) = spent(NOON + YEAR);
+    assert!(is_day(refusal(&behind, wall(NOON)), DAY / 2));
+    let passed = passed_while_flapping(&behind, [NOON, NOON + 2 * DAY], 0, DAY / 2);
+    assert_eq!(passed, 2, "one day, for the one that may have ended");
+    let passed = passed_while_flapping(&behind, [NOON, NOON + 2 * DAY], DAY / 2, 10 * DAY);
+    assert!((2 * 9..=2 * 11).contains(&passed), "{passed} in ten days of two each: as good as a clock that is right");
+}
+
+#[test]
+fn a_clock_that_is_set_further_ahead_each_time_opens_no_more_days_either() {
+    let (meter, _requests) = spent(NOON);
+    let passed = |times: std::ops::Range<u32>, real: u32| -> usize {
+        let ahead = |turn: u32| [really(NOON + 3 * turn * DAY, real), really(NOON, real)];
+        let moments = times.flat_map(ahead);
+        moments.map(|now| (0..3).filter(|_| refusal(&meter, now).is_none()).count()).sum()
+    };
+    assert_eq!(passed(1..40, 0), 4, "one day before it was found out, one after");
+    assert_eq!(passed(40..80, DAY), 2);
+    assert_eq!(passed(80..120, 2 * DAY), 2, "and nobody is shut out");
+}
+
+#[test]
+fn a_month_is_opened_no_more_often_than_months_have_really_gone_by() {
+    let (meter, _requests) = meter(1_000, None, Some(2));
+    assert!((0..2).all(|_| refusal(&meter, wall(NOON + YEAR)).is_none()));
+    assert!(matches!(refusal(&meter, wall(NOON)), Some(Refusal::Month { .. })));
+    let flap = |real: u32| -> usize {
+        let turn = [really(NOON + 70 * DAY, real), really(NOON, real)];
+        let moments = turn.into_iter().cycle().take(40);
+        moments.map(|now| (0..3).filter(|_| refusal(&meter, now).is_none()).count()).sum()
+    };
+    assert_eq!(flap(0), 2);
+    assert_eq!(flap(20 * DAY), 0);
+    assert_eq!(flap(28 * DAY), 2);
+}
+
+#[test]
+fn a_clock_that_was_wrong_once_and_is_right_again_opens_each_day_at_its_midnight() {
+    let (meter, _requests) = spent(NOON + YEAR);
+    assert!(is_day(refusal(&meter, wall(NOON)), DAY / 2));
+    for day in 0..40 {
+        let midnight = DAY / 2 + day * DAY;
+        // Each second is a little longer on one clock than on the other.
+        let drift = day / 4;
+        assert!(matches!(refusal(&meter, really(NOON + midnight - 1, midnight - 1)), Some(Refusal::Day { .. })));
+        assert!((0..2).all(|_| refusal(&meter, really(NOON + midnight, midnight - drift)).is_none()), "day {day}");
+        assert!(is_day(refusal(&meter, really(NOON + midnight, midnight - drift)), DAY));
+    }
+}
+
 #[test]
 fn beginning_anew_gives_a_fresh_day_and_month_and_voids_the_lease_under_way() {
     let (meter, _requests) = meter(1_000, Some(1_000), Some(5_000));

@@ -60,6 +60,8 @@ struct World {
     month: u64,
     /// The clock's day and month when it was found to be far behind those.
     behind: [Option<u64>; 2],
+    /// From when on the next day and month may begin, once the clock was found to be wrong.
+    opens_at: [Option<u64>; 2],
     passed_by_day: HashMap<u64, u64>,
     passed_by_month: HashMap<u64, u64>,
     refunds: u64,
@@ -81,6 +83,7 @@ impl World {
             day: 0,
             month: 0,
             behind: [None; 2],
+            opens_at: [None; 2],
             passed_by_day,
             passed_by_month,
             refunds: 0,
@@ -118,8 +121,23 @@ impl World {
     fn look_at_the_calendar(&mut self) {
         let dates = Dates::of(self.now);
         let (is_far_day, is_far_month) = (dates.is_far_day(self.day), dates.is_far_month(self.month));
-        follow(&mut self.day, &mut self.behind[0], dates.day, is_far_day);
-        follow(&mut self.month, &mut self.behind[1], dates.month, is_far_month);
+        let ([day, month], mono_ms) = (&mut self.opens_at, self.now.mono_ms);
+        let may_open = |at: &mut Option<u64>, pace: Pace| match at {
+            Some(moment) if *moment > mono_ms => false,
+            Some(moment) => {
+                *moment = pace.next(mono_ms);
+                true
+            }
+            None => true,
+        };
+        if is_far_day {
+            day.get_or_insert(mono_ms);
+        }
+        if is_far_month {
+            month.get_or_insert(mono_ms);
+        }
+        follow(&mut self.day, &mut self.behind[0], dates.day, is_far_day, || may_open(day, Pace::DAY));
+        follow(&mut self.month, &mut self.behind[1], dates.month, is_far_month, || may_open(month, Pace::MONTH));
     }
 
     fn charge(&mut self) {
@@ -164,7 +182,7 @@ impl World {
         self.meter = Meter::new(&self.key, self.stored, &self.desk);
         // A date that was only looked at is forgotten with the memory; one in which a request passed is on the disk.
         (self.day, self.month) = (self.stored.day.into(), self.stored.month.into());
-        self.behind = [None; 2];
+        (self.behind, self.opens_at) = ([None; 2], [None; 2]);
     }
 
     fn check(&self) {
@@ -177,14 +195,22 @@ impl World {
     }
 }
 
-/// A period never goes back. Behind one that the clock will not reach for long, it goes on with the clock's own.
-fn follow(held: &mut u64, behind: &mut Option<u64>, clock: u64, is_far: bool) {
+/// A period never goes back. Behind one that the clock will not reach for long, it goes on with the clock's own. Where the
+/// clock was found to be wrong, it goes on only if it may.
+fn follow(held: &mut u64, behind: &mut Option<u64>, clock: u64, is_far: bool, may_open: impl FnOnce() -> bool) {
     if clock >= *held || !is_far {
-        (*held, *behind) = ((*held).max(clock), None);
+        *behind = None;
+        if clock > *held && may_open() {
+            *held = clock;
+        }
         return;
     }
     match *behind {
-        Some(since) if clock > since => (*held, *behind) = (*held + 1, Some(clock)),
+        Some(since) if clock > since => {
+            if may_open() {
+                (*held, *behind) = (*held + 1, Some(clock));
+            }
+        }
         Some(since) if clock + 1 >= since => {}
         _ => *behind = Some(clock),
     }
