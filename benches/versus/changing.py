@@ -93,6 +93,7 @@ def main():
             events, start = oddsbox.fill(directory, options.records)
             print(f"{options.records} records taken in {time.monotonic() - begun:.1f} s", flush=True)
             key = oddsbox.issue_key()
+            oddsbox.wait_for_prices(key, board.event_id(events - 1))
             distinct = [str(keys_file(oddsbox, directory)), str(events_file(directory, events))]
             base = f"http://127.0.0.1:{oddsbox.port}"
             kept_url = f"{base}/v1/sports/{board.SPORT}/odds?limit=100"

@@ -99,6 +99,15 @@ class Oddsbox(Process):
         issued = self.command("keys", "issue", "--live", "--approved-by", "versus", "--name", name, *limits)
         return json.loads(issued)["key"]
 
+    def wait_for_prices(self, key, event_id):
+        """Prices are served from the next publication on."""
+        target = f"/v1/sports/{board.SPORT}/odds?event_ids={event_id}&limit=1&regions=us,uk,eu,au"
+        deadline = time.monotonic() + WAIT_S
+        while get(self.port, target, {"X-API-Key": key})[2] == b"[]":
+            if time.monotonic() > deadline:
+                raise SystemExit(f"no price of {event_id} was published within {WAIT_S} s")
+            time.sleep(0.05)
+
     def fill(self, directory, records):
         start = int(time.time())
         events = board.write(directory / "lines.ndjson", records, start)

@@ -2,7 +2,7 @@
 -- Arguments: a file of keys, a file of event ids, and, to ask the same again and again instead, after how many.
 dofile((debug.getinfo(1, "S").source:sub(2):match("(.*/)") or "./") .. "report.lua")
 
-local keys, events, asked, turn = {}, {}, 0, math.huge
+local keys, events, asked, turn = {}, {}, 0, 2 ^ 52
 
 init = function(arguments)
   for line in io.lines(arguments[1]) do keys[#keys + 1] = line end

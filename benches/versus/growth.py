@@ -25,12 +25,13 @@ def by_size(binary, seconds):
     for records in SIZES:
         with measure.loaded_from() as name:
             directory = pathlib.Path(name)
-            oddsbox = contenders.Oddsbox(binary, directory)
+            oddsbox = contenders.Oddsbox(binary, directory, ODDSBOX_REFRESH="1s")
             try:
                 begun = time.monotonic()
                 events, _ = oddsbox.fill(directory, records)
                 taken = time.monotonic() - begun
                 key = oddsbox.issue_key()
+                oddsbox.wait_for_prices(key, board.event_id(events - 1))
                 ids = directory / "events"
                 ids.write_text("".join(board.event_id(number) + "\n" for number in range(events)))
                 keys = directory / "keys"
