@@ -76,7 +76,7 @@ fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
 async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
     let demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
-    let listener = bind(config.listen).await?;
+    let listener = bind(config.listen)?;
     let address = listener.local_addr()?;
     let base = base_url(&config, address);
     let setup = Setup::of(&config)?;

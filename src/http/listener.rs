@@ -9,11 +9,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::connection;
@@ -58,6 +58,19 @@ pub struct Summary {
     pub turned_away: u64,
     /// Connections that had not finished when the drain was over.
     pub dropped: u32,
+}
+
+/// How many connections may wait to be accepted, where the kernel allows as many. When all clients come at once, as after a
+/// restart, one that finds no room is not told: it takes itself for connected, and waits.
+const WAITING_MAX: u32 = 4096;
+
+/// A socket to serve at.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // Connections of a service that has just stopped do not keep the next one from its address.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING_MAX)
 }
 
 /// Serves until `shutdown` is ready, then drains until `hurry` is. Options that change are those of the connections

@@ -52,7 +52,7 @@ pub use again::Head;
 pub use deadline::Deadlines;
 pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
-pub use listener::{Options, Summary, run};
+pub use listener::{Options, Summary, listen, run};
 pub use request_id::RequestId;
 pub use service::{IncomingRequest, Respond, Service, Settings};
 

@@ -27,12 +27,12 @@ pub(super) struct Intakes {
 }
 
 impl Intakes {
-    pub(super) async fn open(config: &Config) -> Result<Self, ServeError> {
+    pub(super) fn open(config: &Config) -> Result<Self, ServeError> {
         let push = match config.ingest_listen {
             None => None,
             Some(address) => {
                 let error = |error| ListenError { address, error, setting: "ingest.listen" };
-                let listener = TcpListener::bind(address).await.map_err(error)?;
+                let listener = http::listen(address).map_err(error)?;
                 let address = listener.local_addr()?;
                 Some((listener, address))
             }

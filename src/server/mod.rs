@@ -180,7 +180,7 @@ impl Server {
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let opened = Arc::clone(&self.config.borrow());
-        let intakes = Intakes::open(&opened).await?;
+        let intakes = Intakes::open(&opened)?;
         let mut tasks = JoinSet::new();
         let pulls = Pulls::open(self.surroundings(), self.config())?;
         for mut simulation in self.simulations(extras.simulate_live) {
@@ -355,8 +355,8 @@ pub fn base_url(config: &Config, address: SocketAddr) -> String {
 }
 
 /// Binds the public door's address.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|error| ListenError { address, error, setting: "--listen" })
+pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    http::listen(address).map_err(|error| ListenError { address, error, setting: "--listen" })
 }
 
 /// An address that cannot be listened on.

@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::http::deadline::Deadlines;
-use crate::http::listener::{Options, Summary, run};
+use crate::http::listener::{Options, Summary, listen, run};
 use crate::http::service::{IncomingRequest, Respond};
 use crate::http::testing::Fixture;
 use crate::metrics::Traffic;
@@ -257,6 +257,20 @@ async fn connections_beyond_the_bound_wait_their_turn() {
     assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "no place yet");
     drop(first);
     assert!(read_answer(&mut second).await.0.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn many_who_come_at_once_wait_until_they_are_accepted() {
+    let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let come = async {
+        let mut waiting = Vec::new();
+        for _ in 0..300 {
+            waiting.push(TcpStream::connect(address).await.unwrap());
+        }
+        waiting
+    };
+    assert_eq!(tokio::time::timeout(PATIENCE, come).await.unwrap().len(), 300);
 }
 
 #[tokio::test]
