@@ -146,6 +146,9 @@ class Shell:
 
     def run_on(self, command, promise):
         out = self.path("runs-on")
+        # A command in the background makes its files when it comes to it, which may be after the shell has gone on.
+        for name in (out, f"{out}.err"):
+            open(name, "w").close()
         self.send(f"{self.filled(command)} >{out} 2>{out}.err </dev/null &\necho $! >{out}.pid")
         self.wait(command, lambda: os.path.exists(out + ".pid") and self.read("runs-on.pid").strip())
         process = int(self.read("runs-on.pid"))
