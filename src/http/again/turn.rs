@@ -62,8 +62,8 @@ impl Turn {
         self.set(UNKNOWN);
     }
 
-    /// The service has answered a request that the library led to it. Only answers that are whole as they are given
-    /// are followed by another turn of ours, and only those are: nothing is remembered of a service that streams.
+    /// The service has answered at once a request that the library led to it. What it gives at once is whole, so the
+    /// library has all of the answer to send. A service that streams answers late, and nothing is remembered of it.
     pub(in crate::http) fn answered(&self, request: &IncomingRequest) {
         if self.is(READS_AGAIN) {
             *self.read.lock().unwrap_or_else(PoisonError::into_inner) = remembered(request).map(Box::new);

@@ -211,6 +211,32 @@ async fn every_answer_is_charged_and_a_spent_key_opens_nothing_more() {
 }
 
 #[tokio::test]
+async fn a_known_head_that_has_to_wait_is_charged_once_and_stays_known() {
+    let mut fixture = Fixture::new();
+    let server = start(&fixture.service, Options::default()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!("GET /v1/books HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", fixture.sandbox);
+    let used = |head: &str| -> u32 {
+        head.lines().find_map(|line| line.strip_prefix("x-requests-used: ")).unwrap().parse().unwrap()
+    };
+    for number in 1..=4 {
+        assert_eq!(used(&ask(&mut stream, &request).await.0), number);
+    }
+    // A new day: the lease for it has to be stored before anyone is answered.
+    fixture.clock.advance(Duration::from_hours(1));
+    stream.write_all(request.as_bytes()).await.unwrap();
+    for id in fixture.requests.next().await {
+        let entry = fixture.service.keyring.get(&id).unwrap();
+        let lease = entry.meter().plan_lease(fixture.clock.now()).unwrap();
+        entry.meter().grant(lease);
+    }
+    assert_eq!(used(&read(&mut stream).await.0), 1);
+    for number in 2..=4 {
+        assert_eq!(used(&ask(&mut stream, &request).await.0), number);
+    }
+}
+
+#[tokio::test]
 async fn a_body_is_not_taken_for_a_request() {
     let echo = Arc::new(Echo::new(0));
     let server = start(&echo, Options::default()).await;
