@@ -7,7 +7,7 @@ use redb::{Key, ReadTransaction, TableDefinition};
 
 use super::batch::Batch;
 use super::error::StoreError;
-use super::tables::{AUDIT, BOOKS, EVENTS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, USAGE};
+use super::tables::{AUDIT, BOOKS, BUDGETS, EVENTS, KEYS, META, NAMES, ODDS, SCORES, SOURCES, USAGE};
 
 impl Batch {
     /// Whether every row is as this batch leaves it. A commit is whole, so one row that differs says that it was not
@@ -16,6 +16,7 @@ impl Batch {
         let gone = self.gone_events.iter().filter(|event| !self.events.contains_key(event)).map(|event| (*event, None));
         Ok(holds(txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, Some(&**row))))?
             && holds(txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?
+            && holds(txn, BUDGETS.definition, self.budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?
             && holds(txn, KEYS.definition, self.keys.iter().map(|(key, row)| (&**key, Some(&**row))))?
             && holds(txn, KEYS.definition, self.gone_keys.iter().map(|key| (&**key, None)))?
             && holds(txn, USAGE.definition, self.usage.iter().map(|(key, row)| (&**key, Some(&**row))))?
