@@ -2,6 +2,7 @@
 //! no input or output, and nothing of any serialisation.
 
 pub mod bookmaker;
+pub mod budget;
 pub mod event;
 pub mod maintenance;
 pub mod market;
@@ -20,6 +21,7 @@ pub mod v4;
 pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
+pub use budget::{FeedBudget, ReportedCredits};
 pub use event::{Contest, Event, EventId, EventStatus};
 pub use maintenance::Maintenance;
 pub use market::{Market, Settlement};

@@ -8,8 +8,9 @@ use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, NAMES, ODDS,
-    OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BUDGETS, BookKey, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, NAMES,
+    ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, ScheduleKey, SourceKey, USAGE, coverage_key, coverage_of,
+    odds_of_event,
 };
 
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.
@@ -31,6 +32,7 @@ pub(super) struct Batch {
     pub(super) gone_keys: BTreeSet<String>,
     pub(super) usage: BTreeMap<String, Vec<u8>>,
     pub(super) feeders: BTreeMap<String, Vec<u8>>,
+    pub(super) budgets: BTreeMap<String, Option<Vec<u8>>>,
     pub(super) audit: BTreeMap<u64, Vec<u8>>,
     /// Taken away with all that hangs on them, before anything is put.
     pub(super) gone_events: BTreeSet<EventKey>,
@@ -89,6 +91,7 @@ impl Batch {
             gone_keys,
             usage,
             feeders,
+            budgets,
             audit,
             gone_events,
             gone_books,
@@ -100,6 +103,7 @@ impl Batch {
         put(&txn, EVENTS.definition, events.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, SCORES.definition, scores.iter().map(|(key, row)| (*key, &**row)))?;
         put(&txn, FEEDERS.definition, feeders.iter().map(|(key, row)| (&**key, &**row)))?;
+        change(&txn, BUDGETS.definition, budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         put(&txn, AUDIT.definition, audit.iter().map(|(key, row)| (*key, &**row)))?;
         change(&txn, META.definition, meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
         change(&txn, SOURCES.definition, sources.iter().map(|(key, row)| (*key, row.as_deref())))?;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventId, Maintenance, Market, Record, Score, Source, SportId, Timestamp, World,
+    BookId, Bookmaker, Closed, Event, EventId, FeedBudget, Maintenance, Market, Record, Score, Source, SportId,
+    Timestamp, World,
 };
 
 /// One change. A batch of them is applied in its order, all or nothing.
@@ -94,6 +95,15 @@ pub enum Change {
     /// Under its name; the token before is forgotten.
     PutFeeder(Arc<Feeder>),
     SetMaintenance(Option<Maintenance>),
+    /// Whether the live world holds simulated prices.
+    SetSimulated(bool),
+    PutFeedBudget {
+        feed: Box<str>,
+        budget: FeedBudget,
+    },
+    RemoveFeedBudget {
+        feed: Box<str>,
+    },
     /// Appends to the audit log. The one change that is not the same when committed twice.
     Audit(AuditNote),
 }

@@ -16,9 +16,9 @@ use super::names::NamesByNumber;
 use super::progress::Progress;
 use super::scan::{guarded, scan_telling};
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE,
-    NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
-    describe_world, world_of,
+    AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META,
+    META_MAINTENANCE, NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE,
+    coverage_key, describe_world, world_of,
 };
 use crate::model::Market;
 use crate::model::sport::is_key;
@@ -315,6 +315,7 @@ impl Checker {
             Ok(())
         })?;
         self.found.scan(&FEEDERS, txn, FEEDERS.describe, |name, row| row.feeder(name).map(|_| ()))?;
+        self.found.scan(&BUDGETS, txn, BUDGETS.describe, |_, _| Ok(()))?;
         self.found.scan(&USAGE, txn, USAGE.describe, |id, _| known(ids.contains(id), "its key is missing"))?;
         let mut count = 0;
         for row in txn.open_table(KEY_ORDER)?.range::<u64>(..)? {
@@ -341,6 +342,7 @@ fn sealed_rows(txn: &ReadTransaction) -> Result<u64, StoreError> {
         + rows(txn, SOURCES.definition)?
         + rows(txn, POLLS.definition)?
         + rows(txn, FEEDERS.definition)?
+        + rows(txn, BUDGETS.definition)?
         + rows(txn, KEYS.definition)?
         + rows(txn, USAGE.definition)?
         + rows(txn, AUDIT.definition)?;

@@ -133,6 +133,7 @@ impl Row for PollRow {}
 impl Row for KeyRow {}
 impl Row for UsageRow {}
 impl Row for FeederRow {}
+impl Row for BudgetRow {}
 impl Row for AuditRow {}
 
 #[derive(Debug, Encode, Decode)]
@@ -147,6 +148,8 @@ pub(super) enum MetaRow {
         since: u32,
         until: Option<u32>,
     },
+    /// The live world was filled by the simulator.
+    Simulated,
 }
 
 /// A piece of the catalogue's text.
@@ -284,6 +287,14 @@ pub(super) struct FeederRow {
     pub(super) revoked: Option<u32>,
     pub(super) hash: [u8; 32],
     pub(super) last_four: String,
+}
+
+/// What a polled feed spent on a day, and what its upstream last reported: credits left, and when.
+#[derive(Debug, Encode, Decode)]
+pub(super) struct BudgetRow {
+    pub(super) day: u32,
+    pub(super) spent: u64,
+    pub(super) reported: Option<(u64, u32)>,
 }
 
 #[derive(Debug, Encode, Decode)]

@@ -16,7 +16,7 @@ use redb::{Key, ReadTransaction, TableDefinition, Value};
 use super::batch::Batch;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, COVERAGE, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey, POLLS, SCHEDULE,
+    AUDIT, BOOKS, BUDGETS, BookKey, COVERAGE, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey, POLLS, SCHEDULE,
     SCORES, SOURCES, SourceKey, USAGE, coverage_of, odds_of_event,
 };
 
@@ -39,6 +39,7 @@ impl Batch {
             gone_keys,
             usage,
             feeders,
+            budgets,
             audit,
             gone_events,
             gone_books,
@@ -51,6 +52,7 @@ impl Batch {
         check.rows(USAGE.definition, usage.iter().map(|(key, row)| (&**key, Some(&**row))))?;
         check.rows(USAGE.definition, gone_keys.iter().map(|key| (&**key, None)))?;
         check.rows(FEEDERS.definition, feeders.iter().map(|(key, row)| (&**key, Some(&**row))))?;
+        check.rows(BUDGETS.definition, budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         check.rows(NAMES.definition, names.iter().map(|(key, row)| (*key, Some(&**row))))?;
         check.rows(BOOKS.definition, books.iter().map(|(key, row)| (*key, Some(&**row))))?;
         check.rows(EVENTS.definition, events.iter().map(|(key, row)| (*key, Some(&**row))))?;

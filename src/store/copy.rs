@@ -28,8 +28,8 @@ use super::progress::Progress;
 use super::scan::guarded;
 use super::snapshot::Snapshot;
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, EVENTS, FEEDERS, FORMATS, KEY_ORDER, KEYS, META, NAMES, ODDS, POLLS, SCHEDULE,
-    SCORES, SOURCES, SPORTS, Table, USAGE,
+    AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, EVENTS, FEEDERS, FORMATS, KEY_ORDER, KEYS, META, NAMES, ODDS, POLLS,
+    SCHEDULE, SCORES, SOURCES, SPORTS, Table, USAGE,
 };
 
 const CACHE_BYTES: usize = 32 << 20;
@@ -103,6 +103,7 @@ fn each_table(work: &mut impl EachTable) -> Result<(), CopyError> {
     work.sealed(&KEYS)?;
     work.sealed(&USAGE)?;
     work.sealed(&FEEDERS)?;
+    work.sealed(&BUDGETS)?;
     work.sealed(&AUDIT)?;
     work.plain(SCHEDULE)?;
     work.plain(COVERAGE)?;

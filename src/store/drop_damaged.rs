@@ -15,8 +15,8 @@ use super::error::StoreError;
 use super::handle::Store;
 use super::progress::Progress;
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, NAMES, ODDS,
-    OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
+    AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META, NAMES,
+    ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE, coverage_key,
 };
 
 /// Each pass drops what the one before left without what it refers to.
@@ -77,6 +77,7 @@ fn remove(txn: &WriteTransaction, table: &str, key: &[u8]) -> Result<(), StoreEr
         name if name == KEYS.name => from(txn, &KEYS, key),
         name if name == USAGE.name => from(txn, &USAGE, key),
         name if name == FEEDERS.name => from(txn, &FEEDERS, key),
+        name if name == BUDGETS.name => from(txn, &BUDGETS, key),
         name if name == AUDIT.name => from(txn, &AUDIT, key),
         other => Err(StoreError::Refused(format!("there is no table {other}"))),
     }

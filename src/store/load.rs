@@ -21,11 +21,13 @@ use super::names::NamesByNumber;
 use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
-    EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, ODDS, POLLS, SCORES, USAGE, events_of, odds_of_sport,
-    world_number, world_of,
+    BUDGETS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
+    events_of, odds_of_sport, world_number, world_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
-use crate::model::{BookId, Bookmaker, Bookmakers, Catalogue, EventId, Market, Regions, SportId, World};
+use crate::model::{
+    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, Maintenance, Market, Regions, SportId, World,
+};
 
 /// What was read, the names by number, and which of those nothing uses.
 pub(super) struct Reading {
@@ -52,11 +54,14 @@ pub(super) fn read(
 ) -> Result<Reading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
     let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
+    let (maintenance, simulated_live) = read_meta(txn, &mut damage)?;
     let mut loaded = Loaded {
         keys,
         damaged_usage,
         feeders: read_feeders(txn, &mut damage)?,
-        maintenance: read_maintenance(txn, &mut damage)?,
+        feed_budgets: read_budgets(txn, &mut damage)?,
+        maintenance,
+        simulated_live,
         ..Loaded::default()
     };
     let mut seen = Seen::default();
@@ -257,10 +262,18 @@ fn read_feeders(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<Fe
     Ok(feeders)
 }
 
-fn read_maintenance(
-    txn: &ReadTransaction,
-    damage: &mut DamageList,
-) -> Result<Option<crate::model::Maintenance>, StoreError> {
+fn read_budgets(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(Box<str>, FeedBudget)>, StoreError> {
+    let mut budgets = Vec::new();
+    scan(&BUDGETS, txn, .., damage, |feed, row| {
+        budgets.push((feed.into(), row.budget()));
+        Ok(())
+    })?;
+    Ok(budgets)
+}
+
+/// The maintenance notice, and whether the live world is simulated. A damaged mark still marks: a file that may hold
+/// invented prices must not be served as real.
+fn read_meta(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Option<Maintenance>, bool), StoreError> {
     let mut maintenance = None;
     scan(&META, txn, .., damage, |key, row| {
         if key == META_MAINTENANCE {
@@ -268,7 +281,8 @@ fn read_maintenance(
         }
         Ok(())
     })?;
-    Ok(maintenance)
+    let is_simulated = txn.open_table(META.definition)?.get(META_SIMULATED)?.is_some();
+    Ok((maintenance, is_simulated))
 }
 
 /// Reads the rows of a sport for the names that they use, and counts the open records.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::error::DamageList;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
-use crate::model::Maintenance;
-use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Record, Score, Source, SportId, World};
+use crate::model::{
+    BookId, Bookmakers, Closed, Event, EventId, FeedBudget, Maintenance, Market, Record, Score, Source, SportId, World,
+};
 
 /// Everything in the file that can be served, and what of it cannot.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +19,11 @@ pub struct Loaded {
     pub feeders: Vec<Feeder>,
     /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
     pub damaged_usage: Vec<KeyId>,
+    /// What each polled feed has spent, in the order of their names.
+    pub feed_budgets: Vec<(Box<str>, FeedBudget)>,
     pub maintenance: Option<Maintenance>,
+    /// Whether the live world holds simulated prices.
+    pub simulated_live: bool,
     /// What was left out.
     pub damage: DamageList,
     /// Sports that the catalogue no longer lists: kept, not served.

@@ -14,8 +14,8 @@ use super::error::{DamageList, OpenError, StoreError};
 use super::handle::Store;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS,
-    META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, coverage_of, world_number,
+    AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER,
+    KEYS, META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, coverage_of, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
@@ -86,6 +86,7 @@ impl Store {
         txn.open_table(KEYS.definition)?;
         txn.open_table(USAGE.definition)?;
         txn.open_table(FEEDERS.definition)?;
+        txn.open_table(BUDGETS.definition)?;
         txn.open_table(AUDIT.definition)?;
         txn.open_table(SCHEDULE)?;
         txn.open_table(COVERAGE)?;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::change::Change;
 use super::codec::{
-    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, Standing,
-    TooLong, UsageRow,
+    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
+    Standing, TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::mirror::{Counters, EventEntry, Mirror};
@@ -17,8 +17,8 @@ use super::names::{FastMap, NumbersByName};
 use super::rows::NumberNames;
 use super::sports::SportNumbers;
 use super::tables::{
-    AUDIT, BOOKS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE, NAMES, ODDS,
-    OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
+    AUDIT, BOOKS, BUDGETS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE,
+    META_SIMULATED, NAMES, ODDS, OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
 
@@ -166,6 +166,15 @@ impl<'a> Staging<'a> {
                 let row = maintenance.map(seal).transpose();
                 self.batch.meta.insert(META_MAINTENANCE, sealed(row, META_MAINTENANCE)?);
             }
+            Change::SetSimulated(is_simulated) => {
+                let row = is_simulated.then(|| META.seal(&META_SIMULATED, &MetaRow::Simulated)).transpose();
+                self.batch.meta.insert(META_SIMULATED, sealed(row, META_SIMULATED)?);
+            }
+            Change::PutFeedBudget { feed, budget } => {
+                let row = sealed(BUDGETS.seal(&&**feed, &BudgetRow::of(*budget)), feed)?;
+                self.batch.budgets.insert(feed.to_string(), Some(row));
+            }
+            Change::RemoveFeedBudget { feed } => drop(self.batch.budgets.insert(feed.to_string(), None)),
             Change::Audit(note) => {
                 let sequence = self.news.counters.audit;
                 self.news.counters.audit += 1;

@@ -10,13 +10,13 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow,
-    SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::model::{Market, World};
 
 /// The format of the files that this program writes.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// Kept apart from the other rows and never encoded differently, so that every later program can read it.
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
@@ -65,6 +65,7 @@ pub(super) const POLLS: Table<PollKey, PollRow> = Table::new("polls", |key| desc
 pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
 pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
 pub(super) const FEEDERS: Table<&str, FeederRow> = Table::new("feeders", |name| (*name).to_owned());
+pub(super) const BUDGETS: Table<&str, BudgetRow> = Table::new("budgets", |feed| (*feed).to_owned());
 pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
 
 /// The events of a sport in the order of their commence times.
@@ -77,6 +78,8 @@ pub(super) const KEY_ORDER: TableDefinition<u64, &str> = TableDefinition::new("k
 
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
+/// Present while the live world holds simulated prices.
+pub(super) const META_SIMULATED: &str = "simulated";
 
 pub(super) fn world_number(world: World) -> u8 {
     match world {

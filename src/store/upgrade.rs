@@ -16,13 +16,17 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadableTable, WriteTransaction};
 
 use super::batch::begin;
+use super::codec::MetaRow;
 use super::error::StoreError;
-use super::tables::{CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS, POLLS};
+use super::tables::{
+    AUDIT, BUDGETS, CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYS, META, META_SIMULATED, POLLS,
+};
+use crate::keys::KeyKind;
 
 type Step = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// Each format with the step to the one after it.
-pub(super) const UPGRADES: &[(u32, Step)] = &[(1, keep_catalogue_and_order_of_keys)];
+pub(super) const UPGRADES: &[(u32, Step)] = &[(1, keep_catalogue_and_order_of_keys), (2, mark_simulated_world)];
 
 /// As many copies of one file as are kept beside it.
 const COPIES_MAX: u32 = 9;
@@ -58,6 +62,26 @@ fn keep_catalogue_and_order_of_keys(txn: &WriteTransaction) -> Result<(), StoreE
     let mut order = txn.open_table(KEY_ORDER)?;
     for (place, (_, id)) in (0_u64..).zip(&keys) {
         order.insert(place, &**id)?;
+    }
+    Ok(())
+}
+
+/// Format 3 keeps the budgets of polled feeds, and marks a live world that the simulator filled. Version 0.1.0 left no
+/// mark: its demonstration is known by the production key that it issued on its first run.
+fn mark_simulated_world(txn: &WriteTransaction) -> Result<(), StoreError> {
+    txn.open_table(BUDGETS.definition)?;
+    let production = KeyKind::Production.name();
+    let mut is_demo = false;
+    for row in txn.open_table(AUDIT.definition)?.range::<u64>(..)? {
+        let (sequence, row) = row?;
+        is_demo |= AUDIT
+            .unseal(&sequence.value(), row.value())
+            .is_ok_and(|row| row.who == "oddsbox demo" && row.action == "issue" && row.detail.starts_with(production));
+    }
+    if is_demo {
+        let mark = META.seal(&META_SIMULATED, &MetaRow::Simulated);
+        let mark = mark.map_err(|error| StoreError::Refused(error.to_string()))?;
+        txn.open_table(META.definition)?.insert(META_SIMULATED, &*mark)?;
     }
     Ok(())
 }

@@ -122,6 +122,10 @@ impl Writer {
                 }),
                 Change::PutFeeder(feeder) => undo.push(Change::PutFeeder(self.held_feeder(feeder))),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
+                Change::SetSimulated(_) => undo.push(Change::SetSimulated(self.simulated_live)),
+                Change::PutFeedBudget { feed, .. } | Change::RemoveFeedBudget { feed } => {
+                    undo.push(self.stored_budget(feed));
+                }
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),
                 Change::RemoveKey(_) => {}
@@ -145,6 +149,13 @@ impl Writer {
         match self.worlds[world.index()].sports[sport.index()].sources.get(&bookmaker) {
             Some(held) => Change::PutSource { world, sport, bookmaker, source: held.source },
             None => Change::RemoveSource { world, sport, bookmaker },
+        }
+    }
+
+    fn stored_budget(&self, feed: &str) -> Change {
+        match self.feed_budgets.get(feed) {
+            Some(budget) => Change::PutFeedBudget { feed: feed.into(), budget: *budget },
+            None => Change::RemoveFeedBudget { feed: feed.into() },
         }
     }
 

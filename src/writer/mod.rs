@@ -28,6 +28,7 @@ mod slot;
 mod state;
 mod upkeep;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
 use crate::metrics::Writing;
-use crate::model::{Catalogue, Maintenance, News, Timestamp, World};
+use crate::model::{Catalogue, FeedBudget, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use changes::{Changes, PriceChange};
@@ -99,6 +100,10 @@ pub struct Writer {
     options: WriterOptions,
     worlds: [WorldState; 2],
     maintenance: Option<Maintenance>,
+    /// Whether the live world holds simulated prices.
+    simulated_live: bool,
+    /// What each polled feed has spent, by its name.
+    feed_budgets: BTreeMap<Box<str>, FeedBudget>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
     doubt: commit::Doubt,
@@ -145,6 +150,8 @@ impl Writer {
             options,
             worlds,
             maintenance: loaded.maintenance,
+            simulated_live: loaded.simulated_live,
+            feed_budgets: loaded.feed_budgets.into_iter().collect(),
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             doubt: commit::Doubt::default(),

@@ -1,10 +1,10 @@
-//! Keys, their usage, the maintenance notice and the audit log.
+//! Keys, their usage, feeders, budgets of polled feeds, the maintenance notice and the audit log.
 
 use super::{seconds, timestamp};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
-use crate::model::{Maintenance, Timestamp, World};
+use crate::model::{FeedBudget, Maintenance, ReportedCredits, Timestamp, World};
 use crate::store::change::AuditNote;
-use crate::store::codec::{AuditRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
+use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
 use crate::store::tables::world_number;
 
 impl KeyRow {
@@ -98,8 +98,20 @@ impl MetaRow {
             MetaRow::Maintenance { since, until } => {
                 Ok(Maintenance { since: Timestamp::from_unix(since), until: timestamp(until) })
             }
-            MetaRow::Counters { .. } => Err(Flaw::Invalid("it is another kind of row")),
+            MetaRow::Counters { .. } | MetaRow::Simulated => Err(Flaw::Invalid("it is another kind of row")),
         }
+    }
+}
+
+impl BudgetRow {
+    pub(in crate::store) fn of(budget: FeedBudget) -> Self {
+        let FeedBudget { day, spent, reported } = budget;
+        BudgetRow { day, spent, reported: reported.map(|reported| (reported.left, reported.at.unix())) }
+    }
+
+    pub(in crate::store) fn budget(&self) -> FeedBudget {
+        let reported = |(left, at)| ReportedCredits { left, at: Timestamp::from_unix(at) };
+        FeedBudget { day: self.day, spent: self.spent, reported: self.reported.map(reported) }
     }
 }
 

@@ -9,7 +9,7 @@ use redb::ReadableDatabase;
 use super::property::batches;
 use super::*;
 use crate::keys::Usage;
-use crate::model::{Closed, Maintenance, Score, ScoreStatus, Source};
+use crate::model::{Closed, FeedBudget, Maintenance, Score, ScoreStatus, Source};
 use crate::store::stage::Staging;
 
 const WORLD: World = World::Live;
@@ -49,6 +49,9 @@ batch_of_each! {
     PutUsage => [put_usage("old", 9)],
     PutFeeder => [Change::PutFeeder(Arc::new(Feeder { name: "new".into(), ..feeder() }))],
     SetMaintenance => [Change::SetMaintenance(Some(Maintenance { since: at(1), until: None }))],
+    SetSimulated => [Change::SetSimulated(true)],
+    PutFeedBudget => [put_budget("new", 1)],
+    RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
     Audit => [Change::Audit(note("something"))],
 }
 
@@ -78,6 +81,10 @@ fn put_usage(name: &str, used: u64) -> Change {
     Change::PutUsage { key: key(name).id.clone(), usage, last_used: None }
 }
 
+fn put_budget(feed: &str, spent: u64) -> Change {
+    Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 1, spent, reported: None } }
+}
+
 /// A file in which each of the batches makes a difference.
 fn base() -> Vec<u8> {
     let memory = Memory::new(Vec::new());
@@ -100,6 +107,7 @@ fn base() -> Vec<u8> {
             Change::PutKey(key("old")),
             put_usage("old", 1),
             Change::PutFeeder(Arc::new(feeder())),
+            put_budget("old", 1),
             Change::Audit(note("first")),
         ])
         .unwrap();

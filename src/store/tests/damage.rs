@@ -3,7 +3,7 @@
 use redb::{Key, ReadableDatabase, ReadableTable};
 
 use super::*;
-use crate::model::{Score, ScoreStatus, Source};
+use crate::model::{FeedBudget, Score, ScoreStatus, Source};
 use crate::store::check::checked;
 use crate::store::codec::{EventRow, Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
 use crate::store::rows::NumberNames;
@@ -28,6 +28,8 @@ pub(super) fn filled() -> Memory {
             Change::PutKey(key("k")),
             Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
             Change::PutFeeder(Arc::new(feeder())),
+            Change::PutFeedBudget { feed: "feed".into(), budget: FeedBudget::default() },
+            Change::SetSimulated(true),
             Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
             put_poll("feed/mma"),
             put_polled("feed/mma", "a", &[(0, Market::Moneyline)]),
@@ -99,6 +101,7 @@ fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     assert_eq!(count(&spoiled(&tables::META).1), (2, 2));
     assert_eq!(spoiled(&tables::KEYS).1.keys.len(), 0);
     assert_eq!(spoiled(&tables::FEEDERS).1.feeders.len(), 0);
+    assert_eq!(spoiled(&tables::BUDGETS).1.feed_budgets.len(), 0);
     assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "whose sport is lost, nobody can find");
     assert_eq!(count(&spoiled(&tables::BOOKS).1), (2, 2), "the first row is the sandbox's");
 }
@@ -347,6 +350,7 @@ fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
     named(&tables::KEYS);
     named(&tables::USAGE);
     named(&tables::FEEDERS);
+    named(&tables::BUDGETS);
     named(&tables::AUDIT);
 }
 
@@ -357,7 +361,7 @@ fn a_check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 5));
-    assert_eq!(rows.len(), 17);
+    assert_eq!(rows.len(), 18);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));

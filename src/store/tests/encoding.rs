@@ -5,15 +5,15 @@ use std::fmt::Write;
 
 use super::*;
 use crate::keys::{Retired, Usage};
-use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
+use crate::model::{Closed, FeedBudget, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow,
-    Standing, UsageRow,
+    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
+    SportRow, Standing, UsageRow,
 };
 use crate::store::rows::NumberNames;
 use crate::store::tables::{
-    AUDIT, BOOKS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
+    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
 };
 
 /// Numbers as large as those of a file with tens of thousands of names.
@@ -132,6 +132,9 @@ fn rows_of_the_administration_stay_as_they_are() {
         &FEEDERS.seal(&"scraper", &FeederRow::of(&feeder())).unwrap(),
         "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956",
     );
+    let reported = ReportedCredits { left: 480, at: at(4) };
+    let budget = FeedBudget { day: 20_772, spent: 300, reported: Some(reported) };
+    check("budget", &BUDGETS.seal(&"us", &BudgetRow::of(budget)).unwrap(), "01fb2451fb2c0101fbe001fc843bb16a7d7f91f9");
     let note = AuditNote {
         at: at(1),
         who: "ada".into(),
@@ -148,4 +151,5 @@ fn rows_of_the_administration_stay_as_they_are() {
     check("counters", &META.seal(&"counters", &counters).unwrap(), "0100fc70110100fb803e05847b8911");
     let maintenance = MetaRow::of_maintenance(Maintenance { since: at(1), until: Some(at(2)) });
     check("maintenance", &META.seal(&"maintenance", &maintenance).unwrap(), "0101fc813bb16a01fc823bb16aeda10b31");
+    check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::{Feeder, Usage};
-use crate::model::{Bookmakers, Closed, Maintenance, Score, ScoreStatus, Source};
+use crate::model::{Bookmakers, Closed, FeedBudget, Maintenance, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::{LoadedEvent, LoadedPoll, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
@@ -28,6 +28,8 @@ struct Plain {
     polls: BTreeMap<Scope, LoadedPoll>,
     polled: BTreeMap<Scope, BTreeMap<EventId, Vec<(BookId, Market)>>>,
     maintenance: Option<Maintenance>,
+    simulated_live: bool,
+    budgets: BTreeMap<Box<str>, FeedBudget>,
     audit: Vec<AuditNote>,
 }
 
@@ -97,6 +99,9 @@ impl Plain {
             }
             Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
+            Change::SetSimulated(is_simulated) => self.simulated_live = is_simulated,
+            Change::PutFeedBudget { feed, budget } => drop(self.budgets.insert(feed, budget)),
+            Change::RemoveFeedBudget { feed } => drop(self.budgets.remove(&feed)),
             Change::Audit(note) => self.audit.push(note),
             Change::PutPoll { world, scope, sport, stale_after_s, books } => {
                 let poll = LoadedPoll { scope, sport, stale_after_s, books: books.into(), events: Vec::new() };
@@ -154,7 +159,13 @@ impl Plain {
 
     fn loaded(&self) -> Loaded {
         let feeders = self.feeders.values().cloned().collect();
-        let mut loaded = Loaded { maintenance: self.maintenance, feeders, ..Loaded::default() };
+        let mut loaded = Loaded {
+            maintenance: self.maintenance,
+            simulated_live: self.simulated_live,
+            feed_budgets: self.budgets.clone().into_iter().collect(),
+            feeders,
+            ..Loaded::default()
+        };
         for world in World::ALL {
             let target = &mut loaded.worlds[world.index()];
             for ((_, number), book) in self.books.iter().filter(|(key, _)| key.0 == world) {
@@ -249,6 +260,13 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             let revoked = seed[6].is_multiple_of(2).then_some(time);
             Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
         }
+        33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
+        34 => {
+            let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
+            let budget = FeedBudget { day: 1, spent: seed[5].into(), reported };
+            Change::PutFeedBudget { feed: id.into(), budget }
+        }
+        35 => Change::RemoveFeedBudget { feed: id.into() },
         17..=20 => poll_change(kind, world, sport, event, seed),
         _ => {
             let outcomes = (0..=seed[6] % 3).map(|at| {
@@ -283,7 +301,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
 }
 
 pub(super) fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..33, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..36, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

@@ -8,7 +8,7 @@ use redb::ReadableDatabase;
 use super::*;
 use crate::store::OpenError;
 use crate::store::codec::{self, Flaw, Row};
-use crate::store::tables::{CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER};
+use crate::store::tables::{BUDGETS, CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER};
 use crate::store::upgrade::UPGRADES;
 
 fn fill(store: &mut Store) {
@@ -24,8 +24,17 @@ fn fill(store: &mut Store) {
         .unwrap();
 }
 
-/// Makes the file what format 1 was: without the catalogue's text and the order of keys.
+/// Makes the file what format 2 was: without the budgets of polled feeds.
+fn make_second_format(db: &redb::Database) {
+    let txn = db.begin_write().unwrap();
+    txn.delete_table(BUDGETS.definition).unwrap();
+    txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 2).unwrap();
+    txn.commit().unwrap();
+}
+
+/// Makes the file what format 1 was: without the catalogue's text and the order of keys as well.
 fn make_first_format(db: &redb::Database) {
+    make_second_format(db);
     let txn = db.begin_write().unwrap();
     txn.delete_table(CATALOGUE.definition).unwrap();
     txn.delete_table(KEY_ORDER).unwrap();
@@ -76,6 +85,30 @@ fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
     assert!(dir.path().join("oddsbox.redb.v1-backup-2").exists(), "the first copy is not replaced");
     drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3, "nothing is left to upgrade");
+}
+
+#[test]
+fn live_world_of_a_0_1_demo_is_marked_as_simulated() {
+    let issued = |who: &str, kind: &str| {
+        let memory = Memory::new(Vec::new());
+        let note = AuditNote {
+            who: who.into(),
+            action: "issue".into(),
+            detail: format!("{kind} key \"demo\", 600 a minute").into(),
+            ..note("issue")
+        };
+        memory.open().commit(&[Change::Audit(note)]).unwrap();
+        make_second_format(&memory.raw());
+        let mut store = memory.open();
+        let is_marked = store.load().unwrap().simulated_live;
+        assert!(store.check().unwrap().is_clean());
+        drop(store);
+        assert_eq!(format_of(&memory.raw()), FORMAT);
+        is_marked
+    };
+    assert!(issued("oddsbox demo", "production"));
+    assert!(!issued("oddsbox demo", "sandbox"));
+    assert!(!issued("ada", "production"));
 }
 
 #[test]
