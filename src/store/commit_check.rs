@@ -16,8 +16,8 @@ use redb::{Key, ReadTransaction, TableDefinition, Value};
 use super::batch::Batch;
 use super::error::StoreError;
 use super::tables::{
-    AUDIT, BOOKS, BUDGETS, BookKey, COVERAGE, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey, POLLS, SCHEDULE,
-    SCORES, SOURCES, SourceKey, USAGE, coverage_of, odds_of_event,
+    AUDIT, BOOKS, BUDGETS, BookKey, COVERAGE, EVENTS, EventKey, FEEDERS, KEYS, META, NAMES, ODDS, OddsKey, POLLS,
+    SCHEDULE, SCORES, SOURCES, SourceKey, USAGE, coverage_of, odds_of_event,
 };
 
 impl Batch {

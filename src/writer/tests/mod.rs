@@ -1,6 +1,7 @@
 //! What the tests of the writer share: a writer on a file of its own, and news for it.
 
 mod lanes;
+mod undo;
 
 use std::sync::Arc;
 
