@@ -13,7 +13,8 @@ use crate::keys::KeyId;
 use crate::model::{BookId, EventId, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
 
-/// What is not yet settled between memory and file. One batch at most: nothing is written before its fate is known.
+/// Where memory and file may differ after a failure. One batch at most: nothing is written before it is known whether that
+/// one was kept.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
     /// Refused, and perhaps in the file.

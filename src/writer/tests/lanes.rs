@@ -158,9 +158,9 @@ async fn commands_are_done_in_the_order_in_which_they_came() {
     for (number, entry) in log.iter().enumerate() {
         let note = &entry.note;
         let done = match number % 3 {
-            0 => note.detail.to_string() == format!("grace {number} s"),
-            1 => note.who.to_string() == format!("{number}"),
-            _ => note.subject.to_string() == format!("{number}"),
+            0 => *note.detail == format!("grace {number} s"),
+            1 => *note.who == number.to_string(),
+            _ => *note.subject == number.to_string(),
         };
         assert!(done, "{number}: {note:?}");
     }

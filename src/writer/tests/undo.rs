@@ -216,5 +216,5 @@ fn all_changes_together_are_taken_back_in_an_order_that_the_file_accepts() {
 
 fn differences(before: &str, after: &str) -> String {
     let lines = before.lines().zip(after.lines()).filter(|(one, other)| one != other).take(10);
-    lines.map(|(one, other)| format!("- {one}\n+ {other}\n")).collect()
+    lines.flat_map(|(one, other)| ["- ", one, "\n+ ", other, "\n"]).collect()
 }
