@@ -1,6 +1,6 @@
 //! The writer: the one place where anything changes.
 //!
-//! A single thread takes operations from a bounded queue and does each in three steps, in this order:
+//! A single thread takes operations from two bounded queues and does each in three steps, in this order:
 //! 1. commit to the file,
 //! 2. publish a new snapshot to readers,
 //! 3. answer.
