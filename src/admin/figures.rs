@@ -179,6 +179,10 @@ fn writing(page: &mut Page, context: &Context) {
     page.family("oddsbox_writer_queue_length", Kind::Gauge, "Operations that wait for the writer.")
         .sample(&[], context.writer.queue_len());
     page.family("oddsbox_writer_queue_max", Kind::Gauge, "How many may wait.").sample(&[], context.writer.queue_max());
+    page.family("oddsbox_writer_fast_queue_length", Kind::Gauge, "Commands that wait in the writer's fast lane.")
+        .sample(&[], context.writer.fast_queue_len());
+    page.family("oddsbox_writer_fast_queue_max", Kind::Gauge, "How many may wait there.")
+        .sample(&[], context.writer.fast_queue_max());
     page.family("oddsbox_database_size_bytes", Kind::Gauge, "Size of the database file.");
     if let Ok(file) = std::fs::metadata(context.data.file()) {
         page.sample(&[], file.len());

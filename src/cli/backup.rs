@@ -76,6 +76,11 @@ impl Restore {
         let setup = Setup::of(&session.settings()?.read()?)?;
         let answer = block_on(async { Ok(admin::restore(&session.data, order, setup).await?) })?;
         session.output.answer(&answer, |_| restored(&answer))?;
+        if answer.replaced_empty && !answer.exact {
+            let lost = "keys revoked or rotated and quotas used since the backup could not be carried over, because the \
+                        file that it replaces is empty: revoke again whatever must not come back";
+            output::complain("warning", lost);
+        }
         if answer.damaged > 0 {
             output::complain("warning", &format!("{} damaged records were left out", answer.damaged));
         }

@@ -72,118 +72,151 @@ impl Batch {
     }
 
     /// Writes everything in one transaction. `sports` are the numbers of all sports in the file.
+    ///
+    /// The batch is taken apart without `..`, here and in `commit_check`: a field that is not written, or not compared
+    /// after a failed commit, does not compile.
     pub(super) fn commit(&self, db: &Database, sports: &[u16]) -> Result<(), StoreError> {
+        let Batch {
+            meta,
+            names,
+            books,
+            events,
+            schedule,
+            scores,
+            odds,
+            sources,
+            polls,
+            keys,
+            keys_put,
+            gone_keys,
+            usage,
+            feeders,
+            budgets,
+            audit,
+            gone_events,
+            gone_books,
+        } = self;
         let txn = begin(db)?;
-        self.remove(&txn, sports)?;
-        put(&txn, NAMES.definition, self.names.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, BOOKS.definition, self.books.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, EVENTS.definition, self.events.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, SCORES.definition, self.scores.iter().map(|(key, row)| (*key, &**row)))?;
-        put(&txn, FEEDERS.definition, self.feeders.iter().map(|(key, row)| (&**key, &**row)))?;
-        change(&txn, BUDGETS.definition, self.budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?;
-        put(&txn, AUDIT.definition, self.audit.iter().map(|(key, row)| (*key, &**row)))?;
-        change(&txn, META.definition, self.meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
-        change(&txn, SOURCES.definition, self.sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
-        let polls =
-            self.polls.iter().map(|((world, scope, event), row)| ((*world, &**scope, &**event), row.as_deref()));
+        remove(&txn, gone_events, gone_books, sports)?;
+        put(&txn, NAMES.definition, names.iter().map(|(key, row)| (*key, &**row)))?;
+        put(&txn, BOOKS.definition, books.iter().map(|(key, row)| (*key, &**row)))?;
+        put(&txn, EVENTS.definition, events.iter().map(|(key, row)| (*key, &**row)))?;
+        put(&txn, SCORES.definition, scores.iter().map(|(key, row)| (*key, &**row)))?;
+        put(&txn, FEEDERS.definition, feeders.iter().map(|(key, row)| (&**key, &**row)))?;
+        change(&txn, BUDGETS.definition, budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?;
+        put(&txn, AUDIT.definition, audit.iter().map(|(key, row)| (*key, &**row)))?;
+        change(&txn, META.definition, meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        change(&txn, SOURCES.definition, sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        let polls = polls.iter().map(|((world, scope, event), row)| ((*world, &**scope, &**event), row.as_deref()));
         change(&txn, POLLS.definition, polls)?;
-        index(&txn, SCHEDULE, self.schedule.iter().map(|(key, there)| (*key, *there)))?;
-        self.put_odds(&txn)?;
-        self.put_keys(&txn)?;
-        self.put_usage(&txn)?;
+        index(&txn, SCHEDULE, schedule.iter().map(|(key, there)| (*key, *there)))?;
+        put_odds(&txn, odds)?;
+        put_keys(&txn, keys, keys_put, gone_keys)?;
+        put_usage(&txn, usage)?;
         txn.commit()?;
         Ok(())
     }
+}
 
-    fn remove(&self, txn: &WriteTransaction, sports: &[u16]) -> Result<(), StoreError> {
-        if self.gone_events.is_empty() && self.gone_books.is_empty() {
-            return Ok(());
-        }
-        let mut coverage = txn.open_table(COVERAGE)?;
-        let mut odds = txn.open_table(ODDS.definition)?;
-        let mut events = txn.open_table(EVENTS.definition)?;
-        let mut scores = txn.open_table(SCORES.definition)?;
-        let mut sources = txn.open_table(SOURCES.definition)?;
-        for event in &self.gone_events {
-            events.remove(event)?;
-            scores.remove(event)?;
-            for row in odds.extract_from_if(odds_of_event(*event), |_, _| true)? {
-                coverage.remove(coverage_key(row?.0.value()))?;
-            }
-        }
-        for (world, book) in &self.gone_books {
-            for sport in sports {
-                sources.remove((*world, *sport, *book))?;
-                for row in coverage.extract_from_if(coverage_of(*world, *sport, *book), |_, ()| true)? {
-                    let (world, sport, book, event, market) = row?.0.value();
-                    odds.remove((world, sport, event, book, market))?;
-                }
-            }
-        }
-        Ok(())
+/// Removes events with everything that belongs to them, and the prices and sources of bookmakers.
+fn remove(
+    txn: &WriteTransaction,
+    gone_events: &BTreeSet<EventKey>,
+    gone_books: &BTreeSet<BookKey>,
+    sports: &[u16],
+) -> Result<(), StoreError> {
+    if gone_events.is_empty() && gone_books.is_empty() {
+        return Ok(());
     }
+    let mut coverage = txn.open_table(COVERAGE)?;
+    let mut odds = txn.open_table(ODDS.definition)?;
+    let mut events = txn.open_table(EVENTS.definition)?;
+    let mut scores = txn.open_table(SCORES.definition)?;
+    let mut sources = txn.open_table(SOURCES.definition)?;
+    for event in gone_events {
+        events.remove(event)?;
+        scores.remove(event)?;
+        for row in odds.extract_from_if(odds_of_event(*event), |_, _| true)? {
+            coverage.remove(coverage_key(row?.0.value()))?;
+        }
+    }
+    for (world, book) in gone_books {
+        for sport in sports {
+            sources.remove((*world, *sport, *book))?;
+            for row in coverage.extract_from_if(coverage_of(*world, *sport, *book), |_, ()| true)? {
+                let (world, sport, book, event, market) = row?.0.value();
+                odds.remove((world, sport, event, book, market))?;
+            }
+        }
+    }
+    Ok(())
+}
 
-    /// Puts the records. The index is touched only where one appears or goes, so a new price costs it nothing.
-    fn put_odds(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
-        if self.odds.is_empty() {
-            return Ok(());
-        }
-        let mut covered: BTreeMap<CoverageKey, bool> = BTreeMap::new();
-        let mut odds = txn.open_table(ODDS.definition)?;
-        for (key, row) in &self.odds {
-            let is_open = row.as_ref().is_some_and(|row| !is_closed_mark(row));
-            let before = match row {
-                Some(row) => odds.insert(key, &**row)?,
-                None => odds.remove(key)?,
-            };
-            let was_open = match before {
-                None => false,
-                // A damaged row cannot say whether it stands in the index: the index is then set right.
-                Some(before) if !ODDS.is_sound(key, before.value()) => !is_open,
-                Some(before) => !is_closed_mark(before.value()),
-            };
-            if was_open != is_open {
-                covered.insert(coverage_key(*key), is_open);
-            }
-        }
-        index(txn, COVERAGE, covered.into_iter())
+/// Puts the records. The index is touched only where one appears or goes, so a new price costs it nothing.
+fn put_odds(txn: &WriteTransaction, rows: &BTreeMap<OddsKey, Option<Vec<u8>>>) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
     }
+    let mut covered: BTreeMap<CoverageKey, bool> = BTreeMap::new();
+    let mut odds = txn.open_table(ODDS.definition)?;
+    for (key, row) in rows {
+        let is_open = row.as_ref().is_some_and(|row| !is_closed_mark(row));
+        let before = match row {
+            Some(row) => odds.insert(key, &**row)?,
+            None => odds.remove(key)?,
+        };
+        let was_open = match before {
+            None => false,
+            // A damaged row cannot say whether it stands in the index: the index is then set right.
+            Some(before) if !ODDS.is_sound(key, before.value()) => !is_open,
+            Some(before) => !is_closed_mark(before.value()),
+        };
+        if was_open != is_open {
+            covered.insert(coverage_key(*key), is_open);
+        }
+    }
+    index(txn, COVERAGE, covered.into_iter())
+}
 
-    /// Puts the keys; one that is new goes to the end of their order.
-    fn put_keys(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
-        if self.keys.is_empty() && self.gone_keys.is_empty() {
-            return Ok(());
-        }
-        let mut keys = txn.open_table(KEYS.definition)?;
-        let mut order = txn.open_table(KEY_ORDER)?;
-        for key in &self.gone_keys {
-            keys.remove(&**key)?;
-            order.retain(|_, held| held != &**key)?;
-            txn.open_table(USAGE.definition)?.remove(&**key)?;
-        }
-        let mut next = redb::ReadableTable::last(&order)?.map_or(0, |(last, _)| last.value().saturating_add(1));
-        for key in &self.keys_put {
-            let Some(row) = self.keys.get(key) else { continue };
-            if keys.insert(&**key, &**row)?.is_none() {
-                order.insert(next, &**key)?;
-                next = next.saturating_add(1);
-            }
-        }
-        Ok(())
+/// Puts the keys; one that is new goes to the end of their order.
+fn put_keys(
+    txn: &WriteTransaction,
+    rows: &BTreeMap<String, Vec<u8>>,
+    keys_put: &[String],
+    gone_keys: &BTreeSet<String>,
+) -> Result<(), StoreError> {
+    if rows.is_empty() && gone_keys.is_empty() {
+        return Ok(());
     }
+    let mut keys = txn.open_table(KEYS.definition)?;
+    let mut order = txn.open_table(KEY_ORDER)?;
+    for key in gone_keys {
+        keys.remove(&**key)?;
+        order.retain(|_, held| held != &**key)?;
+        txn.open_table(USAGE.definition)?.remove(&**key)?;
+    }
+    let mut next = redb::ReadableTable::last(&order)?.map_or(0, |(last, _)| last.value().saturating_add(1));
+    for key in keys_put {
+        let Some(row) = rows.get(key) else { continue };
+        if keys.insert(&**key, &**row)?.is_none() {
+            order.insert(next, &**key)?;
+            next = next.saturating_add(1);
+        }
+    }
+    Ok(())
+}
 
-    fn put_usage(&self, txn: &WriteTransaction) -> Result<(), StoreError> {
-        if self.usage.is_empty() {
-            return Ok(());
-        }
-        let keys = txn.open_table(KEYS.definition)?;
-        for key in self.usage.keys() {
-            if redb::ReadableTable::get(&keys, &**key)?.is_none() {
-                return Err(StoreError::Refused(format!("there is no key {key}")));
-            }
-        }
-        put(txn, USAGE.definition, self.usage.iter().map(|(key, row)| (&**key, &**row)))
+fn put_usage(txn: &WriteTransaction, rows: &BTreeMap<String, Vec<u8>>) -> Result<(), StoreError> {
+    if rows.is_empty() {
+        return Ok(());
     }
+    let keys = txn.open_table(KEYS.definition)?;
+    for key in rows.keys() {
+        if redb::ReadableTable::get(&keys, &**key)?.is_none() {
+            return Err(StoreError::Refused(format!("there is no key {key}")));
+        }
+    }
+    put(txn, USAGE.definition, rows.iter().map(|(key, row)| (&**key, &**row)))
 }
 
 fn put<'a, K: Key + 'static>(

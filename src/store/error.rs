@@ -18,6 +18,11 @@ pub enum OpenError {
     IsADirectory { place: String },
     #[error("{place} is not an oddsbox file: name another path, or move that file away")]
     NotOurs { place: String },
+    #[error(
+        "{place} is empty, perhaps after a failed copy or a full disk: restore a backup with `oddsbox restore FILE`, or \
+         remove the file to begin a new one"
+    )]
+    Empty { place: String },
     #[error("{place} is damaged or cut short ({detail}): restore a backup; the file was left as it is")]
     Damaged { place: String, detail: String },
     #[error("{place} is in use by another oddsbox (waited {waited:?}): stop that one, or send it the command instead")]

@@ -22,6 +22,12 @@ const MARK_OFFSET: u64 = 512;
 const HEAD_BYTES: usize = 320;
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 
+/// What a file holds that was begun and not finished.
+pub(super) fn begun_file() -> Vec<u8> {
+    let blank = usize::try_from(MARK_OFFSET).unwrap_or_default();
+    [vec![0; blank].as_slice(), MARK].concat()
+}
+
 /// A storage backend that can be shared: redb has one clone, the store the other.
 #[derive(Clone)]
 pub(super) struct Gate(Arc<Inner>);
@@ -57,8 +63,14 @@ impl Gate {
         let backend = &self.0.backend;
         let held = self.0.lock().take();
         if held.as_ref().is_some_and(|held| held.is_new) {
-            backend.set_len(0)?;
-            backend.write(MARK_OFFSET, MARK)?;
+            let begun = begun_file();
+            if backend.len()? == 0 {
+                backend.write(MARK_OFFSET, MARK)?;
+            } else {
+                // The mark is there already, and stays there: an empty file would be refused at the next start.
+                backend.set_len(begun.len() as u64)?;
+                backend.write(0, &begun)?;
+            }
             backend.sync_data()?;
         }
         for step in held.into_iter().flat_map(|held| held.steps) {

@@ -48,10 +48,17 @@ pub struct Store {
     pub(super) mirror: Option<Mirror>,
     /// redb refuses every write after one that failed, until the file is opened again.
     is_writable: bool,
-    /// The rows of a commit that failed: nobody knows whether they reached the disk before the file is opened again.
-    unsure: Option<Batch>,
+    /// The last commit, if it failed and may be in the file all the same.
+    unsure: Option<Unsure>,
     /// Readings beside the writer that keep the file open.
     pub(super) readings: Vec<Weak<Progress>>,
+}
+
+/// A commit that has not returned success.
+struct Unsure {
+    rows: Batch,
+    /// Whether the file has the rows, once it was opened again and they were compared.
+    was_kept: Option<bool>,
 }
 
 impl Store {
@@ -106,19 +113,19 @@ impl Store {
         Ok(store)
     }
 
-    /// Closes the file and opens it again: the way back to writing after a write failed. What is then in it is what
-    /// the last successful commit left, or the failed one if it reached the disk after all: the answer says whether.
+    /// Closes the file and opens it again, which is the only way to write after a write failed. The file then has what
+    /// the last successful commit left, or the failed one if it reached the disk after all: returns whether it did.
     pub fn reopen(&mut self) -> Result<bool, OpenError> {
-        let unsure = self.unsure.take();
-        let reopened = self.try_reopen(unsure.as_ref());
+        let mut unsure = self.unsure.take();
+        let reopened = self.try_reopen(unsure.as_mut());
         if reopened.is_err() {
-            // Whatever was found out is told by the reopening that succeeds.
+            // The reopening that succeeds returns the answer.
             self.unsure = unsure;
         }
         reopened
     }
 
-    fn try_reopen(&mut self, unsure: Option<&Batch>) -> Result<bool, OpenError> {
+    fn try_reopen(&mut self, unsure: Option<&mut Unsure>) -> Result<bool, OpenError> {
         if self.is_looked_into() {
             let detail = "it was opened to be looked at".to_owned();
             return Err(OpenError::Damaged { place: self.place.to_string(), detail });
@@ -128,10 +135,16 @@ impl Store {
         self.close();
         self.file = Some(self.place.open(&self.options, Purpose::Use)?);
         let was_kept = match unsure {
-            Some(batch) => self.reading(|_, file| batch.is_in(&file.db.begin_read()?)),
-            None => Ok(false),
+            None => false,
+            Some(Unsure { was_kept: Some(was_kept), .. }) => *was_kept,
+            Some(unsure) => {
+                let sports: Vec<u16> = self.sports.all().collect();
+                let compared = self.reading(|_, file| unsure.rows.is_stored(&file.db.begin_read()?, &sports));
+                let was_kept = compared.map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
+                // Bringing the file up to the catalogue may write, after which the rows cannot be compared again.
+                *unsure.was_kept.insert(was_kept)
+            }
         };
-        let was_kept = was_kept.map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
         self.is_writable = true;
         self.settle()?;
         Ok(was_kept)
@@ -190,9 +203,10 @@ impl Store {
             let staged = changes.iter().try_for_each(|change| staging.add(change)).and_then(|()| staging.finish());
             let written = staged.and_then(|(batch, news)| {
                 let sports: Vec<u16> = store.sports.all().collect();
-                let batch = store.unsure.insert(batch);
+                // Noted before it is tried: redb may also panic.
+                let unsure = store.unsure.insert(Unsure { rows: batch, was_kept: None });
                 let done = match &store.file {
-                    Some(file) => batch.commit(&file.db, &sports),
+                    Some(file) => unsure.rows.commit(&file.db, &sports),
                     None => Err(StoreError::NeedsReopen),
                 };
                 if !done.as_ref().is_err_and(StoreError::needs_reopen) {

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,7 @@ use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, TableError};
 
 use super::error::{OpenError, StoreError};
-use super::gate::Gate;
+use super::gate::{Gate, begun_file};
 use super::handle::StoreOptions;
 use super::scan::guarded;
 use super::tables::{FORMAT, FORMAT_KEY, FORMATS};
@@ -178,18 +180,20 @@ impl Place {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(OpenError::IsADirectory { place }),
             Ok(found) if !found.is_file() => return Err(OpenError::NotOurs { place }),
+            // A file of ours has a mark in it from its first moment on: what was in this one is lost.
+            Ok(found) if found.len() == 0 => return Err(OpenError::Empty { place }),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound && !may_create => {
                 return Err(OpenError::Gone { place });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_parent(path).map_err(|error| OpenError::from_io(&place, error))?;
+                let begun = make_parent(path).and_then(|()| begin_file(path));
+                begun.map_err(|error| OpenError::from_io(&place, error))?;
             }
             Err(error) => return Err(OpenError::from_io(&place, error)),
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(may_create).truncate(false).mode(0o600);
-        options.open(path).map_err(|error| OpenError::from_io(&place, error))
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        opened.map_err(|error| OpenError::from_io(&place, error))
     }
 
     /// What redb's refusal means for the operator.
@@ -278,6 +282,28 @@ fn make_parent(path: &Path) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Makes a new file that has only the mark of one that was begun. It is written under another name first: a process that
+/// is killed at any moment leaves no file, or one that the next start goes on with, and never an empty one.
+pub(super) fn begin_file(path: &Path) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".{}-{}.new", process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let partial = PathBuf::from(partial);
+    // Left by a process of the same number that was killed.
+    let _ = fs::remove_file(&partial);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
+    let written = file.write_all(&begun_file()).and_then(|()| file.sync_all());
+    let named = written.and_then(|()| match fs::hard_link(&partial, path) {
+        // Another process was quicker: its file is the one.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Not every file system has links.
+        Err(_) => fs::rename(&partial, path),
+        linked => linked,
+    });
+    let _ = fs::remove_file(&partial);
+    named.and_then(|()| sync_parent(path))
 }
 
 /// A new file is on disk only when the directory that names it is.

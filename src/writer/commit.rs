@@ -13,7 +13,8 @@ use crate::keys::KeyId;
 use crate::model::{BookId, EventId, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
 
-/// What is not yet settled between memory and file. One batch at most: nothing is written before its fate is known.
+/// Where memory and file may differ after a failure. One batch at most: nothing is written before it is known whether that
+/// one was kept.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
     /// Refused, and perhaps in the file.
@@ -92,8 +93,10 @@ impl Writer {
         committed
     }
 
-    /// The changes that bring whatever `changes` touched back to what memory holds of it.
-    fn undo(&self, changes: &[Change]) -> Vec<Change> {
+    /// The changes that bring whatever `changes` touched back to what memory holds of it. Bookmakers come first and
+    /// events last: the store refuses a price or a source of a bookmaker that it does not have.
+    pub(super) fn undo(&self, changes: &[Change]) -> Vec<Change> {
+        let mut books = Vec::new();
         let mut undo = Vec::new();
         let mut events: BTreeSet<(World, SportId, EventId)> = BTreeSet::new();
         for change in changes {
@@ -105,8 +108,11 @@ impl Writer {
                 | Change::CloseOdds { world, sport, event, .. } => {
                     events.insert((*world, *sport, event.clone()));
                 }
-                Change::PutBookmaker { world, id, .. } | Change::RemoveBookmaker { world, id } => {
-                    undo.push(self.held_bookmaker(*world, *id));
+                Change::PutBookmaker { world, id, .. } => books.push(self.held_bookmaker(*world, *id)),
+                Change::RemoveBookmaker { world, id } => {
+                    books.push(self.held_bookmaker(*world, *id));
+                    undo.extend(self.held_sources(*world, *id));
+                    events.extend(self.events_priced_by(*world, *id));
                 }
                 Change::PutSource { world, sport, bookmaker, .. }
                 | Change::RemoveSource { world, sport, bookmaker } => {
@@ -116,10 +122,11 @@ impl Writer {
                     undo.push(self.held_poll(*world, scope));
                 }
                 Change::PutPolled { world, scope, event, .. } => undo.push(self.held_polled(*world, scope, event)),
-                Change::PutKey(record) => undo.push(match self.keyring.get(&record.id) {
-                    Some(held) => Change::PutKey(Arc::new(held.record().clone())),
-                    None => Change::RemoveKey(record.id.clone()),
-                }),
+                Change::PutKey(record) => undo.push(self.held_key(&record.id)),
+                Change::RemoveKey(id) => {
+                    undo.push(self.held_key(id));
+                    undo.extend(self.held_usage(id));
+                }
                 Change::PutFeeder(feeder) => undo.push(Change::PutFeeder(self.held_feeder(feeder))),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::SetSimulated(_) => undo.push(Change::SetSimulated(self.simulated_live)),
@@ -128,17 +135,17 @@ impl Writer {
                 }
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),
-                Change::RemoveKey(_) => {}
             }
         }
-        undo.extend(events.into_iter().flat_map(|(world, sport, event)| self.held_event(world, sport, event)));
-        undo
+        let events = events.into_iter().flat_map(|(world, sport, event)| self.held_event(world, sport, event));
+        books.into_iter().chain(undo).chain(events).collect()
     }
 
     fn held_bookmaker(&self, world: World, id: BookId) -> Change {
         match self.worlds[world.index()].books.register().get(id) {
             Some(held) => {
-                let declared = !self.catalogue.bookmakers().iter().any(|listed| listed.key == held.key);
+                // With another title or other regions than the catalogue's, it is as a feed declared it.
+                let declared = !self.catalogue.bookmakers().contains(held);
                 Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), declared }
             }
             None => Change::RemoveBookmaker { world, id },
@@ -149,6 +156,28 @@ impl Writer {
         match self.worlds[world.index()].sports[sport.index()].sources.get(&bookmaker) {
             Some(held) => Change::PutSource { world, sport, bookmaker, source: held.source },
             None => Change::RemoveSource { world, sport, bookmaker },
+        }
+    }
+
+    fn held_sources(&self, world: World, bookmaker: BookId) -> impl Iterator<Item = Change> {
+        let sports = self.catalogue.sport_ids();
+        let is_held =
+            move |sport: &SportId| self.worlds[world.index()].sports[sport.index()].sources.contains_key(&bookmaker);
+        sports.filter(is_held).map(move |sport| self.held_source(world, sport, bookmaker))
+    }
+
+    fn events_priced_by(&self, world: World, bookmaker: BookId) -> impl Iterator<Item = (World, SportId, EventId)> {
+        self.catalogue.sport_ids().flat_map(move |sport| {
+            let nodes = self.worlds[world.index()].sports[sport.index()].current.iter();
+            let priced = nodes.filter(move |node| node.records().iter().any(|record| record.bookmaker == bookmaker));
+            priced.map(move |node| (world, sport, node.event().id.clone()))
+        })
+    }
+
+    fn held_key(&self, id: &KeyId) -> Change {
+        match self.keyring.get(id) {
+            Some(held) => Change::PutKey(Arc::new(held.record().clone())),
+            None => Change::RemoveKey(id.clone()),
         }
     }
 

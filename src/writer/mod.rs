@@ -1,6 +1,6 @@
 //! The writer: the one place where anything changes.
 //!
-//! A single thread takes operations from a bounded queue and does each in three steps, in this order:
+//! A single thread takes operations from two bounded queues and does each in three steps, in this order:
 //! 1. commit to the file,
 //! 2. publish a new snapshot to readers,
 //! 3. answer.
@@ -19,6 +19,7 @@ mod commit;
 mod feeders;
 mod fight;
 mod keys;
+mod operation;
 mod poll;
 mod publish;
 mod queue;
@@ -27,6 +28,9 @@ mod report;
 mod slot;
 mod state;
 mod upkeep;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -42,13 +46,17 @@ use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progr
 pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
+pub use operation::NewsReader;
 pub use poll::{Poll, PollReport, PollScope};
-pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
+pub use queue::{Stopped, WriterHandle, spawn};
 pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
 
 use batch::Batch;
 use state::WorldState;
+
+/// A strict ingest lets waiting commands through after every so many lines: as many as a batch of any other ingest has.
+const MEANWHILE_EVERY: usize = 1000;
 
 /// What the writer goes by.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +106,8 @@ pub struct Writer {
     feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
-    worlds: [WorldState; 2],
+    /// Shared only with a strict ingest that is being validated, so that changing one never copies it.
+    worlds: [Arc<WorldState>; 2],
     maintenance: Option<Maintenance>,
     /// Whether the live world holds simulated prices.
     simulated_live: bool,
@@ -137,7 +146,8 @@ impl Writer {
         let (desk, lease_requests) = LeaseDesk::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
         let feeders = Arc::new(Feeders::new(loaded.feeders));
-        let worlds = loaded.worlds.map(|world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s));
+        let world = |world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s);
+        let worlds = loaded.worlds.map(world).map(Arc::new);
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
         let mut writer = Writer {
@@ -201,20 +211,30 @@ impl Writer {
         Ok(report)
     }
 
-    /// Takes news into a world only if none of it is turned away; else nothing changes and the report says why. It is
-    /// one transaction, so other operations wait for it; the news itself is never in memory as a whole.
+    /// Takes news into a world only if none of it is rejected; else nothing changes and the report says why. The news
+    /// itself is never in memory as a whole.
+    ///
+    /// While the news is read and validated, `meanwhile` is called every [`MEANWHILE_EVERY`] lines. It must not change a
+    /// world. Applying the news is one transaction, which everything else waits for.
     pub fn ingest_whole(
         &mut self,
         world: World,
         news: impl Iterator<Item = io::Result<News>>,
         whole: Whole,
+        mut meanwhile: impl FnMut(&mut Writer),
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = self.batch(world, now.timestamp());
-        for news in news {
+        let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
+        let mut batch = Batch::new(world, &state, &catalogue, now.timestamp(), self.changes.is_kept());
+        for (news, count) in news.zip(1_usize..) {
             batch.apply(news.map_err(StoreError::from)?);
+            if count.is_multiple_of(MEANWHILE_EVERY) {
+                meanwhile(self);
+            }
         }
         let (mut changes, step, report) = batch.finish();
+        // From here on the world is changed in place.
+        drop(state);
         if report.rejected() == 0 && whole == Whole::Taken {
             let lost = self.lost_to_news(world, &step.places, &mut changes);
             self.commit(&changes)?;

@@ -7,6 +7,7 @@
 //! matter: what is no longer asked for is no longer brought.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
@@ -164,7 +165,7 @@ impl Writer {
     }
 
     pub(super) fn forget_lost(&mut self, world: World, lost: Lost) {
-        let polls = &mut self.worlds[world.index()].polls;
+        let polls = &mut Arc::make_mut(&mut self.worlds[world.index()]).polls;
         for (scope, left) in lost.into_iter().filter(|(_, left)| !left.is_empty()) {
             let Some(poll) = polls.get_mut(&scope) else { continue };
             poll.events.extend(left);
@@ -184,14 +185,21 @@ impl Writer {
         let (mut changes, step, news) = batch.finish();
         found.state.changes(before, world, &name, &mut changes);
         self.commit(&changes)?;
-        self.worlds[world.index()].polls.insert(name, found.state);
+        Arc::make_mut(&mut self.worlds[world.index()]).polls.insert(name, found.state);
         self.take_step(world, step, now.unix_ms);
         self.publish_quiet(world, now.unix_ms);
         Ok(PollReport { news, closed })
     }
 
     /// Ends the scopes of a feed that are not asked for any more: everything that only they had is closed.
-    pub fn end_polls(&mut self, world: World, feed: &str, kept_keys: &[Box<str>]) -> Result<u64, WriteError> {
+    /// Each scope is a transaction of its own; `meanwhile` is called between them.
+    pub fn end_polls(
+        &mut self,
+        world: World,
+        feed: &str,
+        kept_keys: &[Box<str>],
+        mut meanwhile: impl FnMut(&mut Writer),
+    ) -> Result<u64, WriteError> {
         let prefix = prefix(feed);
         let is_over =
             |name: &str| name.strip_prefix(&*prefix).is_some_and(|key| !kept_keys.iter().any(|kept| **kept == *key));
@@ -200,6 +208,7 @@ impl Writer {
         let mut closed = 0;
         for name in names {
             closed += self.end_poll(world, &name)?;
+            meanwhile(self);
         }
         Ok(closed)
     }
@@ -219,7 +228,7 @@ impl Writer {
         }));
         changes.push(Change::RemovePoll { world, scope: name.into() });
         self.commit(&changes)?;
-        self.worlds[world.index()].polls.remove(name);
+        Arc::make_mut(&mut self.worlds[world.index()]).polls.remove(name);
         self.take_step(world, step, now.unix_ms);
         self.publish_quiet(world, now.unix_ms);
         Ok(closed)

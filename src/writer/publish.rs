@@ -21,9 +21,10 @@ impl Writer {
     /// Makes a committed step the state, and shows readers what they may see of it now.
     pub(super) fn take_step(&mut self, world: World, step: Step, now_ms: i64) {
         if let Some(books) = step.books {
-            self.worlds[world.index()].books = books;
+            let state = Arc::make_mut(&mut self.worlds[world.index()]);
+            state.books = books;
             // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do.
-            for sport in &mut self.worlds[world.index()].sports {
+            for sport in &mut state.sports {
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
         }
@@ -36,7 +37,7 @@ impl Writer {
 
     fn take_sport_step(&mut self, world: World, step: SportStep, now_ms: i64) {
         let default_s = self.options.stale_after_s;
-        let state = &mut self.worlds[world.index()];
+        let state = Arc::make_mut(&mut self.worlds[world.index()]);
         let stale_after_s = |book| poll::stale_after_s(&state.polls, step.sport, book, default_s);
         let sport = &mut state.sports[step.sport.index()];
         sport.sources = step.sources;
@@ -121,7 +122,7 @@ impl Writer {
     fn publish_events(&mut self, world: World, id: SportId, now_ms: i64) {
         let published_ms = self.worlds[world.index()].sports[id.index()].published_ms;
         self.publish(world, id, now_ms);
-        self.worlds[world.index()].sports[id.index()].published_ms = published_ms;
+        Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].published_ms = published_ms;
     }
 
     /// Whether the sport published nothing for a whole refresh.
@@ -139,7 +140,7 @@ impl Writer {
 
     fn publish(&mut self, world: World, id: SportId, now_ms: i64) {
         let began = Instant::now();
-        let state = &mut self.worlds[world.index()];
+        let state = Arc::make_mut(&mut self.worlds[world.index()]);
         let sport = &mut state.sports[id.index()];
         let default_s = self.options.stale_after_s;
         let stale_after_s = |book| poll::stale_after_s(&state.polls, id, book, default_s);

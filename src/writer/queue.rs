@@ -1,6 +1,10 @@
-//! The writer's thread and the queue in front of it.
+//! The writer's thread and the two queues in front of it.
+//!
+//! Commands on keys, tokens, counters and maintenance have a lane of their own, which is served before the next batch of
+//! news: a revocation waits for the one operation under way, not for those in the queue. Both lanes are bounded and
+//! first in, first out. After [`FAST_RUN_MAX`] fast operations in a row one of the other lane is served, so that nobody
+//! who keeps sending commands can stop the feeds.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -8,101 +12,27 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::operation::{FastOp, NewsReader, Op, Reply};
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
 use crate::model::{Maintenance, News, World};
-use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
+use crate::store::{AuditEntry, CheckReport};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
 const QUEUE_MAX: usize = 64;
-
-type Reply<T> = oneshot::Sender<T>;
-
-/// News that the writer reads itself, one at a time, from something that does not keep it waiting.
-pub struct NewsReader(pub Box<dyn Iterator<Item = io::Result<News>> + Send>);
-
-impl fmt::Debug for NewsReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NewsReader(…)")
-    }
-}
-
-/// Everything that can be asked of the writer.
-#[derive(Debug)]
-enum Op {
-    Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
-    IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
-    Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
-    EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
-    IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    IssueToken { name: Box<str>, world: World, who: Box<str>, reply: Reply<Result<IssuedToken, FeederError>> },
-    RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
-    TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
-    SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
-    Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
-    ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
-    LostUsage { reply: Reply<Vec<KeyId>> },
-    Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
-    DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
-    FileBytes { reply: Reply<Result<u64, WriteError>> },
-    PublishNow { world: World, reply: Reply<()> },
-    Tick { reply: Reply<()> },
-}
-
-impl Op {
-    /// Does the operation and answers it. Whoever asked may be gone: what is done is done.
-    fn run(self, writer: &mut Writer) {
-        match self {
-            Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
-            Op::IngestWhole { world, news, whole, reply } => {
-                drop(reply.send(writer.ingest_whole(world, news.0, whole)));
-            }
-            Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
-            Op::EndPolls { world, feed, kept_keys, reply } => {
-                drop(reply.send(writer.end_polls(world, &feed, &kept_keys)));
-            }
-            Op::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
-            Op::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
-            Op::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
-            Op::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
-            Op::IssueToken { name, world, who, reply } => drop(reply.send(writer.issue_token(&name, world, &who))),
-            Op::RevokeToken { name, who, reply } => drop(reply.send(writer.revoke_token(&name, &who))),
-            Op::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
-            Op::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),
-            Op::Audit { who, action, subject, detail, reply } => {
-                drop(reply.send(writer.audit(&who, &action, &subject, detail)));
-            }
-            Op::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
-            Op::AuditTail { limit, reply } => drop(reply.send(writer.audit_tail(limit))),
-            Op::Snapshot { progress, reply } => drop(reply.send(writer.snapshot(&progress))),
-            Op::LostUsage { reply } => drop(reply.send(writer.lost_usage().to_vec())),
-            Op::Check { progress, reply } => drop(reply.send(writer.check(&progress))),
-            Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),
-            Op::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
-            Op::PublishNow { world, reply } => {
-                writer.publish_now(world);
-                let _ = reply.send(());
-            }
-            Op::Tick { reply } => {
-                writer.tick();
-                let _ = reply.send(());
-            }
-        }
-    }
-}
+/// How many fast operations may wait.
+const FAST_QUEUE_MAX: usize = 64;
+/// Not below [`FAST_QUEUE_MAX`]: whatever is in the fast lane is then behind one other operation at most.
+pub(super) const FAST_RUN_MAX: usize = FAST_QUEUE_MAX;
 
 /// The way to the writer. When every handle is gone, the writer ends.
 #[derive(Clone, Debug)]
 pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
+    fast_queue: mpsc::Sender<FastOp>,
     readings: Desk,
     writing: Arc<Writing>,
 }
@@ -118,20 +48,74 @@ impl Stopped {
     }
 }
 
+/// The receiving ends of both lanes.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    fast: mpsc::Receiver<FastOp>,
+    other: mpsc::Receiver<Op>,
+    /// Fast operations since the last other one.
+    fast_run: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum Next {
+    Fast(FastOp),
+    Other(Op),
+}
+
+impl Lanes {
+    pub(super) fn open() -> (mpsc::Sender<FastOp>, mpsc::Sender<Op>, Lanes) {
+        let (fast_sender, fast) = mpsc::channel(FAST_QUEUE_MAX);
+        let (sender, other) = mpsc::channel(QUEUE_MAX);
+        (fast_sender, sender, Lanes { fast, other, fast_run: 0 })
+    }
+
+    /// The next operation; `None` when every handle is gone and both lanes are empty.
+    pub(super) async fn next(&mut self) -> Option<Next> {
+        if self.fast_run >= FAST_RUN_MAX {
+            self.fast_run = 0;
+            if let Ok(operation) = self.other.try_recv() {
+                return Some(Next::Other(operation));
+            }
+        }
+        tokio::select! {
+            biased;
+            Some(operation) = self.fast.recv() => {
+                self.fast_run += 1;
+                Some(Next::Fast(operation))
+            }
+            Some(operation) = self.other.recv() => {
+                self.fast_run = 0;
+                Some(Next::Other(operation))
+            }
+            else => None,
+        }
+    }
+
+    /// Runs the fast operations that wait, as many as may wait at most.
+    fn run_fast(&mut self, writer: &mut Writer) {
+        for _ in 0..FAST_QUEUE_MAX {
+            let Ok(operation) = self.fast.try_recv() else { break };
+            operation.run(writer);
+        }
+    }
+}
+
 /// Puts the writer on a thread of its own.
 pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
-    let (queue, operations) = mpsc::channel(QUEUE_MAX);
+    let (fast_queue, queue, lanes) = Lanes::open();
     let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let thread =
-        thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
-    Ok((WriterHandle { queue, readings: Desk::default(), writing }, Stopped(thread)))
+        thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, lanes)))?;
+    Ok((WriterHandle { queue, fast_queue, readings: Desk::default(), writing }, Stopped(thread)))
 }
 
-async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
+async fn serve(mut writer: Writer, mut lanes: Lanes) -> Result<(), WriteError> {
     loop {
-        match tokio::time::timeout(writer.idle_time(), operations.recv()).await {
-            Ok(Some(operation)) => operation.run(&mut writer),
+        match tokio::time::timeout(writer.idle_time(), lanes.next()).await {
+            Ok(Some(Next::Fast(operation))) => operation.run(&mut writer),
+            Ok(Some(Next::Other(operation))) => operation.run(&mut writer, |writer| lanes.run_fast(writer)),
             Ok(None) => return writer.flush(),
             Err(_elapsed) => {}
         }
@@ -155,12 +139,18 @@ impl WriterHandle {
         answer.await.map_err(|_| WriteError::Stopped)
     }
 
+    async fn ask_fast<T>(&self, operation: impl FnOnce(Reply<T>) -> FastOp) -> Result<T, WriteError> {
+        let (reply, answer) = oneshot::channel();
+        self.fast_queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
+        answer.await.map_err(|_| WriteError::Stopped)
+    }
+
     /// What the writer did, counted.
     pub fn writing(&self) -> &Writing {
         &self.writing
     }
 
-    /// Operations that wait for the writer.
+    /// Operations that wait for the writer, without those in the fast lane.
     pub fn queue_len(&self) -> usize {
         self.queue_max() - self.queue.capacity()
     }
@@ -168,6 +158,16 @@ impl WriterHandle {
     /// How many may wait.
     pub fn queue_max(&self) -> usize {
         self.queue.max_capacity()
+    }
+
+    /// Commands that wait in the fast lane.
+    pub fn fast_queue_len(&self) -> usize {
+        self.fast_queue_max() - self.fast_queue.capacity()
+    }
+
+    /// How many may wait there.
+    pub fn fast_queue_max(&self) -> usize {
+        self.fast_queue.max_capacity()
     }
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
@@ -190,45 +190,46 @@ impl WriterHandle {
     }
 
     pub async fn issue_key(&self, new: NewKey, who: &str) -> Result<Issued, KeyError> {
-        self.ask(|reply| Op::IssueKey { new: Box::new(new), who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::IssueKey { new: Box::new(new), who: who.into(), reply }).await?
     }
 
     pub async fn rotate_key(&self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
-        self.ask(|reply| Op::RotateKey { id: id.into(), grace_s, who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::RotateKey { id: id.into(), grace_s, who: who.into(), reply }).await?
     }
 
     pub async fn revoke_key(&self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        self.ask(|reply| Op::RevokeKey { id: id.into(), who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::RevokeKey { id: id.into(), who: who.into(), reply }).await?
     }
 
     pub async fn set_key(&self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        self.ask(|reply| Op::SetKey { id: id.into(), change: Box::new(change), who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::SetKey { id: id.into(), change: Box::new(change), who: who.into(), reply })
+            .await?
     }
 
     pub async fn issue_token(&self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
-        self.ask(|reply| Op::IssueToken { name: name.into(), world, who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::IssueToken { name: name.into(), world, who: who.into(), reply }).await?
     }
 
     pub async fn revoke_token(&self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
-        self.ask(|reply| Op::RevokeToken { name: name.into(), who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::RevokeToken { name: name.into(), who: who.into(), reply }).await?
     }
 
     pub async fn set_maintenance(&self, until: Option<Maintenance>, who: &str) -> Result<(), WriteError> {
-        self.ask(|reply| Op::SetMaintenance { until, who: who.into(), reply }).await?
+        self.ask_fast(|reply| FastOp::SetMaintenance { until, who: who.into(), reply }).await?
     }
 
     pub async fn audit(&self, who: &str, action: &str, subject: &str, detail: String) -> Result<(), WriteError> {
         let (who, action, subject) = (who.into(), action.into(), subject.into());
-        self.ask(|reply| Op::Audit { who, action, subject, detail, reply }).await?
+        self.ask_fast(|reply| FastOp::Audit { who, action, subject, detail, reply }).await?
     }
 
     pub async fn read_audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
-        self.ask(|reply| Op::ReadAudit { after, limit, reply }).await?
+        self.ask_fast(|reply| FastOp::ReadAudit { after, limit, reply }).await?
     }
 
     /// The last entries of the audit log, oldest first.
     pub async fn audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
-        self.ask(|reply| Op::AuditTail { limit, reply }).await?
+        self.ask_fast(|reply| FastOp::AuditTail { limit, reply }).await?
     }
 
     /// The file as it is now, to be read beside the writer; `what` says what for.
@@ -246,7 +247,7 @@ impl WriterHandle {
 
     /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
     pub async fn lost_usage(&self) -> Result<Vec<KeyId>, WriteError> {
-        self.ask(|reply| Op::LostUsage { reply }).await
+        self.ask_fast(|reply| FastOp::LostUsage { reply }).await
     }
 
     /// Reads every record and index, and has the database's own pages checked; every change waits for that.
@@ -262,7 +263,7 @@ impl WriterHandle {
     }
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {
-        self.ask(|reply| Op::FileBytes { reply }).await?
+        self.ask_fast(|reply| FastOp::FileBytes { reply }).await?
     }
 
     /// Publishes what waits for the tick, for a start that nobody has seen yet.
@@ -278,7 +279,7 @@ impl WriterHandle {
 
 impl LeaseBook for WriterHandle {
     async fn take(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
-        let taken = self.ask(|reply| Op::TakeLeases { leases, reply }).await;
+        let taken = self.ask_fast(|reply| FastOp::TakeLeases { leases, reply }).await;
         taken.and_then(|result| result).map_err(|_| LeaseDeclined)
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct SourceEntry {
 }
 
 /// One sport of one world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SportState {
     pub current: Index,
     pub sources: BTreeMap<BookId, SourceEntry>,
@@ -34,7 +34,7 @@ pub(super) struct Unpublished {
 }
 
 /// One world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WorldState {
     pub books: Arc<Books>,
     pub sports: Vec<SportState>,

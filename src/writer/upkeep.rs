@@ -74,7 +74,7 @@ impl Writer {
     /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
     fn forget_the_future(&mut self, now: Timestamp) {
         for world in World::ALL {
-            let WorldState { books, sports, polls } = &mut self.worlds[world.index()];
+            let WorldState { books, sports, polls } = Arc::make_mut(&mut self.worlds[world.index()]);
             let mut any = false;
             for (id, sport) in self.catalogue.sport_ids().zip(sports) {
                 if forget_the_future(&mut sport.sources, now) {
@@ -162,7 +162,8 @@ impl Writer {
         let mut changes = Vec::new();
         for world in World::ALL {
             for sport in self.catalogue.sport_ids() {
-                let sources = &mut self.worlds[world.index()].sports[sport.index()].sources;
+                let state = Arc::make_mut(&mut self.worlds[world.index()]);
+                let sources = &mut state.sports[sport.index()].sources;
                 for (bookmaker, entry) in sources.iter_mut() {
                     if entry.source.last_read != entry.stored_read {
                         entry.stored_read = entry.source.last_read;

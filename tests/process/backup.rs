@@ -282,6 +282,7 @@ fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
     fs::write(path("damaged"), &good).expect("a file");
     spoil(&path("damaged"), ODDS);
     fs::create_dir(path("directory")).expect("a directory");
+    fs::write(path("nothing"), "").expect("a file");
 
     let before = (fs::read(directory.file()).expect("a file"), names_in(directory.path()));
     let refusals = [
@@ -289,6 +290,7 @@ fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
         ("directory", "cannot be read"),
         ("garbage", "not an oddsbox file"),
         ("cut", "cut short"),
+        ("nothing", "is empty"),
         ("newer", "use a newer oddsbox"),
         ("damaged", "live mma event e1 bookmaker fanduel moneyline"),
     ];
@@ -311,6 +313,30 @@ fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
     assert!(told.contains("--exact") && told.contains("revoke"), "{told}");
     directory.run(&format!("restore {} --exact", path("good").display())).succeeded();
     assert_eq!(directory.json("check")["clean"], true);
+}
+
+#[test]
+fn an_empty_file_is_refused_by_every_command_and_replaced_by_a_restore() {
+    let (directory, shelf) = (Directory::new(), shelf());
+    let key = live_key(&directory);
+    let backup = shelf.path().join("backup");
+    directory.run(&format!("backup {}", backup.display())).succeeded();
+    directory.json(&format!("keys revoke {}", key.id));
+    fs::write(directory.file(), "").expect("an empty file");
+    for command in ["keys list", "keys issue --sandbox --name new", "check", "serve --listen 127.0.0.1:0"] {
+        let told = directory.run(command).failed();
+        assert!(told.contains("is empty") && told.contains("oddsbox restore"), "{command}: {told}");
+        assert_eq!(fs::metadata(directory.file()).expect("a file").len(), 0, "{command}");
+    }
+    let done = directory.run(&format!("restore {} --json", backup.display()));
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("could not be carried over"), "{done:?}");
+    let answer: Value = serde_json::from_str(&done.stdout).expect("an answer");
+    assert_eq!((&answer["replaced_empty"], &answer["kept_as"]), (&true.into(), &Value::Null), "{answer}");
+    // The revocation is lost with the file, which is why the warning says so.
+    assert_eq!(directory.json(&format!("keys show {}", key.id))["status"], "active");
+    let log = directory.json("audit").to_string();
+    assert!(log.contains("the file that it replaces was empty"), "{log}");
 }
 
 #[test]

@@ -289,6 +289,20 @@ async fn a_quota_of_300_gives_at_most_300_in_all_its_lives() {
     assert!(passed + crashes * lease_size(300) >= 300, "{crashes} crashes left {passed} of 300");
 }
 
+/// A file that is being made is never one that the next start refuses, as an empty one is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_command_that_is_killed_leaves_no_file_that_is_refused() {
+    let mut random = Random::new();
+    for _ in 0..2 * lives() {
+        let directory = Directory::new();
+        let mut command = Started::new(directory.path(), "keys issue --sandbox --name killed --json".split(' '));
+        tokio::time::sleep(Duration::from_micros(random.below(40_000))).await;
+        command.kill();
+        directory.json("keys issue --sandbox --name next");
+        assert_eq!(directory.json("check")["clean"], true);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_without_a_server_can_be_killed_too() {
     let mut random = Random::new();

@@ -7,7 +7,8 @@
 //!
 //! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
 //! again, and what keys have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
-//! is restored unless the backup is asked for exactly as it is.
+//! is restored unless the backup is asked for exactly as it is. If it is empty, there is nothing left to carry over: the
+//! backup is restored, and the answer says so.
 
 mod carry;
 
@@ -50,6 +51,8 @@ pub enum RestoreError {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{} is the file in place itself: name a backup", .0.display())]
     Same(PathBuf),
+    #[error("{} is empty: name another backup", .0.display())]
+    EmptyBackup(PathBuf),
     #[error("{} cannot be restored: {error}", path.display())]
     NotABackup { path: PathBuf, error: LocalError },
     #[error(
@@ -78,8 +81,10 @@ pub struct RestoreAnswer {
     /// The backup.
     pub restored: PathBuf,
     pub file: PathBuf,
-    /// The file that was replaced; `null` if there was none.
+    /// The file that was replaced; `null` if there was none, or an empty one.
     pub kept_as: Option<PathBuf>,
+    /// The file that was replaced was empty, so that nothing could be carried over from it.
+    pub replaced_empty: bool,
     pub records: u64,
     /// Records of the backup that are damaged and left out.
     pub damaged: u64,
@@ -105,10 +110,27 @@ struct Restore {
     who: String,
 }
 
-/// The file in place, locked for as long as this lives.
-struct InPlace {
-    _store: Store,
-    loaded: Loaded,
+/// What is in the place of the file.
+enum InPlace {
+    Nothing,
+    /// A file of no bytes: what was in it is lost.
+    Empty,
+    /// It cannot be read, and nothing is to be carried over.
+    Unreadable,
+    /// Locked for as long as this lives.
+    Open {
+        _store: Box<Store>,
+        loaded: Box<Loaded>,
+    },
+}
+
+impl InPlace {
+    fn loaded(&self) -> Option<&Loaded> {
+        match self {
+            InPlace::Open { loaded, .. } => Some(loaded),
+            InPlace::Nothing | InPlace::Empty | InPlace::Unreadable => None,
+        }
+    }
 }
 
 impl Restore {
@@ -121,7 +143,7 @@ impl Restore {
         }
         let in_place = self.lock_in_place()?;
         let copy = beside(&self.target, ".restoring");
-        let answer = self.prepare(&copy, in_place.as_ref().map(|held| &held.loaded));
+        let answer = self.prepare(&copy, &in_place);
         let answer = answer.and_then(|answer| self.put(&copy, answer));
         // What an older format was copied to on the way is the backup itself, and after a failure nothing stays.
         remove_leftovers(&copy);
@@ -129,25 +151,26 @@ impl Restore {
     }
 
     /// Opens the file in place, which keeps everybody else from it.
-    fn lock_in_place(&self) -> Result<Option<InPlace>, RestoreError> {
+    fn lock_in_place(&self) -> Result<InPlace, RestoreError> {
         if !self.target.exists() {
-            return Ok(None);
+            return Ok(InPlace::Nothing);
         }
         let opened = self.setup.clone().for_file(&self.target).and_then(|setup| {
             let mut store = Store::look_into(&self.target, setup.catalogue, setup.store)?;
             let loaded = store.load()?;
-            Ok(InPlace { _store: store, loaded })
+            Ok(InPlace::Open { _store: Box::new(store), loaded: Box::new(loaded) })
         });
         match opened {
-            Ok(in_place) => Ok(Some(in_place)),
+            Ok(in_place) => Ok(in_place),
             Err(LocalError::Open(OpenError::InUse { .. })) => Err(RestoreError::InUse(self.target.clone())),
-            Err(_) if self.order.exact => Ok(None),
+            Err(LocalError::Open(OpenError::Empty { .. })) => Ok(InPlace::Empty),
+            Err(_) if self.order.exact => Ok(InPlace::Unreadable),
             Err(error) => Err(RestoreError::PlaceUnreadable(error.to_string())),
         }
     }
 
     /// Makes the copy, checks it, and writes into it what is carried over.
-    fn prepare(&self, copy: &Path, in_place: Option<&Loaded>) -> Result<RestoreAnswer, RestoreError> {
+    fn prepare(&self, copy: &Path, in_place: &InPlace) -> Result<RestoreAnswer, RestoreError> {
         self.copy_backup(copy)?;
         let refused = |error| RestoreError::NotABackup { path: self.order.file.clone(), error };
         let setup = self.setup.clone().for_file(copy).map_err(refused)?;
@@ -155,16 +178,18 @@ impl Restore {
         let records = self.check(&mut store)?;
         let loaded = store.load()?;
         let now = self.setup.clock.now();
-        let (mut changes, carried) = match in_place {
+        let replaced_empty = matches!(in_place, InPlace::Empty);
+        let (mut changes, carried) = match in_place.loaded() {
             Some(held) if !self.order.exact => carry_over(held, &loaded, now),
             _ => Default::default(),
         };
-        changes.push(Change::Audit(self.note(&carried, now.timestamp())));
+        changes.push(Change::Audit(self.note(&carried, replaced_empty, now.timestamp())));
         store.commit(&changes)?;
         Ok(RestoreAnswer {
             restored: self.order.file.clone(),
             file: self.target.clone(),
             kept_as: None,
+            replaced_empty,
             records,
             damaged: loaded.damage.count(),
             exact: self.order.exact,
@@ -175,8 +200,12 @@ impl Restore {
     fn copy_backup(&self, copy: &Path) -> Result<(), RestoreError> {
         let unreadable = |error| RestoreError::Unreadable { path: self.order.file.clone(), error };
         let mut backup = File::open(&self.order.file).map_err(unreadable)?;
-        if !backup.metadata().map_err(unreadable)?.is_file() {
+        let metadata = backup.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
             return Err(unreadable(io::ErrorKind::InvalidInput.into()));
+        }
+        if metadata.len() == 0 {
+            return Err(RestoreError::EmptyBackup(self.order.file.clone()));
         }
         if let Some(parent) = self.target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
@@ -205,7 +234,7 @@ impl Restore {
     /// The file in place gets its second name first: there is a file in place at every moment.
     fn put(&self, copy: &Path, mut answer: RestoreAnswer) -> Result<RestoreAnswer, RestoreError> {
         File::open(copy)?.sync_all()?;
-        if self.target.exists() {
+        if self.target.exists() && !answer.replaced_empty {
             let kept = self.kept_name();
             fs::hard_link(&self.target, &kept)?;
             answer.kept_as = Some(kept);
@@ -223,7 +252,7 @@ impl Restore {
         std::iter::once(name.clone()).chain(again).find(|name| !name.exists()).unwrap_or(name)
     }
 
-    fn note(&self, carried: &Carried, at: Timestamp) -> AuditNote {
+    fn note(&self, carried: &Carried, replaced_empty: bool, at: Timestamp) -> AuditNote {
         let count = |what: &str, ids: &[String]| (!ids.is_empty()).then(|| format!("{} {what}", ids.len()));
         let parts = [
             count("revoked", &carried.revoked),
@@ -235,6 +264,9 @@ impl Restore {
         let carried: Vec<String> = parts.into_iter().flatten().collect();
         let detail = match (self.order.exact, carried.is_empty()) {
             (true, _) => "exactly as it is".to_owned(),
+            (false, true) if replaced_empty => {
+                "the file that it replaces was empty: no revocation and no quota could be carried over".to_owned()
+            }
             (false, true) => "no key had to be carried over".to_owned(),
             (false, false) => format!("keys carried over: {}", carried.join(", ")),
         };

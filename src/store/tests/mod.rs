@@ -3,6 +3,7 @@
 // A store and a score are not easily taken for each other.
 #![allow(clippy::similar_names)]
 
+mod commit_check;
 mod copy;
 mod damage;
 mod encoding;

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::store::OpenError;
+use crate::store::gate::begun_file;
+use crate::store::place::begin_file;
 use crate::store::tables::{FORMAT, FORMAT_KEY, FORMATS};
 
 fn open(path: &Path) -> Result<Store, OpenError> {
@@ -69,14 +71,54 @@ fn directory_and_file_are_made_for_their_owner_only() {
 }
 
 #[test]
-fn an_empty_file_is_a_new_one() {
+fn an_empty_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     File::create(&path).unwrap();
-    let mut store = open(&path).unwrap();
-    fill(&mut store);
-    drop(store);
+    let error = refusal(&path);
+    assert!(matches!(error, OpenError::Empty { .. }), "{error}");
+    assert!(matches!(Store::look_into(&path, catalogue(), OPTIONS), Err(OpenError::Empty { .. })));
+    assert!(error.to_string().contains("oddsbox restore"), "{error}");
+    fs::remove_file(&path).unwrap();
     assert!(open(&path).unwrap().check().unwrap().is_clean());
+}
+
+#[test]
+fn a_file_that_was_only_begun_is_not_empty_and_is_begun_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("oddsbox.redb");
+    begin_file(&path).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > 0);
+    // A second process that begins the same file changes nothing.
+    fill(&mut open(&path).unwrap());
+    let whole = fs::read(&path).unwrap();
+    begin_file(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["oddsbox.redb"]);
+    assert!(open(&path).unwrap().check().unwrap().is_clean());
+}
+
+#[test]
+fn a_file_whose_making_is_interrupted_is_never_empty() {
+    // From one that was only begun, and from one whose first making got half way.
+    let half_made = Memory::new(begun_file());
+    half_made.fail_after(6);
+    assert!(half_made.open_with(&catalogue()).is_err());
+    for begun in [begun_file(), half_made.bytes()] {
+        for writes in 0.. {
+            let attempt = Memory::new(begun.clone());
+            attempt.fail_after(writes);
+            if attempt.open_with(&catalogue()).is_ok() {
+                assert!(writes > 5);
+                break;
+            }
+            assert!(!attempt.bytes().is_empty(), "after {writes} writes");
+            assert!(Memory::new(attempt.bytes()).open().check().unwrap().is_clean(), "after {writes} writes");
+            attempt.lose_unsynced();
+            assert!(Memory::new(attempt.bytes()).open().check().unwrap().is_clean(), "after {writes} writes, unsynced");
+        }
+    }
 }
 
 #[test]

@@ -300,7 +300,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
     }
 }
 
-fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
+pub(super) fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
     let change = (0u8..36, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {

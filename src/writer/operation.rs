@@ -1,0 +1,110 @@
+//! The operations that can be queued for the writer, in two lanes.
+//!
+//! A [`FastOp`] is about keys, feeder tokens, counters, maintenance or the audit log. It never reads or changes a world,
+//! so it may run between two operations of the other lane, and also in the middle of one that has not begun to write.
+//! Everything else is an [`Op`].
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use crate::keys::issue::{KeyChange, NewKey};
+use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
+use crate::model::{Maintenance, News, World};
+use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
+
+pub(super) type Reply<T> = oneshot::Sender<T>;
+
+/// News that the writer reads itself, one at a time, from something that does not keep it waiting.
+pub struct NewsReader(pub Box<dyn Iterator<Item = io::Result<News>> + Send>);
+
+impl fmt::Debug for NewsReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NewsReader(…)")
+    }
+}
+
+/// Operations that overtake every [`Op`] that waits.
+#[derive(Debug)]
+pub(super) enum FastOp {
+    IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
+    RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
+    RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
+    SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
+    IssueToken { name: Box<str>, world: World, who: Box<str>, reply: Reply<Result<IssuedToken, FeederError>> },
+    RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
+    TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
+    SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
+    Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
+    ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
+    AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
+    LostUsage { reply: Reply<Vec<KeyId>> },
+    FileBytes { reply: Reply<Result<u64, WriteError>> },
+}
+
+/// Operations on worlds and on the file as a whole, in the order in which they came.
+#[derive(Debug)]
+pub(super) enum Op {
+    Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
+    IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
+    Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
+    EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
+    Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
+    Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
+    DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
+    PublishNow { world: World, reply: Reply<()> },
+    Tick { reply: Reply<()> },
+}
+
+impl FastOp {
+    /// Does the operation and answers it. Whoever asked may be gone: what is done is done.
+    pub(super) fn run(self, writer: &mut Writer) {
+        match self {
+            FastOp::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
+            FastOp::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
+            FastOp::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
+            FastOp::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
+            FastOp::IssueToken { name, world, who, reply } => drop(reply.send(writer.issue_token(&name, world, &who))),
+            FastOp::RevokeToken { name, who, reply } => drop(reply.send(writer.revoke_token(&name, &who))),
+            FastOp::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
+            FastOp::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),
+            FastOp::Audit { who, action, subject, detail, reply } => {
+                drop(reply.send(writer.audit(&who, &action, &subject, detail)));
+            }
+            FastOp::ReadAudit { after, limit, reply } => drop(reply.send(writer.read_audit(after, limit))),
+            FastOp::AuditTail { limit, reply } => drop(reply.send(writer.audit_tail(limit))),
+            FastOp::LostUsage { reply } => drop(reply.send(writer.lost_usage().to_vec())),
+            FastOp::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
+        }
+    }
+}
+
+impl Op {
+    /// The same. `meanwhile` runs the fast operations that have come, wherever this one can let them through.
+    pub(super) fn run(self, writer: &mut Writer, meanwhile: impl FnMut(&mut Writer)) {
+        match self {
+            Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
+            Op::IngestWhole { world, news, whole, reply } => {
+                drop(reply.send(writer.ingest_whole(world, news.0, whole, meanwhile)));
+            }
+            Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
+            Op::EndPolls { world, feed, kept_keys, reply } => {
+                drop(reply.send(writer.end_polls(world, &feed, &kept_keys, meanwhile)));
+            }
+            Op::Snapshot { progress, reply } => drop(reply.send(writer.snapshot(&progress))),
+            Op::Check { progress, reply } => drop(reply.send(writer.check(&progress))),
+            Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),
+            Op::PublishNow { world, reply } => {
+                writer.publish_now(world);
+                let _ = reply.send(());
+            }
+            Op::Tick { reply } => {
+                writer.tick();
+                let _ = reply.send(());
+            }
+        }
+    }
+}
