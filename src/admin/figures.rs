@@ -34,8 +34,8 @@ fn about(page: &mut Page, context: &Context, now: Moment) {
     page.family("oddsbox_build_info", Kind::Gauge, "The version that runs; always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     if let Some(server) = context.server.as_deref() {
-        page.family("oddsbox_ready", Kind::Gauge, "Whether requests are answered: 0 while stopping.")
-            .sample(&[], u8::from(server.is_ready()));
+        let help = "Whether the server is ready: 0 while it stops, and while its writer does not answer.";
+        page.family("oddsbox_ready", Kind::Gauge, help).sample(&[], u8::from(server.is_ready()));
         let started = Stamp(server.started().unix_ms);
         page.family("process_start_time_seconds", Kind::Gauge, "When the server started, since 1970.")
             .sample(&[], started);

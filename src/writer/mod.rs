@@ -42,7 +42,7 @@ pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use poll::{Poll, PollReport, PollScope};
-pub use queue::{NewsReader, Stopped, WriterHandle, spawn};
+pub use queue::{NewsReader, Stopped, WriterEnd, WriterHandle, spawn};
 pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
 
@@ -84,6 +84,8 @@ pub enum WriteError {
     Store(Arc<StoreError>),
     #[error("the server is stopping; nothing was changed: try again when it is back")]
     Stopped,
+    #[error("the writer thread ended unexpectedly: the log says why; start the server again")]
+    Died,
 }
 
 /// Everything that the process holds, and the only hand that changes it.

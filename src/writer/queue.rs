@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
@@ -109,12 +110,47 @@ pub struct WriterHandle {
 
 /// The writer after its last operation. Holding it keeps the file open.
 #[derive(Debug)]
-pub struct Stopped(JoinHandle<Result<(), WriteError>>);
+pub struct Stopped {
+    thread: JoinHandle<Result<(), WriteError>>,
+    end: WriterEnd,
+}
 
 impl Stopped {
     /// Waits for the writer's end, once every handle is dropped: its last flush.
     pub fn join(self) -> Result<(), WriteError> {
-        self.0.join().unwrap_or(Err(WriteError::Stopped))
+        self.thread.join().unwrap_or(Err(WriteError::Died))
+    }
+
+    /// Tells when the writer's thread has ended, for whatever reason.
+    pub fn end(&self) -> WriterEnd {
+        self.end.clone()
+    }
+}
+
+/// The end of the writer's thread. Holding it keeps neither the writer nor the file.
+#[derive(Clone, Debug)]
+pub struct WriterEnd(watch::Receiver<()>);
+
+impl WriterEnd {
+    /// Ready once the thread has ended: after the last handle is dropped, or by a panic.
+    pub async fn reached(mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+
+    pub fn is_reached(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+}
+
+/// Lives as long as the writer's thread. When it goes, nobody is admitted by keys that can no longer be revoked.
+struct Running {
+    boards: Arc<Boards>,
+    _ends: watch::Sender<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.boards.condition().set_writer_ended();
     }
 }
 
@@ -123,12 +159,17 @@ pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let (queue, operations) = mpsc::channel(QUEUE_MAX);
     let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let thread =
-        thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, operations)))?;
-    Ok((WriterHandle { queue, readings: Desk::default(), writing }, Stopped(thread)))
+    let (ends, end) = watch::channel(());
+    let running = Running { boards: Arc::clone(&writer.boards), _ends: ends };
+    let thread = thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(move || runtime.block_on(serve(writer, operations, running)))?;
+    Ok((WriterHandle { queue, readings: Desk::default(), writing }, Stopped { thread, end: WriterEnd(end) }))
 }
 
-async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>) -> Result<(), WriteError> {
+async fn serve(mut writer: Writer, mut operations: mpsc::Receiver<Op>, running: Running) -> Result<(), WriteError> {
+    // Dropped before the queue is, so that whoever finds the queue closed finds this done.
+    let _running = running;
     loop {
         match tokio::time::timeout(writer.idle_time(), operations.recv()).await {
             Ok(Some(operation)) => operation.run(&mut writer),

@@ -13,7 +13,7 @@ mod console;
 mod crash;
 mod damaged;
 mod demo;
-mod deploy;
+pub mod deploy;
 mod doors;
 mod exactness;
 mod feeding;
