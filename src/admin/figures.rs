@@ -1,13 +1,14 @@
 //! `/metrics`: everything that is counted, read when it is asked for.
 //!
 //! Nothing here waits for the writer, so that the page can be had when the writer is what is wrong. The labels are
-//! routes, statuses, reasons, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
+//! routes, statuses, reasons, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
 
 use super::context::{Context, ServerFacts};
 use super::execute::key_counts;
 use crate::board::SportBoard;
 use crate::clock::Moment;
 use crate::feeds::Ledger;
+use crate::log::{self, LineKind};
 use crate::metrics::{Kind, Page, process};
 use crate::model::{Timestamp, World};
 
@@ -24,6 +25,7 @@ pub(super) fn page(context: &Context) -> String {
     sources(&mut page, context, now.timestamp());
     feeds(&mut page, &context.ledger);
     writing(&mut page, context);
+    log_lines(&mut page);
     memory(&mut page);
     page.finish()
 }
@@ -84,7 +86,7 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         "Connections closed as their address held too many.",
     )
     .sample(&[], traffic.turned_away());
-    page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "Connections that did not come to TLS.")
+    page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "TLS handshakes that failed.")
         .sample(&[], traffic.handshakes_failed());
 }
 
@@ -182,6 +184,17 @@ fn writing(page: &mut Page, context: &Context) {
     page.family("oddsbox_database_size_bytes", Kind::Gauge, "Size of the database file.");
     if let Ok(file) = std::fs::metadata(context.data.file()) {
         page.sample(&[], file.len());
+    }
+}
+
+/// The log is the process's: these count from its start, whichever server of it is asked.
+fn log_lines(page: &mut Page) {
+    let help = "Log lines dropped because standard error was blocked, full or closed.";
+    page.family("oddsbox_log_lines_dropped_total", Kind::Counter, help).sample(&[], log::dropped());
+    let help = "Log lines left out because too many of their kind came in a second.";
+    page.family("oddsbox_log_lines_suppressed_total", Kind::Counter, help);
+    for kind in LineKind::ALL {
+        page.sample(&[("kind", kind.key())], log::suppressed(kind));
     }
 }
 

@@ -45,7 +45,7 @@ use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
 use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
 
-pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
 
@@ -445,5 +445,6 @@ fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::O
         },
         drain: config.drain_timeout,
         tls,
+        trusted_proxies: config.trusted_proxies.clone(),
     }
 }
