@@ -12,6 +12,8 @@
 //! - [`admin`]: the admin door, a Unix socket, and the client of it
 //! - [`config`], [`clock`]: what the operator set, and what time it is
 //! - [`tls`]: certificates and handshakes, for whatever listens
+//! - [`log`]: writing log lines without waiting, and limits on the kinds that strangers can cause
+//! - [`networks`]: IP addresses and networks that the operator lists
 //! - [`server`]: where all of it is put together
 //! - [`cli`]: the command line
 #![forbid(unsafe_code)]
@@ -24,9 +26,11 @@ pub mod config;
 pub mod feeds;
 pub mod http;
 pub mod keys;
+pub mod log;
 pub mod metrics;
 pub mod model;
 mod nearest;
+pub mod networks;
 pub mod server;
 pub mod store;
 pub mod tls;

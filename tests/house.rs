@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms that it may use. `clock`, `metrics`, `nearest` and `tls` are leaves that all may use.
+/// Each room and the rooms that it may use. `clock`, `log`, `metrics`, `nearest`, `networks` and `tls` are leaves that all may use.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
     ("metrics", &[]),
+    ("log", &[]),
     ("nearest", &[]),
+    ("networks", &[]),
     ("tls", &[]),
     ("config", &["model"]),
     ("keys", &["model"]),
@@ -24,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["model", "store", "keys", "board", "feeds", "writer", "config", "http", "admin"]),
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "feeds"]),
 ];
-const LEAVES: &[&str] = &["clock", "metrics", "nearest", "tls"];
+const LEAVES: &[&str] = &["clock", "log", "metrics", "nearest", "networks", "tls"];
 
 /// Crates that belong to one room, so that replacing one means changing one room.
 const ONLY_IN: &[(&str, &[&str])] = &[

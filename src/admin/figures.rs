@@ -1,13 +1,14 @@
 //! `/metrics`: everything that is counted, read when it is asked for.
 //!
 //! Nothing here waits for the writer, so that the page can be had when the writer is what is wrong. The labels are
-//! routes, statuses, reasons, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
+//! routes, statuses, reasons, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
 
 use super::context::{Context, ServerFacts};
 use super::execute::key_counts;
 use crate::board::SportBoard;
 use crate::clock::Moment;
 use crate::feeds::Ledger;
+use crate::log::{self, LineKind};
 use crate::metrics::{Kind, Page, process};
 use crate::model::{Timestamp, World};
 
@@ -24,6 +25,7 @@ pub(super) fn page(context: &Context) -> String {
     sources(&mut page, context, now.timestamp());
     feeds(&mut page, &context.ledger);
     writing(&mut page, context);
+    log_lines(&mut page);
     memory(&mut page);
     page.finish()
 }
@@ -34,8 +36,8 @@ fn about(page: &mut Page, context: &Context, now: Moment) {
     page.family("oddsbox_build_info", Kind::Gauge, "The version that runs; always 1.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     if let Some(server) = context.server.as_deref() {
-        page.family("oddsbox_ready", Kind::Gauge, "Whether requests are answered: 0 while stopping.")
-            .sample(&[], u8::from(server.is_ready()));
+        let help = "Whether the server is ready: 0 while it stops, and while its writer does not answer.";
+        page.family("oddsbox_ready", Kind::Gauge, help).sample(&[], u8::from(server.is_ready()));
         let started = Stamp(server.started().unix_ms);
         page.family("process_start_time_seconds", Kind::Gauge, "When the server started, since 1970.")
             .sample(&[], started);
@@ -84,7 +86,7 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         "Connections closed as their address held too many.",
     )
     .sample(&[], traffic.turned_away());
-    page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "Connections that did not come to TLS.")
+    page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "TLS handshakes that failed.")
         .sample(&[], traffic.handshakes_failed());
 }
 
@@ -186,6 +188,17 @@ fn writing(page: &mut Page, context: &Context) {
     page.family("oddsbox_database_size_bytes", Kind::Gauge, "Size of the database file.");
     if let Ok(file) = std::fs::metadata(context.data.file()) {
         page.sample(&[], file.len());
+    }
+}
+
+/// The log is the process's: these count from its start, whichever server of it is asked.
+fn log_lines(page: &mut Page) {
+    let help = "Log lines dropped because standard error was blocked, full or closed.";
+    page.family("oddsbox_log_lines_dropped_total", Kind::Counter, help).sample(&[], log::dropped());
+    let help = "Log lines left out because too many of their kind came in a second.";
+    page.family("oddsbox_log_lines_suppressed_total", Kind::Counter, help);
+    for kind in LineKind::ALL {
+        page.sample(&[("kind", kind.key())], log::suppressed(kind));
     }
 }
 

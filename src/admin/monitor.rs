@@ -18,10 +18,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tracing::Level;
 
 use super::context::Context;
 use super::protocol::{Failure, FailureCode};
 use super::respond::{self, Reply};
+use crate::log::{LineKind, limited};
 
 const CONNECTIONS_MAX: usize = 16;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -74,7 +76,7 @@ impl Monitor {
             match self.0.accept().await {
                 Ok((stream, _)) => return (stream, place),
                 Err(error) => {
-                    tracing::warn!(%error, "a monitoring connection could not be accepted");
+                    limited!(LineKind::Connection, Level::WARN, %error, "failed to accept a monitoring connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
@@ -92,7 +94,7 @@ async fn converse(stream: TcpStream, _place: Option<OwnedSemaphorePermit>, conte
     builder.timer(TokioTimer::new()).keep_alive(false).max_header_size(HEADER_BYTES_MAX);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
-        tracing::debug!(%error, "a monitoring connection ended early");
+        limited!(LineKind::Connection, Level::DEBUG, %error, "monitoring connection broke off");
     }
 }
 

@@ -17,13 +17,16 @@ use hyper::body::Incoming;
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_ENCODING, EXPECT, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request};
 use tokio::sync::watch;
+use tracing::Level;
 
 use super::context::Context;
 use super::intake::{Feed, Intake};
 use super::protocol::{Failure, FailureCode};
 use super::respond::{Reply, failure, header, ingest_options, taken};
 use super::taking::{self, Terms};
+use crate::http::Peer;
 use crate::keys::Feeder;
+use crate::log::{LineKind, limited};
 
 /// What feeders are answered from.
 #[derive(Debug)]
@@ -40,11 +43,11 @@ impl PushDoor {
         PushDoor { context, silence_max, stopping }
     }
 
-    pub async fn respond(&self, request: Request<Incoming>) -> Reply {
+    pub async fn respond(&self, request: Request<Incoming>, peer: &Peer) -> Reply {
         let is_waiting = request.headers().contains_key(EXPECT);
         let (parts, mut body) = request.into_parts();
         let admitted = match (parts.uri.path(), &parts.method) {
-            ("/ingest", &Method::POST) => self.admit(&parts.headers, parts.uri.query().unwrap_or_default()).await,
+            ("/ingest", &Method::POST) => self.admit(&parts.headers, parts.uri.query().unwrap_or_default(), peer).await,
             ("/ingest", _) => Err(Failure::new(FailureCode::MethodNotAllowed, "/ingest takes POST")),
             _ => Err(Failure::new(FailureCode::NotFound, "there is /ingest, for feed lines, and nothing else")),
         };
@@ -60,8 +63,8 @@ impl PushDoor {
         }
     }
 
-    async fn admit(&self, headers: &HeaderMap, query: &str) -> Result<(Intake, Terms), Failure> {
-        let feeder = self.feeder(headers)?;
+    async fn admit(&self, headers: &HeaderMap, query: &str, peer: &Peer) -> Result<(Intake, Terms), Failure> {
+        let feeder = self.feeder(headers, peer)?;
         let mut options = ingest_options(query)?;
         if query.split('&').any(|pair| pair.starts_with("world=")) && options.world != feeder.world {
             let told = format!("this token is for the {} world: leave out world", feeder.world);
@@ -77,14 +80,14 @@ impl PushDoor {
         Ok((Intake::open(options, feed, &self.context).await?, terms))
     }
 
-    fn feeder(&self, headers: &HeaderMap) -> Result<Arc<Feeder>, Failure> {
+    fn feeder(&self, headers: &HeaderMap, peer: &Peer) -> Result<Arc<Feeder>, Failure> {
         let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = sent.and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         self.context.feeders.admit(token).map_err(|why| {
-            tracing::warn!(%why, "a feeder was turned away");
+            limited!(LineKind::FeedToken, Level::WARN, client = %peer.client(headers), %why, "rejected feed token");
             let told =
                 "send a feed token that is in force as authorization: Bearer ft_ob_…; `oddsbox feeds token` issues one";
             Failure::new(FailureCode::Unauthorized, told)

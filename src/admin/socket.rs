@@ -17,11 +17,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use tracing::Level;
 
 use super::context::Context;
 use super::place::{DataDir, PlaceError};
 use super::respond::respond;
 use super::who::user_name;
+use crate::log::{LineKind, limited};
 
 const CONNECTIONS_MAX: usize = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -101,7 +103,7 @@ impl Listener {
             match self.socket.accept().await {
                 Ok((stream, _)) => return (stream, place),
                 Err(error) => {
-                    tracing::warn!(%error, "an admin connection could not be accepted");
+                    limited!(LineKind::Connection, Level::WARN, %error, "failed to accept an admin connection");
                     tokio::time::sleep(ACCEPT_RETRY).await;
                 }
             }
@@ -125,7 +127,12 @@ async fn converse(
     let who: Arc<str> = match stream.peer_cred() {
         Ok(peer) => user_name(peer.uid()).into(),
         Err(error) => {
-            tracing::warn!(%error, "an admin connection was refused, as nobody says whose it is");
+            limited!(
+                LineKind::AdminConnection,
+                Level::WARN,
+                %error,
+                "rejected admin connection: peer credentials unavailable"
+            );
             return;
         }
     };
@@ -141,7 +148,7 @@ async fn converse(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "an admin connection ended early");
+        limited!(LineKind::Connection, Level::DEBUG, %error, "admin connection broke off");
     }
 }
 

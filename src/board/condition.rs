@@ -1,5 +1,5 @@
-//! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, and
-//! whether changes can be written.
+//! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, whether
+//! changes can be written, and whether the writer is there at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use crate::model::{Maintenance, Timestamp};
 pub struct Condition {
     maintenance: ArcSwapOption<Maintenance>,
     unwritable: AtomicBool,
+    writer_ended: AtomicBool,
 }
 
 impl Condition {
@@ -27,11 +28,20 @@ impl Condition {
         self.unwritable.load(Ordering::Relaxed)
     }
 
+    /// Whether the writer's thread has ended: no key can be revoked any more, so none may be accepted.
+    pub fn has_writer_ended(&self) -> bool {
+        self.writer_ended.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn set_maintenance(&self, maintenance: Option<Maintenance>) {
         self.maintenance.store(maintenance.map(Arc::new));
     }
 
     pub(crate) fn set_unwritable(&self, unwritable: bool) {
         self.unwritable.store(unwritable, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_writer_ended(&self) {
+        self.writer_ended.store(true, Ordering::Relaxed);
     }
 }

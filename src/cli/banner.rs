@@ -28,7 +28,7 @@ pub(super) async fn show(
     };
     let keys = keys.as_ref().map(|(sandbox, live)| (sandbox.as_str(), live.as_str()));
     let link = console.map(|desk| desk.link(WHO)).transpose()?;
-    output::text(&text(session, base, link.as_ref().map(|link| link.url.as_str()), keys))
+    output::announce(text(session, base, link.as_ref().map(|link| link.url.as_str()), keys)).await
 }
 
 async fn issue(server: &Server, kind: KeyKind) -> anyhow::Result<String> {

@@ -4,10 +4,13 @@
 //! seen enough and closes the pipe is no error.
 
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+
+const ANNOUNCE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Nobody reads any further.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +79,29 @@ pub(super) fn text(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// One line on standard error. There is nowhere left to tell if that fails.
+/// One line on standard error. There is nowhere left to report it if that fails.
 pub(super) fn complain(what: &str, text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", complaint(what, text));
+}
+
+/// A message as one line.
+pub(super) fn complaint(what: &str, text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let _ = writeln!(io::stderr().lock(), "{what}: {}", lines.join(" "));
+    format!("{what}: {}", lines.join(" "))
+}
+
+/// Writes text without waiting longer than a second for whoever reads it, for a server that has other things to do. What
+/// could not be written by then is still written when there is room.
+pub(super) async fn announce(text: String) -> anyhow::Result<()> {
+    let (written, is_written) = tokio::sync::oneshot::channel();
+    // A thread that nobody waits for, since a write to a full pipe may never return.
+    std::thread::Builder::new().name("announce".to_owned()).spawn(move || {
+        let _ = written.send(self::text(&text));
+    })?;
+    match tokio::time::timeout(ANNOUNCE_WITHIN, is_written).await {
+        Ok(Ok(written)) => written,
+        Ok(Err(_)) | Err(_) => anyhow::bail!("standard output is blocked: nobody reads it"),
+    }
 }
 
 /// Names and values below each other.

@@ -1,6 +1,7 @@
 //! `oddsbox serve` and `oddsbox demo`: the service itself.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -12,6 +13,9 @@ use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_loggi
 
 /// Where the demonstration's console is, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
+
+/// How long the end of the process waits for standard error to take the last log lines.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Run the service
 ///
@@ -58,12 +62,25 @@ fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Resul
     let config = settings.read()?;
     let log = init_logging(&config)?;
     let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let served = run(async {
         let reload = Reload { asked: hang_ups()?, gather, settings, log };
         serve(session, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
-    })?;
-    Ok(ExitCode::SUCCESS)
+    });
+    let code = match served {
+        Ok(()) => ExitCode::SUCCESS,
+        // From here on standard error belongs to the log, which does not wait for it.
+        Err(error) => {
+            crate::log::print(&output::complaint("error", &error.to_string()));
+            ExitCode::FAILURE
+        }
+    };
+    crate::log::flush(FLUSH_WITHIN);
+    Ok(code)
+}
+
+/// Runs a server to its end, that of every task included.
+fn run(server: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(server)
 }
 
 /// The demonstration has a console, on any port if its own is taken, unless it is told where: then that is meant.
@@ -83,9 +100,9 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
         let announced =
-            if demo { banner::show(session, server, &base, console).await } else { listening(&base, console) };
+            if demo { banner::show(session, server, &base, console).await } else { listening(&base, console).await };
         if let Err(error) = announced {
-            tracing::warn!(%error, "the start could not be announced");
+            tracing::warn!(%error, "failed to print the server's address");
         }
     };
     server.serve(listener, extras, ready, stop, hurry).await?;
@@ -93,7 +110,7 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
 }
 
 /// The line that scripts wait for.
-fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
+async fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
     let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
-    output::text(&format!("listening on {base}\n{console}"))
+    output::announce(format!("listening on {base}\n{console}")).await
 }

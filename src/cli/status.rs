@@ -93,5 +93,9 @@ async fn ask(session: &Session) -> anyhow::Result<()> {
         anyhow::bail!("no server runs on {data}: start one with `oddsbox serve`");
     };
     let answer: ReadyAnswer = server.ask(Command::Ready).await?;
-    if answer.ready { Ok(()) } else { anyhow::bail!("the server on {data} is starting or stopping: ask again") }
+    if answer.ready {
+        Ok(())
+    } else {
+        anyhow::bail!("the server on {data} is starting, stopping or not writing: see its log, or ask again")
+    }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::nearest::nearest;
+use crate::networks::Networks;
 pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, Secret, ShownField};
 pub use settings::{Found, Origin, Setting, Settings};
 
@@ -31,6 +32,11 @@ pub const SETTINGS: &[Setting] = &[
         name: "connections_per_address",
         default: "0",
         help: "open connections of one address at most; 0 is no limit",
+    },
+    Setting {
+        name: "trusted_proxies",
+        default: "",
+        help: "addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed",
     },
     Setting { name: "header_timeout", default: "10s", help: "how long a client may take to send a request's headers" },
     Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
@@ -78,6 +84,7 @@ pub const RELOADED: &[&str] = &[
     "allow_query_key",
     "connections",
     "connections_per_address",
+    "trusted_proxies",
     "header_timeout",
     "idle_timeout",
     "write_timeout",
@@ -115,6 +122,8 @@ pub struct Config {
     pub connections: usize,
     /// `None` is no limit.
     pub connections_per_address: Option<usize>,
+    /// Proxies that are believed when they report whom they ask for.
+    pub trusted_proxies: Networks,
     pub header_timeout: Duration,
     pub idle_timeout: Duration,
     pub write_timeout: Duration,
@@ -231,6 +240,11 @@ impl Settings {
             cache_bytes: self.number("cache", 1, 65_536)? << 20,
             connections: self.number("connections", 1, 1_000_000)?,
             connections_per_address: (per_address > 0).then_some(per_address),
+            trusted_proxies: self.parse(
+                "trusted_proxies",
+                "takes IP addresses and networks such as 10.0.0.0/8 or ::1, with commas between them",
+                Networks::parse,
+            )?,
             header_timeout: self.duration("header_timeout", 1, 3600)?,
             idle_timeout: self.duration("idle_timeout", 1, 86_400)?,
             write_timeout: self.duration("write_timeout", 1, 3600)?,

@@ -181,7 +181,7 @@ fn text_of(value: &toml::Value) -> Option<String> {
         // A list of texts may also be written as one text with commas.
         toml::Value::Array(list) => {
             let texts: Option<Vec<&str>> = list.iter().map(toml::Value::as_str).collect();
-            texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join(","))
+            texts.map(|texts| texts.join(","))
         }
         _ => None,
     }

@@ -151,3 +151,19 @@ fn a_bad_value_says_where_it_stands_and_what_is_taken() {
     assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false"));
     assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
 }
+
+#[test]
+fn trusted_proxies_are_a_list_of_addresses_and_networks() {
+    let read = |file: &str, variables: &[(&str, &str)]| gather(file, variables).unwrap().read();
+    assert!(read("", &[]).unwrap().trusted_proxies.is_empty());
+    assert!(read("trusted_proxies = []", &[]).unwrap().trusted_proxies.is_empty());
+    let listed = read("trusted_proxies = [\"10.0.0.0/8\", \"::1\"]", &[]).unwrap().trusted_proxies;
+    assert_eq!(listed.to_string(), "10.0.0.0/8,::1/128");
+    let variable = read("", &[("ODDSBOX_TRUSTED_PROXIES", "192.0.2.1, 10.0.0.0/8")]).unwrap().trusted_proxies;
+    assert_eq!(variable.to_string(), "192.0.2.1/32,10.0.0.0/8");
+    assert_eq!(
+        read("trusted_proxies = \"caddy\"", &[]).unwrap_err().to_string(),
+        "trusted_proxies = \"caddy\" (from oddsbox.toml): takes IP addresses and networks such as 10.0.0.0/8 or ::1, with \
+         commas between them"
+    );
+}

@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,14 +18,17 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tracing::Level;
 
 use super::again::{self, AgainStream, Turn};
 use super::aside::Aside;
+use super::client_address::Peer;
 use super::deadline::{Deadlines, Pulse, watch};
 use super::handle::URI_BYTES_MAX;
 use super::service::{IncomingRequest, Respond};
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
+use crate::log::{LineKind, limited};
 use crate::tls::{self, Acceptor, TlsStream};
 
 /// What every HTTP/2 connection with prior knowledge begins with.
@@ -53,8 +57,13 @@ enum Summons {
 }
 
 /// Serves a connection in plain text until it ends.
-pub(super) async fn run<S>(mut stream: S, service: Arc<impl Respond>, deadlines: Deadlines, mut phases: Phases)
-where
+pub(super) async fn run<S>(
+    mut stream: S,
+    peer: Peer,
+    service: Arc<impl Respond>,
+    deadlines: Deadlines,
+    mut phases: Phases,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let recognised = tokio::select! {
@@ -63,13 +72,14 @@ where
     };
     // A connection that says nothing, or not enough, is closed without a word, as one that ends is.
     if let Ok(Ok((protocol, ahead))) = recognised {
-        serve(stream, ahead, protocol, service, deadlines, phases).await;
+        serve(stream, ahead, protocol, peer, service, deadlines, phases).await;
     }
 }
 
 /// Serves a connection under TLS until it ends.
 pub(super) async fn run_tls<S>(
     stream: S,
+    peer: Peer,
     acceptor: &Acceptor,
     service: Arc<impl Respond>,
     deadlines: Deadlines,
@@ -78,18 +88,19 @@ pub(super) async fn run_tls<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let begun = tokio::select! {
-        begun = begin(stream, acceptor, &*service, deadlines.head) => begun,
+        begun = begin(stream, &peer, acceptor, &*service, deadlines.head) => begun,
         () = phases.draining() => return,
     };
     if let Some((stream, ahead)) = begun {
         let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
-        serve(stream, ahead, protocol, service, deadlines, phases).await;
+        serve(stream, ahead, protocol, peer, service, deadlines, phases).await;
     }
 }
 
 /// Shakes hands and reads the first bytes, as a connection in plain text has to bring some too.
 async fn begin<S>(
     stream: S,
+    peer: &Peer,
     acceptor: &Acceptor,
     service: &impl Respond,
     within: Duration,
@@ -105,8 +116,8 @@ where
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return None,
         Err(error) => {
             service.traffic().count_failed_handshake();
-            // Anyone can knock: it is worth a line only to who looks for it.
-            tracing::debug!(%error, "a connection did not come to TLS");
+            // Anyone can cause this, so it is of interest only while debugging.
+            limited!(LineKind::TlsHandshake, Level::DEBUG, peer = %peer.address(), %error, "TLS handshake failed");
             return None;
         }
     };
@@ -137,6 +148,7 @@ async fn serve<S>(
     stream: S,
     ahead: Bytes,
     protocol: Protocol,
+    peer: Peer,
     service: Arc<impl Respond>,
     deadlines: Deadlines,
     mut phases: Phases,
@@ -146,15 +158,17 @@ async fn serve<S>(
     let (pulse, turn) = (Arc::new(Pulse::default()), Arc::new(Turn::default()));
     let stream = PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1);
     let (answering, beating, our_turn) = (Arc::clone(&service), Arc::clone(&pulse), Arc::clone(&turn));
+    let (asking, address) = (peer.clone(), peer.address());
     let respond = service_fn(move |request: IncomingRequest| {
-        let answer = if let Some(response) = answering.respond_at_once(&request) {
+        let answer = if let Some(response) = answering.respond_at_once(&request, &asking) {
             beating.has_answered();
             our_turn.answered(&request);
             Ok(response)
         } else {
             let (service, pulse, turn) = (Arc::clone(&answering), Arc::clone(&beating), Arc::clone(&our_turn));
+            let peer = asking.clone();
             // In a box, so that the many that need not wait do not carry its room about.
-            Err(Box::pin(respond_in_time(service, pulse, turn, request)))
+            Err(Box::pin(respond_in_time(service, peer, pulse, turn, request)))
         };
         async move {
             Ok::<_, Infallible>(match answer {
@@ -167,7 +181,7 @@ async fn serve<S>(
     macro_rules! drive {
         ($connection:expr) => {{
             let mut connection = pin!($connection);
-            let mut watch = pin!(watch(&pulse, &deadlines));
+            let mut watch = pin!(watch(&pulse, &deadlines, address));
             {
                 let summons = pin!(async {
                     tokio::select! {
@@ -177,7 +191,7 @@ async fn serve<S>(
                 });
                 tokio::select! {
                     biased;
-                    ended = connection.as_mut() => return note_end(ended),
+                    ended = connection.as_mut() => return note_end(address, ended),
                     summons = Aside::new(summons) => match summons {
                         Summons::Leave => return,
                         Summons::Drain => connection.as_mut().graceful_shutdown(),
@@ -186,7 +200,7 @@ async fn serve<S>(
             }
             tokio::select! {
                 biased;
-                ended = connection.as_mut() => note_end(ended),
+                ended = connection.as_mut() => note_end(address, ended),
                 () = watch.as_mut() => {}
                 () = phases.closed() => {}
             }
@@ -194,7 +208,7 @@ async fn serve<S>(
     }
     match protocol {
         Protocol::Http1 => {
-            let io = TokioIo::new(AgainStream::new(stream, Arc::clone(&pulse), service, turn));
+            let io = TokioIo::new(AgainStream::new(stream, Arc::clone(&pulse), service, peer, turn));
             drive!(http1_builder().serve_connection(io, respond));
         }
         Protocol::Http2 => drive!(http2_builder().serve_connection(TokioIo::new(stream), respond)),
@@ -204,13 +218,14 @@ async fn serve<S>(
 /// Answers a request that has to wait for something.
 async fn respond_in_time<R: Respond>(
     service: Arc<R>,
+    peer: Peer,
     pulse: Arc<Pulse>,
     turn: Arc<Turn>,
     request: IncomingRequest,
 ) -> Response<R::Body> {
     let _in_flight = pulse.request();
     let had_body = again::has_body(&request);
-    let response = service.respond(request).await;
+    let response = service.respond(request, &peer).await;
     turn.answered_late(had_body);
     response
 }
@@ -239,9 +254,9 @@ fn http2_builder() -> http2::Builder<TokioExecutor> {
     builder
 }
 
-/// Clients break connections off all the time: it is worth a line only to who looks for it.
-fn note_end(ended: hyper::Result<()>) {
+/// Clients break connections off all the time, so it is of interest only while debugging.
+fn note_end(peer: IpAddr, ended: hyper::Result<()>) {
     if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke off");
+        limited!(LineKind::Connection, Level::DEBUG, %peer, %error, "connection broke off");
     }
 }

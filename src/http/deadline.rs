@@ -5,8 +5,13 @@
 //! carries a [`Pulse`]: whoever makes progress beats it, which costs a store, and a watch looks at it now and then. A
 //! connection is closed when its pulse has stood still for longer than what it is doing may take, give or take a look.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
+
+use tracing::Level;
+
+use crate::log::{LineKind, limited};
 
 /// Below any head of an answer, above any ping.
 const STEP_BYTES_MIN: usize = 64;
@@ -120,7 +125,7 @@ impl Drop for InFlight<'_> {
 }
 
 /// Returns when the pulse has stood still for too long.
-pub(super) async fn watch(pulse: &Pulse, deadlines: &Deadlines) {
+pub(super) async fn watch(pulse: &Pulse, deadlines: &Deadlines, peer: IpAddr) {
     let look_every = deadlines.look_every();
     let mut last = (pulse.doing(), pulse.beats.load(Ordering::Relaxed));
     let mut still_since = tokio::time::Instant::now();
@@ -139,7 +144,7 @@ pub(super) async fn watch(pulse: &Pulse, deadlines: &Deadlines) {
             Doing::Resting => deadlines.idle,
         };
         if still_since.elapsed() >= allowed {
-            tracing::debug!(doing = ?seen.0, "a connection stood still and is closed");
+            limited!(LineKind::Connection, Level::DEBUG, %peer, doing = ?seen.0, "connection closed: no progress in time");
             return;
         }
     }
@@ -155,8 +160,10 @@ mod tests {
         write: Duration::from_millis(40),
     };
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     async fn ends_within(pulse: &Pulse, within: Duration) -> bool {
-        tokio::time::timeout(within, watch(pulse, &DEADLINES)).await.is_ok()
+        tokio::time::timeout(within, watch(pulse, &DEADLINES, PEER)).await.is_ok()
     }
 
     #[tokio::test]
@@ -172,7 +179,7 @@ mod tests {
         };
         tokio::select! {
             () = trickle => {}
-            () = watch(&pulse, &DEADLINES) => {}
+            () = watch(&pulse, &DEADLINES, PEER) => {}
         }
     }
 

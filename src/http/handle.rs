@@ -3,7 +3,7 @@
 //! 1. The request gets its id.
 //! 2. A URL or headers beyond our bounds are refused, whoever asks.
 //! 3. The path becomes a route; an open one is answered without a key.
-//! 4. The key becomes a grant.
+//! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked opens nothing.
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route is looked at: does it exist, is the method one that reads?
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance closes what it closes.
@@ -81,6 +81,9 @@ pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handle
     exchange.route = route.template();
     if !route.needs_key() {
         return exchange.open_page(&route).into();
+    }
+    if service.boards.condition().has_writer_ended() {
+        return exchange.fail(&ApiError::overloaded()).into();
     }
     let grant = match exchange.authenticate() {
         Ok(grant) => grant,

@@ -15,12 +15,16 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
+use tracing::Level;
 
+use super::client_address::Peer;
 use super::connection;
 use super::deadline::Deadlines;
 use super::places::Places;
 use super::service::Respond;
 use super::shutdown::{Phases, Stop};
+use crate::log::{LineKind, limited};
+use crate::networks::Networks;
 use crate::tls::Acceptor;
 
 /// The bounds of a listener.
@@ -35,6 +39,8 @@ pub struct Options {
     pub drain: Duration,
     /// `None` for plain text.
     pub tls: Option<Arc<Acceptor>>,
+    /// Proxies that are believed when they report whom they ask for.
+    pub trusted_proxies: Networks,
 }
 
 impl Default for Options {
@@ -45,6 +51,7 @@ impl Default for Options {
             deadlines: Deadlines::default(),
             drain: Duration::from_secs(10),
             tls: None,
+            trusted_proxies: Networks::default(),
         }
     }
 }
@@ -154,7 +161,7 @@ impl<R: Respond> Door<R> {
                     self.admit(stream, address, place);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    limited!(LineKind::Connection, Level::WARN, %error, "failed to accept a connection");
                     tokio::time::sleep(patience.next()).await;
                 }
             }
@@ -162,7 +169,9 @@ impl<R: Respond> Door<R> {
     }
 
     fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
-        let Options { deadlines, tls, connections_per_address_max, .. } = self.options.borrow().clone();
+        let Options { deadlines, tls, connections_per_address_max, trusted_proxies, .. } =
+            self.options.borrow().clone();
+        let peer = Peer::new(address, &trusted_proxies);
         let Some(held) = self.addresses.enter(address, connections_per_address_max) else {
             self.turned_away += 1;
             self.service.traffic().count_turned_away();
@@ -176,8 +185,8 @@ impl<R: Respond> Door<R> {
         tokio::spawn(async move {
             let counted = traffic.connection();
             match tls {
-                None => connection::run(stream, service, deadlines, phases).await,
-                Some(tls) => connection::run_tls(stream, &tls, service, deadlines, phases).await,
+                None => connection::run(stream, peer, service, deadlines, phases).await,
+                Some(tls) => connection::run_tls(stream, peer, &tls, service, deadlines, phases).await,
             }
             drop((counted, held, place));
         });

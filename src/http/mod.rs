@@ -1,6 +1,7 @@
 //! The public interface: read-only HTTP over TCP, answered from memory.
 //!
 //! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
+//! - `client_address` says whom a request comes from, behind trusted proxies as well
 //! - `again` answers a head that came before without reading it anew
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
@@ -15,8 +16,8 @@ mod again;
 mod aside;
 mod asked;
 pub(crate) mod books;
+mod client_address;
 mod connection;
-mod damper;
 mod deadline;
 mod docs;
 mod error;
@@ -49,6 +50,7 @@ mod values;
 mod view;
 
 pub use again::Head;
+pub use client_address::Peer;
 pub use deadline::Deadlines;
 pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use super::access::{self, REFUSED};
 use super::again::Head;
 use super::books::KeptLists;
-use super::damper::Damper;
+use super::client_address::Peer;
 use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
 use super::pages::Pages;
 use super::reply::Reply;
@@ -49,16 +49,16 @@ pub trait Respond: Send + Sync + 'static {
     type Body: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
 
     /// The answer to a request, if it can be given without waiting; `None` leaves it to [`Respond::respond`].
-    fn respond_at_once(&self, _: &IncomingRequest) -> Option<Response<Self::Body>> {
+    fn respond_at_once(&self, _: &IncomingRequest, _: &Peer) -> Option<Response<Self::Body>> {
         None
     }
 
     /// The same for a request whose head came before: writes the answer's head and returns its body.
-    fn answer_again(&self, _: &Request<()>, _: &mut Head) -> Option<Bytes> {
+    fn answer_again(&self, _: &Request<()>, _: &Peer, _: &mut Head) -> Option<Bytes> {
         None
     }
 
-    fn respond(&self, request: IncomingRequest) -> impl Future<Output = Response<Self::Body>> + Send;
+    fn respond(&self, request: IncomingRequest, peer: &Peer) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
     fn traffic(&self) -> &Arc<Traffic>;
@@ -67,16 +67,16 @@ pub trait Respond: Send + Sync + 'static {
 impl Respond for Service {
     type Body = Full<Bytes>;
 
-    fn respond_at_once(&self, request: &IncomingRequest) -> Option<Response<Full<Bytes>>> {
-        Service::respond_at_once(self, request)
+    fn respond_at_once(&self, request: &IncomingRequest, peer: &Peer) -> Option<Response<Full<Bytes>>> {
+        Service::respond_at_once(self, request, peer)
     }
 
-    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
-        Service::answer_again(self, request, head)
+    fn answer_again(&self, request: &Request<()>, peer: &Peer, head: &mut Head) -> Option<Bytes> {
+        Service::answer_again(self, request, peer, head)
     }
 
-    async fn respond(&self, request: IncomingRequest) -> Response<Full<Bytes>> {
-        Service::respond(self, &request).await
+    async fn respond(&self, request: IncomingRequest, peer: &Peer) -> Response<Full<Bytes>> {
+        Service::respond(self, &request, peer).await
     }
 
     fn traffic(&self) -> &Arc<Traffic> {
@@ -96,7 +96,6 @@ pub struct Service {
     pub(super) pages: Pages,
     pub(super) kept_books: KeptLists,
     traffic: Arc<Traffic>,
-    damper: Damper,
 }
 
 impl Service {
@@ -111,7 +110,6 @@ impl Service {
             pages: Pages::new(),
             kept_books: KeptLists::default(),
             traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
-            damper: Damper::default(),
         }
     }
 
@@ -131,20 +129,20 @@ impl Service {
     }
 
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
-    pub fn respond_at_once<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
-        self.answer_at_once(request).map(|(reply, _)| reply.into_response())
+    pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<Full<Bytes>>> {
+        self.answer_at_once(request, peer).map(|(reply, _)| reply.into_response())
     }
 
-    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
-        self.answer_at_once(request).map(|(reply, now)| reply.write(head, now))
+    fn answer_again(&self, request: &Request<()>, peer: &Peer, head: &mut Head) -> Option<Bytes> {
+        self.answer_at_once(request, peer).map(|(reply, now)| reply.write(head, now))
     }
 
-    fn answer_at_once<B>(&self, request: &Request<B>) -> Option<(Reply, Moment)> {
+    fn answer_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<(Reply, Moment)> {
         let started = Instant::now();
         let now = self.clock.now_at(started);
         match self.handle_contained(request, now) {
             Handled::Answer(answer) => {
-                self.note(request, &answer.note, started);
+                self.note(request, peer, &answer.note, started);
                 Some((answer.reply, now))
             }
             Handled::NeedsLease(_) => None,
@@ -152,28 +150,24 @@ impl Service {
     }
 
     /// The same for any request. The only wait is for a lease, and it is bounded.
-    pub async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<Full<Bytes>> {
         let started = Instant::now();
         let answer = match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => answer,
             Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
-        self.note(request, &answer.note, started);
+        self.note(request, peer, &answer.note, started);
         answer.into_response()
     }
 
     /// Counts and logs an answer.
-    fn note<B>(&self, request: &Request<B>, note: &Note, started: Instant) {
+    fn note<B>(&self, request: &Request<B>, peer: &Peer, note: &Note, started: Instant) {
         let took = started.elapsed();
         self.traffic.count_request(note.route, note.status.as_u16(), took);
         if let Some(reason) = note.refused {
             self.traffic.count_refused(reason);
         }
-        // Requests of a key are bounded by its limits, those of strangers by nothing else.
-        let admitted = if note.key.is_some() { Some(0) } else { self.damper.admit(self.clock.now().mono_ms) };
-        if let Some(unlogged) = admitted {
-            access::log(request.method(), note, took, unlogged);
-        }
+        access::log(request, peer, note, took);
     }
 
     async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> Answer {

@@ -2,12 +2,17 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::writer_watch::WriterWatch;
 use crate::admin::ServerFacts;
-use crate::clock::{Clock, Moment};
+use crate::clock::Moment;
 use crate::metrics::Traffic;
+
+/// How long the writer may take to answer while the server counts as ready.
+const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How far a server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,31 +25,20 @@ pub(super) enum Phase {
 
 #[derive(Debug)]
 pub(super) struct Facts {
-    started: Moment,
-    address: SocketAddr,
-    ingest_address: Option<SocketAddr>,
-    is_tls: bool,
-    traffic: Arc<Traffic>,
-    phase: watch::Receiver<Phase>,
-}
-
-impl Facts {
-    pub(super) fn new(
-        clock: &Clock,
-        address: SocketAddr,
-        ingest_address: Option<SocketAddr>,
-        is_tls: bool,
-        traffic: Arc<Traffic>,
-        phase: watch::Receiver<Phase>,
-    ) -> Self {
-        Facts { started: clock.now(), address, ingest_address, is_tls, traffic, phase }
-    }
+    pub(super) started: Moment,
+    pub(super) address: SocketAddr,
+    pub(super) ingest_address: Option<SocketAddr>,
+    pub(super) is_tls: bool,
+    pub(super) traffic: Arc<Traffic>,
+    pub(super) phase: watch::Receiver<Phase>,
+    pub(super) writer: Arc<WriterWatch>,
 }
 
 impl ServerFacts for Facts {
-    /// The door opens when boards are full, so a server that can be asked is ready until it stops accepting.
+    /// The admin socket opens when boards are full, so a server that can be asked is ready until it stops accepting, as
+    /// long as its writer answers: without it no key can be revoked.
     fn is_ready(&self) -> bool {
-        *self.phase.borrow() == Phase::Serving
+        *self.phase.borrow() == Phase::Serving && self.writer.answers_or_checks(WRITER_PATIENCE)
     }
 
     fn started(&self) -> Moment {

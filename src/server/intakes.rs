@@ -98,9 +98,9 @@ struct Push {
 impl http::Respond for Push {
     type Body = PushReply;
 
-    async fn respond(&self, request: http::IncomingRequest) -> ::http::Response<PushReply> {
+    async fn respond(&self, request: http::IncomingRequest, peer: &http::Peer) -> ::http::Response<PushReply> {
         let began = Instant::now();
-        let reply = self.door.respond(request).await;
+        let reply = self.door.respond(request, peer).await;
         self.traffic.count_request(INGEST, reply.status().as_u16(), began.elapsed());
         reply
     }

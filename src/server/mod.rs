@@ -17,6 +17,7 @@ mod pulls;
 mod reload;
 mod signals;
 mod simulate;
+mod writer_watch;
 
 use std::future::Future;
 use std::io;
@@ -42,9 +43,9 @@ use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
-use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterHandle};
+use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
 
-pub use logging::{LogFilter, LogFilterError, init as init_logging};
+pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
 
@@ -54,6 +55,7 @@ use pull::Surroundings;
 use pulls::Pulls;
 use reload::Reloading;
 use simulate::Simulation;
+use writer_watch::WriterWatch;
 
 /// How long commands under way have to end when the server stops.
 const ADMIN_GRACE: Duration = Duration::from_secs(2);
@@ -191,8 +193,8 @@ impl Server {
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
-        let traffic = Arc::clone(service.traffic());
-        let facts = Facts::new(&self.clock, address, intakes.address(), self.tls.is_some(), traffic, phases.clone());
+        let writer_watch = Arc::new(WriterWatch::new(self.writer.clone()));
+        let facts = self.facts((address, intakes.address()), service.traffic(), phases.clone(), &writer_watch);
         let options = watch::Sender::new(listener_options(&self.config.borrow(), self.tls.clone()));
         let console = self.bind_console(extras.console_any_port).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
@@ -209,12 +211,14 @@ impl Server {
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
         notify::ready(&status);
-        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), self.writer.clone()));
+        tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), Arc::clone(&writer_watch)));
+        tasks.spawn(async move { writer_watch.run().await });
 
         let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
+        let end = stopped.end();
         let stop = async {
-            stop.await;
+            or_ended(stop, end.clone()).await;
             notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
@@ -228,11 +232,12 @@ impl Server {
             None => drop(writer),
         }
         let hurry = async {
-            hurry.await;
+            or_ended(hurry, end.clone()).await;
             tracing::warn!("stopped at once: answers under way are cut off");
             push.iter().for_each(JoinHandle::abort);
         };
         let summary = http::run(listener, service, bounds, stop, hurry).await;
+        let has_died = end.is_reached();
         tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
         if let Some(push) = push {
             // It drains beside the public door, and within the same time.
@@ -246,7 +251,27 @@ impl Server {
         }
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
-        Ok(())
+        // While there were handles, the writer had no reason to end.
+        if has_died { Err(WriteError::Died.into()) } else { Ok(()) }
+    }
+
+    /// What the admin interface can say of this server. `addresses` are those of the public interface and for feeders.
+    fn facts(
+        &self,
+        addresses: (SocketAddr, Option<SocketAddr>),
+        traffic: &Arc<Traffic>,
+        phase: watch::Receiver<Phase>,
+        writer: &Arc<WriterWatch>,
+    ) -> Facts {
+        Facts {
+            started: self.clock.now(),
+            address: addresses.0,
+            ingest_address: addresses.1,
+            is_tls: self.tls.is_some(),
+            traffic: Arc::clone(traffic),
+            phase,
+            writer: Arc::clone(writer),
+        }
     }
 
     /// What the public door answers from.
@@ -373,6 +398,14 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     desk::serve(requests, &keyring, &clock, &writer).await;
 }
 
+/// Ready when `asked` is, or when the writer has ended: without it there is nothing to wait for.
+async fn or_ended(asked: impl Future<Output = ()>, end: WriterEnd) {
+    tokio::select! {
+        () = asked => {}
+        () = end.reached() => {}
+    }
+}
+
 /// Ready when the server closes its inner doors.
 async fn closed(mut phases: watch::Receiver<Phase>) {
     drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
@@ -412,5 +445,6 @@ fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::O
         },
         drain: config.drain_timeout,
         tls,
+        trusted_proxies: config.trusted_proxies.clone(),
     }
 }

@@ -4,15 +4,14 @@
 //! The watchdog is told only while the service really works: the public door's loop goes round, and the writer
 //! answers. A check of a large file keeps the writer busy for minutes, so it has more patience than the door.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tokio::time::{Instant, MissedTickBehavior, timeout};
+use tokio::time::{Instant, MissedTickBehavior};
 
+use super::writer_watch::WriterWatch;
 use crate::metrics::Traffic;
-use crate::writer::{WriteError, WriterHandle};
 
 /// The door's loop goes round once a second, or a little later when it cannot accept.
 const DOOR_PATIENCE: Duration = Duration::from_secs(5);
@@ -42,17 +41,15 @@ fn tell(state: &[NotifyState<'_>]) {
 }
 
 /// Keeps the watchdog quiet for as long as the service works; returns at once where there is none.
-pub(super) async fn watchdog(traffic: Arc<Traffic>, writer: WriterHandle) {
+pub(super) async fn watchdog(traffic: Arc<Traffic>, writer: Arc<WriterWatch>) {
     let Some(within) = sd_notify::watchdog_enabled() else { return };
     let period = (within / 4).max(Duration::from_millis(1));
     let mut pings = tokio::time::interval(period);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut door, mut pen) = (DoorWatch::new(&traffic, Instant::now()), WriterWatch::new(writer));
+    let mut door = DoorWatch::new(&traffic, Instant::now());
     loop {
         pings.tick().await;
-        // Both are looked at, so that each one's patience begins anew whenever it answers.
-        let works = [door.works(&traffic, Instant::now()), pen.works(period / 2).await];
-        if works == [true, true] {
+        if door.works(&traffic, Instant::now()) && writer.answers_within(WRITER_PATIENCE) {
             tell(&[NotifyState::Watchdog]);
         }
     }
@@ -74,37 +71,6 @@ impl DoorWatch {
             *self = DoorWatch::new(traffic, now);
         }
         now - self.since < DOOR_PATIENCE
-    }
-}
-
-type Asked = Pin<Box<dyn Future<Output = Result<(), WriteError>> + Send>>;
-
-/// Whether the writer answers.
-struct WriterWatch {
-    writer: WriterHandle,
-    asked: Option<Asked>,
-    since: Instant,
-    is_gone: bool,
-}
-
-impl WriterWatch {
-    fn new(writer: WriterHandle) -> Self {
-        WriterWatch { writer, asked: None, since: Instant::now(), is_gone: false }
-    }
-
-    /// Waits no longer than `wait` for the answer; one that is late is waited for the next time.
-    async fn works(&mut self, wait: Duration) -> bool {
-        if self.is_gone {
-            return false;
-        }
-        let writer = self.writer.clone();
-        let asked = self.asked.get_or_insert_with(|| Box::pin(async move { writer.tick().await }));
-        match timeout(wait, asked).await {
-            Ok(Ok(())) => (self.asked, self.since) = (None, Instant::now()),
-            Ok(Err(_)) => self.is_gone = true,
-            Err(_elapsed) => {}
-        }
-        !self.is_gone && self.since.elapsed() < WRITER_PATIENCE
     }
 }
 

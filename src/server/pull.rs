@@ -144,7 +144,7 @@ impl Pull {
             }
             match self.perform(next).await {
                 Ok(is_asked) => self.done(next, is_asked),
-                Err(Failed::Writer(WriteError::Stopped)) => return,
+                Err(Failed::Writer(WriteError::Stopped | WriteError::Died)) => return,
                 Err(Failed::Writer(error)) => self.failed(next, &error.to_string(), None),
                 Err(Failed::Upstream(trouble)) => self.failed(next, &trouble.to_string(), Some(&trouble)),
             }

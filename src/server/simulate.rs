@@ -111,7 +111,7 @@ impl Simulation {
             steps.tick().await;
             match self.step(self.clock.now().timestamp()).await {
                 Ok(()) => {}
-                Err(WriteError::Stopped) => return,
+                Err(WriteError::Stopped | WriteError::Died) => return,
                 Err(WriteError::Store(_)) => self.told = None,
             }
         }

@@ -8,8 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tracing::Level;
+
 use super::{WriteError, Writer};
 use crate::keys::KeyId;
+use crate::log::{LineKind, limited};
 use crate::model::{BookId, EventId, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
 
@@ -31,7 +34,7 @@ impl Writer {
         }
         let result = match self.attempt(changes) {
             Err(Failed::Retry(error)) => {
-                tracing::warn!(%error, "a write failed; the file was reopened");
+                limited!(LineKind::Commit, Level::WARN, %error, "commit failed; reopened the file to try once more");
                 self.attempt(changes)
             }
             other => other,
@@ -74,7 +77,7 @@ impl Writer {
                 Err(Failed::Retry(error))
             }
             Err(reopening) => {
-                tracing::warn!(error = %reopening, "the file cannot be reopened yet");
+                limited!(LineKind::Commit, Level::WARN, error = %reopening, "failed to reopen the file after a failed commit");
                 if was_tried {
                     self.doubt.refused = changes.to_vec();
                 }

@@ -48,7 +48,7 @@ pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use operation::NewsReader;
 pub use poll::{Poll, PollReport, PollScope};
-pub use queue::{Stopped, WriterHandle, spawn};
+pub use queue::{Stopped, WriterEnd, WriterHandle, spawn};
 pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
 
@@ -93,6 +93,8 @@ pub enum WriteError {
     Store(Arc<StoreError>),
     #[error("the server is stopping; nothing was changed: try again when it is back")]
     Stopped,
+    #[error("the writer thread ended unexpectedly: the log says why; start the server again")]
+    Died,
 }
 
 /// Everything that the process holds, and the only hand that changes it.

@@ -43,6 +43,7 @@ pub(super) enum FastOp {
     AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     LostUsage { reply: Reply<Vec<KeyId>> },
     FileBytes { reply: Reply<Result<u64, WriteError>> },
+    Ping { reply: Reply<()> },
 }
 
 /// Operations on worlds and on the file as a whole, in the order in which they came.
@@ -78,6 +79,7 @@ impl FastOp {
             FastOp::AuditTail { limit, reply } => drop(reply.send(writer.audit_tail(limit))),
             FastOp::LostUsage { reply } => drop(reply.send(writer.lost_usage().to_vec())),
             FastOp::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
+            FastOp::Ping { reply } => drop(reply.send(())),
         }
     }
 }

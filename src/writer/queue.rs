@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::operation::{FastOp, NewsReader, Op, Reply};
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
@@ -39,12 +40,47 @@ pub struct WriterHandle {
 
 /// The writer after its last operation. Holding it keeps the file open.
 #[derive(Debug)]
-pub struct Stopped(JoinHandle<Result<(), WriteError>>);
+pub struct Stopped {
+    thread: JoinHandle<Result<(), WriteError>>,
+    end: WriterEnd,
+}
 
 impl Stopped {
     /// Waits for the writer's end, once every handle is dropped: its last flush.
     pub fn join(self) -> Result<(), WriteError> {
-        self.0.join().unwrap_or(Err(WriteError::Stopped))
+        self.thread.join().unwrap_or(Err(WriteError::Died))
+    }
+
+    /// Tells when the writer's thread has ended, for whatever reason.
+    pub fn end(&self) -> WriterEnd {
+        self.end.clone()
+    }
+}
+
+/// The end of the writer's thread. Holding it keeps neither the writer nor the file.
+#[derive(Clone, Debug)]
+pub struct WriterEnd(watch::Receiver<()>);
+
+impl WriterEnd {
+    /// Ready once the thread has ended: after the last handle is dropped, or by a panic.
+    pub async fn reached(mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
+
+    pub fn is_reached(&self) -> bool {
+        self.0.has_changed().is_err()
+    }
+}
+
+/// Lives as long as the writer's thread. When it goes, nobody is admitted by keys that can no longer be revoked.
+struct Running {
+    boards: Arc<Boards>,
+    _ends: watch::Sender<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.boards.condition().set_writer_ended();
     }
 }
 
@@ -106,12 +142,18 @@ pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let (fast_queue, queue, lanes) = Lanes::open();
     let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let thread =
-        thread::Builder::new().name("writer".to_owned()).spawn(move || runtime.block_on(serve(writer, lanes)))?;
-    Ok((WriterHandle { queue, fast_queue, readings: Desk::default(), writing }, Stopped(thread)))
+    let (ends, end) = watch::channel(());
+    let running = Running { boards: Arc::clone(&writer.boards), _ends: ends };
+    let thread = thread::Builder::new()
+        .name("writer".to_owned())
+        .spawn(move || runtime.block_on(serve(writer, lanes, running)))?;
+    let stopped = Stopped { thread, end: WriterEnd(end) };
+    Ok((WriterHandle { queue, fast_queue, readings: Desk::default(), writing }, stopped))
 }
 
-async fn serve(mut writer: Writer, mut lanes: Lanes) -> Result<(), WriteError> {
+async fn serve(mut writer: Writer, mut lanes: Lanes, running: Running) -> Result<(), WriteError> {
+    // Dropped before the queue is, so that whoever finds the queue closed finds this done.
+    let _running = running;
     loop {
         match tokio::time::timeout(writer.idle_time(), lanes.next()).await {
             Ok(Some(Next::Fast(operation))) => operation.run(&mut writer),
@@ -269,6 +311,11 @@ impl WriterHandle {
     /// Publishes what waits for the tick, for a start that nobody has seen yet.
     pub async fn publish_now(&self, world: World) -> Result<(), WriteError> {
         self.ask(|reply| Op::PublishNow { world, reply }).await
+    }
+
+    /// Returns once the writer has answered.
+    pub async fn ping(&self) -> Result<(), WriteError> {
+        self.ask_fast(|reply| FastOp::Ping { reply }).await
     }
 
     /// Does what has come due, for tests that move the clock themselves.

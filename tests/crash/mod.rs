@@ -18,3 +18,4 @@ mod security;
 mod soak;
 mod stop;
 mod time;
+mod writer;

@@ -18,7 +18,7 @@ use oddsbox::feeds::{Ledger, wire};
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use oddsbox::model::World;
-use oddsbox::server::{Extras, Server};
+use oddsbox::server::{Extras, ServeError, Server};
 use oddsbox::writer::{IngestReport, Issued, WriterHandle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -43,7 +43,7 @@ pub struct Service {
     pub sandbox: String,
     directory: tempfile::TempDir,
     stop: Option<oneshot::Sender<()>>,
-    served: Option<JoinHandle<()>>,
+    served: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
 impl Service {
@@ -99,7 +99,7 @@ impl Service {
         let running = tokio::spawn(async move {
             let announce = async |_: &Server, _: Option<&ConsoleDesk>| ready.send(()).expect("somebody waits");
             let stopped = async { drop(stopped.await) };
-            server.serve(listener, extras, announce, stopped, std::future::pending()).await.expect("an orderly end");
+            server.serve(listener, extras, announce, stopped, std::future::pending()).await
         });
         is_ready.await.expect("the server is ready");
         let mut service = Service {
@@ -218,8 +218,14 @@ impl Service {
             let _ = stop.send(());
             // The harness's own handle would keep the writer alive.
             self.writer = None;
-            served.await.expect("an orderly end");
+            served.await.expect("an end").expect("an orderly end");
         }
+    }
+
+    /// Waits until the service ends by itself; why it did.
+    pub async fn failed(&mut self) -> ServeError {
+        let served = self.served.take().expect("a running service");
+        served.await.expect("an end").expect_err("it had no reason to end")
     }
 }
 

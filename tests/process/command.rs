@@ -184,30 +184,40 @@ impl Server {
 
     /// Starts `serve` or `demo`.
     pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
-        let mut child = binary(data, variables)
-            .args([command, "--listen", listen])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("a process");
-        let (stdout, stderr) = (child.stdout.take().expect("an output"), child.stderr.take().expect("an output"));
+        let mut binary = binary(data, variables);
+        binary.args([command, "--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Server::spawn_command(binary)
+    }
+
+    /// Starts `serve` with these outputs; what is read here is only what goes to a new pipe.
+    pub fn spawn_onto(data: &Path, stdout: Stdio, stderr: Stdio, variables: &[(&str, &str)]) -> Server {
+        let mut binary = binary(data, variables);
+        binary.args(["serve", "--listen", "127.0.0.1:0"]).stdout(stdout).stderr(stderr);
+        Server::spawn_command(binary)
+    }
+
+    fn spawn_command(mut binary: Command) -> Server {
+        let mut child = binary.stdin(Stdio::null()).spawn().expect("a process");
         let (sender, lines) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || {
+                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                    let _ = sender.send(line);
+                }
+            });
+        }
         let log = Arc::new(Mutex::new(String::new()));
         let written = Arc::clone(&log);
-        let logging = thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let mut log = written.lock().expect("a log");
-                log.push_str(&line);
-                log.push('\n');
-            }
+        let logging = child.stderr.take().map(|stderr| {
+            thread::spawn(move || {
+                for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                    let mut log = written.lock().expect("a log");
+                    log.push_str(&line);
+                    log.push('\n');
+                }
+            })
         });
-        Server { running: Running(child), address: None, scheme: String::new(), lines, log, logging: Some(logging) }
+        Server { running: Running(child), address: None, scheme: String::new(), lines, log, logging }
     }
 
     /// Waits for the line that says where it listens.

@@ -52,7 +52,7 @@ async fn nothing_of_a_session_is_in_the_log_the_audit_log_or_a_file() {
     let audit = directory.run("audit --json").succeeded().stdout;
     let status = directory.run("status --json").succeeded().stdout;
     let log = server.stop();
-    assert!(log.contains("a console link was refused"), "the wrong link was logged: {log}");
+    assert!(log.contains("rejected console link"), "the wrong link was logged: {log}");
     let mut evidence =
         vec![("the log", log.into_bytes()), ("audit", audit.into_bytes()), ("status", status.into_bytes())];
     evidence.push(("the file", std::fs::read(directory.file()).expect("a file")));

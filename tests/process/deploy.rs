@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use oddsbox::admin::DataDir;
 use serde_json::Value;
 
 use super::command::{Directory, file_with};
@@ -55,13 +56,21 @@ fn the_annotated_feed_has_every_field_that_there_is() {
     assert_eq!(missing.collect::<Vec<_>>(), ["feeds.upstream.key"], "the file has key_file in its place");
 }
 
-/// The page of metrics, from the admin door.
-fn metrics(directory: &Directory) -> String {
-    let mut stream = UnixStream::connect(directory.socket()).expect("a door");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").expect("a request");
-    let mut page = String::new();
-    stream.read_to_string(&mut page).expect("an answer");
-    page
+/// The page of metrics, from the admin socket.
+pub(super) fn metrics(directory: &Directory) -> String {
+    let page = admin_get(directory.path(), "/metrics");
+    page.split_once("\r\n\r\n").expect("a body").1.to_owned()
+}
+
+/// The whole answer to a GET on the admin socket of a data directory.
+pub fn admin_get(data: &Path, path: &str) -> String {
+    let socket = DataDir::new(data).socket().expect("a short path");
+    let mut stream = UnixStream::connect(socket).expect("a socket");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
 }
 
 #[test]

@@ -207,7 +207,6 @@ impl State {
             return LinkRefused::TooMany { retry_after_s: left_ms.div_ceil(1000) };
         }
         self.wrong += 1;
-        tracing::warn!("a console link was refused: never made, opened before, or too old");
         LinkRefused::Wrong
     }
 }

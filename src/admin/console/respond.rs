@@ -6,6 +6,7 @@
 //! 3. Everything under `/api` needs the session's cookie, and a browser must not say that another page asks.
 //! 4. What changes something, or may, is a command: it needs the page's own origin and its token as well.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
+use tracing::Level;
 
 use super::desk::{Desk, LinkRefused, OpenError, SESSION_S, Session};
 use super::files::{Files, REFUSED};
@@ -28,6 +30,7 @@ use crate::admin::respond::{read_command, status_of};
 use crate::admin::{Command, Context, Failure, execute};
 use crate::board::{Body, Encoding};
 use crate::http::{self, negotiate};
+use crate::log::{LineKind, limited};
 use crate::metrics::Traffic;
 
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -96,8 +99,9 @@ impl Console {
 impl http::Respond for Console {
     type Body = Full<Bytes>;
 
-    async fn respond(&self, request: Request<Incoming>) -> Reply {
-        respond(request, self).await
+    async fn respond(&self, request: Request<Incoming>, peer: &http::Peer) -> Reply {
+        let client = peer.client(request.headers());
+        respond(request, client, self).await
     }
 
     fn traffic(&self) -> &Arc<Traffic> {
@@ -105,8 +109,8 @@ impl http::Respond for Console {
     }
 }
 
-async fn respond(request: Request<Incoming>, console: &Console) -> Reply {
-    let mut reply = answer(request, console).await;
+async fn respond(request: Request<Incoming>, client: IpAddr, console: &Console) -> Reply {
+    let mut reply = answer(request, client, console).await;
     let headers = reply.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -117,7 +121,7 @@ async fn respond(request: Request<Incoming>, console: &Console) -> Reply {
     reply
 }
 
-async fn answer(request: Request<Incoming>, console: &Console) -> Reply {
+async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -> Reply {
     let Some(host) = guard::host(request.uri(), request.headers(), console.host.as_deref()).map(str::to_owned) else {
         let told = "the console answers to its address, to localhost and to the name in `[console] host`";
         return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", told);
@@ -125,7 +129,7 @@ async fn answer(request: Request<Incoming>, console: &Console) -> Reply {
     let path = request.uri().path().to_owned();
     if let Some(token) = path.strip_prefix("/sign-in/") {
         return match *request.method() {
-            Method::GET => sign_in(token, console).await,
+            Method::GET => sign_in(token, client, console).await,
             _ => wrong_method("GET"),
         };
     }
@@ -143,19 +147,24 @@ async fn answer(request: Request<Incoming>, console: &Console) -> Reply {
     };
     match path.as_str() {
         "/api/session" => reading(&request, || described(console, &session)),
-        "/api/command" | "/api/sign-out" => change(request, &path, &host, console, &session).await,
+        "/api/command" | "/api/sign-out" => change(request, &path, &host, client, console, &session).await,
         _ => reading(&request, || viewed(&request, console)),
     }
 }
 
 /// Turns a link into a session.
-async fn sign_in(token: &str, console: &Console) -> Reply {
+async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
     let (session, token) = match console.desk.open(token) {
         Ok(opened) => opened,
         Err(OpenError::NoRandom(error)) => {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string());
         }
-        Err(OpenError::Refused(refused)) => return not_opened(refused),
+        Err(OpenError::Refused(refused)) => {
+            if matches!(refused, LinkRefused::Wrong) {
+                limited!(LineKind::Console, Level::WARN, %client, "rejected console link: unknown, used or expired");
+            }
+            return not_opened(refused);
+        }
     };
     // Who came in stands in the audit log; a file that takes no changes must not keep the operator out.
     let audited = console.context.writer.audit(&session.who, "sign in", "console", String::new()).await;
@@ -181,13 +190,21 @@ fn not_opened(refused: LinkRefused) -> Reply {
 }
 
 /// A command, or the end of the session.
-async fn change(request: Request<Incoming>, path: &str, host: &str, console: &Console, session: &Session) -> Reply {
+async fn change(
+    request: Request<Incoming>,
+    path: &str,
+    host: &str,
+    client: IpAddr,
+    console: &Console,
+    session: &Session,
+) -> Reply {
     if request.method() != Method::POST {
         return wrong_method("POST");
     }
     let headers = request.headers();
     if !guard::is_same_origin(headers, console.scheme(), host) || !guard::has_token(headers, &session.csrf) {
-        tracing::warn!(who = %session.who, "a command that did not come from the console's page was refused");
+        let who = &*session.who;
+        limited!(LineKind::Console, Level::WARN, who, %client, "rejected console command: not sent by its own page");
         return refuse(StatusCode::FORBIDDEN, "forbidden", "this is for the console's own page: load it again");
     }
     if path == "/api/sign-out" {

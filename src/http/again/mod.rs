@@ -32,6 +32,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub use head::Head;
 pub(super) use turn::{Turn, has_body};
 
+use super::client_address::Peer;
 use super::deadline::Pulse;
 use super::service::Respond;
 use super::stream::PulsedStream;
@@ -52,6 +53,7 @@ pub(super) struct AgainStream<S, R> {
     inner: PulsedStream<S>,
     pulse: Arc<Pulse>,
     service: Arc<R>,
+    peer: Peer,
     turn: Arc<Turn>,
     known: Vec<Known>,
     /// Which of the known is forgotten next.
@@ -86,11 +88,12 @@ thread_local! {
 }
 
 impl<S, R> AgainStream<S, R> {
-    pub(super) fn new(inner: PulsedStream<S>, pulse: Arc<Pulse>, service: Arc<R>, turn: Arc<Turn>) -> Self {
+    pub(super) fn new(inner: PulsedStream<S>, pulse: Arc<Pulse>, service: Arc<R>, peer: Peer, turn: Arc<Turn>) -> Self {
         AgainStream {
             inner,
             pulse,
             service,
+            peer,
             turn,
             known: Vec::new(),
             oldest: 0,
@@ -157,7 +160,7 @@ impl<S, R: Respond> AgainStream<S, R> {
             return false;
         };
         let mut head = SPARE.take();
-        let Some(mut body) = self.service.answer_again(&known.request, &mut head) else {
+        let Some(mut body) = self.service.answer_again(&known.request, &self.peer, &mut head) else {
             SPARE.set(head);
             self.give(bytes);
             return false;

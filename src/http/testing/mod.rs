@@ -8,11 +8,13 @@ use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 
+use super::client_address::Peer;
 use super::handle::{Answer, Handled, Note, handle};
 use super::service::{Service, Settings};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, LeaseRequests, Limits, Secret, Usage};
+use crate::networks::Networks;
 
 use self::worlds::{at, catalogue, live_world, sandbox_world};
 
@@ -31,6 +33,11 @@ pub(super) struct Fixture {
     /// Two requests a minute, three a day.
     pub tiny: String,
     pub requests: LeaseRequests,
+}
+
+/// A client on this machine.
+pub(super) fn local() -> Peer {
+    Peer::new([127, 0, 0, 1].into(), &Networks::default())
 }
 
 /// An answer, read.

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::sockets::{PATIENCE, short};
 use crate::http::again::Head;
+use crate::http::client_address::Peer;
 use crate::http::listener::{Options, Summary, run};
 use crate::http::service::{IncomingRequest, Respond};
 use crate::http::testing::Fixture;
@@ -50,12 +51,12 @@ impl Echo {
 impl Respond for Echo {
     type Body = Full<Bytes>;
 
-    fn respond_at_once(&self, request: &IncomingRequest) -> Option<Response<Full<Bytes>>> {
+    fn respond_at_once(&self, request: &IncomingRequest, _: &Peer) -> Option<Response<Full<Bytes>>> {
         self.led.fetch_add(1, Ordering::SeqCst);
         Some(Response::new(Full::new(self.answer(request))))
     }
 
-    fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Option<Bytes> {
+    fn answer_again(&self, request: &Request<()>, _: &Peer, head: &mut Head) -> Option<Bytes> {
         self.again.fetch_add(1, Ordering::SeqCst);
         let body = self.answer(request);
         head.begin(StatusCode::OK);
@@ -63,7 +64,7 @@ impl Respond for Echo {
         Some(body)
     }
 
-    async fn respond(&self, _: IncomingRequest) -> Response<Full<Bytes>> {
+    async fn respond(&self, _: IncomingRequest, _: &Peer) -> Response<Full<Bytes>> {
         unreachable!("everything is answered at once")
     }
 

@@ -9,13 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::http::connection;
 use crate::http::deadline::Deadlines;
 use crate::http::shutdown::Stop;
-use crate::http::testing::Fixture;
+use crate::http::testing::{Fixture, local};
 
 /// Sends bytes over a connection in memory, and closes it; what came back.
 async fn exchange(fixture: &Fixture, sent: &[u8]) -> Vec<u8> {
     let (mut client, server) = tokio::io::duplex(256 << 10);
     let (stop, phases) = Stop::new();
-    let serving = tokio::spawn(connection::run(server, Arc::clone(&fixture.service), Deadlines::default(), phases));
+    let serving =
+        tokio::spawn(connection::run(server, local(), Arc::clone(&fixture.service), Deadlines::default(), phases));
     let mut got = Vec::new();
     let talk = async {
         // The other side may close first: what it said before counts.

@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::board::{Boards, WorldBoard};
 use crate::http::service::{Service, Settings};
-use crate::http::testing::{Fixture, NOW, request};
+use crate::http::testing::{Fixture, NOW, local, request};
 use crate::model::{Maintenance, Timestamp, World};
 
 #[test]
@@ -176,7 +176,7 @@ async fn a_panic_costs_one_request_its_answer_and_nothing_else() {
     let keyring = Arc::clone(&fixture.service.keyring);
     fixture.service = Arc::new(Service::new(Arc::new(boards), keyring, fixture.clock.clone(), Settings::default()));
     let asked = request(Method::GET, "/v1/sports/mma/odds", &[("x-api-key", &fixture.sandbox)]);
-    let response = fixture.service.respond(&asked).await;
+    let response = fixture.service.respond(&asked, &local()).await;
     assert_eq!(
         (response.status().as_u16(), &response.headers()["content-type"]),
         (500, &"application/json".parse().unwrap())

@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::http::handle::{Handled, handle};
 use crate::http::service::Settings;
-use crate::http::testing::{Fixture, request};
+use crate::http::testing::{Fixture, local, request};
 
 #[test]
 fn usage_stands_on_every_answer_to_a_valid_key() {
@@ -72,7 +72,7 @@ async fn a_lease_that_does_not_come_is_our_fault() {
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     let started = std::time::Instant::now();
-    let response = fixture.service.respond(&asked).await;
+    let response = fixture.service.respond(&asked, &local()).await;
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["x-requests-used"], "0");
     assert_eq!(response.headers()["retry-after"], "5");
@@ -84,7 +84,7 @@ async fn a_lease_that_comes_lets_the_request_pass() {
     let mut fixture = Fixture::new();
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
-    let service = std::sync::Arc::clone(&fixture.service);
+    let (service, peer) = (std::sync::Arc::clone(&fixture.service), local());
     let desk = async {
         loop {
             for id in fixture.requests.next().await {
@@ -94,7 +94,7 @@ async fn a_lease_that_comes_lets_the_request_pass() {
         }
     };
     tokio::select! {
-        response = service.respond(&asked) => assert_eq!(response.status(), 200),
+        response = service.respond(&asked, &peer) => assert_eq!(response.status(), 200),
         () = desk => {}
     }
 }

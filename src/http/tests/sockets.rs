@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::http::client_address::Peer;
 use crate::http::deadline::Deadlines;
 use crate::http::listener::{Options, Summary, listen, run};
 use crate::http::service::{IncomingRequest, Respond};
@@ -319,7 +320,7 @@ struct Midway {
 impl Respond for Midway {
     type Body = Full<Bytes>;
 
-    async fn respond(&self, _: IncomingRequest) -> Response<Full<Bytes>> {
+    async fn respond(&self, _: IncomingRequest, _: &Peer) -> Response<Full<Bytes>> {
         self.meeting.wait();
         self.meeting.wait();
         // Long enough that a listener which does not wait is gone; one that does has this time on top.

@@ -1,0 +1,113 @@
+//! The log must not take the service with it: standard error that blocks, fails or is closed costs log lines and nothing
+//! else.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, PipeReader, Write, pipe};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Stdio;
+
+use oddsbox::admin::{Command, StatusAnswer};
+
+use super::client::{Connection, get};
+use super::command::{Directory, Server, issue, revoke, sandbox};
+use super::deploy::metrics;
+use crate::harness::Figures;
+
+/// `O_NONBLOCK` of Linux.
+const NONBLOCKING: i32 = 0o4000;
+
+/// More lines than the buffers of the log and of a pipe hold together.
+const MANY: usize = 8_000;
+const FEW: usize = 200;
+
+/// A pipe that is full, and that nobody reads.
+fn full_pipe() -> (File, PipeReader) {
+    let (reader, writer) = pipe().expect("a pipe");
+    // Opened anew it has flags of its own, so that the server's end still blocks.
+    let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+    let open = |flags| OpenOptions::new().write(true).custom_flags(flags).open(&path).expect("a pipe");
+    let mut filling = open(NONBLOCKING);
+    for piece in [4096, 1] {
+        while let Ok(1..) = filling.write(&vec![b'x'; piece]) {}
+    }
+    assert_eq!(filling.write(b"x").expect_err("a full pipe").kind(), ErrorKind::WouldBlock);
+    (open(0), reader)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stderr_that_nobody_reads_delays_nothing() {
+    let (stderr, _unread) = full_pipe();
+    let dropped = serves(Stdio::piped(), stderr.into(), MANY).await;
+    assert!(dropped > 0.0, "{dropped} lines were dropped");
+}
+
+/// As with `2>&1`: the line that says where the server listens cannot be written either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stdout_and_stderr_that_nobody_reads_delay_nothing() {
+    let (output, _unread) = full_pipe();
+    let stderr = output.try_clone().expect("a descriptor");
+    serves(output.into(), stderr.into(), FEW).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stderr_on_a_full_disk_fails_nothing() {
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let dropped = serves(Stdio::piped(), full.into(), FEW).await;
+    assert!(dropped > 0.0, "{dropped} lines were dropped");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stderr_whose_reader_is_gone_fails_nothing() {
+    let (reader, writer) = pipe().expect("a pipe");
+    drop(reader);
+    let dropped = serves(Stdio::piped(), writer.into(), FEW).await;
+    assert!(dropped > 0.0, "{dropped} lines were dropped");
+}
+
+/// Opened for reading only, as good as closed: every write fails. What is closed altogether, the standard library of Rust
+/// opens again as `/dev/null` at the start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stderr_that_is_closed_for_writing_fails_nothing() {
+    let null = File::open("/dev/null").expect("a device");
+    let dropped = serves(Stdio::piped(), null.into(), FEW).await;
+    assert!(dropped > 0.0, "{dropped} lines were dropped");
+}
+
+/// Everything that a server must still do: answer, reject, revoke, say that it is ready, and stop in order. How many log
+/// lines it dropped.
+async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
+    let directory = Directory::new();
+    let server = Server::spawn_onto(directory.path(), stdout, stderr, &[("ODDSBOX_LOG", "info")]);
+    let address = address_of(&directory).await;
+    let door = directory.door().await;
+    let key = issue(&door, sandbox(1_000_000)).await.expect("a key");
+    let mut connection = Connection::open(address).await.expect("a connection");
+    for _ in 0..requests {
+        assert_eq!(connection.get("/v1/sports", &key.secret).await.expect("an answer").status, 200);
+    }
+    for _ in 0..FEW {
+        assert_eq!(connection.get("/v1/sports", "sk_test_ob_wrong").await.expect("an answer").status, 401);
+    }
+    revoke(&door, &key.id).await.expect("a revocation");
+    assert_eq!(connection.get("/v1/sports", &key.secret).await.expect("an answer").status, 401);
+    assert_eq!(get(address, "/v1/sports", &key.secret).await.status, 401);
+    directory.run("ready").succeeded();
+    let figures = Figures::parse(&metrics(&directory));
+    server.stop();
+    figures.get("oddsbox_log_lines_dropped_total", "").expect("a metric")
+}
+
+/// Where the server listens, from the admin socket: it may have no output to say so.
+async fn address_of(directory: &Directory) -> SocketAddr {
+    let mut address = None;
+    super::command::until("the server is ready", async || {
+        let Ok(Some(door)) = oddsbox::admin::Door::server(&directory.data()).await else { return false };
+        let Ok(status) = door.ask::<StatusAnswer>(Command::Status).await else { return false };
+        address = status.server.filter(|server| server.ready).map(|server| server.address);
+        address.is_some()
+    })
+    .await;
+    address.expect("a server")
+}
