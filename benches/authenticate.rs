@@ -14,7 +14,7 @@ use oddsbox::keys::{
 use oddsbox::model::{Catalogue, Sport, SportKind, Timestamp};
 
 const KEYS: usize = 10_000;
-const NOON: Moment = Moment { unix_ms: 1_794_657_600_000, mono_ms: 0 };
+const NOON: Moment = Moment::unset(1_794_657_600_000, 0);
 
 fn catalogue() -> Catalogue {
     let mma =

@@ -15,6 +15,8 @@ use crate::keys::{AuthError, Refusal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     InvalidParameter,
+    /// The request itself is malformed, not one of its parameters. 400 in both versions.
+    InvalidRequest,
     /// Neither regions nor bookmakers, where one of them is needed.
     MissingRegion,
     /// It ends before it begins.
@@ -45,6 +47,7 @@ impl Code {
     const fn row(self) -> (&'static str, &'static str, StatusCode) {
         match self {
             Code::InvalidParameter => ("invalid_parameter", BY_PARAMETER, StatusCode::BAD_REQUEST),
+            Code::InvalidRequest => ("invalid_parameter", "INVALID_REQUEST", StatusCode::BAD_REQUEST),
             Code::MissingRegion => ("invalid_parameter", "MISSING_REGION", StatusCode::BAD_REQUEST),
             Code::InvalidTimeRange => ("invalid_parameter", "INVALID_COMMENCE_TIME_RANGE", StatusCode::BAD_REQUEST),
             Code::MissingKey => ("authentication_failed", "MISSING_KEY", StatusCode::UNAUTHORIZED),
@@ -69,7 +72,9 @@ impl Code {
 
     pub(super) const fn status(self, version: Version) -> StatusCode {
         match (self.row().2, version) {
-            (StatusCode::BAD_REQUEST, Version::V4) => StatusCode::UNPROCESSABLE_ENTITY,
+            (StatusCode::BAD_REQUEST, Version::V4) if !matches!(self, Code::InvalidRequest) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             (_, Version::V4) if matches!(self, Code::QuotaExceeded) => StatusCode::UNAUTHORIZED,
             (status, _) => status,
         }

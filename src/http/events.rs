@@ -8,9 +8,9 @@ use super::view::SportView;
 use crate::board::EventsQuery;
 use crate::model::EventStatus;
 
-const STATUS: Parameter = Parameter { name: "status", takes: "scheduled, live, final or cancelled" };
-const COMMENCE_FROM: Parameter = Parameter { name: "commence_from", takes: TIME };
-const COMMENCE_TO: Parameter = Parameter { name: "commence_to", takes: TIME };
+const STATUS: Parameter = Parameter::new("status", "scheduled, live, final or cancelled");
+const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
+const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
 
 pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];

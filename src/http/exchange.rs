@@ -73,9 +73,17 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
     }
 
-    /// What the route answers with: is there such a route, may the key read it, is the service open, and then the
-    /// endpoint.
+    /// What the route answers with. A key that was taken from the query must stand there once.
     pub(super) fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
+        let content = self.endpoint_content(route, grant)?;
+        if self.key_in_query && self.version == Version::V1 {
+            query::check_key(self.asked.query)?;
+        }
+        Ok(content)
+    }
+
+    /// Is there such a route, may the key read it, is the service open, and then the endpoint.
+    fn endpoint_content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
         let (boards, query, now) = (&*self.service.boards, self.asked.query, self.now.timestamp());
         self.check_route(route)?;
         let view = |sport: &str| self.view(grant, boards.catalogue().find(sport));
@@ -120,8 +128,13 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
-        if matches!(route, Route::Unknown { .. }) {
-            return Err(not_found());
+        match route {
+            Route::Unknown { .. } => return Err(not_found()),
+            Route::Malformed { .. } => {
+                let message = "The path is not UTF-8 in percent-encoding: write a plain % as %25.";
+                return Err(ApiError::new(Code::InvalidRequest, message));
+            }
+            _ => {}
         }
         if !self.asked.is_read() {
             return Err(ApiError::new(Code::MethodNotAllowed, "This is read-only: use GET or HEAD."));

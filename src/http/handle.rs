@@ -1,7 +1,7 @@
 //! From a request to its answer: no disk, no waiting. The clock has been read, once.
 //!
 //! 1. The request gets its id.
-//! 2. A URL or headers beyond our bounds are refused, whoever asks.
+//! 2. A URL or headers beyond our bounds are refused, whoever asks; so is HTTP/1.1 without exactly one valid `Host`.
 //! 3. The path becomes a route; an open one is answered without a key.
 //! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked opens nothing.
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
@@ -11,15 +11,17 @@
 //! 9. The content or the error becomes an answer; what fails on our side is not charged.
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, Uri};
+use http::{Request, Response, StatusCode, Uri, Version};
 use http_body_util::Full;
 
 use super::asked::Asked;
 use super::error::{ApiError, Code};
 use super::exchange::{Charged, Exchange};
+use super::host;
 use super::reply::Reply;
 use super::request_id::RequestId;
 use super::route::Route;
+use super::sent::Sent;
 use super::service::Service;
 use crate::clock::Moment;
 use crate::keys::{Cost, Grant, KeyId, Refusal};
@@ -74,7 +76,9 @@ pub struct Note {
 /// Answers one request, following the steps above.
 pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
     let mut exchange = Exchange::begin(service, Asked::of(request), now);
-    if let Err(error) = check_bounds(request.uri(), &exchange.asked) {
+    let checked =
+        check_bounds(request.uri(), &exchange.asked).and_then(|()| check_host(request.version(), &exchange.asked));
+    if let Err(error) = checked {
         return exchange.fail(&error).into();
     }
     let route = Route::of(exchange.asked.path);
@@ -111,6 +115,21 @@ pub(super) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) ->
     let mut exchange = Exchange::begin(service, Asked::of(request), now);
     exchange.route = Route::of(exchange.asked.path).template();
     exchange.fail(&ApiError::internal())
+}
+
+/// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two parties on its way
+/// take it for requests to different hosts. HTTP/2 names its host elsewhere.
+fn check_host(version: Version, asked: &Asked<'_>) -> Result<(), ApiError> {
+    let fault = match asked.headers.host {
+        _ if version > Version::HTTP_11 => return Ok(()),
+        Sent::Once(host) if host::is_valid(host.as_bytes()) => return Ok(()),
+        Sent::Nothing if version < Version::HTTP_11 => return Ok(()),
+        Sent::Nothing => "is missing",
+        Sent::Once(_) => "is not a host name or an address with an optional port",
+        Sent::MoreThanOnce => "was sent more than once",
+    };
+    let message = format!("The `Host` header {fault}. Send it once, as in `Host: odds.example.com:8080`.");
+    Err(ApiError::new(Code::InvalidRequest, message))
 }
 
 fn check_bounds(uri: &Uri, asked: &Asked<'_>) -> Result<(), ApiError> {

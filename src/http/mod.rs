@@ -4,7 +4,7 @@
 //! - `client_address` says whom a request comes from, behind trusted proxies as well
 //! - `again` answers a head that came before without reading it anew
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
-//! - `route`, `query`, `values` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
+//! - `route`, `query`, `values`, `host` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
 //! - `v4` has the endpoints in the shape of The Odds API, from the same boards
 //! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
@@ -25,6 +25,7 @@ mod event;
 mod events;
 mod exchange;
 mod handle;
+mod host;
 mod link;
 mod listener;
 pub(crate) mod negotiate;

@@ -12,16 +12,16 @@ use super::view::SportView;
 use crate::board::OddsQuery;
 use crate::model::{Market, OddsFormat, Region, Regions, SportKind};
 
-const MARKET: Parameter = Parameter {
-    name: "market",
-    takes: "moneyline, spread, total_rounds, total_points, outright, top5, top10, top20, three_ball, matchup or \
+const MARKET: Parameter = Parameter::new(
+    "market",
+    "moneyline, spread, total_rounds, total_points, outright, top5, top10, top20, three_ball, matchup or \
             round_leader (or the older h2h, spreads, totals, outrights)",
-};
-const BOOKMAKER: Parameter = Parameter { name: "bookmaker", takes: "the key of a bookmaker that /v1/books lists" };
-const REGIONS: Parameter = Parameter { name: "regions", takes: "us, uk, eu and au, separated by commas" };
-const REGION: Parameter = Parameter { name: "region", takes: "us, uk, eu and au, separated by commas" };
-const ODDS_FORMAT: Parameter = Parameter { name: "odds_format", takes: "american, decimal or fractional" };
-const GROUP: Parameter = Parameter { name: "group", takes: "bout, for fight sports only" };
+);
+const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
+const REGIONS: Parameter = Parameter::list("regions", "us, uk, eu and au, separated by commas");
+const REGION: Parameter = Parameter::new("region", "us, uk, eu and au, separated by commas");
+const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+const GROUP: Parameter = Parameter::new("group", "bout, for fight sports only");
 
 pub(super) const PARAMETERS: &[Parameter] =
     &[MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, LIMIT, AFTER, GROUP];

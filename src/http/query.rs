@@ -17,10 +17,22 @@ pub(super) struct Parameter {
     pub name: &'static str,
     /// What a value can be, as the end of the sentence "`name` takes …".
     pub takes: &'static str,
+    /// Whether its value is a list separated by commas, which `/v4` joins when it is repeated.
+    pub is_list: bool,
 }
 
-/// The key in the query: every endpoint knows it, and none reads it as a parameter of its own.
-const API_KEY: Parameter = Parameter { name: "api_key", takes: "an API key; better send it in the X-API-Key header" };
+impl Parameter {
+    pub(super) const fn new(name: &'static str, takes: &'static str) -> Self {
+        Parameter { name, takes, is_list: false }
+    }
+
+    pub(super) const fn list(name: &'static str, takes: &'static str) -> Self {
+        Parameter { name, takes, is_list: true }
+    }
+}
+
+/// The key in the query: every endpoint accepts it, and none reads it as a parameter of its own.
+const API_KEY: Parameter = Parameter::new("api_key", "an API key; better send it in the X-API-Key header");
 
 /// The same in the shape of The Odds API.
 const API_KEY_V4: &str = "apiKey";
@@ -30,16 +42,26 @@ const PARAMETERS_MAX: usize = 12;
 
 const BADLY_ENCODED: &str = "is not UTF-8 in percent-encoding (a plain % is written %25)";
 
-/// The first text that was sent as the query's key, under a name that the version has for it. Whether it was sent twice
-/// is looked at with the parameters.
+/// The query's key, under a name that the version has for it. Of repeated ones it is the last, as of every parameter of
+/// `/v4`; on `/v1` a repeated one is an error, see [`check_key`].
 pub(super) fn api_key(query: Option<&str>, version: Version) -> Option<Cow<'_, str>> {
     let is_key = |sent: &str| match version {
         Version::V1 => is_named(sent, API_KEY.name),
         Version::V4 => is_any_key(sent),
     };
-    let value = pieces(query?).find(|(name, _)| is_key(name))?.1;
+    let value = pieces(query?).filter(|(name, _)| is_key(name)).last()?.1;
     // What cannot be decoded is no key either, and an empty text opens nothing.
     Some(percent::decode(value, Plus::Space).unwrap_or_default())
+}
+
+/// Rejects a repeated key on `/v1`. Only for requests that are authenticated by the query: beside the header nobody
+/// reads it.
+pub(super) fn check_key(query: Option<&str>) -> Result<(), ApiError> {
+    let mut keys = pieces(query.unwrap_or_default()).filter(|(sent, _)| is_named(sent, API_KEY.name));
+    match (keys.next(), keys.next()) {
+        (Some(_), Some(_)) => Err(API_KEY.fault("was sent twice")),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a key was sent in the query, under any of its names.
@@ -80,16 +102,15 @@ pub(super) struct Params<'q> {
 }
 
 impl<'q> Params<'q> {
-    /// Reads a query in which only `known` parameters may stand.
+    /// Reads a query in which only `known` parameters may stand, and the key, whose value is left to authentication.
     pub(super) fn read(query: Option<&'q str>, known: &'static [Parameter]) -> Result<Self, ApiError> {
         debug_assert!(known.len() <= PARAMETERS_MAX);
         let mut params = Params { known, values: Default::default() };
-        let mut api_key = None;
         for (sent, value) in pieces(query.unwrap_or_default()) {
             let name = percent::decode(sent, Plus::Space).ok_or_else(|| badly_encoded_name(sent))?;
             let (parameter, slot) = match known.iter().position(|parameter| parameter.name == name) {
                 Some(at) => (&known[at], &mut params.values[at]),
-                None if name == API_KEY.name => (&API_KEY, &mut api_key),
+                None if name == API_KEY.name => continue,
                 None => return Err(unknown(&name, known)),
             };
             if slot.is_some() {
@@ -104,15 +125,23 @@ impl<'q> Params<'q> {
         Ok(params)
     }
 
-    /// Reads a query as The Odds API does: what is not `known` is passed over, an empty value is as good as none, and
-    /// of a parameter that was sent twice the last counts.
+    /// Reads a query as The Odds API does: what is not `known` is ignored and an empty value is as good as none. Lists
+    /// that are repeated are joined, as clients in Go send them; of any other repeated parameter the last counts.
     pub(super) fn read_leniently(query: Option<&'q str>, known: &'static [Parameter]) -> Result<Self, ApiError> {
         debug_assert!(known.len() <= PARAMETERS_MAX);
         let mut params = Params { known, values: Default::default() };
         for (sent, value) in pieces(query.unwrap_or_default()) {
             let Some(at) = known.iter().position(|parameter| is_named(sent, parameter.name)) else { continue };
             let value = percent::decode(value, Plus::Space).ok_or_else(|| known[at].fault(BADLY_ENCODED))?;
-            params.values[at] = Some(value).filter(|value| !value.is_empty());
+            let slot = &mut params.values[at];
+            match slot {
+                Some(list) if known[at].is_list => {
+                    if !value.is_empty() {
+                        list.to_mut().extend([",", &value]);
+                    }
+                }
+                _ => *slot = Some(value).filter(|value| !value.is_empty()),
+            }
         }
         Ok(params)
     }
@@ -184,8 +213,8 @@ mod tests {
 
     use super::*;
 
-    const FORMAT: Parameter = Parameter { name: "odds_format", takes: "american, decimal or fractional" };
-    const LIMIT: Parameter = Parameter { name: "limit", takes: "an integer from 1 to 500" };
+    const FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+    const LIMIT: Parameter = Parameter::new("limit", "an integer from 1 to 500");
     const KNOWN: &[Parameter] = &[FORMAT, LIMIT];
 
     #[test]
@@ -206,6 +235,17 @@ mod tests {
         assert_eq!((params.get(&LIMIT), params.get(&FORMAT)), (Some("2"), None));
         assert_eq!(read("limit=1&limit=").unwrap().get(&LIMIT), None);
         assert_eq!(read("limit=%FF").unwrap_err().param.as_deref(), Some("limit"));
+    }
+
+    #[test]
+    fn a_lenient_reading_joins_repeated_lists() {
+        const REGIONS: Parameter = Parameter::list("regions", "regions");
+        let read = |query: &'static str| {
+            Params::read_leniently(Some(query), &[REGIONS]).unwrap().get(&REGIONS).map(str::to_owned)
+        };
+        assert_eq!(read("regions=us&regions=uk").as_deref(), Some("us,uk"));
+        assert_eq!(read("regions=&regions=us&regions=&r%65gions=uk,eu").as_deref(), Some("us,uk,eu"));
+        assert_eq!(read("regions=&regions="), None);
     }
 
     #[test]
@@ -232,11 +272,6 @@ mod tests {
             ),
             ("apiKey=x", "apiKey", "This endpoint has no parameter `apiKey`. Did you mean `api_key`?"),
             ("page=2", "page", "This endpoint has no parameter `page`. It takes odds_format, limit."),
-            (
-                "api_key=a&api_key=b",
-                "api_key",
-                "`api_key` was sent twice. It takes an API key; better send it in the X-API-Key header.",
-            ),
         ] {
             let error = Params::read(Some(query), KNOWN).unwrap_err();
             assert_eq!((error.param.as_deref(), &*error.message), (Some(param), message), "{query}");
@@ -248,17 +283,30 @@ mod tests {
     #[test]
     fn finds_the_key_and_leaves_it_out_of_links() {
         let v1 = |query| api_key(Some(query), Version::V1);
-        assert_eq!(v1("limit=1&api_key=a%2Bb&api_key=c").as_deref(), Some("a+b"));
+        assert_eq!(v1("limit=1&api_key=a%2Bb").as_deref(), Some("a+b"));
         assert_eq!(v1("api%5Fkey=x").as_deref(), Some("x"));
         assert_eq!(v1("api_key=%FF").as_deref(), Some(""));
         assert_eq!(v1("limit=1"), None);
         assert_eq!(v1("apiKey=x"), None);
-        for query in ["apiKey=x", "a=1&api%4Bey=x", "api_key=x&apiKey=y"] {
+        for query in ["apiKey=x", "a=1&api%4Bey=x", "api_key=y&apiKey=x"] {
             assert_eq!(api_key(Some(query), Version::V4).as_deref(), Some("x"), "{query}");
         }
         let sent = "a=1&api_key=s&api%5fkey=s&apiKey=s&api%4Bey=s&after=x&&b=%20";
         let left: Vec<_> = pieces_without(sent, "after").collect();
         assert_eq!(left, ["a=1", "b=%20"]);
+    }
+
+    #[test]
+    fn only_a_repeated_key_is_an_error() {
+        for query in ["", "a=1", "api_key=", "api_key=%FF&limit=1"] {
+            assert_eq!(check_key(Some(query)), Ok(()), "{query}");
+        }
+        let error = check_key(Some("api_key=a&api%5Fkey=b")).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some("api_key"));
+        assert_eq!(
+            error.message,
+            "`api_key` was sent twice. It takes an API key; better send it in the X-API-Key header."
+        );
     }
 
     #[test]

@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn odds_are_kept_until_the_next_tick_of_the_wall_clock() {
-        let at = |unix_ms: i64| Moment { unix_ms, mono_ms: 0 };
+        let at = |unix_ms: i64| Moment::unset(unix_ms, 0);
         for (unix_ms, refresh_ms, value) in [
             (1_794_699_540_000, 30_000, "private, max-age=30"),
             (1_794_699_540_001, 30_000, "private, max-age=29"),

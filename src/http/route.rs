@@ -37,6 +37,10 @@ pub(super) enum Route<'p> {
         /// Below a version's prefix, where even "there is no such thing" is told only to those who hold a key.
         version: Option<Version>,
     },
+    /// A path that is not UTF-8 in percent-encoding.
+    Malformed {
+        version: Option<Version>,
+    },
 }
 
 /// A path in the shape of The Odds API.
@@ -116,7 +120,11 @@ impl<'p> Route<'p> {
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         let mut segments: [Cow<'p, str>; SEGMENTS_MAX] = Default::default();
         let found = split(inner, &mut segments).and_then(|count| Self::of_segments(segments, count));
-        found.unwrap_or_else(|| Route::Unknown { version: Version::of(path) })
+        found.unwrap_or_else(|| {
+            let version = Version::of(path);
+            let is_decodable = inner.split('/').all(|segment| percent::decode(segment, Plus::Itself).is_some());
+            if is_decodable { Route::Unknown { version } } else { Route::Malformed { version } }
+        })
     }
 
     /// A list of a sport in its plain form, which is what nearly every request asks for.
@@ -157,7 +165,7 @@ impl<'p> Route<'p> {
     pub(super) fn needs_key(&self) -> bool {
         match self {
             Route::Root | Route::Docs | Route::DocsStyle | Route::OpenApi | Route::Healthz => false,
-            Route::Unknown { version } => version.is_some(),
+            Route::Unknown { version } | Route::Malformed { version } => version.is_some(),
             _ => true,
         }
     }
@@ -187,7 +195,7 @@ impl<'p> Route<'p> {
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
             Route::Event { .. } => "/v1/sports/{sport_key}/events/{event_id}",
             Route::V4(route) => route.template(),
-            Route::Unknown { .. } => UNKNOWN_TEMPLATE,
+            Route::Unknown { .. } | Route::Malformed { .. } => UNKNOWN_TEMPLATE,
         }
     }
 
@@ -314,9 +322,7 @@ mod tests {
 
     #[test]
     fn what_is_nowhere_is_a_route_too() {
-        for path in
-            ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x", "/%zz", "/v%FF/sports"]
-        {
+        for path in ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x"] {
             assert_eq!(Route::of(path), NOWHERE, "{path}");
         }
         for path in [
@@ -328,8 +334,6 @@ mod tests {
             "/v1/sports/mma/odds//",
             "/v1/sports/mma/odds/x",
             "/v1/sports/mma/events/a/b",
-            "/v1/sports/%ff/odds",
-            "/v1/sports/mma/events/%",
         ] {
             assert_eq!(Route::of(path), NOWHERE_V1, "{path}");
         }
@@ -340,10 +344,24 @@ mod tests {
             "/v4/sports/mma/events/e",
             "/v4/sports/mma/events/e/odds/x",
             "/v4/historical/sports/mma/odds",
-            "/v4/sports/%ff/odds",
             "/v4/a/b/c/d/e/f",
         ] {
             assert_eq!(Route::of(path), NOWHERE_V4, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_decoded_is_malformed_wherever_it_stands() {
+        for (path, version) in [
+            ("/%zz", None),
+            ("/v%FF/sports", None),
+            ("/docs/%", None),
+            ("/v1/sports/%ff/odds", Some(Version::V1)),
+            ("/v1/sports/mma/events/%", Some(Version::V1)),
+            ("/v1/a/b/c/d/e/f/g/%2", Some(Version::V1)),
+            ("/v4/sports/%ff/odds", Some(Version::V4)),
+        ] {
+            assert_eq!(Route::of(path), Route::Malformed { version }, "{path}");
         }
     }
 

@@ -8,7 +8,7 @@ use super::view::SportView;
 use crate::board::ScoresQuery;
 use crate::model::ScoreStatus;
 
-const STATUS: Parameter = Parameter { name: "status", takes: "scheduled, live or final" };
+const STATUS: Parameter = Parameter::new("status", "scheduled, live or final");
 
 pub(super) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, LIMIT, AFTER];
 

@@ -1,6 +1,6 @@
 //! The headers of a request that an answer depends on, found in one pass over all of them.
 
-use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
+use http::header::{ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::request_id::X_REQUEST_ID;
@@ -29,6 +29,7 @@ impl<'r> Sent<'r> {
 pub(super) struct SentHeaders<'r> {
     all: &'r HeaderMap,
     pub api_key: Sent<'r>,
+    pub host: Sent<'r>,
     pub request_id: Option<&'r HeaderValue>,
     accept_encoding: Sent<'r>,
     if_none_match: Sent<'r>,
@@ -39,15 +40,17 @@ pub(super) struct SentHeaders<'r> {
 
 impl<'r> SentHeaders<'r> {
     pub(super) fn of(all: &'r HeaderMap) -> Self {
-        let (api_key, accept_encoding, if_none_match) = Default::default();
-        let mut found =
-            SentHeaders { all, api_key, request_id: None, accept_encoding, if_none_match, bytes: 0, count: all.len() };
+        let (api_key, host, accept_encoding, if_none_match) = Default::default();
+        let (request_id, count) = (None, all.len());
+        let mut found = SentHeaders { all, api_key, host, request_id, accept_encoding, if_none_match, bytes: 0, count };
         for (name, value) in all {
             found.bytes += name.as_str().len() + value.len();
             if *name == ACCEPT_ENCODING {
                 found.accept_encoding.add(value);
             } else if *name == IF_NONE_MATCH {
                 found.if_none_match.add(value);
+            } else if *name == HOST {
+                found.host.add(value);
             } else if *name == X_API_KEY {
                 found.api_key.add(value);
             } else if *name == X_REQUEST_ID {

@@ -5,11 +5,9 @@ use super::query::{Parameter, Params};
 use crate::board::{Cursor, EventIds, Limit};
 use crate::model::{EventId, Timestamp};
 
-pub(super) const LIMIT: Parameter = Parameter { name: "limit", takes: "an integer from 1 to 500" };
-pub(super) const AFTER: Parameter =
-    Parameter { name: "after", takes: "what the Link header of the page before has, unchanged" };
-pub(super) const EVENT_IDS: Parameter =
-    Parameter { name: "event_ids", takes: "up to 100 event ids, separated by commas" };
+pub(super) const LIMIT: Parameter = Parameter::new("limit", "an integer from 1 to 500");
+pub(super) const AFTER: Parameter = Parameter::new("after", "what the Link header of the page before has, unchanged");
+pub(super) const EVENT_IDS: Parameter = Parameter::list("event_ids", "up to 100 event ids, separated by commas");
 
 /// Anything but 1 to 500 is refused, never brought into range: a client that asks for 1000 would take 500 for all.
 pub(super) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {

@@ -15,12 +15,12 @@ pub(super) fn at(unix: u32) -> Timestamp {
 
 /// A moment at noon and `seconds` later, on both clocks.
 pub(super) fn noon_and(seconds: u32) -> Moment {
-    Moment { unix_ms: at(NOON + seconds).unix_ms(), mono_ms: u64::from(seconds) * 1000 }
+    Moment::unset(at(NOON + seconds).unix_ms(), u64::from(seconds) * 1000)
 }
 
-/// A moment on the wall clock; the other one stands still.
+/// A moment of a clock that shows this time; the monotonic one stands still.
 pub(super) fn wall(unix: u32) -> Moment {
-    Moment { unix_ms: at(unix).unix_ms(), mono_ms: 0 }
+    Moment::unset(at(unix).unix_ms(), 0)
 }
 
 /// mma and boxing in one group, tennis in another.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::board::{Boards, EventNode};
 use crate::clock::Clock;
@@ -85,13 +85,7 @@ impl Simulation {
     /// Events that began while nobody simulated them and that the simulator has long finished with: they would never
     /// end by themselves.
     fn left_behind(&self, opening: &[News], now: Timestamp) -> Vec<News> {
-        let announced: HashSet<(SportId, &str)> = opening
-            .iter()
-            .filter_map(|news| match news {
-                News::Event(event) => Some((event.sport, event.id.as_str())),
-                _ => None,
-            })
-            .collect();
+        let announced: HashSet<(SportId, &str)> = opening.iter().filter_map(as_event).collect();
         let world = self.boards.load_full(self.world);
         let mut gone = Vec::new();
         for sport in self.boards.catalogue().sport_ids() {
@@ -105,7 +99,10 @@ impl Simulation {
 
     /// Goes on until it is dropped. After a failed write everything is told again: the world may have missed a part.
     pub(super) async fn run(mut self) {
-        let mut steps = interval(STEP);
+        // Half a second off the ticks of the refresh, so that a publication holds the whole of the second before it.
+        let into_second_ms = self.clock.now().unix_ms.rem_euclid(1_000).unsigned_abs();
+        let first = Instant::now() + Duration::from_millis((1_500 - into_second_ms) % 1_000);
+        let mut steps = interval_at(first, STEP);
         steps.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             steps.tick().await;
@@ -156,3 +153,15 @@ impl Simulation {
         (name, FeedKind::Simulator, self.world)
     }
 }
+
+/// The sport and the id of an event that is announced.
+fn as_event(news: &News) -> Option<(SportId, &str)> {
+    match news {
+        News::AsOf(_, news) => as_event(news),
+        News::Event(event) => Some((event.sport, event.id.as_str())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -34,9 +34,11 @@ impl Writer {
         Ok(Issued { key, secret })
     }
 
-    /// A new secret for the same key; the old one opens for `grace_s` more.
+    /// A new secret for the same key; the old one opens for `grace_s` more, rounded up to the end of a second.
     pub fn rotate_key(&mut self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
-        let (record, secret) = issue::rotate(self.key(id)?.record(), grace_s, self.now())?;
+        let now = self.clock.now();
+        let whole_grace_s = now.in_seconds(grace_s).seconds_since(now.timestamp());
+        let (record, secret) = issue::rotate(self.key(id)?.record(), whole_grace_s, now.timestamp())?;
         let key = self.put_key(record, who, "rotate", format!("grace {grace_s} s"))?;
         Ok(Issued { key, secret })
     }

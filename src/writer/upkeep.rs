@@ -7,6 +7,7 @@ use super::poll;
 use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
 use crate::board::EventNode;
+use crate::clock::{Moment, StepWatch};
 use crate::model::{EventStatus, News, SportId, Timestamp, World};
 use crate::store::Change;
 
@@ -30,12 +31,14 @@ pub(super) struct Schedule {
     healed_ms: u64,
     names_ms: u64,
     compared_ms: u64,
+    steps: StepWatch,
 }
 
 impl Schedule {
     pub(super) fn starting(now_mono_ms: u64) -> Self {
         let now_ms = now_mono_ms;
-        Schedule { swept_ms: now_ms, healed_ms: now_ms, names_ms: now_ms, compared_ms: now_ms }
+        let steps = StepWatch::default();
+        Schedule { swept_ms: now_ms, healed_ms: now_ms, names_ms: now_ms, compared_ms: now_ms, steps }
     }
 }
 
@@ -54,6 +57,7 @@ impl Writer {
         let now = self.clock.now();
         if is_due(&mut self.upkeep.compared_ms, COMPARE_EVERY_MS, now.mono_ms) {
             self.forget_the_future(now.timestamp());
+            self.report_clock_step(now);
         }
         self.publish_due(now.unix_ms);
         if self.boards.condition().is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
@@ -68,6 +72,20 @@ impl Writer {
             && let Err(error) = self.store.sweep_names()
         {
             tracing::warn!(%error, "unused names stay a little longer");
+        }
+    }
+
+    /// Quotas do not follow a wall clock that was set: the operator has to know why they return at another hour.
+    fn report_clock_step(&mut self, now: Moment) {
+        let Some(ahead_ms) = self.upkeep.steps.look(now) else { return };
+        let ahead_s = ahead_ms / 1_000;
+        if ahead_s == 0 {
+            tracing::info!("wall clock was set and agrees with the time since the start again");
+        } else {
+            tracing::warn!(
+                ahead_s,
+                "wall clock was set; quotas keep the time of the start until a restart: restart if the clock is right now"
+            );
         }
     }
 

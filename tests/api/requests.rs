@@ -38,11 +38,74 @@ async fn an_unknown_path_is_404_not_found() {
         "/V1/sports",
         "/nothing",
         "/healthz/x",
-        "/v1/sports/%FF/odds",
-        "/v1/sports/mma/events/%zz",
     ] {
         assert_eq!(error(&service.get(path).await), (404, "not_found".into()), "{path}");
     }
+}
+
+#[tokio::test]
+async fn bad_percent_encoding_in_a_path_is_400_after_authentication() {
+    let service = with_data().await;
+    for path in [
+        "/v1/sports/%FF/odds",
+        "/v1/sports/mma/events/%zz",
+        "/v1/%",
+        "/v1/nothing/%2",
+        "/v1/sports/mma/odds/a/b/c/d/e/%zz",
+    ] {
+        let answer = service.get(path).await;
+        assert_eq!((error(&answer), answer.param()), ((400, "invalid_parameter".into()), String::new()), "{path}");
+        assert!(super::fixture::message(&answer).contains("path"), "{answer:?}");
+        assert!(answer.header("x-requests-used").is_some(), "{path} is charged as every answered request is");
+        assert_eq!(service.send("GET", path, &[]).await.status, 401, "{path}");
+    }
+    for path in ["/%zz", "/v%FF/sports", "/docs/%"] {
+        assert_eq!(error(&service.send("GET", path, &[]).await), (400, "invalid_parameter".into()), "{path}");
+    }
+}
+
+/// RFC 9112, section 3.2.
+#[tokio::test]
+async fn http_1_1_needs_exactly_one_valid_host() {
+    let service = with_data().await;
+    let (live, books) = (&service.live, "/v1/books");
+    let send = async |version: &str, path: &str, hosts: &str| {
+        let text = format!("GET {path} HTTP/{version}\r\n{hosts}x-api-key: {live}\r\nconnection: close\r\n\r\n");
+        Answer::parse(&service.exchange(text.as_bytes()).await)
+    };
+    let used = async || send("1.1", "/v1/status", "host: a\r\n").await.header("x-requests-used").map(str::to_owned);
+    let before = used().await;
+    for hosts in [
+        "",
+        "host: a\r\nhost: a\r\n",
+        "host: a\r\nHost: b\r\n",
+        "host: a b\r\n",
+        "host: a/b\r\n",
+        "host: u@a\r\n",
+        "host: a,b\"\r\n",
+        "host: a:port\r\n",
+        "host: [::1\r\n",
+        "host: a%zz\r\n",
+        "host: \r\n",
+        "host: \u{e9}\r\n",
+    ] {
+        for path in [books, "/v1/nothing", "/", "/docs", "/openapi.json", "/healthz", "/nothing"] {
+            let answer = send("1.1", path, hosts).await;
+            assert_eq!(error(&answer), (400, "invalid_parameter".into()), "{path} {hosts:?}");
+            assert!(super::fixture::message(&answer).contains("`Host`"), "{answer:?}");
+            assert!(answer.header("x-request-id").is_some() && answer.header("x-requests-used").is_none());
+        }
+    }
+    let v4 = send("1.1", "/v4/sports", "").await;
+    assert_eq!((v4.status, v4.json()["error_code"].as_str().unwrap()), (400, "INVALID_REQUEST"));
+    assert_eq!(used().await, before, "none of them was charged");
+    for hosts in
+        ["host: a\r\n", "host: a-b.example:8080\r\n", "host: [::1]:80\r\n", "host: 127.0.0.1\r\n", "host: a:\r\n"]
+    {
+        assert_eq!(send("1.1", books, hosts).await.status, 200, "{hosts:?}");
+    }
+    assert_eq!(send("1.0", books, "").await.status, 200, "HTTP/1.0 knew no such header");
+    assert_eq!(send("1.0", books, "host: a\r\nhost: b\r\n").await.status, 400);
 }
 
 #[tokio::test]

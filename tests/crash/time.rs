@@ -200,6 +200,33 @@ async fn the_months_end_under_load_gives_a_month_once() {
     crowd.go().await;
 }
 
+/// The failure that this prevents: somebody sets the clock three days ahead, a day at a time, and every key has used
+/// three days' quotas within seconds.
+#[tokio::test]
+async fn a_clock_set_ahead_returns_no_quota_until_a_restart() {
+    let mut service = Service::start().await;
+    let key = service.issue(KeyKind::Production, |new| new.limits.per_day = Some(2)).await;
+    let secret = key.secret.expose();
+    let passed = async |service: &Service| {
+        let mut passed = 0;
+        for _ in 0..4 {
+            passed += u32::from(service.get_as(secret, "/v1/books").await.status == 200);
+        }
+        passed
+    };
+    assert_eq!(passed(&service).await, 2);
+    for days in 1..=3 {
+        service.clock.set_unix_ms(START_MS + days * DAY_MS);
+        assert_eq!(passed(&service).await, 0, "{days} days ahead");
+    }
+    let retry_after = service.get_as(secret, "/v1/books").await.header("retry-after").map(str::to_owned);
+    assert_eq!(retry_after.as_deref(), Some("1260"), "at the midnight that really comes next");
+    service.pass(21 * 60);
+    assert_eq!(passed(&service).await, 2, "a day has really ended");
+    service = service.restart_now().await;
+    assert_eq!(passed(&service).await, 2, "the clock of a start is believed");
+}
+
 /// A key of a day and of a month, used as fast as it can be while the clock is set and the service restarted.
 struct Watched {
     service: Service,
@@ -235,16 +262,12 @@ impl Watched {
         self
     }
 
-    /// Sets the clock, has a crowd use the key in this life and in the next, and tells how many were let through.
-    async fn at(mut self, what: &str, unix_ms: i64, expected: u64) -> Watched {
+    /// Has a crowd use the key until so many were let through in all, then none in the next life.
+    async fn spend(mut self, what: &str, expected: u64) -> Watched {
         let crowd = Crowd::come(&self.service, &self.secret);
-        // It is set while requests are under way.
-        until("the crowd is there", async || crowd.has_been_answered()).await;
-        self.service.clock.set_unix_ms(unix_ms);
-        let before = self.passed;
-        crowd.settle_at(expected - before, what).await;
+        crowd.settle_at(expected - self.passed, what).await;
         self.passed += crowd.go().await;
-        self.days.insert(unix_ms / DAY_MS);
+        self.days.insert(self.service.clock.now().unix_ms / DAY_MS);
         self.months.insert(now(&self.service).to_string()[..7].to_owned());
         let (days, months) = (self.days.len() as u64, self.months.len() as u64);
         assert!(self.passed <= days * Watched::PER_DAY && self.passed <= months * Watched::PER_MONTH, "{what}");
@@ -255,10 +278,22 @@ impl Watched {
         crowd.go().await;
         self
     }
+
+    /// Sets the clock while the spent key is in use, which lets none through, then restarts, and tells how many were let
+    /// through in all by then.
+    async fn at(mut self, what: &str, unix_ms: i64, expected: u64) -> Watched {
+        let crowd = Crowd::come(&self.service, &self.secret);
+        until("the crowd is there", async || crowd.has_been_answered()).await;
+        self.service.clock.set_unix_ms(unix_ms);
+        crowd.settle_at(0, &format!("{what}, before a restart")).await;
+        crowd.go().await;
+        self.service = self.service.restart_now().await;
+        self.spend(what, expected).await
+    }
 }
 
-/// Setting a clock opens the day and the month that it shows, once; being set right again it opens nothing, and the
-/// next true day, or month, is there for everybody.
+/// Setting a clock opens nothing until a restart; then it opens the day and the month that it shows, once. Being set right
+/// again it opens nothing, and the next true day, or month, is there for everybody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_out() {
     let midnight = START_MS + 21 * 60 * SECOND_MS;
@@ -266,7 +301,7 @@ async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_ou
     let november = |day: i64| midnight + (day - 15) * DAY_MS + SECOND_MS;
     let december = |day: i64| november(30 + day);
     let watched = Watched::begin().await;
-    let watched = watched.at("the first day", START_MS, 60).await;
+    let watched = watched.spend("the first day", 60).await;
     let watched = watched.at("a day ahead", START_MS + DAY_MS, 120).await;
     let watched = watched.at("and back", START_MS, 120).await;
     let watched = watched.at("the day that it was ahead by", november(15), 120).await;
@@ -280,10 +315,6 @@ async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_ou
     let mut watched = watched.at("the next true month", december(1), 440).await;
     // A service that is restarted every midnight sees no day end, and no month.
     for (day, passed) in [(2, 500), (3, 560), (32, 620)] {
-        watched = watched
-            .sleep_until(december(day))
-            .await
-            .at("a day that began while it was down", december(day), passed)
-            .await;
+        watched = watched.sleep_until(december(day)).await.spend("a day that began while it was down", passed).await;
     }
 }

@@ -75,6 +75,10 @@ pub fn request(data: &[u8]) {
             builder = builder.header(name, value);
         }
     }
+    // Without a host nothing behind that check would be reached; lines may bring a wrong one, or several.
+    if builder.headers_ref().is_some_and(|headers| !headers.contains_key("host")) {
+        builder = builder.header("host", "fuzz");
+    }
     let Ok(request) = builder.body(()) else { return };
     let answer = loop {
         match handle(service, &request, clock.now()) {

@@ -10,7 +10,7 @@ use crate::model::Timestamp;
 use crate::writer::{Issued, KeyError};
 
 pub(super) async fn issue(new: IssueKey, context: &Context, who: &str) -> Result<Answer, Failure> {
-    let new = new_key(new, context.clock.now().timestamp())?;
+    let new = new_key(new, context.clock.now())?;
     Ok(issued(&context.writer.issue_key(new, who).await?, context.clock.now()))
 }
 
@@ -36,12 +36,12 @@ pub(super) async fn revoke(id: &str, context: &Context, who: &str) -> Result<Ans
 
 pub(super) async fn set(change: SetKey, context: &Context, who: &str) -> Result<Answer, Failure> {
     let id = change.id.clone();
-    let change = key_change(change, context.clock.now().timestamp());
+    let change = key_change(change, context.clock.now());
     let key = context.writer.set_key(&id, change, who).await?;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
 }
 
-fn new_key(new: IssueKey, now: Timestamp) -> Result<NewKey, Failure> {
+fn new_key(new: IssueKey, now: Moment) -> Result<NewKey, Failure> {
     let kind = KeyKind::parse(&new.kind)
         .ok_or_else(|| Failure::bad_request(format!("{:?} is no kind of key: sandbox or production", new.kind)))?;
     let default = Limits::default_of(kind);
@@ -55,7 +55,7 @@ fn new_key(new: IssueKey, now: Timestamp) -> Result<NewKey, Failure> {
         name: new.name.into(),
         groups: new.groups.into_iter().map(Box::from).collect(),
         limits,
-        expires: new.expires_in_s.map(|seconds| now.plus_seconds(seconds)),
+        expires: new.expires_in_s.map(|seconds| now.in_seconds(seconds)),
         approved_by: new.approved_by.map(Box::from),
     })
 }
@@ -68,7 +68,7 @@ fn limit(given: Setting<u64>, default: Option<u64>) -> Option<u64> {
     }
 }
 
-fn key_change(change: SetKey, now: Timestamp) -> KeyChange {
+fn key_change(change: SetKey, now: Moment) -> KeyChange {
     KeyChange {
         name: change.name.map(Box::from),
         groups: change.groups.map(|groups| groups.into_iter().map(Box::from).collect()),
@@ -78,7 +78,7 @@ fn key_change(change: SetKey, now: Timestamp) -> KeyChange {
         expires: match change.expires_in_s {
             Setting::Keep => Edit::Keep,
             Setting::Remove => Edit::Remove,
-            Setting::To(seconds) => Edit::To(now.plus_seconds(seconds)),
+            Setting::To(seconds) => Edit::To(now.in_seconds(seconds)),
         },
         reset_usage: change.reset_usage,
     }

@@ -87,9 +87,10 @@ async fn maintenance_on(for_s: Option<u32>, context: &Context, who: &str) -> Res
     if for_s == Some(0) {
         return Err(Failure::bad_request("a maintenance of 0 s is none: give 1 s or more, or no time at all"));
     }
-    let now = context.clock.now().timestamp();
-    let since = context.boards.condition().maintenance(now).map_or(now, |held| held.since);
-    let maintenance = Maintenance { since, until: for_s.map(|seconds| now.plus_seconds(seconds)) };
+    let now = context.clock.now();
+    let second = now.timestamp();
+    let since = context.boards.condition().maintenance(second).map_or(second, |held| held.since);
+    let maintenance = Maintenance { since, until: for_s.map(|seconds| now.in_seconds(seconds)) };
     context.writer.set_maintenance(Some(maintenance), who).await?;
     Ok(Answer::Maintenance(MaintenanceAnswer { maintenance: Some(span(maintenance)) }))
 }

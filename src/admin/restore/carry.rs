@@ -94,7 +94,7 @@ mod tests {
     use crate::keys::{KeyKind, Limits, NewKey, issue};
     use crate::model::{Catalogue, Sport, SportKind, Timestamp};
 
-    const NOW: Moment = Moment { unix_ms: 1_794_657_600_000, mono_ms: 0 };
+    const NOW: Moment = Moment::unset(1_794_657_600_000, 0);
 
     fn at(seconds: u32) -> Timestamp {
         NOW.timestamp().plus_seconds(seconds)

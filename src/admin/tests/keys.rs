@@ -46,3 +46,24 @@ async fn a_secret_is_in_the_answer_that_issues_it_and_in_no_other() {
     }
     server.stop().await;
 }
+
+/// Times are kept in whole seconds: what is asked for in the middle of one must not end before its time.
+#[tokio::test]
+async fn graces_expiries_and_maintenance_last_at_least_as_long_as_asked() {
+    let house = House::new();
+    let server = house.serve().await;
+    house.setup.clock.advance(Duration::from_millis(900));
+    let Command::KeysIssue(new) = sandbox_key("short") else { panic!() };
+    let issued = house.ask(Command::KeysIssue(IssueKey { expires_in_s: Some(3), ..new })).await.unwrap();
+    assert_eq!(text(&issued, "expires"), "2026-11-14T12:00:04Z");
+    let id = text(&issued, "id").to_owned();
+    let rotated = house.ask(Command::KeysRotate { id: id.clone(), grace_s: 3 }).await.unwrap();
+    assert_eq!(text(&rotated, "old_secret_until"), "2026-11-14T12:00:04Z");
+    let without = house.ask(Command::KeysRotate { id: id.clone(), grace_s: 0 }).await.unwrap();
+    assert_eq!(text(&without, "old_secret_until"), "2026-11-14T12:00:04Z", "no grace means none, to the millisecond");
+    let set = super::super::SetKey { id, expires_in_s: Setting::To(60), ..Default::default() };
+    assert_eq!(text(&house.ask(Command::KeysSet(set)).await.unwrap(), "expires"), "2026-11-14T12:01:01Z");
+    let closed = house.ask(Command::MaintenanceOn { for_s: Some(3) }).await.unwrap();
+    assert_eq!(text(&closed["maintenance"], "until"), "2026-11-14T12:00:04Z");
+    server.stop().await;
+}

@@ -87,6 +87,14 @@ impl Book {
         }
     }
 
+    /// The first moment at which news of `at` has come from this book.
+    pub(super) fn heard_from(&self, at: i64) -> i64 {
+        match self.silent_from.map(|from| (at - from).rem_euclid(HOUR)) {
+            Some(silent_for @ 1..SILENCE) => at - silent_for + SILENCE,
+            _ => at,
+        }
+    }
+
     pub(super) fn latency_ms(&self, discipline: Discipline, at: i64) -> u32 {
         let usual = self.dice.of("latency").within(40, 260);
         let now = usual + self.dice.of("latency").nth(discipline.number()).wave(at, 90) * usual / 2_500;

@@ -8,8 +8,9 @@ use super::fair::Side;
 use super::noise::Dice;
 use crate::model::{Contest, EventId, EventNews, EventStatus, Market, News, Score, ScoreNews, SportId, Timestamp};
 
-/// Events stay in sight for a day after they are over.
-pub(super) const AFTERGLOW: i64 = 86_400;
+/// Events stay in sight for so long after they are over: as long as the default retention, so that a world that has
+/// just been filled lists the same results as one that has run for days.
+pub(super) const AFTERGLOW: i64 = 72 * 3_600;
 
 /// A moment at which the score changes.
 #[derive(Debug)]
@@ -127,15 +128,23 @@ impl Fixture {
         next.checked_sub(1).map(|last| &self.beats[last].score)
     }
 
+    /// Dated with the last change of its status, as an event shows when it changed.
     pub(super) fn event_news(&self, at: i64) -> News {
-        News::Event(EventNews {
+        let status = self.status(at);
+        let changed = match status {
+            EventStatus::Scheduled => self.outline.announced,
+            EventStatus::Live => self.outline.commence,
+            EventStatus::Final | EventStatus::Cancelled => self.over_at(),
+        };
+        let news = News::Event(EventNews {
             sport: self.outline.sport,
             id: self.id.clone(),
             competition: Arc::clone(&self.outline.competition),
             commence: second(self.outline.commence),
             contest: self.outline.contest.clone(),
-            status: self.status(at),
-        })
+            status,
+        });
+        News::AsOf(second(changed), Box::new(news))
     }
 
     /// Nothing before the start, and nothing for an event that was never played.
@@ -144,19 +153,18 @@ impl Fixture {
             return None;
         }
         let score = self.score(at)?.clone();
-        Some(News::Score(ScoreNews { sport: self.outline.sport, event: self.id.clone(), score }))
+        let updated = score.updated;
+        let news = News::Score(ScoreNews { sport: self.outline.sport, event: self.id.clone(), score });
+        Some(News::AsOf(updated, Box::new(news)))
     }
 
     /// What changed about the event and its score after `since`, up to `now`.
     pub(super) fn changes(&self, since: i64, now: i64, news: &mut Vec<News>) {
         let known = self.is_visible(since);
-        if self.is_removed(now) {
+        if !self.is_visible(now) {
             if known {
                 news.push(News::Remove { sport: self.outline.sport, event: self.id.clone() });
             }
-            return;
-        }
-        if !known && !self.is_visible(now) {
             return;
         }
         if !known || self.status(since) != self.status(now) {

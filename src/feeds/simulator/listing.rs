@@ -1,5 +1,6 @@
 //! One record of the board: a bookmaker's prices in a market of an event. Says which tick its prices are of at a time,
-//! and what they are at a tick; between two ticks nothing moves, so equal ticks need no prices computed.
+//! what they are at a tick, and when they last changed; between two ticks nothing moves, so equal ticks need no prices
+//! computed.
 
 use std::sync::Arc;
 
@@ -53,19 +54,57 @@ impl<'a> Listing<'a> {
         pricing::price(&self.fixture.play.fair(self.market, view)?, self.market, self.book)
     }
 
+    /// The prices at a time, if the market is open.
+    fn quoted(&self, at: i64) -> Option<Box<[Outcome]>> {
+        self.tick(at).and_then(|tick| self.outcomes(tick))
+    }
+
+    /// The record at a time, dated with its last change; `None` if the market is closed.
+    pub(super) fn record(&self, at: i64) -> Option<News> {
+        let outcomes = self.quoted(at)?;
+        let changed = self.changed(at, i64::MIN, &outcomes)?;
+        Some(self.news(changed, outcomes))
+    }
+
     /// The record after `since` as of `now`, if it is another one; no outcomes if it closed.
     pub(super) fn change(&self, since: i64, now: i64) -> Option<News> {
         let (old, new) = (self.tick(since), self.tick(now));
-        if old == new {
+        // A suspension in between would have lasted longer than that.
+        if old == new && now - since < SUSPENDED {
             return None;
         }
-        let outcomes = new.and_then(|tick| self.outcomes(tick));
-        if outcomes == old.and_then(|tick| self.outcomes(tick)) {
-            return None;
+        let Some(outcomes) = new.and_then(|tick| self.outcomes(tick)) else {
+            let was_open = old.and_then(|tick| self.outcomes(tick)).is_some();
+            return was_open.then(|| self.news(now, Box::default()));
+        };
+        let changed = self.changed(now, since, &outcomes)?;
+        Some(self.news(changed, outcomes))
+    }
+
+    /// The second since which the market has been open at `outcomes`, its prices at `at`; `None` if it already was at
+    /// `since`. Goes back from tick to tick, as prices change far more often than they do not.
+    fn changed(&self, at: i64, since: i64, outcomes: &[Outcome]) -> Option<i64> {
+        let mut start = self.tick_start(at)?;
+        while start > since {
+            if self.quoted(start - 1).is_none_or(|earlier| *earlier != *outcomes) {
+                return Some(start);
+            }
+            start = self.tick_start(start - 1)?;
         }
-        // A market that opened again shows an older opinion, but it changed only now.
-        let at = new.filter(|tick| *tick > since).unwrap_or(now);
-        Some(self.news(at, outcomes.unwrap_or_default()))
+        None
+    }
+
+    /// The first of the seconds up to `at` in which the market was open at the same tick throughout.
+    fn tick_start(&self, at: i64) -> Option<i64> {
+        let tick = self.tick(at)?;
+        let heard = self.book.heard(at);
+        let commence = self.fixture.outline.commence;
+        let period = CALM * self.period;
+        // A tick between those of the calm before the start counts from the start.
+        let is_between = tick < commence && commence <= heard && (tick + self.offset).rem_euclid(period) != 0;
+        let from = if is_between { commence } else { tick };
+        let from = from.max(self.opens).max(reopened(self.fixture, self.market, from, heard));
+        Some(self.book.heard_from(from))
     }
 
     pub(super) fn news(&self, at: i64, outcomes: Box<[Outcome]>) -> News {
@@ -82,8 +121,19 @@ impl<'a> Listing<'a> {
 
 /// Whether every book has taken the market down for a while.
 fn is_suspended(fixture: &Fixture, market: Market, at: i64) -> bool {
-    let dice = fixture.outline.dice.of("suspended").nth(market as i64).nth(at.div_euclid(HOUR));
-    let into_hour = at.rem_euclid(HOUR);
-    let from = dice.nth(1).below(HOUR - SUSPENDED);
-    dice.one_in(SUSPENDED_ONE_IN) && (from..from + SUSPENDED).contains(&into_hour)
+    suspension(fixture, market, at.div_euclid(HOUR)).is_some_and(|(from, until)| (from..until).contains(&at))
+}
+
+/// When the market came back from its last suspension after `from`, up to `at`; `from` if there was none.
+fn reopened(fixture: &Fixture, market: Market, from: i64, at: i64) -> i64 {
+    let hours = from.div_euclid(HOUR)..=at.div_euclid(HOUR);
+    let ends = hours.filter_map(|hour| suspension(fixture, market, hour)).map(|(_, until)| until);
+    ends.filter(|until| (from..=at).contains(until)).max().unwrap_or(from)
+}
+
+/// The suspension of an hour, if it has one: its first second, and the first after it.
+fn suspension(fixture: &Fixture, market: Market, hour: i64) -> Option<(i64, i64)> {
+    let dice = fixture.outline.dice.of("suspended").nth(market as i64).nth(hour);
+    let from = hour * HOUR + dice.nth(1).below(HOUR - SUSPENDED);
+    dice.one_in(SUSPENDED_ONE_IN).then_some((from, from + SUSPENDED))
 }

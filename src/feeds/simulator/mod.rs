@@ -60,9 +60,6 @@ struct Program {
     fixtures: Vec<Fixture>,
 }
 
-/// The sources that spoke in a step by giving a price, as discipline and position of the book.
-type Spoken = BTreeSet<(usize, usize)>;
-
 impl Simulator {
     pub fn new(seed: u64, catalogue: &Catalogue) -> Self {
         let world = Dice::new(seed);
@@ -74,8 +71,9 @@ impl Simulator {
         }
     }
 
-    /// The whole world at a second: every event that is scheduled, live, or over for less than a day, with scores,
-    /// prices and reads.
+    /// The whole world at a second: every event that is scheduled, live, or over for less than three days, with scores,
+    /// prices and reads. Whoever applied an earlier opening and every [`between`](Self::between) since holds the same,
+    /// dates included.
     pub fn opening(&self, now: Timestamp) -> Vec<News> {
         let now = i64::from(now.unix());
         let programs = self.programs(&[now]);
@@ -85,12 +83,9 @@ impl Simulator {
             news.extend(fixture.score_news(now));
         }
         for program in &programs {
-            self.each_listing(program, now, |_, listing| {
-                let prices = listing.tick(now).and_then(|tick| Some((tick, listing.outcomes(tick)?)));
-                news.extend(prices.map(|(tick, outcomes)| listing.news(tick, outcomes)));
-            });
+            self.each_listing(program, now, |_, listing| news.extend(listing.record(now)));
         }
-        self.reads(i64::MIN, now, &Spoken::new(), &mut news);
+        self.reads(i64::MIN, now, &mut news);
         news
     }
 
@@ -106,16 +101,10 @@ impl Simulator {
         for fixture in fixtures(&programs) {
             fixture.changes(since, now, &mut news);
         }
-        let mut spoken = Spoken::new();
         for program in &programs {
-            self.each_listing(program, now, |book, listing| {
-                if let Some(change) = listing.change(since, now) {
-                    news.push(change);
-                    spoken.insert((program.discipline.index(), book));
-                }
-            });
+            self.each_listing(program, now, |_, listing| news.extend(listing.change(since, now)));
         }
-        self.reads(since, now, &spoken, &mut news);
+        self.reads(since, now, &mut news);
         news
     }
 
@@ -130,13 +119,13 @@ impl Simulator {
         }
     }
 
-    /// A good read of every source that was heard after `since` and gave no price in this step.
-    fn reads(&self, since: i64, now: i64, spoken: &Spoken, news: &mut Vec<News>) {
+    /// A good read of every source that was heard after `since`.
+    fn reads(&self, since: i64, now: i64, news: &mut Vec<News>) {
         for discipline in Discipline::ALL {
             let Some(sport) = self.sports[discipline.index()] else { continue };
-            for (position, book) in self.books.iter().enumerate().filter(|(_, book)| book.covers(discipline)) {
+            for book in self.books.iter().filter(|book| book.covers(discipline)) {
                 let heard = book.heard(now);
-                if heard > since && !spoken.contains(&(discipline.index(), position)) {
+                if heard > since {
                     let latency_ms = book.latency_ms(discipline, heard);
                     let bookmaker = Arc::clone(&book.key);
                     news.push(News::Read(ReadNews { sport, bookmaker, at: second(heard), latency_ms }));

@@ -34,12 +34,21 @@ fn moments(count: i64) -> impl Iterator<Item = u32> {
     (0..count).map(|n| START + u32::try_from(Dice::new(99).nth(n).below(i64::from(YEAR))).unwrap())
 }
 
+/// Prices, and when they last changed.
+#[derive(Clone, Debug, PartialEq)]
+struct Quote {
+    last_update: Timestamp,
+    outcomes: Box<[Outcome]>,
+}
+
 /// What a reader of the news holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct World {
     events: BTreeMap<EventId, EventNews>,
     scores: BTreeMap<EventId, Score>,
-    prices: BTreeMap<(EventId, Arc<str>, Market), Box<[Outcome]>>,
+    prices: BTreeMap<(EventId, Arc<str>, Market), Quote>,
+    /// When each event and each score changed, as its news says.
+    dates: BTreeMap<(EventId, &'static str), Timestamp>,
     removed: Vec<EventId>,
 }
 
@@ -52,6 +61,10 @@ impl World {
 
     fn apply(&mut self, news: Vec<News>) {
         for news in news {
+            let news = match news {
+                News::AsOf(at, news) => self.date(at, *news),
+                news => news,
+            };
             match news {
                 News::Event(event) => self.event(event),
                 News::Odds(odds) => self.odds(odds),
@@ -61,6 +74,17 @@ impl World {
                 other => panic!("the simulator does not tell {other:?}"),
             }
         }
+    }
+
+    fn date(&mut self, at: Timestamp, news: News) -> News {
+        let key = match &news {
+            News::Event(event) => (event.id.clone(), "event"),
+            News::Score(score) => (score.event.clone(), "score"),
+            other => panic!("a date for {other:?}"),
+        };
+        let before = self.dates.insert(key, at);
+        assert!(before.is_none_or(|before| before <= at), "{news:?} went back from {before:?} to {at}");
+        news
     }
 
     fn event(&mut self, event: EventNews) {
@@ -82,23 +106,18 @@ impl World {
         if odds.outcomes.is_empty() {
             assert!(self.prices.remove(&key).is_some(), "a market closed twice");
         } else {
-            self.prices.insert(key, odds.outcomes);
+            let quote = Quote { last_update: odds.last_update, outcomes: odds.outcomes };
+            let before = self.prices.insert(key, quote.clone());
+            assert!(before.is_none_or(|before| before.last_update < quote.last_update), "{quote:?} is no change");
         }
     }
 
     fn remove(&mut self, event: EventId) {
         assert!(self.events.remove(&event).is_some());
         self.scores.remove(&event);
+        self.dates.retain(|(id, _), _| *id != event);
         self.prices.retain(|(id, ..), _| *id != event);
         self.removed.push(event);
-    }
-
-    /// Forgets what an opening does not list: events that have been over for a day, and what was removed.
-    fn without_what_is_over(mut self, opening: &World) -> Self {
-        self.removed.clear();
-        self.events.retain(|id, event| opening.events.contains_key(id) || !event.status.is_over());
-        self.scores.retain(|id, _| self.events.contains_key(id));
-        self
     }
 }
 
@@ -174,6 +193,10 @@ fn board(news: Vec<News>) {
     let mut rows: BTreeMap<String, usize> = BTreeMap::new();
     let mut add = |row: String| *rows.entry(row).or_default() += 1;
     for news in news {
+        let news = match news {
+            News::AsOf(_, news) => *news,
+            news => news,
+        };
         match news {
             News::Event(event) => add(format!("{} events {}", catalogue[event.sport].key, event.status)),
             News::Odds(odds) => {

@@ -4,7 +4,7 @@ mod worlds;
 
 use std::sync::Arc;
 
-use http::header::{HeaderName, HeaderValue};
+use http::header::{HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 
@@ -70,6 +70,7 @@ impl Got {
 
 pub(super) fn request(method: Method, target: &str, headers: &[(&str, &str)]) -> Request<()> {
     let mut request = Request::new(());
+    request.headers_mut().insert(HOST, HeaderValue::from_static("test"));
     *request.method_mut() = method;
     *request.uri_mut() = target.parse().unwrap();
     for (name, value) in headers {

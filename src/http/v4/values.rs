@@ -1,32 +1,31 @@
 //! The parameters of this interface and how their values are read.
 //!
-//! Lists are separated by commas; blanks around an item and empty items are passed over.
+//! Lists are separated by commas; blanks around an item and empty items are ignored.
 
 use crate::board::v4::{DateFormat, Extras, MarketsByKind, PricedBooks, Prices, Scoped};
 use crate::http::error::{ApiError, Code};
 use crate::http::query::{Parameter, Params};
 use crate::http::values::{self, AFTER, Round};
-use crate::model::{Bookmakers, Market, OddsFormat, Region, Regions, SportKind};
+use crate::model::{BookId, Bookmakers, Market, OddsFormat, Region, Regions, SportKind};
 
-pub(super) const REGIONS: Parameter = Parameter { name: "regions", takes: "us, uk, eu and au, separated by commas" };
+pub(super) const REGIONS: Parameter = Parameter::list("regions", "us, uk, eu and au, separated by commas");
 pub(super) const BOOKMAKERS: Parameter =
-    Parameter { name: "bookmakers", takes: "keys of bookmakers that /v1/books lists, separated by commas" };
-pub(super) const MARKETS: Parameter = Parameter {
-    name: "markets",
-    takes: "h2h, spreads, totals, outrights, top5, top10, top20, three_ball, matchup and round_leader, separated by \
+    Parameter::list("bookmakers", "keys of bookmakers that /v1/books lists, separated by commas");
+pub(super) const MARKETS: Parameter = Parameter::list(
+    "markets",
+    "h2h, spreads, totals, outrights, top5, top10, top20, three_ball, matchup and round_leader, separated by \
             commas",
-};
-pub(super) const ODDS_FORMAT: Parameter = Parameter { name: "oddsFormat", takes: "decimal, american or fractional" };
-pub(super) const DATE_FORMAT: Parameter = Parameter { name: "dateFormat", takes: "iso or unix" };
-pub(super) const EVENT_IDS: Parameter =
-    Parameter { name: "eventIds", takes: "up to 100 event ids, separated by commas" };
-pub(super) const COMMENCE_TIME_FROM: Parameter = Parameter { name: "commenceTimeFrom", takes: TIME };
-pub(super) const COMMENCE_TIME_TO: Parameter = Parameter { name: "commenceTimeTo", takes: TIME };
-pub(super) const INCLUDE_LINKS: Parameter = Parameter { name: "includeLinks", takes: YES_OR_NO };
-pub(super) const INCLUDE_SIDS: Parameter = Parameter { name: "includeSids", takes: YES_OR_NO };
-pub(super) const INCLUDE_BET_LIMITS: Parameter = Parameter { name: "includeBetLimits", takes: YES_OR_NO };
-pub(super) const DAYS_FROM: Parameter = Parameter { name: "daysFrom", takes: "an integer from 1 to 3" };
-pub(super) const ALL: Parameter = Parameter { name: "all", takes: YES_OR_NO };
+);
+pub(super) const ODDS_FORMAT: Parameter = Parameter::new("oddsFormat", "decimal, american or fractional");
+pub(super) const DATE_FORMAT: Parameter = Parameter::new("dateFormat", "iso or unix");
+pub(super) const EVENT_IDS: Parameter = Parameter::list("eventIds", "up to 100 event ids, separated by commas");
+pub(super) const COMMENCE_TIME_FROM: Parameter = Parameter::new("commenceTimeFrom", TIME);
+pub(super) const COMMENCE_TIME_TO: Parameter = Parameter::new("commenceTimeTo", TIME);
+pub(super) const INCLUDE_LINKS: Parameter = Parameter::new("includeLinks", YES_OR_NO);
+pub(super) const INCLUDE_SIDS: Parameter = Parameter::new("includeSids", YES_OR_NO);
+pub(super) const INCLUDE_BET_LIMITS: Parameter = Parameter::new("includeBetLimits", YES_OR_NO);
+pub(super) const DAYS_FROM: Parameter = Parameter::new("daysFrom", "an integer from 1 to 3");
+pub(super) const ALL: Parameter = Parameter::new("all", YES_OR_NO);
 
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z";
 const YES_OR_NO: &str = "true or false";
@@ -64,18 +63,27 @@ fn items<'p>(params: &'p Params<'_>, parameter: &'static Parameter) -> Option<Ve
 }
 
 /// Whose prices: the bookmakers that are named, or else those of the regions. One of the two must be sent; both are
-/// read, so that a mistake in either is told.
+/// validated.
 pub(super) fn books(params: &Params<'_>, register: &Bookmakers) -> Result<PricedBooks, ApiError> {
-    let find = |key: &str| register.find(key).ok_or_else(|| BOOKMAKERS.refuse(key));
-    let named = items(params, &BOOKMAKERS).map(|keys| keys.into_iter().map(find).collect::<Result<Vec<_>, _>>());
+    let named = items(params, &BOOKMAKERS).map(|keys| known_books(&keys, register)).transpose()?;
     let regions = items(params, &REGIONS).map(regions).transpose()?;
-    match (named.transpose()?, regions) {
+    match (named, regions) {
         (Some(books), _) => Ok(PricedBooks::named(books)),
         (None, Some(regions)) => Ok(PricedBooks::OfferedIn(regions)),
         (None, None) => {
             let message = "Send `regions` (us, uk, eu and au, separated by commas) or `bookmakers`.";
             Err(ApiError { param: Some(REGIONS.name.into()), ..ApiError::new(Code::MissingRegion, message) })
         }
+    }
+}
+
+/// Bookmakers that are unknown here are left out: clients name those that they know from elsewhere. A list without any
+/// known one is an error, as its answer could only be empty.
+fn known_books(keys: &[&str], register: &Bookmakers) -> Result<Vec<BookId>, ApiError> {
+    let known: Vec<BookId> = keys.iter().filter_map(|key| register.find(key)).collect();
+    match keys.first() {
+        Some(first) if known.is_empty() => Err(BOOKMAKERS.refuse(first)),
+        _ => Ok(known),
     }
 }
 

@@ -20,8 +20,9 @@ pub(super) struct Dates {
 }
 
 impl Dates {
+    /// By the clock that nobody can set while the process runs.
     pub(super) fn of(now: Moment) -> Self {
-        Dates::at(now.timestamp())
+        Dates::at(now.steady_timestamp())
     }
 
     pub(super) fn at(time: Timestamp) -> Self {
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     fn dates(second: u32) -> Dates {
-        Dates::of(Moment { unix_ms: Timestamp::from_unix(second).unix_ms(), mono_ms: 0 })
+        Dates::of(Moment::unset(Timestamp::from_unix(second).unix_ms(), 0))
     }
 
     #[test]

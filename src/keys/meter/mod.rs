@@ -23,7 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
-use self::quota::{Pace, Quota, Short, Tally};
+use self::quota::{Quota, Short, Tally};
 use super::desk::{Bell, LeaseDeclined, LeaseDesk};
 use super::record::{KeyRecord, Limits, Usage};
 use crate::clock::Moment;
@@ -73,8 +73,8 @@ pub struct Meter {
     burst: Burst,
     day: Quota,
     month: Quota,
-    /// The second of the last request that passed; zero for none. While the clock is far behind what is held, that of
-    /// the last request at all, so that a start knows which day it was.
+    /// The second of the last request that passed, by the wall clock; zero for none. While the clock is far behind what
+    /// is held, that of the last request at all, so that a start knows which day it was.
     last_used: AtomicU32,
     bell: Bell,
     leasing: Mutex<Leasing>,
@@ -96,8 +96,8 @@ impl Meter {
         let month_behind = last.filter(|last| last.is_far_month(month.period())).map(|last| last.clock_month);
         Meter {
             burst: Burst::new(key.limits.burst_per_minute),
-            day: Quota::new(key.limits.per_day, day, day_behind, Pace::DAY),
-            month: Quota::new(key.limits.per_month, month, month_behind, Pace::MONTH),
+            day: Quota::new(key.limits.per_day, day, day_behind),
+            month: Quota::new(key.limits.per_month, month, month_behind),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             bell: desk.bell(key.id.clone()),
             leasing: Mutex::default(),
@@ -126,21 +126,22 @@ impl Meter {
     /// The dates that requests count in now.
     fn dates(&self, now: Moment) -> Dates {
         let clock = Dates::of(now);
-        let day = self.day.period_at(clock.day, now.mono_ms, |day| clock.is_far_day(day));
-        let month = self.month.period_at(clock.month, now.mono_ms, |month| clock.is_far_month(month));
+        let day = self.day.period_at(clock.day, |day| clock.is_far_day(day));
+        let month = self.month.period_at(clock.month, |month| clock.is_far_month(month));
         if day > clock.day || month > clock.month {
-            self.note_behind(&clock);
+            self.note_use(now);
         }
         Dates { day, month, ..clock }
     }
 
-    /// Notes the second of a clock that is far behind. One that is noted already stays if it is later by no more than a
-    /// clock may waver.
-    fn note_behind(&self, clock: &Dates) {
-        let noted = self.last_used.load(Ordering::Relaxed);
-        if noted < clock.second || clock.is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day) {
+    /// Notes the second of the wall clock, which the next start will believe. A later one that is noted already stays
+    /// if it is later by no more than a clock may waver.
+    fn note_use(&self, now: Moment) {
+        let (noted, second) = (self.last_used.load(Ordering::Relaxed), now.timestamp().unix());
+        let is_wrong = || Dates::at(now.timestamp()).is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day);
+        if noted < second || (noted > second && is_wrong()) {
             // Whoever was quicker has noted the same hour.
-            let _ = self.last_used.compare_exchange(noted, clock.second, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.last_used.compare_exchange(noted, second, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -160,9 +161,7 @@ impl Meter {
             Cost::Full => self.take_quotas(&dates).inspect_err(|_| self.burst.refund(window))?,
             Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
         };
-        if self.last_used.load(Ordering::Relaxed) < dates.second {
-            self.last_used.fetch_max(dates.second, Ordering::Relaxed);
-        }
+        self.note_use(now);
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
         Ok(Charge { meter: self, cost, window, day, month, standing })
     }

@@ -12,9 +12,8 @@
 //! stop and the next start has ended too. What a clock that was ahead used of the very next month stays used when that
 //! month comes: an operator can begin it anew.
 //!
-//! A clock that was found to be far behind what it had entered is not believed about the passing of time either: from
-//! then on the process opens one period more, and each further one only after the [`Pace`] has really gone by. A clock that
-//! is set to and fro gives nothing by that, and nobody is shut out for longer than a true period and the tolerance.
+//! While a process runs, its dates come from a clock that nobody can set (see [`crate::clock`]): a wall clock that is set
+//! ahead, or to and fro, opens no period before its time. A start believes the wall clock.
 //!
 //! Every promise rests on a single word being exchanged as a whole, none on the order in which two words are seen:
 //! that is why the orderings are relaxed, but for those that an operator's [`Quota::restart`] needs.
@@ -30,28 +29,11 @@ const PERIOD_MAX: u64 = u64::MAX >> COUNT_BITS;
 const UNLIMITED: u64 = u64::MAX;
 /// The clock is not far behind.
 const NOT_BEHIND: u64 = u64::MAX;
-/// The clock is believed.
-const UNPACED: u64 = u64::MAX;
 
 /// How much is stored ahead of use at a time: a hundredth of the quota, within bounds. A crash costs a key at most one
 /// lease of its day and one of its month; a larger one costs more, a smaller one more commits.
 pub fn lease_size(limit: u64) -> u64 {
     (limit / 100).clamp(100, 10_000)
-}
-
-/// How much real time, in milliseconds, lies between two periods at least, once the clock was found to be wrong: a little
-/// less than the shortest day or month, so that a clock that is right again is never waited for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pace(u64);
-
-impl Pace {
-    pub(super) const DAY: Pace = Pace(23 * 3_600_000);
-    pub(super) const MONTH: Pace = Pace(27 * 24 * 3_600_000);
-
-    /// The moment from which the next period may be opened, if one is opened now.
-    pub(super) fn next(self, mono_ms: u64) -> u64 {
-        mono_ms.saturating_add(self.0)
-    }
 }
 
 /// A period's number and a count within it, in one word.
@@ -93,10 +75,6 @@ pub(super) struct Quota {
     limit: AtomicU64,
     /// The clock's period when it was found to be far behind the one that is held.
     behind_since: AtomicU64,
-    pace: Pace,
-    /// The monotonic moment from which another period may be opened; [`UNPACED`] while the clock was never found to be
-    /// wrong.
-    opens_at: AtomicU64,
 }
 
 /// One request taken from a quota.
@@ -125,14 +103,12 @@ pub(super) struct Plan {
 impl Quota {
     /// Goes on from what was stored: all of it counts as used, as nobody knows how much of it was. So does a clock that
     /// was found to be far behind it.
-    pub(super) fn new(limit: Option<u64>, stored: Tally, behind_since: Option<u64>, pace: Pace) -> Self {
+    pub(super) fn new(limit: Option<u64>, stored: Tally, behind_since: Option<u64>) -> Self {
         let quota = Quota {
             used: stored.0.into(),
             granted: stored.0.into(),
             limit: UNLIMITED.into(),
             behind_since: behind_since.unwrap_or(NOT_BEHIND).into(),
-            pace,
-            opens_at: UNPACED.into(),
         };
         quota.set_limit(limit);
         quota
@@ -147,49 +123,36 @@ impl Quota {
     pub(super) fn restart(&self, period: u64) {
         let opening = Tally::opening(period).0;
         self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
-        self.opens_at.store(UNPACED, Ordering::Relaxed);
         self.granted.store(opening, Ordering::Release);
         self.used.store(opening, Ordering::Release);
     }
 
     /// The period that a request counts in when the clock says `clock`: that one, unless the one that is held
-    /// `is_far` ahead of it, or the clock was and has really not come as far as it says.
-    pub(super) fn period_at(&self, clock: u64, mono_ms: u64, is_far: impl FnOnce(u64) -> bool) -> u64 {
+    /// `is_far` ahead of it.
+    pub(super) fn period_at(&self, clock: u64, is_far: impl FnOnce(u64) -> bool) -> u64 {
         let held = self.used().period().max(self.granted().period());
         if held > clock && is_far(held) {
-            return self.period_behind(clock, mono_ms, held);
+            return self.period_behind(clock, held);
         }
         if self.behind_since.load(Ordering::Relaxed) != NOT_BEHIND {
             self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
-        }
-        if held < clock && self.opens_at.load(Ordering::Relaxed) != UNPACED {
-            return if self.may_open(mono_ms) { self.enter(clock).period() } else { held };
         }
         clock
     }
 
     /// Counts on in the held period, and enters the next one when the clock does. A clock that wavers by one around
     /// the end of its period enters no other period by that.
-    fn period_behind(&self, clock: u64, mono_ms: u64, held: u64) -> u64 {
-        // From now on time is measured. Whoever was quicker has set the same moment.
-        let _ = self.opens_at.compare_exchange(UNPACED, mono_ms, Ordering::Relaxed, Ordering::Relaxed);
+    fn period_behind(&self, clock: u64, held: u64) -> u64 {
         let since = self.behind_since.load(Ordering::Relaxed);
-        if since != NOT_BEHIND && clock > since && self.may_open(mono_ms) {
-            self.behind_since.store(clock, Ordering::Relaxed);
-            return self.enter(held + 1).period();
-        }
-        if since == NOT_BEHIND || clock + 1 < since {
-            let _ = self.behind_since.compare_exchange(since, clock, Ordering::Relaxed, Ordering::Relaxed);
+        let is_over = since != NOT_BEHIND && clock > since;
+        if is_over || since == NOT_BEHIND || clock + 1 < since {
+            let noted = self.behind_since.compare_exchange(since, clock, Ordering::Relaxed, Ordering::Relaxed);
+            // Of several requests that see the period end, one enters the next.
+            if is_over && noted.is_ok() {
+                return self.enter(held + 1).period();
+            }
         }
         self.look(held).period()
-    }
-
-    /// Whether enough real time has gone by for another period. Of several requests only one is told so.
-    fn may_open(&self, mono_ms: u64) -> bool {
-        let opens_at = self.opens_at.load(Ordering::Relaxed);
-        let next = self.pace.next(mono_ms);
-        opens_at <= mono_ms
-            && self.opens_at.compare_exchange(opens_at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Takes one in `period`, or in the later period that is held.

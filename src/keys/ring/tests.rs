@@ -55,7 +55,7 @@ fn a_revoked_key_stops_when_put_returns() {
 fn a_key_expires_at_its_second() {
     let (key, secret) = issued(NewKey { expires: Some(at(NOON + 10)), ..new_key(KeyKind::Sandbox) });
     let keyring = keyring([key]);
-    assert_eq!(error(&keyring, &secret, Moment { unix_ms: at(NOON + 10).unix_ms() - 1, mono_ms: 0 }), None);
+    assert_eq!(error(&keyring, &secret, Moment::unset(at(NOON + 10).unix_ms() - 1, 0)), None);
     assert_eq!(error(&keyring, &secret, wall(NOON + 10)), Some("expired"));
 }
 

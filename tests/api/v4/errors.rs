@@ -17,7 +17,7 @@ async fn a_value_that_is_not_taken_is_422() {
         (format!("{MMA}/odds?regions=us,mars"), "INVALID_REGION"),
         (format!("{MMA}/odds?regions=US"), "INVALID_REGION"),
         (format!("{odds}regions=%FF"), "INVALID_REGION"),
-        (format!("{MMA}/odds?bookmakers=betmgm,nobody"), "INVALID_BOOKMAKERS"),
+        (format!("{MMA}/odds?bookmakers=nobody,noone"), "INVALID_BOOKMAKERS"),
         (format!("{odds}markets=h2h,player_points"), "INVALID_MARKET"),
         (format!("{odds}oddsFormat=hongkong"), "INVALID_ODDS_FORMAT"),
         (format!("{odds}dateFormat=julian"), "INVALID_DATE_FORMAT"),
@@ -58,6 +58,15 @@ async fn what_is_not_there_is_404() {
         ("/v4/a/b/c/d/e/f/g", "NOT_FOUND"),
     ] {
         assert_eq!(error(&service.get(path).await), (404, code.into()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn bad_percent_encoding_in_a_path_is_400() {
+    let service = Service::start().await;
+    for path in ["/v4/sports/%FF/odds?regions=us", "/v4/%zz", "/v4/sports/mma_mixed_martial_arts/events/%/odds"] {
+        assert_eq!(error(&service.get(path).await), (400, "INVALID_REQUEST".into()), "{path}");
+        assert_eq!(error(&service.send("GET", path, &[]).await), (401, "MISSING_KEY".into()), "{path}");
     }
 }
 

@@ -27,6 +27,20 @@ async fn the_key_comes_in_the_query_or_the_header() {
 }
 
 #[tokio::test]
+async fn the_last_of_repeated_api_keys_counts() {
+    let service = Service::start().await;
+    let good = &service.live;
+    for (query, status) in [
+        (format!("apiKey=wrong&apiKey={good}"), 200),
+        (format!("apiKey={good}&apiKey=wrong"), 401),
+        (format!("api_key=wrong&apiKey={good}"), 200),
+        (format!("apiKey={good}&apiKey={good}"), 200),
+    ] {
+        assert_eq!(service.send("GET", &format!("/v4/sports?{query}"), &[]).await.status, status, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn an_encoded_prefix_is_no_way_around_the_key() {
     let service = Service::start().await;
     for path in ["/%764/sports", "/v%34/nothing", "/%76%34"] {

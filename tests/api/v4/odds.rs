@@ -2,7 +2,7 @@
 
 use super::{GOLF, MMA, NFL, TENNIS};
 use crate::api::fixture::{
-    EVENING, closed, event, event_with, every_sport, fields, moneyline, moneyline_at, odds, remove, total,
+    EVENING, closed, event, event_with, every_sport, fields, moneyline, moneyline_at, odds, remove, strings, total,
 };
 use crate::harness::Service;
 
@@ -74,7 +74,7 @@ async fn markets_go_by_the_names_that_clients_know() {
 }
 
 #[tokio::test]
-async fn bookmakers_win_over_regions_and_the_last_of_two_values_counts() {
+async fn bookmakers_win_over_regions_and_repeated_lists_are_joined() {
     let service = Service::start().await;
     let lines = [
         event("mma", "m1", EVENING),
@@ -88,14 +88,54 @@ async fn bookmakers_win_over_regions_and_the_last_of_two_values_counts() {
         ("regions=us,uk", &["betmgm", "coral"]),
         ("regions=au,us2,us", &["betmgm", "unibet"]),
         ("regions=us2", &[]),
-        ("regions=us&regions=uk", &["coral"]),
+        ("regions=us&regions=uk", &["betmgm", "coral"]),
+        ("regions=us&regions=&regions=au,uk", &["betmgm", "coral", "unibet"]),
         ("bookmakers=unibet,coral", &["coral", "unibet"]),
+        ("bookmakers=unibet&bookmakers=coral", &["coral", "unibet"]),
+        ("bookmakers=unibet,nobody,coral", &["coral", "unibet"]),
+        ("bookmakers=nobody&bookmakers=coral", &["coral"]),
         ("regions=us&bookmakers=coral", &["coral"]),
         ("regions=us&bookmakers=", &["betmgm"]),
         ("bookmakers=fanduel", &[]),
     ] {
         let json = service.get(&format!("{MMA}/odds?{query}")).await.json();
-        assert_eq!(crate::api::fixture::strings(&json[0]["bookmakers"], "key"), books, "{query}");
+        assert_eq!(strings(&json[0]["bookmakers"], "key"), books, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn every_list_parameter_may_be_repeated_and_of_others_the_last_counts() {
+    let service = Service::start().await;
+    service.ingest(&[every_sport(), event("mma", "m2", EVENING)].concat()).await;
+    service.advance(30).await;
+    let get = async |query: &str| service.get(&format!("{MMA}/{query}")).await;
+    let odds = get("odds?regions=us&markets=h2h&markets=totals").await;
+    assert_eq!(strings(&odds.json()[0]["bookmakers"][0]["markets"], "key"), ["h2h", "totals"]);
+    for list in ["odds?regions=us&eventIds=m2&eventIds=m1", "events?eventIds=m2&eventIds=m1"] {
+        assert_eq!(fields(&get(list).await, "id"), ["m1", "m2"], "{list}");
+    }
+    assert_eq!(fields(&get("scores?eventIds=m1&eventIds=&eventIds=nobody").await, "id"), ["m1"]);
+    let unix = get("events?dateFormat=iso&dateFormat=unix").await.json();
+    assert!(unix[0]["commence_time"].is_u64(), "{unix}");
+}
+
+/// Clients tell a tournament from a match by this field: the interface has it on events with a field, and on no other.
+#[tokio::test]
+async fn priced_events_with_a_field_have_outrights() {
+    let service = Service::start().await;
+    service.ingest(&every_sport()).await;
+    for path in [
+        format!("{GOLF}/odds?regions=us"),
+        format!("{GOLF}/events/g1/odds?regions=us"),
+        "/v4/sports/upcoming/odds?regions=us&eventIds=g1&markets=outrights".into(),
+    ] {
+        let text = service.get(&path).await.text().to_owned();
+        let text = text.trim_start_matches('[');
+        assert!(text.starts_with(r#"{"id":"g1","has_outrights":true,"sport_key":"golf_"#), "{path}: {text}");
+    }
+    for path in [format!("{MMA}/odds?regions=us"), format!("{MMA}/events/m1/odds?regions=us"), format!("{GOLF}/events")]
+    {
+        assert!(!service.get(&path).await.text().contains("has_outrights"), "{path}");
     }
 }
 

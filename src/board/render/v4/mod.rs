@@ -10,7 +10,7 @@ use crate::board::node::EventNode;
 use crate::board::query::{Cursor, Limit};
 use crate::board::select::{self, Scope};
 use crate::board::v4::{Competition, DateFormat, Scoped};
-use crate::model::{Event, Timestamp};
+use crate::model::{Contest, Event, Timestamp};
 
 use super::json;
 
@@ -83,8 +83,26 @@ fn write_page(
 
 /// `{"id":"…","sport_key":"…","sport_title":"…","commence_time":…`, left open for what follows.
 fn open_event(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut Vec<u8>) {
+    open_id(event, out);
+    heading_and_time(event, heading, dates, out);
+}
+
+/// The same with `"has_outrights":true` behind the id of a tournament: upstream marks priced events with a field so, and
+/// no others.
+fn open_priced_event(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut Vec<u8>) {
+    open_id(event, out);
+    if matches!(event.contest, Contest::Tournament { .. }) {
+        out.extend_from_slice(b",\"has_outrights\":true");
+    }
+    heading_and_time(event, heading, dates, out);
+}
+
+fn open_id(event: &Event, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":");
     json::string(event.id.as_str(), out);
+}
+
+fn heading_and_time(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"sport_key\":");
     json::string(heading.key, out);
     out.extend_from_slice(b",\"sport_title\":");

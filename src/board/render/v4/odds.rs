@@ -9,7 +9,7 @@ use crate::board::v4::{self, Competition, Prices, Scoped, UpcomingEvent, Upcomin
 use crate::model::{Catalogue, SportKind};
 
 use super::bookmakers::Sheet;
-use super::{Heading, LIST_BYTES_MAX, open_event, page, sides, write_page};
+use super::{Heading, LIST_BYTES_MAX, open_priced_event, page, sides, write_page};
 
 /// Every open event, priced or not. A key without events has an empty list.
 pub(crate) fn odds(
@@ -62,7 +62,7 @@ pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &Upcomi
 }
 
 fn write_event(node: &EventNode, heading: Heading<'_>, sheet: &Sheet<'_>, prices: &Prices, out: &mut Vec<u8>) {
-    open_event(node.event(), heading, prices.dates, out);
+    open_priced_event(node.event(), heading, prices.dates, out);
     sides(node.event(), out);
     sheet.close_event(node, out);
 }

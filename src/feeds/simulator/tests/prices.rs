@@ -81,7 +81,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
         let (mut events, mut records) = (0, 0);
         for news in &news {
             match news {
-                News::Event(_) => events += 1,
+                News::AsOf(_, news) if matches!(**news, News::Event(_)) => events += 1,
                 News::Odds(odds) => {
                     records += 1;
                     assert!(odds.last_update <= at(unix));
@@ -92,7 +92,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
                 _ => {}
             }
         }
-        assert!((90..=170).contains(&events), "{events} at {}", at(unix));
+        assert!((90..=240).contains(&events), "{events} at {}", at(unix));
         assert!((3_800..=7_500).contains(&records), "{records} at {}", at(unix));
         for (sport, region) in catalogue.sport_ids().flat_map(|sport| Region::ALL.map(|region| (sport, region))) {
             let offered =
@@ -122,7 +122,7 @@ fn some_fights_are_priced_with_a_draw_and_markets_close_and_open_again() {
     let simulator = simulator();
     let start = START + 10 * DAY;
     let mut world = World::of(simulator.opening(at(start)));
-    let draws = world.prices.values().filter(|outcomes| outcomes.iter().any(|outcome| &*outcome.name == "Draw"));
+    let draws = world.prices.values().filter(|quote| quote.outcomes.iter().any(|outcome| &*outcome.name == "Draw"));
     assert!(draws.count() > 50);
     let (mut closed, mut reopened) = (BTreeSet::new(), 0);
     for now in (start..start + 4 * 3_600).step_by(60) {

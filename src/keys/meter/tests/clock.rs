@@ -1,7 +1,8 @@
-//! What a clock may do to a key: it gives nothing back by being set, and shuts nobody out for longer than a true day or
-//! month and the day of tolerance.
+//! What a clock may do to a key: while the process runs it gives nothing back by being set; over a restart it opens one
+//! period at most, and it shuts nobody out for longer than a true day or month and the day of tolerance.
 
 use super::*;
+use crate::clock::Clock;
 
 const DAY: u32 = 86_400;
 const YEAR: u32 = 365 * DAY;
@@ -144,55 +145,78 @@ fn flapping_between_two_years_hands_out_no_more_than_a_day_for_each() {
     }
 }
 
-/// A moment when the wall clock says one thing and another has really gone by.
-fn really(unix: u32, seconds: u32) -> Moment {
-    Moment { mono_ms: u64::from(seconds) * 1000, ..wall(unix) }
+/// How many of three requests pass.
+fn passed(meter: &Meter, clock: &Clock) -> usize {
+    (0..3).filter(|_| refusal(meter, clock.now()).is_none()).count()
 }
 
-/// How many pass when the clock is set to and fro every minute, for so many real seconds.
-fn passed_while_flapping(meter: &Meter, times: [u32; 2], from: u32, seconds: u32) -> usize {
-    let moments = (from..from + seconds).step_by(60).flat_map(|second| times.map(|unix| really(unix + second, second)));
-    moments.map(|now| (0..3).filter(|_| refusal(meter, now).is_none()).count()).sum()
+fn clock_at(unix: u32) -> Clock {
+    Clock::manual(Timestamp::from_unix(unix).unix_ms())
+}
+
+fn set(clock: &Clock, unix: u32) {
+    clock.set_unix_ms(Timestamp::from_unix(unix).unix_ms());
+}
+
+fn pass_time(clock: &Clock, seconds: u32) {
+    clock.advance(std::time::Duration::from_secs(seconds.into()));
+}
+
+/// The failure that this prevents: somebody sets the clock ahead day by day, and in ten seconds a key has used three days.
+#[test]
+fn a_clock_set_ahead_returns_nothing_until_a_restart() {
+    let (meter, _requests) = meter(1_000, Some(2), Some(1_000));
+    let clock = clock_at(NOON);
+    assert_eq!(passed(&meter, &clock), 2);
+    for days in [1, 2, 3, 40, 400] {
+        set(&clock, NOON + days * DAY);
+        assert_eq!(passed(&meter, &clock), 0, "{days} days ahead");
+        assert!(is_day(refusal(&meter, clock.now()), DAY / 2), "until the midnight that really comes");
+        assert_eq!(meter.standing(clock.now()).day.reset_s, DAY / 2);
+    }
+    pass_time(&clock, DAY / 2);
+    assert_eq!(passed(&meter, &clock), 2, "that midnight");
+    let (after, _requests) = stopped(&meter, Some(2), Some(1_000));
+    assert_eq!(passed(&after, &clock_at(NOON + 400 * DAY)), 2, "a start believes its clock");
+}
+
+#[test]
+fn a_month_set_ahead_returns_nothing_either() {
+    let (meter, _requests) = meter(1_000, None, Some(2));
+    let clock = clock_at(NOON);
+    assert_eq!(passed(&meter, &clock), 2);
+    set(&clock, DECEMBER + 40 * DAY);
+    assert_eq!(passed(&meter, &clock), 0);
+    pass_time(&clock, DECEMBER - NOON - 2_000);
+    assert_eq!(passed(&meter, &clock), 0, "not before November is really over, but for what clocks drift");
+    pass_time(&clock, 2_000);
+    assert_eq!(passed(&meter, &clock), 2);
 }
 
 /// The failure that this prevents: two sources of time fight over a clock, days apart, and with each turn every key has a
 /// fresh day.
 #[test]
-fn a_clock_that_is_set_to_and_fro_opens_no_more_days_than_have_really_gone_by() {
-    let (behind, _requests) = spent(NOON + YEAR);
-    assert!(is_day(refusal(&behind, wall(NOON)), DAY / 2));
-    let passed = passed_while_flapping(&behind, [NOON, NOON + 2 * DAY], 0, DAY / 2);
-    assert_eq!(passed, 2, "one day, for the one that may have ended");
-    let passed = passed_while_flapping(&behind, [NOON, NOON + 2 * DAY], DAY / 2, 10 * DAY);
-    assert!((2 * 9..=2 * 11).contains(&passed), "{passed} in ten days of two each: as good as a clock that is right");
+fn a_clock_that_is_set_to_and_fro_opens_the_days_that_really_go_by() {
+    for (one, other) in [(0, 2 * DAY), (0, 400 * DAY), (2 * YEAR, 0)] {
+        let (meter, _requests) = meter(1_000, Some(2), Some(1_000));
+        let clock = clock_at(NOON);
+        let mut total = passed(&meter, &clock);
+        for minute in 0..10 * DAY / 60 {
+            pass_time(&clock, 60);
+            set(&clock, NOON - YEAR + if minute % 2 == 0 { one } else { other } + minute);
+            total += passed(&meter, &clock);
+        }
+        assert_eq!(total, 2 * 11, "ten midnights and the day it began with");
+    }
 }
 
 #[test]
-fn a_clock_that_is_set_further_ahead_each_time_opens_no_more_days_either() {
-    let (meter, _requests) = spent(NOON);
-    let passed = |times: std::ops::Range<u32>, real: u32| -> usize {
-        let ahead = |turn: u32| [really(NOON + 3 * turn * DAY, real), really(NOON, real)];
-        let moments = times.flat_map(ahead);
-        moments.map(|now| (0..3).filter(|_| refusal(&meter, now).is_none()).count()).sum()
-    };
-    assert_eq!(passed(1..40, 0), 4, "one day before it was found out, one after");
-    assert_eq!(passed(40..80, DAY), 2);
-    assert_eq!(passed(80..120, 2 * DAY), 2, "and nobody is shut out");
-}
-
-#[test]
-fn a_month_is_opened_no_more_often_than_months_have_really_gone_by() {
-    let (meter, _requests) = meter(1_000, None, Some(2));
-    assert!((0..2).all(|_| refusal(&meter, wall(NOON + YEAR)).is_none()));
-    assert!(matches!(refusal(&meter, wall(NOON)), Some(Refusal::Month { .. })));
-    let flap = |real: u32| -> usize {
-        let turn = [really(NOON + 70 * DAY, real), really(NOON, real)];
-        let moments = turn.into_iter().cycle().take(40);
-        moments.map(|now| (0..3).filter(|_| refusal(&meter, now).is_none()).count()).sum()
-    };
-    assert_eq!(flap(0), 2);
-    assert_eq!(flap(20 * DAY), 0);
-    assert_eq!(flap(28 * DAY), 2);
+fn a_suspended_machine_finds_its_new_day() {
+    let (meter, _requests) = meter(1_000, Some(2), Some(1_000));
+    let clock = clock_at(NOON);
+    assert_eq!(passed(&meter, &clock), 2);
+    clock.suspend(std::time::Duration::from_secs(u64::from(DAY)));
+    assert_eq!(passed(&meter, &clock), 2);
 }
 
 #[test]
@@ -203,9 +227,11 @@ fn a_clock_that_was_wrong_once_and_is_right_again_opens_each_day_at_its_midnight
         let midnight = DAY / 2 + day * DAY;
         // Each second is a little longer on one clock than on the other.
         let drift = day / 4;
-        assert!(matches!(refusal(&meter, really(NOON + midnight - 1, midnight - 1)), Some(Refusal::Day { .. })));
-        assert!((0..2).all(|_| refusal(&meter, really(NOON + midnight, midnight - drift)).is_none()), "day {day}");
-        assert!(is_day(refusal(&meter, really(NOON + midnight, midnight - drift)), DAY));
+        let at =
+            |seconds: u32, drift: u32| Moment { mono_ms: u64::from(seconds - drift) * 1000, ..wall(NOON + seconds) };
+        assert!(matches!(refusal(&meter, at(midnight - 1, 0)), Some(Refusal::Day { .. })));
+        assert!((0..2).all(|_| refusal(&meter, at(midnight, drift)).is_none()), "day {day}");
+        assert!(is_day(refusal(&meter, at(midnight, drift)), DAY));
     }
 }
 

@@ -2,10 +2,12 @@
 //! loses more than the one lease that it had not used up.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::clock::Clock;
 use crate::keys::record::KeyRecord;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +31,8 @@ enum Step {
     SetBack(u32),
     /// Somebody sets the clock ahead, by days or by months.
     SetAhead(u32),
+    /// The machine sleeps.
+    Suspend(u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -45,6 +49,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1_u32..9_000_000).prop_map(Step::SetBack),
         1 => (1_u32..200_000).prop_map(Step::SetBack),
         1 => (1_u32..9_000_000).prop_map(Step::SetAhead),
+        1 => (80_000_u32..200_000).prop_map(Step::SetAhead),
+        1 => (1_u32..90_000).prop_map(Step::Suspend),
     ]
 }
 
@@ -53,15 +59,16 @@ struct World {
     key: KeyRecord,
     desk: LeaseDesk,
     meter: Meter,
-    now: Moment,
+    clock: Clock,
     stored: Usage,
     /// The day and the month that requests count in, as the onlooker reckons it: they never go back.
     day: u64,
     month: u64,
     /// The clock's day and month when it was found to be far behind those.
     behind: [Option<u64>; 2],
-    /// From when on the next day and month may begin, once the clock was found to be wrong.
-    opens_at: [Option<u64>; 2],
+    /// How many passed since the process started, and how many seconds have really gone by since.
+    passed_in_life: u64,
+    life_s: u64,
     passed_by_day: HashMap<u64, u64>,
     passed_by_month: HashMap<u64, u64>,
     refunds: u64,
@@ -73,17 +80,18 @@ impl World {
         let key = limited(BURST_MAX, per_day, per_month);
         let meter = Meter::new(&key, Usage::default(), &desk);
         let (passed_by_day, passed_by_month) = (HashMap::new(), HashMap::new());
-        let (now, stored) = (wall(NOON), Usage::default());
+        let (clock, stored) = (Clock::manual(wall(NOON).unix_ms), Usage::default());
         World {
             key,
             desk,
             meter,
-            now,
+            clock,
             stored,
             day: 0,
             month: 0,
             behind: [None; 2],
-            opens_at: [None; 2],
+            passed_in_life: 0,
+            life_s: 0,
             passed_by_day,
             passed_by_month,
             refunds: 0,
@@ -104,45 +112,39 @@ impl World {
             Step::Wait(seconds) => self.wait(seconds),
             Step::ToMidnight => self.wait(self.meter_dates().until_day_ends(self.meter_dates().day)),
             Step::ToNextMonth => self.wait(self.meter_dates().until_month_ends(self.meter_dates().month)),
-            Step::SetBack(seconds) => self.now.unix_ms -= i64::from(seconds) * 1000,
-            Step::SetAhead(seconds) => self.now.unix_ms += i64::from(seconds) * 1000,
+            Step::SetBack(seconds) => self.set(-i64::from(seconds)),
+            Step::SetAhead(seconds) => self.set(i64::from(seconds)),
+            Step::Suspend(seconds) => {
+                self.clock.suspend(Duration::from_secs(seconds.into()));
+                self.life_s += u64::from(seconds);
+            }
         }
     }
 
     fn meter_dates(&self) -> Dates {
-        Dates::of(self.now)
+        Dates::of(self.clock.now())
+    }
+
+    fn set(&self, by_s: i64) {
+        self.clock.set_unix_ms(self.clock.now().unix_ms + by_s * 1000);
     }
 
     fn wait(&mut self, seconds: u32) {
-        self.now.unix_ms += i64::from(seconds) * 1000;
-        self.now.mono_ms += u64::from(seconds) * 1000;
+        self.clock.advance(Duration::from_secs(seconds.into()));
+        self.life_s += u64::from(seconds);
     }
 
     fn look_at_the_calendar(&mut self) {
-        let dates = Dates::of(self.now);
+        let dates = Dates::of(self.clock.now());
         let (is_far_day, is_far_month) = (dates.is_far_day(self.day), dates.is_far_month(self.month));
-        let ([day, month], mono_ms) = (&mut self.opens_at, self.now.mono_ms);
-        let may_open = |at: &mut Option<u64>, pace: Pace| match at {
-            Some(moment) if *moment > mono_ms => false,
-            Some(moment) => {
-                *moment = pace.next(mono_ms);
-                true
-            }
-            None => true,
-        };
-        if is_far_day {
-            day.get_or_insert(mono_ms);
-        }
-        if is_far_month {
-            month.get_or_insert(mono_ms);
-        }
-        follow(&mut self.day, &mut self.behind[0], dates.day, is_far_day, || may_open(day, Pace::DAY));
-        follow(&mut self.month, &mut self.behind[1], dates.month, is_far_month, || may_open(month, Pace::MONTH));
+        follow(&mut self.day, &mut self.behind[0], dates.day, is_far_day);
+        follow(&mut self.month, &mut self.behind[1], dates.month, is_far_month);
     }
 
     fn charge(&mut self) {
         self.look_at_the_calendar();
-        if self.meter.charge(Cost::Full, self.now).is_ok() {
+        if self.meter.charge(Cost::Full, self.clock.now()).is_ok() {
+            self.passed_in_life += 1;
             *self.passed_by_day.entry(self.day).or_default() += 1;
             *self.passed_by_month.entry(self.month).or_default() += 1;
         }
@@ -150,7 +152,7 @@ impl World {
 
     fn refund(&mut self) {
         self.look_at_the_calendar();
-        if let Ok(charge) = self.meter.charge(Cost::Full, self.now) {
+        if let Ok(charge) = self.meter.charge(Cost::Full, self.clock.now()) {
             charge.refund();
             self.refunds += 1;
         }
@@ -158,7 +160,7 @@ impl World {
 
     fn store(&mut self) {
         self.look_at_the_calendar();
-        if let Some(lease) = self.meter.plan_lease(self.now) {
+        if let Some(lease) = self.meter.plan_lease(self.clock.now()) {
             self.stored = lease;
         }
     }
@@ -182,7 +184,10 @@ impl World {
         self.meter = Meter::new(&self.key, self.stored, &self.desk);
         // A date that was only looked at is forgotten with the memory; one in which a request passed is on the disk.
         (self.day, self.month) = (self.stored.day.into(), self.stored.month.into());
-        (self.behind, self.opens_at) = ([None; 2], [None; 2]);
+        self.behind = [None; 2];
+        // A start believes the wall clock, whatever it says.
+        self.clock = Clock::manual(self.clock.now().unix_ms);
+        (self.passed_in_life, self.life_s) = (0, 0);
     }
 
     fn check(&self) {
@@ -192,25 +197,31 @@ impl World {
             let most = passed.values().max().copied().unwrap_or(0);
             assert!(limit.is_none_or(|limit| most <= limit), "{most} of {limit:?} passed");
         }
+        // Whatever the clock was set to, no more periods than have really gone by, the one that the process began in and
+        // the one that it ended in. Clocks may run fast by a thousandth.
+        let real_s = self.life_s + self.life_s / 1_000;
+        let limits = self.key.limits;
+        for (limit, shortest_s) in [(limits.per_day, 86_400), (limits.per_month, 28 * 86_400)] {
+            let most = limit.map(|limit| limit * (real_s / shortest_s + 2));
+            assert!(
+                most.is_none_or(|most| self.passed_in_life <= most),
+                "{} in {} s",
+                self.passed_in_life,
+                self.life_s
+            );
+        }
     }
 }
 
-/// A period never goes back. Behind one that the clock will not reach for long, it goes on with the clock's own. Where the
-/// clock was found to be wrong, it goes on only if it may.
-fn follow(held: &mut u64, behind: &mut Option<u64>, clock: u64, is_far: bool, may_open: impl FnOnce() -> bool) {
+/// A period never goes back. Behind one that the clock will not reach for long, it goes on with the clock's own.
+fn follow(held: &mut u64, behind: &mut Option<u64>, clock: u64, is_far: bool) {
     if clock >= *held || !is_far {
         *behind = None;
-        if clock > *held && may_open() {
-            *held = clock;
-        }
+        *held = clock.max(*held);
         return;
     }
     match *behind {
-        Some(since) if clock > since => {
-            if may_open() {
-                (*held, *behind) = (*held + 1, Some(clock));
-            }
-        }
+        Some(since) if clock > since => (*held, *behind) = (*held + 1, Some(clock)),
         Some(since) if clock + 1 >= since => {}
         _ => *behind = Some(clock),
     }
