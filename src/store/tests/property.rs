@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{Bookmakers, Closed, FeedBudget, Maintenance, ReportedCredits, Score, ScoreStatus, Source};
-use crate::store::{LoadedEvent, LoadedPoll, LoadedSport};
+use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
 const NUMBERS: u16 = 5;
@@ -226,7 +226,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     match kind {
         0 => {
             let book = Bookmaker { key: book_key(number).into(), ..book(&format!("t{}", pick(6, 3))) };
-            Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), declared: true }
+            Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), origin: BookOrigin::Declared }
         }
         1 => Change::RemoveBookmaker { world, id: bookmaker },
         2..=5 => Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))) },
@@ -278,6 +278,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
                 bookmaker,
                 market,
                 last_update: time,
+                bookmaker_update: time.unix().is_multiple_of(2).then(|| time.plus_seconds(1)),
                 outcomes: outcomes.collect(),
             };
             Change::PutOdds { world, sport, event, record: Arc::new(record) }
