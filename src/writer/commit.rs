@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::batch::origin_of;
 use super::{WriteError, Writer};
 use crate::keys::KeyId;
 use crate::model::{BookId, EventId, SportId, World};
@@ -138,8 +139,8 @@ impl Writer {
     fn held_bookmaker(&self, world: World, id: BookId) -> Change {
         match self.worlds[world.index()].books.register().get(id) {
             Some(held) => {
-                let declared = !self.catalogue.bookmakers().iter().any(|listed| listed.key == held.key);
-                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), declared }
+                let origin = origin_of(held, &self.catalogue);
+                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), origin }
             }
             None => Change::RemoveBookmaker { world, id },
         }
