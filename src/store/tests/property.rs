@@ -216,7 +216,6 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     let pick = |at: usize, of: u8| seed[at] % of;
     let world = World::ALL[usize::from(pick(0, 2))];
     let sport = sport_id(usize::from(pick(1, 2)));
-    let sport_key = SPORTS[sport.index()];
     let id = format!("e{}", pick(2, 4));
     let number = u16::from(pick(3, 8)) % NUMBERS;
     let bookmaker = BookId::from_number(number);
@@ -274,7 +273,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
                 outcome(&format!("{id} {at}"), price, (seed[7] % 2 == at).then_some(i32::from(seed[7]) * 500))
             });
             let record = Record {
-                id: RecordId::new(sport_key, &event, &book_key(number), market),
+                id: RecordId::new(SPORTS[sport.index()], &event, &book_key(number), market),
                 bookmaker,
                 market,
                 last_update: time,
