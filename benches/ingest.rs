@@ -98,6 +98,7 @@ impl Board {
             bookmaker: BookId::from_number(book),
             market,
             last_update: Timestamp::from_unix(1_789_500_000 + round),
+            bookmaker_update: None,
             outcomes: [outcome(event.home(), 0, -3500), outcome(event.away(), 9, 3500)].into(),
         };
         Change::PutOdds { world: World::Live, sport, event: event.id.clone(), record: Arc::new(record) }

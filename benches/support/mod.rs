@@ -57,6 +57,7 @@ pub fn record(
         bookmaker: book,
         market,
         last_update: Timestamp::from_unix(START + turn),
+        bookmaker_update: None,
         outcomes: [outcome(0), outcome(1)].into(),
     }
 }

@@ -126,6 +126,7 @@ fn world() -> WorldBoard {
             bookmaker: book,
             market: Market::Moneyline,
             last_update: commence,
+            bookmaker_update: None,
             outcomes: Box::new([outcome("Ana Silva", "-110"), outcome("Bea Costa", "100")]),
         };
         let mut draft = Draft::new(Arc::new(event));

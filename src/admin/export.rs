@@ -105,6 +105,7 @@ impl Export {
                 bookmaker: key(record.bookmaker),
                 market: record.market,
                 last_update: record.last_update,
+                bookmaker_update: record.bookmaker_update,
                 outcomes: record.outcomes.clone(),
             });
             // Of a feed whose clock is ahead only the time of its coming is known as a good read.

@@ -55,8 +55,8 @@ impl Gathered {
         let sport = options.sport.as_deref().map(|key| find_sport(key, context)).transpose()?;
         let payload = read(self.0, sport, options, context).await?;
         let known = context.boards.load_full(options.world);
-        let newcomers = payload.newcomers(known.books().register(), options.regions);
-        let mut tally = Tally::new(payload, newcomers);
+        let listed = payload.listed(known.books().register(), options.regions);
+        let mut tally = Tally::new(payload, listed);
         if options.strict {
             tally.take_whole(options, context).await?;
         } else {
@@ -94,7 +94,7 @@ async fn read(
 /// What becomes of a payload.
 struct Tally {
     news: Vec<News>,
-    /// The event of each message, and whose price it is; the newcomers have neither.
+    /// The event of each message, and whose price it is; bookmakers have neither.
     origins: Vec<(u64, Option<Arc<str>>)>,
     rejected: [u64; Reason::COUNT],
     dropped: [u64; Reason::COUNT],
@@ -104,7 +104,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn new(payload: Payload, newcomers: Vec<News>) -> Self {
+    fn new(payload: Payload, listed: Vec<News>) -> Self {
         let example = |(event, rejection): (u64, crate::feeds::wire::Rejection)| Example {
             line: event,
             reason: rejection.reason.key().to_owned(),
@@ -114,11 +114,11 @@ impl Tally {
             News::Odds(odds) => Some(Arc::clone(&odds.bookmaker)),
             _ => None,
         };
-        let mut origins = vec![(0, None); newcomers.len()];
+        let mut origins = vec![(0, None); listed.len()];
         origins.extend(payload.messages.iter().map(|message| (message.event, bookmaker(&message.news))));
         let messages = payload.messages.into_iter().map(|message| message.news);
         Tally {
-            news: newcomers.into_iter().chain(messages).collect(),
+            news: listed.into_iter().chain(messages).collect(),
             origins,
             rejected: payload.rejected,
             dropped: payload.dropped,

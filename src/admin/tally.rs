@@ -118,6 +118,8 @@ pub(super) fn told(reason: Reason) -> &'static str {
         Reason::UnknownEvent => "no event line has announced this event, or it was removed",
         Reason::UnknownBookmaker => "nobody has declared this bookmaker: send a bookmaker line first",
         Reason::EventOver => "the event is over: it takes no prices",
+        Reason::InFuture => "its time is more than 60 seconds ahead of this server's clock: compare both clocks",
+        Reason::MarketNotOfSport => "events of this sport do not have the market",
         Reason::Late => "newer news of the same thing is held",
         Reason::TooManyBookmakers => "there is no room for another bookmaker",
         Reason::BadField => "the winner is neither of the two sides",

@@ -244,7 +244,14 @@ mod tests {
         let (bookmaker, market) = (BookId::from_number(book), Market::Moneyline);
         let id = RecordId::new("soccer", &EventId::new("e1").unwrap(), &book.to_string(), market);
         let outcomes = names.iter().map(outcome).collect();
-        Arc::new(Record { id, bookmaker, market, last_update: Timestamp::from_unix(at), outcomes })
+        Arc::new(Record {
+            id,
+            bookmaker,
+            market,
+            last_update: Timestamp::from_unix(at),
+            bookmaker_update: None,
+            outcomes,
+        })
     }
 
     #[test]

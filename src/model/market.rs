@@ -98,11 +98,12 @@ impl Market {
         }
     }
 
-    /// Whether events of this kind have the market.
+    /// Whether events of this kind have the market. The one rule for every way in: the writer rejects prices of others,
+    /// and a poll asks only for these.
     pub const fn is_of(self, kind: SportKind) -> bool {
         match self {
-            Market::Moneyline => !matches!(kind, SportKind::Tournament),
-            Market::Spread | Market::TotalPoints => matches!(kind, SportKind::HeadToHead),
+            Market::Moneyline | Market::Spread => !matches!(kind, SportKind::Tournament),
+            Market::TotalPoints => matches!(kind, SportKind::HeadToHead),
             Market::TotalRounds => matches!(kind, SportKind::Fight),
             _ => matches!(kind, SportKind::Tournament),
         }

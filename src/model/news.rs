@@ -17,6 +17,8 @@ use super::time::Timestamp;
 pub enum News {
     /// Adds a bookmaker to the world, or changes its title and regions.
     Bookmaker(Bookmaker),
+    /// A bookmaker as a payload lists it. Its title replaces the stored one; its regions count only if it is new.
+    Listed(Bookmaker),
     Event(EventNews),
     Odds(OddsNews),
     Score(ScoreNews),
@@ -54,6 +56,8 @@ pub struct OddsNews {
     pub bookmaker: Arc<str>,
     pub market: Market,
     pub last_update: Timestamp,
+    /// The bookmaker's own time, where the feed gives one beside the market's.
+    pub bookmaker_update: Option<Timestamp>,
     pub outcomes: Box<[Outcome]>,
 }
 

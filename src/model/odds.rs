@@ -102,6 +102,8 @@ pub struct Record {
     pub bookmaker: BookId,
     pub market: Market,
     pub last_update: Timestamp,
+    /// The bookmaker's own time in its feed, where it differs from the market's.
+    pub bookmaker_update: Option<Timestamp>,
     pub outcomes: Box<[Outcome]>,
 }
 
@@ -116,6 +118,11 @@ pub struct Closed {
 impl Record {
     /// A golf field with room to spare; a longer list is a mistake of the feed.
     pub const OUTCOMES_MAX: usize = 500;
+
+    /// When the bookmaker was last updated, by its own time if it has one.
+    pub fn effective_bookmaker_update(&self) -> Timestamp {
+        self.bookmaker_update.unwrap_or(self.last_update)
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +134,11 @@ mod tests {
         let id = RecordId::new("mma", &EventId::new("e1").unwrap(), "betmgm", Market::Moneyline);
         assert_eq!(std::str::from_utf8(&id.text()).unwrap(), id.to_string());
         assert_eq!(id.to_string(), "5c6b1e44366ffb2e");
+    }
+
+    #[test]
+    fn a_record_takes_forty_bytes() {
+        assert_eq!(size_of::<Record>(), 40, "a board holds a million of them");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub enum Reason {
     EventOver,
     TooManyBookmakers,
     Late,
+    /// Dated further ahead of our clock than a clock may be off.
+    InFuture,
     PriceNotANumber,
     PriceNotWhole,
     PriceInsideHundred,
@@ -33,7 +35,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 21;
+    pub const COUNT: usize = 22;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -51,6 +53,7 @@ impl Reason {
         Reason::EventOver,
         Reason::TooManyBookmakers,
         Reason::Late,
+        Reason::InFuture,
         Reason::PriceNotANumber,
         Reason::PriceNotWhole,
         Reason::PriceInsideHundred,
@@ -76,6 +79,7 @@ impl Reason {
             Reason::EventOver => "event_over",
             Reason::TooManyBookmakers => "too_many_bookmakers",
             Reason::Late => "late",
+            Reason::InFuture => "in_future",
             Reason::PriceNotANumber => "price_not_a_number",
             Reason::PriceNotWhole => "price_not_whole",
             Reason::PriceInsideHundred => "price_inside_hundred",

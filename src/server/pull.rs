@@ -230,7 +230,7 @@ impl Pull {
         let now = self.now();
         let payload = self.read(answer, sport, now.timestamp()).await?;
         let register = Arc::clone(self.around.boards.load_full(self.config.world).books());
-        let newcomers = payload.newcomers(register.register(), self.config.regions);
+        let listed = payload.listed(register.register(), self.config.regions);
         let Payload { messages, rejected, dropped, .. } = payload;
         let interval_ms = self.pace.interval_ms(self.round_cost(), now.unix_ms);
         let three_s = u32::try_from(interval_ms.saturating_mul(3) / 1000).unwrap_or(u32::MAX);
@@ -238,7 +238,7 @@ impl Pull {
         let poll = Poll {
             scope,
             sport,
-            news: newcomers.into_iter().chain(messages.into_iter().map(|message| message.news)).collect(),
+            news: listed.into_iter().chain(messages.into_iter().map(|message| message.news)).collect(),
             at: now.timestamp(),
             latency_ms: u32::try_from(now.mono_ms.saturating_sub(asked_ms)).unwrap_or(u32::MAX),
             stale_after_s: self.around.stale_after_s.max(three_s),

@@ -11,12 +11,11 @@ use crate::model::{
 /// One change. A batch of them is applied in its order, all or nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// `declared` by a feed: it then stays when the catalogue does not list it.
     PutBookmaker {
         world: World,
         id: BookId,
         bookmaker: Arc<Bookmaker>,
-        declared: bool,
+        origin: BookOrigin,
     },
     /// With its prices and its sources. Its number is never given to another.
     RemoveBookmaker {
@@ -106,6 +105,16 @@ pub enum Change {
     },
     /// Appends to the audit log. The one change that is not the same when committed twice.
     Audit(AuditNote),
+}
+
+/// Where what is known of a bookmaker comes from, which decides what becomes of it when the catalogue changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BookOrigin {
+    Catalogue,
+    /// Listed in the catalogue, with the title of a payload: the title stays, the regions follow the catalogue.
+    Titled,
+    /// By a feed: it stays as it is, whatever the catalogue lists.
+    Declared,
 }
 
 /// Who did what to which thing, and when.

@@ -127,7 +127,25 @@ impl Row for BookRow {}
 impl Row for NameRow {}
 impl Row for EventRow {}
 impl Row for ScoreRow {}
-impl Row for OddsRow {}
+impl Row for OddsRow {
+    const VERSION: u8 = 2;
+
+    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        /// Format 2 and before.
+        #[derive(Decode)]
+        struct First {
+            outcomes: Vec<OutcomeRow>,
+            last_update: [u8; 4],
+            quoted: QuotedRow,
+            points: PointsRow,
+        }
+        if version != 1 {
+            return Err(Flaw::Version(version));
+        }
+        let First { outcomes, last_update, quoted, points } = decode(row)?;
+        Ok(OddsRow { outcomes, last_update, quoted, points, bookmaker_later_s: 0 })
+    }
+}
 impl Row for SourceRow {}
 impl Row for PollRow {}
 impl Row for KeyRow {}
@@ -175,6 +193,8 @@ pub(super) enum Standing {
     Catalogue,
     Declared,
     Gone,
+    /// Of the catalogue, with the title that a payload gave it.
+    Titled,
 }
 
 #[derive(Debug, Encode, Decode)]
@@ -213,6 +233,8 @@ pub(super) struct OddsRow {
     pub(super) last_update: [u8; 4],
     pub(super) quoted: QuotedRow,
     pub(super) points: PointsRow,
+    /// By how many seconds the bookmaker's own time is later: nearly always none, which takes one byte.
+    pub(super) bookmaker_later_s: i64,
 }
 
 #[derive(Debug, Encode, Decode)]

@@ -194,6 +194,7 @@ impl WorldContext {
             bookmaker: id,
             market,
             last_update: row.last_update(),
+            bookmaker_update: row.bookmaker_update()?,
             outcomes: row.outcomes(names)?,
         }));
         Ok(())

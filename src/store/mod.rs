@@ -49,7 +49,7 @@ mod tests;
 /// What a test needs to put its own storage under a store.
 pub use redb::{BackendError, StorageBackend};
 
-pub use change::{AuditEntry, AuditNote, Change};
+pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use check::{CheckReport, Integrity};
 pub use copy::{CopyError, CopyReport, Existing};
 pub use error::{Damage, DamageList, OpenError, StoreError};

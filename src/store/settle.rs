@@ -1,5 +1,10 @@
 //! Bringing a file up to the catalogue when it is opened: each sport has a number, each bookmaker has one in both
 //! worlds, and what an older catalogue left behind goes when nothing hangs on it.
+//!
+//! A bookmaker's title is the last one given: by a `bookmaker` line, by a payload that was polled or imported, else by the
+//! catalogue. So a title that an operator changes in a catalogue file counts for bookmakers that no payload has named
+//! otherwise; where one has, its title stays, since the next poll would bring it back. To choose the title of a polled
+//! bookmaker, change it upstream. Regions are the catalogue's unless a `bookmaker` line declared others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +13,7 @@ use redb::{ReadTransaction, ReadableDatabase};
 
 use super::batch::begin;
 use super::books::{highest_numbers, scan_books};
-use super::change::Change;
+use super::change::{BookOrigin, Change};
 use super::codec::Standing;
 use super::error::{DamageList, OpenError, StoreError};
 use super::handle::Store;
@@ -140,20 +145,24 @@ impl Store {
             }
         }
         for book in self.catalogue().bookmakers() {
-            let id = match by_key.get(&*book.key) {
+            let (id, title) = match by_key.get(&*book.key) {
                 Some(row) if row.standing == Standing::Declared => continue,
                 Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
-                Some(row) => row.id,
+                Some(row) if row.standing == Standing::Titled && row.book.regions == book.regions => continue,
+                Some(row) => (row.id, (row.standing == Standing::Titled).then(|| row.book.title.clone())),
                 None if usize::from(next) >= Bookmakers::MAX => {
                     let what = format!("bookmaker {} in the {world} world", book.key);
                     return Err(Unsettled::NumbersSpent { what, limit: Bookmakers::MAX });
                 }
                 None => {
                     next += 1;
-                    BookId::from_number(next - 1)
+                    (BookId::from_number(next - 1), None)
                 }
             };
-            changes.push(Change::PutBookmaker { world, id, bookmaker: Arc::new(book.clone()), declared: false });
+            let origin = if title.is_some() { BookOrigin::Titled } else { BookOrigin::Catalogue };
+            let mut bookmaker = book.clone();
+            bookmaker.title = title.unwrap_or(bookmaker.title);
+            changes.push(Change::PutBookmaker { world, id, bookmaker: Arc::new(bookmaker), origin });
         }
         Ok(())
     }
@@ -161,7 +170,8 @@ impl Store {
     /// The bookmakers of an older catalogue that hold no price.
     fn leftover<'f>(&self, world: World, found: &'f [Found]) -> Result<Vec<(BookId, &'f Bookmaker)>, StoreError> {
         let is_listed = |book: &Bookmaker| self.catalogue().bookmakers().iter().any(|listed| listed.key == book.key);
-        let old = found.iter().filter(|row| row.standing == Standing::Catalogue && !is_listed(&row.book));
+        let was_listed = |row: &&Found| matches!(row.standing, Standing::Catalogue | Standing::Titled);
+        let old = found.iter().filter(was_listed).filter(|row| !is_listed(&row.book));
         let mut leftover = Vec::new();
         for row in old {
             if !self.reading(|store, file| holds_odds(&file.db.begin_read()?, &store.sports, world, row.id))? {

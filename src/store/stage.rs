@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::batch::Batch;
-use super::change::Change;
+use super::change::{BookOrigin, Change};
 use super::codec::{
     AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
     Standing, TooLong, UsageRow,
@@ -88,8 +88,8 @@ impl<'a> Staging<'a> {
 
     pub(super) fn add(&mut self, change: &Change) -> Result<(), StoreError> {
         match change {
-            Change::PutBookmaker { world, id, bookmaker, declared } => {
-                self.put_bookmaker(*world, *id, bookmaker, *declared)
+            Change::PutBookmaker { world, id, bookmaker, origin } => {
+                self.put_bookmaker(*world, *id, bookmaker, *origin)
             }
             Change::RemoveBookmaker { world, id } => self.remove_bookmaker(*world, *id),
             Change::PutEvent { world, sport, event } => self.put_event(*world, *sport, event),
@@ -191,13 +191,17 @@ impl<'a> Staging<'a> {
         world: World,
         id: BookId,
         book: &Arc<Bookmaker>,
-        declared: bool,
+        origin: BookOrigin,
     ) -> Result<(), StoreError> {
         if id.index() >= Bookmakers::MAX {
             return Err(StoreError::Refused(format!("bookmaker {} is one too many", book.key)));
         }
         let key: BookKey = (world_number(world), id.number());
-        let standing = if declared { Standing::Declared } else { Standing::Catalogue };
+        let standing = match origin {
+            BookOrigin::Catalogue => Standing::Catalogue,
+            BookOrigin::Titled => Standing::Titled,
+            BookOrigin::Declared => Standing::Declared,
+        };
         self.batch.books.insert(key, sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?);
         self.news.books.insert((world, id), Some(Arc::clone(book)));
         Ok(())

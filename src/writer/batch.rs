@@ -8,6 +8,7 @@ use foldhash::HashMap;
 
 use super::changes::Moved;
 use super::fight::{fight_score, renamed_winner};
+use super::future;
 use super::poll::Polls;
 use super::report::IngestReport;
 use super::slot::{Place, Slot, Touched};
@@ -17,7 +18,7 @@ use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, News,
     OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind, Timestamp, World,
 };
-use crate::store::Change;
+use crate::store::{BookOrigin, Change};
 
 /// A read is written to the file when it is this much newer than the one there, so that a quiet feed costs no commits.
 const READ_STORED_EVERY_S: u32 = 15;
@@ -52,6 +53,8 @@ pub(super) struct Batch<'w> {
     state: &'w WorldState,
     catalogue: &'w Catalogue,
     now: Timestamp,
+    /// Whether our own clock is known to be wrong.
+    is_clock_behind: bool,
     /// Whether it is remembered which prices changed.
     keeps_moved: bool,
     register: Option<Bookmakers>,
@@ -68,7 +71,7 @@ impl<'w> Batch<'w> {
         world: World,
         state: &'w WorldState,
         catalogue: &'w Catalogue,
-        now: Timestamp,
+        (now, is_clock_behind): (Timestamp, bool),
         keeps_moved: bool,
     ) -> Self {
         Batch {
@@ -76,6 +79,7 @@ impl<'w> Batch<'w> {
             state,
             catalogue,
             now,
+            is_clock_behind,
             keeps_moved,
             register: None,
             slots: HashMap::default(),
@@ -86,16 +90,16 @@ impl<'w> Batch<'w> {
         }
     }
 
-    /// Applies a message; whether it was taken.
-    pub(super) fn apply(&mut self, news: News) -> bool {
-        let applied = self.news(news);
+    /// Applies a message, and counts what became of it.
+    pub(super) fn apply(&mut self, mut news: News) -> Result<Applied, Reason> {
+        let applied = future::admit(&mut news, self.now).and_then(|()| self.news(news));
         match applied {
             Ok(Applied::Changed) => self.report.changed += 1,
             Ok(Applied::Unchanged) => self.report.unchanged += 1,
             Ok(Applied::Late) => self.report.reject(Reason::Late),
             Err(reason) => self.report.reject(reason),
         }
-        matches!(applied, Ok(Applied::Changed | Applied::Unchanged))
+        applied
     }
 
     pub(super) fn polls(&self) -> &'w Polls {
@@ -105,6 +109,7 @@ impl<'w> Batch<'w> {
     fn news(&mut self, news: News) -> Result<Applied, Reason> {
         match news {
             News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
+            News::Listed(bookmaker) => self.listed(bookmaker),
             News::Event(news) => Ok(self.event(news)),
             News::Odds(news) => self.odds(news),
             News::Score(news) => self.score(news),
@@ -112,7 +117,7 @@ impl<'w> Batch<'w> {
             News::Read(news) => self.read(&news),
             News::AsOf(at, news) => {
                 let now = self.now;
-                self.now = at.min(now);
+                self.now = at;
                 let applied = self.news(*news);
                 self.now = now;
                 applied
@@ -135,7 +140,21 @@ impl<'w> Batch<'w> {
         let bookmaker = Arc::new(bookmaker);
         let state = self.state;
         self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
-        self.changes.push(Change::PutBookmaker { world: self.world, id, bookmaker, declared: true });
+        let origin = BookOrigin::Declared;
+        self.changes.push(Change::PutBookmaker { world: self.world, id, bookmaker, origin });
+        Ok(Applied::Changed)
+    }
+
+    /// A bookmaker as a payload lists it: a known one takes its title, and keeps its regions.
+    fn listed(&mut self, bookmaker: Bookmaker) -> Result<Applied, Reason> {
+        let Some(id) = self.register().find(&bookmaker.key) else { return self.bookmaker(bookmaker) };
+        let Some(known) = self.register().get(id).filter(|known| known.title != bookmaker.title) else {
+            return Ok(Applied::Unchanged);
+        };
+        let bookmaker = Arc::new(Bookmaker { regions: known.regions, ..bookmaker });
+        let (world, origin, state) = (self.world, origin_of(&bookmaker, self.catalogue), self.state);
+        self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
+        self.changes.push(Change::PutBookmaker { world, id, bookmaker, origin });
         Ok(Applied::Changed)
     }
 
@@ -209,9 +228,13 @@ impl<'w> Batch<'w> {
     }
 
     fn odds(&mut self, news: OddsNews) -> Result<Applied, Reason> {
+        let sport = &self.catalogue[news.sport];
+        // A market that the sport does not have can still be closed: an older version may have stored prices of it.
+        if !news.outcomes.is_empty() && !news.market.is_of(sport.kind) {
+            return Err(Reason::MarketNotOfSport);
+        }
         let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
-        let sport_key = &self.catalogue[news.sport].key;
-        let id = RecordId::new(sport_key, &news.event, &news.bookmaker, news.market);
+        let id = RecordId::new(&sport.key, &news.event, &news.bookmaker, news.market);
         let (draft, touched) = self.draft(news.sport, &news.event)?;
         let (market, last_update) = (news.market, news.last_update);
         let applied = if news.outcomes.is_empty() {
@@ -219,7 +242,9 @@ impl<'w> Batch<'w> {
         } else if draft.event().status.is_over() {
             return Err(Reason::EventOver);
         } else {
-            draft.put(Arc::new(Record { id, bookmaker, market, last_update, outcomes: news.outcomes }))
+            let bookmaker_update = news.bookmaker_update.filter(|at| *at != last_update);
+            let outcomes = news.outcomes;
+            draft.put(Arc::new(Record { id, bookmaker, market, last_update, bookmaker_update, outcomes }))
         };
         if applied == Applied::Changed {
             touched.push((bookmaker, market));
@@ -243,7 +268,7 @@ impl<'w> Batch<'w> {
 
     fn told_source(&mut self, news: &SourceNews) -> Result<Applied, Reason> {
         let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
-        let told = Source { last_read: news.source.last_read.min(self.now), ..news.source };
+        let told = news.source;
         match self.source(news.sport, bookmaker) {
             Some(held) if told.last_read < held.last_read => return Ok(Applied::Late),
             Some(held) if told == held => return Ok(Applied::Unchanged),
@@ -334,7 +359,8 @@ impl<'w> Batch<'w> {
             let state = &self.state.sports[sport.index()];
             step.index = edits.get(sport).map(|edits| state.current.apply(edits));
             let index = step.index.as_ref().unwrap_or(&state.current);
-            store_sources(self.world, *sport, index, self.now, &mut step.sources, &mut self.changes);
+            let now = (self.now, self.is_clock_behind);
+            store_sources(self.world, *sport, index, now, &mut step.sources, &mut self.changes);
         }
         let books = register.map(|register| Arc::new(Books::new(register)));
         (self.changes, Step { books, sports: sports.into_values().collect(), places, moved }, self.report)
@@ -352,6 +378,15 @@ fn step_of<'s>(sports: &'s mut BTreeMap<SportId, SportStep>, state: &WorldState,
     })
 }
 
+/// Where a bookmaker that is now so comes from: as the catalogue lists it, with another title, or declared by a feed.
+pub(super) fn origin_of(book: &Bookmaker, catalogue: &Catalogue) -> BookOrigin {
+    match catalogue.bookmakers().iter().find(|listed| listed.key == book.key) {
+        Some(listed) if listed == book => BookOrigin::Catalogue,
+        Some(listed) if listed.regions == book.regions => BookOrigin::Titled,
+        _ => BookOrigin::Declared,
+    }
+}
+
 /// An event that is over has no open market.
 fn close_if_over(draft: &mut Draft, touched: &mut Touched, now: Timestamp) {
     if draft.event().status.is_over() {
@@ -364,7 +399,7 @@ fn store_sources(
     world: World,
     sport: SportId,
     index: &Index,
-    now: Timestamp,
+    (now, is_clock_behind): (Timestamp, bool),
     sources: &mut BTreeMap<BookId, SourceEntry>,
     changes: &mut Vec<Change>,
 ) {
@@ -374,11 +409,13 @@ fn store_sources(
         if holds_price == was_empty {
             entry.source.empty_since = (!holds_price).then_some(now);
         }
-        let age_s = entry.source.last_read.seconds_since(entry.stored_read);
-        let went_back = entry.source.last_read < entry.stored_read;
+        let last_read = entry.read_to_store(is_clock_behind);
+        let age_s = last_read.seconds_since(entry.stored_read);
+        let went_back = last_read < entry.stored_read;
         if holds_price == was_empty || age_s >= READ_STORED_EVERY_S || went_back {
-            entry.stored_read = entry.source.last_read;
-            changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source: entry.source });
+            entry.stored_read = last_read;
+            let source = Source { last_read, ..entry.source };
+            changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source });
         }
     }
 }

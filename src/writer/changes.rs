@@ -122,6 +122,7 @@ mod tests {
             bookmaker: BookId::from_number(0),
             market: Market::Moneyline,
             last_update: Timestamp::from_unix(1),
+            bookmaker_update: None,
             outcomes: (0..outcomes).map(|_| Outcome { name: "a".into(), price, point: None }).collect(),
         })
     }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use tracing::Level;
 
+use super::batch::origin_of;
 use super::{WriteError, Writer};
 use crate::keys::KeyId;
 use crate::log::{LineKind, limited};
@@ -147,9 +148,8 @@ impl Writer {
     fn held_bookmaker(&self, world: World, id: BookId) -> Change {
         match self.worlds[world.index()].books.register().get(id) {
             Some(held) => {
-                // With another title or other regions than the catalogue's, it is as a feed declared it.
-                let declared = !self.catalogue.bookmakers().contains(held);
-                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), declared }
+                let origin = origin_of(held, &self.catalogue);
+                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), origin }
             }
             None => Change::RemoveBookmaker { world, id },
         }

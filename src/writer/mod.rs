@@ -18,6 +18,7 @@ mod changes;
 mod commit;
 mod feeders;
 mod fight;
+mod future;
 mod keys;
 mod operation;
 mod poll;
@@ -117,6 +118,7 @@ pub struct Writer {
     feed_budgets: BTreeMap<Box<str>, FeedBudget>,
     last_tick: i64,
     upkeep: upkeep::Schedule,
+    comparison: future::Comparison,
     doubt: commit::Doubt,
     lost_usage: Vec<KeyId>,
     writing: Arc<Writing>,
@@ -142,6 +144,7 @@ impl Writer {
     ) -> Result<Opened, StoreError> {
         let now = clock.now();
         let mut loaded = store.load()?;
+        let comparison = future::Comparison::read(&store);
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
             *usage = Usage::spent(key.limits, now);
         }
@@ -166,6 +169,7 @@ impl Writer {
             feed_budgets: loaded.feed_budgets.into_iter().collect(),
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
+            comparison,
             doubt: commit::Doubt::default(),
             clock,
             lost_usage: loaded.damaged_usage,
@@ -174,6 +178,9 @@ impl Writer {
         if let Err(error) = writer.write_spent() {
             tracing::warn!(%error, "that the keys with lost counters are spent is not written down yet");
         }
+        writer.warn_if_clock_is_behind(now.timestamp());
+        writer.mend_future(now.timestamp());
+        writer.publish_now(World::Live);
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
 
@@ -200,7 +207,7 @@ impl Writer {
         let now = self.clock.now();
         let mut batch = self.batch(world, now.timestamp());
         for news in news {
-            batch.apply(news);
+            let _ = batch.apply(news);
         }
         let (mut changes, step, report) = batch.finish();
         let lost = self.lost_to_news(world, &step.places, &mut changes);
@@ -229,7 +236,7 @@ impl Writer {
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
         let mut batch = Batch::new(world, &state, &catalogue, now.timestamp(), self.changes.is_kept());
         for (news, count) in news.zip(1_usize..) {
-            batch.apply(news.map_err(StoreError::from)?);
+            let _ = batch.apply(news.map_err(StoreError::from)?);
             if count.is_multiple_of(MEANWHILE_EVERY) {
                 meanwhile(self);
             }
@@ -305,7 +312,8 @@ impl Writer {
     }
 
     fn batch(&self, world: World, now: Timestamp) -> Batch<'_> {
-        Batch::new(world, &self.worlds[world.index()], &self.catalogue, now, self.changes.is_kept())
+        let clock = (now, self.comparison.is_clock_behind(now));
+        Batch::new(world, &self.worlds[world.index()], &self.catalogue, clock, self.changes.is_kept())
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

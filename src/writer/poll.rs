@@ -14,7 +14,8 @@ use foldhash::{HashMap, HashSet};
 use super::batch::Batch;
 use super::slot::Place;
 use super::{IngestReport, WriteError, Writer};
-use crate::model::{BookId, EventId, Market, News, SportId, Timestamp, World};
+use crate::board::Applied;
+use crate::model::{BookId, EventId, Market, News, Reason, SportId, Timestamp, World};
 use crate::store::{Change, LoadedPoll};
 
 /// What is asked for again and again: a feed, and one of its sport keys.
@@ -254,8 +255,13 @@ impl Batch<'_> {
                 }
                 _ => None,
             };
-            let is_taken = self.apply(news);
+            let applied = self.apply(news);
             let Some((event, key, market)) = odds else { continue };
+            // It says nothing about now: neither that the stored price still stands, nor that its bookmaker was read.
+            if applied == Err(Reason::InFuture) {
+                continue;
+            }
+            let is_taken = matches!(applied, Ok(Applied::Changed | Applied::Unchanged));
             let Some(book) = self.register().find(&key) else { continue };
             let pair = (book, market);
             answered.insert(book);

@@ -15,6 +15,13 @@ pub(super) struct SourceEntry {
     pub stored_read: Timestamp,
 }
 
+impl SourceEntry {
+    /// The last read as the file is to have it: with a clock that is behind, reads in the file do not go back.
+    pub(super) fn read_to_store(&self, is_clock_behind: bool) -> Timestamp {
+        if is_clock_behind { self.source.last_read.max(self.stored_read) } else { self.source.last_read }
+    }
+}
+
 /// One sport of one world.
 #[derive(Clone, Debug)]
 pub(super) struct SportState {

@@ -8,7 +8,7 @@ use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
 use crate::board::EventNode;
 use crate::clock::{Moment, StepWatch};
-use crate::model::{EventStatus, News, SportId, Timestamp, World};
+use crate::model::{EventStatus, News, Source, SportId, Timestamp, World};
 use crate::store::Change;
 
 const SWEEP_EVERY_MS: u64 = 60_000;
@@ -58,6 +58,9 @@ impl Writer {
         if is_due(&mut self.upkeep.compared_ms, COMPARE_EVERY_MS, now.mono_ms) {
             self.forget_the_future(now.timestamp());
             self.report_clock_step(now);
+            if !self.boards.condition().is_unwritable() {
+                self.mend_future(now.timestamp());
+            }
         }
         self.publish_due(now.unix_ms);
         if self.boards.condition().is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
@@ -177,15 +180,18 @@ impl Writer {
     /// The last writes of an orderly stop: exact counters and the newest reads.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.flush_usage()?;
+        let is_clock_behind = self.comparison.is_clock_behind(self.now());
         let mut changes = Vec::new();
         for world in World::ALL {
             for sport in self.catalogue.sport_ids() {
                 let state = Arc::make_mut(&mut self.worlds[world.index()]);
                 let sources = &mut state.sports[sport.index()].sources;
                 for (bookmaker, entry) in sources.iter_mut() {
-                    if entry.source.last_read != entry.stored_read {
-                        entry.stored_read = entry.source.last_read;
-                        changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source: entry.source });
+                    let last_read = entry.read_to_store(is_clock_behind);
+                    if last_read != entry.stored_read {
+                        entry.stored_read = last_read;
+                        let source = Source { last_read, ..entry.source };
+                        changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source });
                     }
                 }
             }

@@ -176,9 +176,13 @@ async fn what_is_rare_comes_back_as_well() {
         bookmaker("nobody", "No \\\"Prices\\\" Yet", r#"["eu","au"]"#),
         bookmaker("betmgm", "Bet & Other", r#"["uk"]"#),
         event("mma", "m1", EVENING),
-        odds_in("fractional", "mma", "m1", "betmgm", "moneyline", "2026-11-14T23:38:30Z", mixed),
+        // A bookmaker whose own time is another than its market's.
+        odds_in("fractional", "mma", "m1", "betmgm", "moneyline", "2026-11-14T23:38:30Z", mixed).replace(
+            r#","format":"fractional""#,
+            r#","bookmaker_update":"2026-11-14T23:38:31Z","format":"fractional""#,
+        ),
         // A feed whose clock is ahead, a market that closed, and one that was never open.
-        moneyline_at("mma", "m1", "fanduel", "2026-11-14T23:44:00Z", -110, -110),
+        moneyline_at("mma", "m1", "fanduel", "2026-11-14T23:39:50Z", -110, -110),
         moneyline("mma", "m1", "draftkings", -120, 100),
         closed("mma", "m1", "draftkings", "moneyline", "2026-11-14T23:38:40Z"),
         closed("mma", "m1", "draftkings", "total_rounds", "2026-11-14T23:38:10Z"),

@@ -90,7 +90,7 @@ async fn a_read_line_advances_the_source_but_not_last_update() {
 #[tokio::test]
 async fn a_source_is_never_read_in_the_future() {
     let service = Service::start().await;
-    let lines = [event("mma", "m1", EVENING), moneyline_at("mma", "m1", "betmgm", "2026-11-15T12:00:00Z", -110, -110)];
+    let lines = [event("mma", "m1", EVENING), moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:40:00Z", -110, -110)];
     service.ingest(&lines.concat()).await;
     let source = service.get("/v1/sports/mma/odds?group=bout").await.json()["sources"][0]["last_update"].clone();
     assert_eq!(source, "2026-11-14T23:39:00Z");

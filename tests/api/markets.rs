@@ -4,6 +4,7 @@ use super::fixture::{
     EVENING, closed, error, event, every_sport, fields, moneyline, odds, records, strings, total, tournament,
 };
 use crate::harness::Service;
+use oddsbox::model::World;
 
 const MARKETS: [&str; 11] = [
     "moneyline",
@@ -171,5 +172,28 @@ async fn three_ball_and_matchup_are_one_record_in_the_order_of_the_feed() {
         let json = service.get(&format!("/v1/sports/golf/odds?market={market}")).await.json();
         assert_eq!(json.as_array().map(Vec::len), Some(1));
         assert_eq!(strings(&json[0]["outcomes"], "name"), names);
+    }
+}
+
+#[tokio::test]
+async fn one_rule_says_which_markets_a_sport_has() {
+    let service = Service::start().await;
+    service.ingest(&every_sport()).await;
+    let sides = r#"[{"name":"Home m1","price":-110,"point":-3.5},{"name":"Away m1","price":-110,"point":3.5}]"#;
+    service.ingest(&odds("mma", "m1", "betmgm", "spread", sides)).await;
+    service.ingest(&odds("boxing", "b1", "betmgm", "spread", sides)).await;
+    service.advance(30).await;
+    assert!(records(&service.get("/v1/sports/mma/odds").await).contains(&"m1 betmgm spread".to_owned()));
+    let v4 = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=spreads";
+    assert!(service.get(v4).await.text().contains(r#""key":"spreads""#));
+    for line in [
+        total("mma", "m1", "betmgm", "total_points", "44.5"),
+        total("tennis", "t1", "betmgm", "total_rounds", "2.5"),
+        odds("american_football", "f1", "betmgm", "top5", r#"[{"name":"A. Ames","price":450}]"#),
+        odds("golf", "g1", "betmgm", "moneyline", r#"[{"name":"A. Ames","price":450}]"#),
+    ] {
+        let report = service.ingest_report(World::Live, &line).await;
+        let reasons: Vec<_> = report.reasons().map(|(reason, count)| (reason.key(), count)).collect();
+        assert_eq!(reasons, [("market_not_of_sport", 1)], "{line}");
     }
 }

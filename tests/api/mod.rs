@@ -13,6 +13,7 @@ mod events;
 mod export;
 mod feeds;
 pub mod fixture;
+mod future;
 mod keys;
 mod life;
 mod limits;

@@ -19,6 +19,27 @@ async fn a_scheduled_event_stands_at_nil_nil_without_periods() {
 }
 
 #[tokio::test]
+async fn an_event_that_began_without_a_score_has_null_for_both() {
+    let service = Service::start().await;
+    let lines = [
+        event_with("tennis", "t1", EVENING, "live"),
+        event_with("tennis", "t2", EVENING, "final"),
+        event_with("mma", "m1", EVENING, "final"),
+    ];
+    service.ingest(&lines.concat()).await;
+    for sport in ["tennis", "mma"] {
+        let scores = service.get(&format!("/v1/sports/{sport}/scores")).await;
+        for score in scores.json().as_array().expect("a list") {
+            let (home, away) = (&score["home_score"], &score["away_score"]);
+            assert!(home.is_null() && away.is_null() && score["periods"] == serde_json::json!([]), "{score}");
+        }
+    }
+    let scores = service.get("/v4/sports/tennis_cup/scores?daysFrom=1").await;
+    assert_eq!(fields(&scores, "scores"), ["null", "null"]);
+    assert_eq!(fields(&scores, "completed"), ["false", "true"]);
+}
+
+#[tokio::test]
 async fn a_live_score_has_its_periods() {
     let service = Service::start().await;
     let periods =

@@ -298,5 +298,13 @@ fn odds_news(random: &mut Random, sport: SportId, event: EventId, last_update: T
     };
     let outcomes = [outcome("home"), outcome("away")];
     let outcomes = if random.below(6) == 0 { [].into() } else { outcomes.into() };
-    News::Odds(OddsNews { sport, event, bookmaker: pick(random, &BOOKS).into(), market, last_update, outcomes })
+    News::Odds(OddsNews {
+        sport,
+        event,
+        bookmaker: pick(random, &BOOKS).into(),
+        market,
+        last_update,
+        bookmaker_update: None,
+        outcomes,
+    })
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and what could not be tried")]
 
 mod abuse;
+mod ahead;
 mod disk;
 mod errors;
 mod frames;

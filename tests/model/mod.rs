@@ -52,7 +52,15 @@ fn odds(sport: SportId) -> impl Strategy<Value = News> {
                 point,
             };
             let outcomes = prices.into_iter().enumerate().map(outcome).collect();
-            News::Odds(OddsNews { sport, event, bookmaker: bookmaker.into(), market, last_update: at(time), outcomes })
+            News::Odds(OddsNews {
+                sport,
+                event,
+                bookmaker: bookmaker.into(),
+                market,
+                last_update: at(time),
+                bookmaker_update: None,
+                outcomes,
+            })
         },
     )
 }

@@ -115,7 +115,7 @@ impl Plain {
                 }
                 event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
             }
-            News::Bookmaker(_) | News::Read(_) => {}
+            News::Bookmaker(_) | News::Listed(_) | News::Read(_) => {}
             News::AsOf(..) | News::Closed(_) | News::Source(_) => panic!("only an export tells these"),
         }
         true
@@ -184,7 +184,11 @@ impl Plain {
         });
         wanted
             .map(|event| {
-                let home = event.score.as_ref().and_then(|score| score.points).map_or(0, |(home, _)| home);
+                let home = match event.score.as_ref().and_then(|score| score.points) {
+                    Some((home, _)) => home.to_string(),
+                    None if event.status == EventStatus::Scheduled => "0".to_owned(),
+                    None => "null".to_owned(),
+                };
                 format!("\"{}\" \"{}\" {home}", event.news.id, event.status)
             })
             .collect()

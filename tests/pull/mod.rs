@@ -102,7 +102,7 @@ async fn prices_appear_and_those_that_a_poll_no_longer_has_are_closed() {
     let service = Service::start_polling(vec![feed("us", &upstream, &["mma"], Region::Us)]).await;
     until_records(&service, "mma", &["e1 betmgm 1.5", "e1 fanduel 1.6", "e2 betmgm 1.5"]).await;
     let target = upstream.requests().remove(0);
-    let expected = "/v4/sports/mma_mixed_martial_arts/odds?apiKey=hush0f3c9a&regions=us&markets=h2h,totals\
+    let expected = "/v4/sports/mma_mixed_martial_arts/odds?apiKey=hush0f3c9a&regions=us&markets=h2h,spreads,totals\
         &oddsFormat=decimal&dateFormat=iso";
     assert_eq!(target, expected);
 
@@ -119,6 +119,81 @@ async fn prices_appear_and_those_that_a_poll_no_longer_has_are_closed() {
     assert_eq!((account.rejected.len(), account.last_failure), (0, None));
     let quota = account.upstream.expect("a quota");
     assert_eq!((quota.remaining, quota.used), (Some(480), Some(20)));
+}
+
+#[tokio::test]
+async fn a_polled_price_dated_in_the_future_is_rejected_and_does_not_keep_the_one_before() {
+    let upstream = Upstream::start(None).await;
+    upstream.answer(MMA, odds(&[mma("e1", &[book("betmgm", 1.5), book("fanduel", 1.6)])]));
+    let service = Service::start_polling(vec![feed("us", &upstream, &["mma"], Region::Us)]).await;
+    until_records(&service, "mma", &["e1 betmgm 1.5", "e1 fanduel 1.6"]).await;
+
+    let ahead: Value = serde_json::from_str(&book("betmgm", 1.7).to_string().replace("2026", "2030")).expect("JSON");
+    upstream.answer(MMA, odds(&[mma("e1", &[ahead, book("fanduel", 1.6)])]));
+    service.pass(60);
+    until_records(&service, "mma", &["e1 fanduel 1.6"]).await;
+    let rejected = account(&service, "us").rejected;
+    assert!(rejected.iter().any(|(reason, count)| reason.key() == "in_future" && *count > 0), "{rejected:?}");
+
+    upstream.answer(MMA, odds(&[mma("e1", &[book("betmgm", 1.8), book("fanduel", 1.6)])]));
+    service.pass(60);
+    until_records(&service, "mma", &["e1 betmgm 1.8", "e1 fanduel 1.6"]).await;
+}
+
+fn titled(title: &str) -> Reply {
+    let mut book = book("betmgm", 1.5);
+    book["title"] = json!(title);
+    odds(&[mma("e1", &[book])])
+}
+
+async fn has_title(service: &Service, title: &str) -> bool {
+    service.pass(1);
+    service.writer().tick().await.expect("a writer");
+    let book = format!(r#"{{"key":"betmgm","title":"{title}","regions":["us"]}}"#);
+    let v4 = service.get("/v4/sports/mma_mixed_martial_arts/odds?regions=us").await;
+    let is_in_v4 = v4.text().contains(&format!(r#"{{"key":"betmgm","title":"{title}","#));
+    service.get("/v1/books").await.text().contains(&book) && is_in_v4
+}
+
+#[tokio::test]
+async fn the_title_of_a_polled_bookmaker_is_the_last_payloads_also_after_a_restart() {
+    let upstream = Upstream::start(None).await;
+    let polled = || vec![feed("us", &upstream, &["mma"], Region::Us)];
+    upstream.answer(MMA, titled("Bet MGM (New Jersey)"));
+    let service = Service::start_polling(polled()).await;
+    until("the payload's title", async || has_title(&service, "Bet MGM (New Jersey)").await).await;
+    upstream.answer(MMA, titled("Bet MGM"));
+    service.pass(60);
+    until("the next payload's title", async || has_title(&service, "Bet MGM").await).await;
+
+    upstream.answer(MMA, Reply::Silence);
+    let service = service.restart_polling(Vec::new()).await;
+    assert!(has_title(&service, "Bet MGM").await, "{:?}", service.get("/v1/books").await);
+}
+
+#[tokio::test]
+async fn the_time_of_a_polled_bookmaker_goes_out_as_it_came_in() {
+    let upstream = Upstream::start(None).await;
+    let mut books = [book("betmgm", 1.5), book("fanduel", 1.6), book("draftkings", 1.7)];
+    books[0]["last_update"] = json!("2026-11-14T23:38:01Z");
+    books[1]["last_update"] = json!("2026-11-14T23:37:20Z");
+    let times = json!(["2026-11-14T23:38:00Z", "2026-11-14T23:38:01Z", "2026-11-14T23:37:20Z"]);
+    upstream.answer(MMA, odds(&[mma("e1", &books)]));
+    let service = Service::start_polling(vec![feed("us", &upstream, &["mma"], Region::Us)]).await;
+    until_records(&service, "mma", &["e1 betmgm 1.5", "e1 draftkings 1.7", "e1 fanduel 1.6"]).await;
+    let check = async |service: &Service| {
+        let events = service.get("/v4/sports/mma_mixed_martial_arts/odds?regions=us").await.json();
+        let books = events[0]["bookmakers"].as_array().expect("bookmakers");
+        let of = |key: &str| books.iter().find(|book| book["key"] == key).expect("a bookmaker");
+        let found = ["draftkings", "betmgm", "fanduel"].map(|key| of(key)["last_update"].clone());
+        assert_eq!(json!(found), times);
+        assert!(books.iter().all(|book| book["markets"][0]["last_update"] == "2026-11-14T23:38:00Z"), "{books:?}");
+        let records = service.get("/v1/sports/mma/odds").await.json();
+        let records = records.as_array().expect("a list");
+        assert!(records.iter().all(|record| record["last_update"] == "2026-11-14T23:38:00Z"), "{records:?}");
+    };
+    check(&service).await;
+    check(&service.restart_polling(Vec::new()).await).await;
 }
 
 #[tokio::test]

@@ -204,6 +204,40 @@ async fn a_payload_is_reported_alike_with_and_without_a_server() {
 }
 
 #[tokio::test]
+async fn a_payloads_records_dated_in_the_future_are_rejected_one_by_one() {
+    let house = House::new();
+    let mut events: serde_json::Value = serde_json::from_str(&payload()).unwrap();
+    let mut ahead = events[0]["bookmakers"][0].clone();
+    ahead["key"] = json!("ahead");
+    ahead["last_update"] = json!("2026-11-14T12:01:01Z");
+    events[0]["bookmakers"].as_array_mut().unwrap().push(ahead);
+    let report = feed_payload(&house, &payload_options(), &events.to_string()).await.unwrap();
+    assert_eq!(report.rejected_by_reason.get("in_future"), Some(&1), "{report:?}");
+    assert!(report.examples.iter().any(|example| example.detail.contains("clock")), "{:?}", report.examples);
+    assert_eq!(records(&house).await, 1);
+    // An archive's own time counts for records that have none.
+    let archive = json!({"timestamp": "2026-11-14T12:01:01Z", "data": events}).to_string();
+    let archive = archive.replace("\"last_update\"", "\"unknown\"").replace("p1", "p2");
+    let report = feed_payload(&house, &payload_options(), &archive).await.unwrap();
+    assert_eq!(report.rejected_by_reason.get("in_future"), Some(&2), "{report:?}");
+    assert_eq!(records(&house).await, 1);
+}
+
+#[tokio::test]
+async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
+    let house = House::new();
+    let known = payload().replace("newbook", "betmgm");
+    feed_payload(&house, &PayloadOptions { regions: Regions::NONE, ..payload_options() }, &known).await.unwrap();
+    let (context, stopped) = house.open();
+    let board = context.boards.load_full(World::Live);
+    let register = board.books().register();
+    let book = register.get(register.find("betmgm").unwrap()).unwrap();
+    assert_eq!((&*book.title, book.regions), ("New Book", Regions::only(Region::Us)));
+    drop(context);
+    tokio::task::spawn_blocking(|| stopped.join()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_payload_that_cannot_be_taken_says_why() {
     let house = House::new();
     let strict = PayloadOptions { strict: true, ..payload_options() };

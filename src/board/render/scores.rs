@@ -23,8 +23,9 @@ pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -
 
 fn write_score(node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
     let (event, score) = (node.event(), node.score());
-    // Before any score has come, two sides stand at nil-nil and a tournament has no score at all.
-    let unplayed = matches!(event.contest, Contest::Sides { .. }).then_some((0, 0));
+    // Without a score, two sides stand at nil-nil until the start; what they stand at after it is not known.
+    let is_unplayed = event.status == EventStatus::Scheduled && matches!(event.contest, Contest::Sides { .. });
+    let unplayed = is_unplayed.then_some((0, 0));
     let points = score.map_or(unplayed, |score| score.points);
     let periods: &[Period] = score.map_or(&[], |score| &score.periods);
     let updated = score.map_or(event.changed, |score| score.updated);

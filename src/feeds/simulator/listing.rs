@@ -114,6 +114,7 @@ impl<'a> Listing<'a> {
             bookmaker: Arc::clone(&self.book.key),
             market: self.market,
             last_update: second(at),
+            bookmaker_update: None,
             outcomes,
         })
     }

@@ -51,10 +51,14 @@ fn read_book(raw: &RawValue, event: &EventNews, context: &Context<'_>, payload: 
     let book: BookLine<'_> = object(raw, "bookmaker")?;
     let key = Field::new("bookmakers.key", book.key).key()?;
     let title = Field::new("bookmakers.title", book.title);
-    let title = if title.is_given() { title.text()? } else { key.clone() };
-    let updated = time_or(Field::new("bookmakers.last_update", book.last_update), context.at)?;
+    let title = if title.is_given() { Some(title.text()?) } else { None };
+    let own = Field::new("bookmakers.last_update", book.last_update);
+    let updated = if own.is_given() { Some(own.time()?) } else { None };
     let markets: Vec<&RawValue> = Field::new("bookmakers.markets", book.markets).list()?;
-    payload.bookmakers.entry(key.as_ref().into()).or_insert_with(|| title.into());
+    let listed = payload.bookmakers.entry(key.as_ref().into()).or_default();
+    if let Some(title) = title {
+        *listed = Some(title.into());
+    }
     let bookmaker: Arc<str> = key.as_ref().into();
     for raw in markets {
         if let Err(rejection) = read_market(raw, &bookmaker, updated, event, context, payload) {
@@ -68,14 +72,15 @@ fn read_book(raw: &RawValue, event: &EventNews, context: &Context<'_>, payload: 
 fn read_market(
     raw: &RawValue,
     bookmaker: &Arc<str>,
-    updated: Timestamp,
+    updated: Option<Timestamp>,
     event: &EventNews,
     context: &Context<'_>,
     payload: &mut Payload,
 ) -> Result<(), Rejection> {
     let line: MarketLine<'_> = object(raw, "market")?;
     let market = market_of(&Field::new("markets.key", line.key).string()?, context.ask.catalogue[event.sport].kind)?;
-    let last_update = time_or(Field::new("markets.last_update", line.last_update), updated)?;
+    let last_update = Field::new("markets.last_update", line.last_update);
+    let last_update = if last_update.is_given() { last_update.time()? } else { updated.unwrap_or(context.at) };
     let format =
         || context.format.ok_or_else(|| Rejection::new(Reason::BadField, PayloadError::FormatUnknown.to_string()));
     let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, market)?;
@@ -84,7 +89,8 @@ fn read_market(
     }
     let (sport, event) = (event.sport, event.id.clone());
     let bookmaker = Arc::clone(bookmaker);
-    payload.push(News::Odds(OddsNews { sport, event, bookmaker, market, last_update, outcomes }));
+    let bookmaker_update = updated.filter(|updated| *updated != last_update);
+    payload.push(News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes }));
     Ok(())
 }
 
@@ -93,15 +99,9 @@ fn market_of(key: &str, kind: SportKind) -> Result<Market, Rejection> {
         return Err(Rejection::new(Reason::LayMarket, format!("{key:?} has lay prices")));
     }
     match Market::parse_alias(key, kind) {
-        Some(market) if market.is_of(kind) => Ok(market),
-        Some(_) => Err(Rejection::new(Reason::MarketNotOfSport, format!("the sport has no market {key:?}"))),
+        Some(market) => Ok(market),
         None => Err(Rejection::new(Reason::UnknownMarket, format!("{key:?} is no market that we carry"))),
     }
-}
-
-/// The field's own time, or that of what it stands in.
-fn time_or(field: Field<'_>, outer: Timestamp) -> Result<Timestamp, Rejection> {
-    if field.is_given() { field.time() } else { Ok(outer) }
 }
 
 fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, what: &str) -> Result<T, Rejection> {

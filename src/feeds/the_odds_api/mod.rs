@@ -73,8 +73,8 @@ pub struct Payload {
     /// Events in its list, readable or not.
     pub events: u64,
     pub messages: Vec<Message>,
-    /// The bookmakers that stand in it, by key, with their titles.
-    pub bookmakers: BTreeMap<Box<str>, Box<str>>,
+    /// The bookmakers that stand in it, by key, with their titles where it gives them.
+    pub bookmakers: BTreeMap<Box<str>, Option<Box<str>>>,
     /// What was not taken, by [`Reason`].
     pub rejected: [u64; Reason::COUNT],
     /// Outcomes left out of records that were taken without them, by [`Reason`].
@@ -89,15 +89,21 @@ impl Payload {
         self.events > 0 && self.messages.is_empty()
     }
 
-    /// News of the bookmakers that nobody has declared: with their titles, and the regions that were asked for.
-    pub fn newcomers(&self, known: &Bookmakers, regions: Regions) -> Vec<News> {
-        if regions.is_empty() {
-            return Vec::new();
+    /// News of the bookmakers in it that are unknown or go by another title. An unknown one is added with the regions
+    /// that were asked for; without any it stays unknown.
+    pub fn listed(&self, known: &Bookmakers, regions: Regions) -> Vec<News> {
+        let mut listed = Vec::new();
+        for (key, title) in &self.bookmakers {
+            let is_news = match known.find(key).and_then(|id| known.get(id)) {
+                Some(known) => title.as_ref().is_some_and(|title| *title != known.title),
+                None => !regions.is_empty(),
+            };
+            if is_news {
+                let title = title.clone().unwrap_or_else(|| key.clone());
+                listed.push(News::Listed(Bookmaker { key: key.clone(), title, regions }));
+            }
         }
-        let unknown = self.bookmakers.iter().filter(|(key, _)| known.find(key).is_none());
-        unknown
-            .map(|(key, title)| News::Bookmaker(Bookmaker { key: key.clone(), title: title.clone(), regions }))
-            .collect()
+        listed
     }
 
     fn reject(&mut self, event: u64, rejection: Rejection) {

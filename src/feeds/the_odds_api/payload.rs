@@ -34,7 +34,7 @@ pub fn read(bytes: &[u8], ask: Ask<'_>) -> Result<Payload, PayloadError> {
     }
     let text = std::str::from_utf8(bytes).map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
     let (timestamp, events) = unwrap(text.trim_ascii())?;
-    let at = Field::new("timestamp", timestamp).time().unwrap_or(ask.now).min(ask.now);
+    let at = Field::new("timestamp", timestamp).time().unwrap_or(ask.now);
     let format = match ask.odds_format {
         Some(format) => Some(format),
         None => format::shown(&events)?,

@@ -123,15 +123,15 @@ fn a_price_that_is_none_costs_its_outcome_and_the_rest_stands() {
 }
 
 #[test]
-fn lay_prices_markets_that_nobody_knows_and_those_of_other_sports_are_left_out_and_counted() {
+fn lay_prices_and_markets_that_nobody_knows_are_left_out_and_counted() {
     let outcomes = json!([{"name": "Ada Stone", "price": 2.0, "point": 1.5}]);
     let market = |key: &str| json!({"key": key, "outcomes": outcomes});
     let markets: Vec<Value> =
         ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals"].map(market).into_iter().collect();
     let payload = decimal(&json!([bout(json!([book(json!(markets))]))]));
     let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
-    assert_eq!(taken, [Market::TotalRounds]);
-    assert_eq!(reasons(&payload.rejected), [("unknown_market", 1), ("lay_market", 2), ("market_not_of_sport", 1)]);
+    assert_eq!(taken, [Market::Spread, Market::TotalRounds]);
+    assert_eq!(reasons(&payload.rejected), [("unknown_market", 1), ("lay_market", 2)]);
     let (number, example) = &payload.examples[0];
     assert_eq!((*number, &*example.detail), (1, "betmgm on b1: \"h2h_lay\" has lay prices"));
 }
@@ -144,6 +144,7 @@ fn a_market_without_a_time_has_that_of_its_bookmaker_or_of_the_payload() {
         "timestamp": "2026-11-14T12:00:00Z", "previous_timestamp": null, "next_timestamp": null,
         "data": [bout(json!([book(json!([market(1.9)])), timeless("a")]))],
     }));
+    assert!(odds(&payload).iter().all(|record| record.bookmaker_update.is_none()));
     let times: Vec<Timestamp> = odds(&payload).iter().map(|record| record.last_update).collect();
     assert_eq!(times, [at("2026-11-14T23:38:30Z"), at("2026-11-14T12:00:00Z")]);
 
@@ -188,8 +189,9 @@ fn a_tournament_has_no_sides_and_its_title_without_the_word_winner() {
     assert_eq!(event.contest, Contest::Tournament { title: "US Open".into() });
     assert_eq!((&*event.competition, event.status), ("US Open", EventStatus::Live), "it has begun");
     let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
-    assert_eq!(taken, [Market::Outright, Market::Top5]);
-    assert_eq!(reasons(&payload.rejected), [("market_not_of_sport", 1)]);
+    // Which markets a sport has is the writer's to say, for every way in.
+    assert_eq!(taken, [Market::Outright, Market::Top5, Market::Moneyline]);
+    assert_eq!(reasons(&payload.rejected), []);
     assert!(decimal(&golf(json!("Cy Lane"))).is_unreadable());
 }
 
@@ -265,15 +267,23 @@ fn a_score_that_cannot_be_read_leaves_the_event() {
 }
 
 #[test]
-fn only_bookmakers_that_nobody_declared_are_newcomers() {
+fn unknown_bookmakers_and_other_titles_are_news() {
     let payload = decimal(&json!([bout(json!([book(json!([])), {"key": "newbook", "markets": []}]))]));
     let mut known = Bookmakers::default();
     let betmgm = Bookmaker { key: "betmgm".into(), title: "BetMGM".into(), regions: Regions::only(Region::Us) };
     known.put(known.next_id().unwrap(), std::sync::Arc::new(betmgm));
     let regions = Regions::only(Region::Uk).with(Region::Eu);
     let newbook = Bookmaker { key: "newbook".into(), title: "newbook".into(), regions };
-    assert_eq!(payload.newcomers(&known, regions), [News::Bookmaker(newbook)]);
-    assert_eq!(payload.newcomers(&known, Regions::NONE), []);
+    assert_eq!(payload.listed(&known, regions), [News::Listed(newbook)]);
+    assert_eq!(payload.listed(&known, Regions::NONE), []);
+
+    // Of two titles in one payload the last counts, and one that is missing changes nothing.
+    let titled = |title: &str| json!({"key": "betmgm", "title": title, "markets": []});
+    let books = json!([titled("One"), titled("Two"), {"key": "betmgm", "markets": []}]);
+    let two = Bookmaker { key: "betmgm".into(), title: "Two".into(), regions: Regions::NONE };
+    assert_eq!(decimal(&json!([bout(books)])).listed(&known, Regions::NONE), [News::Listed(two)]);
+    let untitled = json!([{"key": "betmgm", "markets": []}]);
+    assert_eq!(decimal(&json!([bout(untitled)])).listed(&known, regions), []);
 }
 
 #[test]

@@ -67,6 +67,8 @@ struct Line<'a> {
     as_of: Raw<'a>,
     #[serde(borrow)]
     empty_since: Raw<'a>,
+    #[serde(borrow)]
+    bookmaker_update: Raw<'a>,
 }
 
 #[derive(Deserialize)]
@@ -167,7 +169,9 @@ impl Line<'_> {
         let last_update = Field::new("last_update", self.last_update).time()?;
         let list = Field::new("outcomes", self.outcomes);
         let (outcomes, dropped) = outcomes::read(list, Field::new("format", self.format), market)?;
-        let news = News::Odds(OddsNews { sport, event, bookmaker, market, last_update, outcomes });
+        let own = Field::new("bookmaker_update", self.bookmaker_update);
+        let bookmaker_update = if own.is_given() { Some(own.time()?) } else { None };
+        let news = News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes });
         Ok(Reading { news: self.dated(news)?, dropped })
     }
 

@@ -25,7 +25,7 @@ impl Line<'_> {
     /// Everything but the end of the object.
     fn news(&mut self, news: &News) {
         match news {
-            News::Bookmaker(book) => self.bookmaker(book),
+            News::Bookmaker(book) | News::Listed(book) => self.bookmaker(book),
             News::Event(event) => self.event(event),
             News::Odds(odds) => self.odds(odds),
             News::Score(score) => self.score(score),
@@ -124,6 +124,9 @@ impl Line<'_> {
         self.text("bookmaker", &odds.bookmaker);
         self.text("market", odds.market.key());
         self.time("last_update", odds.last_update);
+        if let Some(update) = odds.bookmaker_update {
+            self.time("bookmaker_update", update);
+        }
         let format = odds.outcomes.first().map(|outcome| outcome.price.quoted());
         if let Some(format) = format {
             self.text("format", format.key());

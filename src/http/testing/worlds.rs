@@ -91,7 +91,8 @@ fn outcomes(items: &[(&str, &str, Option<&str>)]) -> Box<[Outcome]> {
 /// Puts a record into a draft.
 fn price(draft: &mut Draft, sport: &str, book: BookId, market: Market, items: &[(&str, &str, Option<&str>)]) {
     let id = RecordId::new(sport, &draft.event().id, bookmakers().key(book), market);
-    let record = Record { id, bookmaker: book, market, last_update: at(-20), outcomes: outcomes(items) };
+    let record =
+        Record { id, bookmaker: book, market, last_update: at(-20), bookmaker_update: None, outcomes: outcomes(items) };
     draft.put(Arc::new(record));
 }
 

@@ -16,6 +16,7 @@ impl OddsRow {
             last_update: record.last_update.unix().to_le_bytes(),
             quoted: QuotedRow::of(&record.outcomes),
             points: PointsRow::of(&record.outcomes),
+            bookmaker_later_s: seconds(record.effective_bookmaker_update()) - seconds(record.last_update),
         }
     }
 
@@ -26,11 +27,20 @@ impl OddsRow {
             last_update: closed.at.unix().to_le_bytes(),
             quoted: QuotedRow::American,
             points: PointsRow::None,
+            bookmaker_later_s: 0,
         }
     }
 
     pub(in crate::store) fn last_update(&self) -> Timestamp {
         Timestamp::from_unix(u32::from_le_bytes(self.last_update))
+    }
+
+    pub(in crate::store) fn bookmaker_update(&self) -> Result<Option<Timestamp>, Flaw> {
+        if self.bookmaker_later_s == 0 {
+            return Ok(None);
+        }
+        let at = seconds(self.last_update()).checked_add(self.bookmaker_later_s).and_then(Timestamp::checked_from_unix);
+        at.map(Some).ok_or(Flaw::Invalid("the time of its bookmaker is not one"))
     }
 
     pub(in crate::store) fn outcomes(&self, names: &NamesByNumber) -> Result<Box<[Outcome]>, Flaw> {
@@ -54,6 +64,10 @@ impl OddsRow {
             point: self.points.at(at)?,
         })
     }
+}
+
+fn seconds(at: Timestamp) -> i64 {
+    i64::from(at.unix())
 }
 
 impl QuotedRow {

@@ -138,7 +138,7 @@ impl NumberNames for Fixed {
 }
 
 fn odds_row(outcomes: Vec<OutcomeRow>, quoted: QuotedRow, points: PointsRow) -> OddsRow {
-    OddsRow { outcomes, last_update: [0; 4], quoted, points }
+    OddsRow { outcomes, last_update: [0; 4], quoted, points, bookmaker_later_s: 0 }
 }
 
 fn one(name: u32, profit: u32, stake: u32) -> Vec<OutcomeRow> {

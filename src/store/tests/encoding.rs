@@ -1,4 +1,4 @@
-//! The bytes of one row of each kind, as they must stay while the version byte is 1. A failure here means that files
+//! The bytes of one row of each kind, as they must stay while the version byte does. A failure here means that files
 //! already written could no longer be read.
 
 use std::fmt::Write;
@@ -48,19 +48,40 @@ fn odds_rows_are_small_and_stay_as_they_are() {
         ODDS.seal(&key, &OddsRow::of(&record, &mut names())).unwrap()
     };
     let two = [outcome("home", "-110", None), outcome("away", "150", None)];
-    check("moneyline", &row(Market::Moneyline, &two), "0102fb31750a0bfb32750302853bb16a0000a14d9936");
+    check("moneyline", &row(Market::Moneyline, &two), "0202fb31750a0bfb32750302853bb16a0000001763b3d0");
     let three = [two[0].clone(), two[1].clone(), outcome("Draw", "1200", None)];
-    check("three-way", &row(Market::Moneyline, &three), "0103fb31750a0bfb32750302fb33750c01853bb16a00002915b41c");
+    check("three-way", &row(Market::Moneyline, &three), "0203fb31750a0bfb32750302fb33750c01853bb16a000000dc6ab2c8");
     let spread = [outcome("home", "-110", Some(-3500)), outcome("away", "-115", Some(3500))];
-    check("spread", &row(Market::Spread, &spread), "0102fb31750a0bfb32751417853bb16a000102fb571bfb581bf7878f93");
+    check("spread", &row(Market::Spread, &spread), "0202fb31750a0bfb32751417853bb16a000102fb571bfb581b004dea1f03");
     let mixed = [outcome("home", "-110", Some(44_500)), outcome("away", "10/11", None)];
     check(
         "mixed",
         &row(Market::TotalPoints, &mixed),
-        "0102fb31750a0bfb32750a0b853bb16a03020002020201fca85b010000599a8d93",
+        "0202fb31750a0bfb32750a0b853bb16a03020002020201fca85b010000005fae8784",
     );
     let closed = Closed { bookmaker: BookId::from_number(12), market: Market::Moneyline, at: at(5) };
-    check("closed", &ODDS.seal(&key, &OddsRow::closed(closed)).unwrap(), "0100853bb16a00004046396b");
+    check("closed", &ODDS.seal(&key, &OddsRow::closed(closed)).unwrap(), "0200853bb16a0000009eab389d");
+}
+
+#[test]
+fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
+    let key = (1, 4, 16_000, 12, 0);
+    let sealed = |hex: &str| -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    };
+    let first = ODDS.unseal(&key, &sealed("0102fb31750a0bfb32750302853bb16a0000a14d9936")).unwrap();
+    assert_eq!((first.outcomes.len(), first.last_update(), first.bookmaker_update()), (2, at(5), Ok(None)));
+    let closed = ODDS.unseal(&key, &sealed("0100853bb16a00004046396b")).unwrap();
+    assert_eq!((closed.outcomes.len(), closed.last_update(), closed.bookmaker_update()), (0, at(5), Ok(None)));
+
+    let mut record = (*record("mma", "a", 0, Market::Moneyline, 5)).clone();
+    record.outcomes = [outcome("home", "-110", None), outcome("away", "150", None)].into();
+    record.bookmaker_update = Some(at(6));
+    let row = ODDS.seal(&key, &OddsRow::of(&record, &mut names())).unwrap();
+    check("later", &row, "0202fb31750a0bfb32750302853bb16a0000023b02bd3e");
+    assert_eq!(ODDS.unseal(&key, &row).unwrap().bookmaker_update(), Ok(Some(at(6))));
+    let wrong = OddsRow { bookmaker_later_s: i64::MIN, ..OddsRow::of(&record, &mut names()) };
+    assert!(wrong.bookmaker_update().is_err());
 }
 
 #[test]
@@ -71,6 +92,8 @@ fn rows_of_the_world_stay_as_they_are() {
         &BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Declared)).unwrap(),
         "0105636f72616c05434f52414c0201f2788fb3",
     );
+    let titled = BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Titled)).unwrap();
+    assert_eq!(titled[titled.len() - 5], 3, "the fourth standing");
     check("name", &NAMES.seal(&70_000, &NameRow("Zoë".to_owned())).unwrap(), "01045a6fc3ab1153e61a");
     check(
         "event",

@@ -88,6 +88,7 @@ fn record(sport: &str, event: &str, book: u16, market: Market, update: u32) -> A
         bookmaker: BookId::from_number(book),
         market,
         last_update: at(update),
+        bookmaker_update: None,
         outcomes: [outcome(&format!("{event} home"), "-110", point), outcome(&format!("{event} away"), "120", point)]
             .into(),
     })

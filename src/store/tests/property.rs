@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{Bookmakers, Closed, FeedBudget, Maintenance, ReportedCredits, Score, ScoreStatus, Source};
-use crate::store::{LoadedEvent, LoadedPoll, LoadedSport};
+use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
 const NUMBERS: u16 = 5;
@@ -216,7 +216,6 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     let pick = |at: usize, of: u8| seed[at] % of;
     let world = World::ALL[usize::from(pick(0, 2))];
     let sport = sport_id(usize::from(pick(1, 2)));
-    let sport_key = SPORTS[sport.index()];
     let id = format!("e{}", pick(2, 4));
     let number = u16::from(pick(3, 8)) % NUMBERS;
     let bookmaker = BookId::from_number(number);
@@ -226,7 +225,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     match kind {
         0 => {
             let book = Bookmaker { key: book_key(number).into(), ..book(&format!("t{}", pick(6, 3))) };
-            Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), declared: true }
+            Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), origin: BookOrigin::Declared }
         }
         1 => Change::RemoveBookmaker { world, id: bookmaker },
         2..=5 => Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))) },
@@ -274,10 +273,11 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
                 outcome(&format!("{id} {at}"), price, (seed[7] % 2 == at).then_some(i32::from(seed[7]) * 500))
             });
             let record = Record {
-                id: RecordId::new(sport_key, &event, &book_key(number), market),
+                id: RecordId::new(SPORTS[sport.index()], &event, &book_key(number), market),
                 bookmaker,
                 market,
                 last_update: time,
+                bookmaker_update: time.unix().is_multiple_of(2).then(|| time.plus_seconds(1)),
                 outcomes: outcomes.collect(),
             };
             Change::PutOdds { world, sport, event, record: Arc::new(record) }

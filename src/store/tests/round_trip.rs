@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::keys::{Retired, Usage};
 use crate::model::{Closed, Maintenance, Period, Score, ScoreStatus, Source};
-use crate::store::{AuditNote, LoadedPoll};
+use crate::store::{AuditNote, BookOrigin, LoadedPoll};
 
 fn close(id: &str, book: u16, market: Market, seconds: u32) -> (Change, Closed) {
     let closed = Closed { bookmaker: BookId::from_number(book), market, at: at(seconds) };
@@ -179,7 +179,7 @@ fn keys_usage_maintenance_sources_and_bookmakers_come_back() {
             Change::PutKey(Arc::new(rotated.clone())),
             Change::PutKey(key("b")),
             Change::PutUsage { key: rotated.id.clone(), usage, last_used: Some(at(8)) },
-            Change::PutBookmaker { world: World::Live, id, bookmaker: declared, declared: true },
+            Change::PutBookmaker { world: World::Live, id, bookmaker: declared, origin: BookOrigin::Declared },
             Change::PutSource { world: World::Live, sport: sport_id(1), bookmaker: id, source },
             Change::PutFeeder(Arc::new(feeder())),
             Change::SetMaintenance(Some(maintenance)),

@@ -1,6 +1,7 @@
 //! What happens to a file when it is opened with another catalogue than before.
 
 use super::*;
+use crate::store::BookOrigin;
 
 fn books(loaded: &Loaded, world: World) -> Vec<(u16, String)> {
     loaded.world(world).bookmakers.iter().map(|(id, book)| (id.number(), book.key.to_string())).collect()
@@ -47,7 +48,7 @@ fn a_bookmaker_that_a_feed_declared_stays() {
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(3));
     let bookmaker = Arc::new(book("newcomer"));
-    store.commit(&[Change::PutBookmaker { world, id, bookmaker, declared: true }]).unwrap();
+    store.commit(&[Change::PutBookmaker { world, id, bookmaker, origin: BookOrigin::Declared }]).unwrap();
     drop(store);
     let loaded = memory.open().load().unwrap();
     assert_eq!(loaded.world(world).bookmakers.find("newcomer"), Some(id));
@@ -59,11 +60,33 @@ fn what_a_feed_tells_of_a_bookmaker_of_the_catalogue_stays() {
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(0));
     let told = Arc::new(Bookmaker { title: "As the feed says".into(), ..book("unibet") });
-    store.commit(&[Change::PutBookmaker { world, id, bookmaker: Arc::clone(&told), declared: true }]).unwrap();
+    store
+        .commit(&[Change::PutBookmaker { world, id, bookmaker: Arc::clone(&told), origin: BookOrigin::Declared }])
+        .unwrap();
     drop(store);
     let loaded = memory.open().load().unwrap();
     assert_eq!(loaded.world(world).bookmakers.get(id), Some(&told));
     assert_ne!(loaded.world(World::Sandbox).bookmakers.get(id), Some(&told));
+}
+
+#[test]
+fn the_title_of_a_payload_stays_and_the_regions_follow_the_catalogue() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    let (world, id) = (World::Live, BookId::from_number(0));
+    let elsewhere = Regions::only(crate::model::Region::Au);
+    assert_ne!(elsewhere, book("unibet").regions);
+    let titled = Arc::new(Bookmaker { title: "Of a payload".into(), regions: elsewhere, ..book("unibet") });
+    store.commit(&[Change::PutBookmaker { world, id, bookmaker: titled, origin: BookOrigin::Titled }]).unwrap();
+    drop(store);
+    let expected = Bookmaker { title: "Of a payload".into(), ..book("unibet") };
+    for _ in 0..2 {
+        let loaded = memory.open().load().unwrap();
+        assert_eq!(loaded.world(world).bookmakers.get(id).map(|book| &**book), Some(&expected));
+    }
+    // Without a price it goes with the catalogue's line, like every other.
+    let loaded = memory.open_with(&catalogue_of(&["mma", "tennis"], &["betmgm"])).unwrap().load().unwrap();
+    assert_eq!(loaded.world(world).bookmakers.find("unibet"), None);
 }
 
 #[test]

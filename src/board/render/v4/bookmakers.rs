@@ -73,7 +73,7 @@ impl<'a> Sheet<'a> {
         json::string(book.map_or("", |book| &book.title), out);
         if self.dates_books {
             out.extend_from_slice(b",\"last_update\":");
-            let newest = records.iter().map(|record| record.last_update).max().unwrap_or_default();
+            let newest = records.iter().map(|record| record.effective_bookmaker_update()).max().unwrap_or_default();
             time(newest, self.prices.dates, out);
         }
         self.extras(out);

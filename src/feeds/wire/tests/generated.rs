@@ -48,7 +48,9 @@ fn price() -> impl Strategy<Value = Price> {
 fn odds() -> impl Strategy<Value = News> {
     let outcome = (text(), price(), -100_000_000..=100_000_000);
     let record = (prop::sample::select(Market::ALL.to_vec()), vec(outcome, 0..8));
-    (sport(), event_id(), key(), time(), record).prop_map(|(sport, event, bookmaker, last_update, (market, list))| {
+    let times = (time(), prop::option::of(time()));
+    (sport(), event_id(), key(), times, record).prop_map(|(sport, event, bookmaker, times, (market, list))| {
+        let (last_update, bookmaker_update) = times;
         let whole = list.len() - list.len() % market.settlement().group.unwrap_or(1);
         let outcome = |(name, price, milli)| Outcome {
             name,
@@ -56,7 +58,15 @@ fn odds() -> impl Strategy<Value = News> {
             point: if market.has_point() { Point::from_milli(milli) } else { None },
         };
         let outcomes = list.into_iter().take(whole).map(outcome).collect();
-        News::Odds(OddsNews { sport, event, bookmaker: bookmaker.into(), market, last_update, outcomes })
+        News::Odds(OddsNews {
+            sport,
+            event,
+            bookmaker: bookmaker.into(),
+            market,
+            last_update,
+            bookmaker_update,
+            outcomes,
+        })
     })
 }
 
