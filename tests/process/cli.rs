@@ -58,7 +58,7 @@ fn a_setting_that_does_not_exist_is_named() {
     let told = directory.run(&format!("config show --config {}", path.display())).failed();
     assert!(told.contains("refesh") && told.contains("did you mean refresh"), "{told}");
     let (_kept, path) = file_with(b"refresh = \"soon\"\n");
-    let done = directory.run(&format!("serve --config {}", path.display()));
+    let done = directory.run(&format!("serve --listen 127.0.0.1:0 --config {}", path.display()));
     let told = done.failed();
     assert!(told.contains("refresh") && told.contains("soon"), "{told}");
 }

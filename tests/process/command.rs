@@ -87,6 +87,8 @@ pub struct Started {
 
 impl Started {
     pub fn new<A: AsRef<OsStr>>(data: &Path, arguments: impl IntoIterator<Item = A>) -> Started {
+        let arguments: Vec<A> = arguments.into_iter().collect();
+        refuse_default_port(&arguments);
         let mut child = binary(data, &[])
             .args(arguments)
             .stdin(Stdio::piped())
@@ -123,6 +125,13 @@ impl Started {
             stderr: self.stderr.join().expect("an output"),
         }
     }
+}
+
+/// The default port may be in use, by a demo in another terminal for example: a server of a test listens on any.
+fn refuse_default_port<A: AsRef<OsStr>>(arguments: &[A]) {
+    let has = |word: &str| arguments.iter().any(|argument| argument.as_ref() == word);
+    let is_server = has("serve") || (has("demo") && !has("clear"));
+    assert!(!is_server || has("--listen"), "a test must pass --listen 127.0.0.1:0 to serve and demo");
 }
 
 /// A command that has ended.

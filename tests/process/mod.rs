@@ -20,6 +20,7 @@ mod feeding;
 mod leak;
 mod operator;
 mod polled;
+mod ports;
 mod revocation;
 pub mod seed;
 mod whole;
