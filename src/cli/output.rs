@@ -9,6 +9,8 @@ use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::keys::without_secrets;
+
 /// Nobody reads any further.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output was closed")]
@@ -80,6 +82,18 @@ pub(super) fn text(text: &str) -> anyhow::Result<()> {
 pub(super) fn complain(what: &str, text: &str) {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let _ = writeln!(io::stderr().lock(), "{what}: {}", lines.join(" "));
+}
+
+/// Help, or what is wrong with the arguments. A secret among them is not repeated. Help that nobody reads to its end is no
+/// failure.
+pub(super) fn usage(error: &clap::Error) {
+    let plain = error.to_string();
+    let shown = without_secrets(&plain);
+    if error.use_stderr() && shown != plain {
+        let _ = io::stderr().lock().write_all(shown.as_bytes());
+    } else {
+        let _ = error.print();
+    }
 }
 
 /// Names and values below each other.
