@@ -1,8 +1,5 @@
 //! What `oddsbox demo` shows when it is ready: where it is, its keys, and lines to paste.
 
-use std::path::Path;
-
-use super::DEFAULT_DATA;
 use super::output;
 use super::session::Session;
 use crate::admin::ConsoleDesk;
@@ -54,7 +51,7 @@ fn text(session: &Session, base: &str, console: Option<&str>, keys: Option<(&str
         return format!(
             "{head}\n  The keys of the first run still work; their secrets are not kept, so they cannot be shown again.\n  \
              A new one: {command} keys issue --sandbox --name me\n\n",
-            command = command(session)
+            command = session.command()
         );
     };
     format!(
@@ -64,11 +61,4 @@ fn text(session: &Session, base: &str, console: Option<&str>, keys: Option<(&str
          curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports/mma/odds?odds_format=decimal&limit=5'\n    \
          curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?limit=5'\n\n"
     )
-}
-
-/// This program and this directory as a shell takes them, so that a line that names them can be pasted.
-fn command(session: &Session) -> String {
-    let program = std::env::args().next().filter(|name| name.contains('/')).unwrap_or("oddsbox".to_owned());
-    let data = session.data.path();
-    if data == Path::new(DEFAULT_DATA) { program } else { format!("{program} --data {}", data.display()) }
 }

@@ -44,7 +44,7 @@ fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
 fn commands_on_nothing_say_what_makes_it() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
-    for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "ingest -"] {
+    for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "export"] {
         let told = run(&nothing, line).failed();
         assert!(told.contains("`oddsbox serve`") && told.contains("nothing"), "{line}: {told}");
     }

@@ -17,6 +17,7 @@ mod deploy;
 mod doors;
 mod exactness;
 mod feeding;
+mod ingest;
 mod leak;
 mod operator;
 mod polled;
