@@ -1,18 +1,19 @@
-//! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, and
-//! whether changes can be written.
+//! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, whether
+//! changes can be written, and whether the live world is simulated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 
-use crate::model::{Maintenance, Timestamp};
+use crate::model::{Maintenance, Timestamp, World};
 
 /// Read by every request, stored by the writer.
 #[derive(Debug, Default)]
 pub struct Condition {
     maintenance: ArcSwapOption<Maintenance>,
     unwritable: AtomicBool,
+    simulated_live: AtomicBool,
 }
 
 impl Condition {
@@ -25,6 +26,15 @@ impl Condition {
     /// Whether the last attempt to write was refused.
     pub fn is_unwritable(&self) -> bool {
         self.unwritable.load(Ordering::Relaxed)
+    }
+
+    /// Whether the prices of a world are simulated. The sandbox's always are.
+    pub fn is_simulated(&self, world: World) -> bool {
+        world == World::Sandbox || self.simulated_live.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_simulated_live(&self, simulated: bool) {
+        self.simulated_live.store(simulated, Ordering::Relaxed);
     }
 
     pub(crate) fn set_maintenance(&self, maintenance: Option<Maintenance>) {

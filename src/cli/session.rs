@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::DEFAULT_DATA;
+use super::demo::DEMO_DATA;
 use super::output::{self, Bar, Output};
-use crate::admin::{Access, Command, DataDir, Door, ProgressAnswer, Setup};
+use crate::admin::{Access, Command, DataDir, Door, DoorError, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
 /// How often a bar moves.
@@ -31,12 +32,23 @@ impl Session {
 
     /// The server, or the file if none runs.
     pub(super) async fn door(&self, access: Access) -> anyhow::Result<Door> {
-        let door = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await?;
+        let found = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
+        let door = match found {
+            Err(error @ DoorError::NoData(_)) if self.is_beside_demo() => {
+                anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
+            }
+            found => found?,
+        };
         if door.damage_count() > 0 {
             let told = format!("{} rows of the file cannot be read: run `oddsbox check`", door.damage_count());
             output::complain("warning", &told);
         }
         Ok(door)
+    }
+
+    /// Whether the default directory is meant, and there is a demo beside it.
+    fn is_beside_demo(&self) -> bool {
+        self.data.path() == Path::new(DEFAULT_DATA) && DataDir::new(DEMO_DATA).file().exists()
     }
 
     /// Has one command done.

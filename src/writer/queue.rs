@@ -45,6 +45,7 @@ enum Op {
     RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
     TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
     SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
+    MarkSimulated { who: Box<str>, reply: Reply<Result<(), WriteError>> },
     Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
     ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
@@ -77,6 +78,7 @@ impl Op {
             Op::RevokeToken { name, who, reply } => drop(reply.send(writer.revoke_token(&name, &who))),
             Op::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
             Op::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),
+            Op::MarkSimulated { who, reply } => drop(reply.send(writer.mark_simulated(&who))),
             Op::Audit { who, action, subject, detail, reply } => {
                 drop(reply.send(writer.audit(&who, &action, &subject, detail)));
             }
@@ -215,6 +217,11 @@ impl WriterHandle {
 
     pub async fn set_maintenance(&self, until: Option<Maintenance>, who: &str) -> Result<(), WriteError> {
         self.ask(|reply| Op::SetMaintenance { until, who: who.into(), reply }).await?
+    }
+
+    /// Marks the live world as simulated.
+    pub async fn mark_simulated(&self, who: &str) -> Result<(), WriteError> {
+        self.ask(|reply| Op::MarkSimulated { who: who.into(), reply }).await?
     }
 
     pub async fn audit(&self, who: &str, action: &str, subject: &str, detail: String) -> Result<(), WriteError> {

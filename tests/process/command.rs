@@ -76,6 +76,13 @@ pub fn run(data: &Path, line: &str) -> Done {
     Started::new(data, line.split(' ')).done()
 }
 
+/// Runs a command to its end in a working directory, with the data where it is by default.
+pub fn run_in(directory: &Path, line: &str) -> Done {
+    let mut binary = bare_binary();
+    binary.current_dir(directory);
+    Started::from(binary, &line.split(' ').collect::<Vec<_>>()).done()
+}
+
 /// A command that may still run.
 #[derive(Debug)]
 pub struct Started {
@@ -87,9 +94,12 @@ pub struct Started {
 
 impl Started {
     pub fn new<A: AsRef<OsStr>>(data: &Path, arguments: impl IntoIterator<Item = A>) -> Started {
-        let arguments: Vec<A> = arguments.into_iter().collect();
-        refuse_default_port(&arguments);
-        let mut child = binary(data, &[])
+        Started::from(binary(data, &[]), &arguments.into_iter().collect::<Vec<A>>())
+    }
+
+    fn from<A: AsRef<OsStr>>(mut binary: Command, arguments: &[A]) -> Started {
+        refuse_default_port(arguments);
+        let mut child = binary
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -193,7 +203,18 @@ impl Server {
 
     /// Starts `serve` or `demo`.
     pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
-        let mut child = binary(data, variables)
+        Server::start(command, listen, binary(data, variables))
+    }
+
+    /// Starts `serve` or `demo` in a working directory, with the data where that command has it by default.
+    pub fn spawn_in(directory: &Path, command: &str) -> Server {
+        let mut binary = bare_binary();
+        binary.current_dir(directory);
+        Server::start(command, "127.0.0.1:0", binary)
+    }
+
+    fn start(command: &str, listen: &str, mut binary: Command) -> Server {
+        let mut child = binary
             .args([command, "--listen", listen])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -342,15 +363,21 @@ impl Drop for Running {
     }
 }
 
-/// The binary on a directory, without the variables that steer these tests or another oddsbox.
+/// The binary on a directory.
 fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
+    let mut command = bare_binary();
+    command.arg("--data").arg(data).envs(variables.iter().copied());
+    command
+}
+
+/// The binary without the variables that steer these tests or another oddsbox.
+fn bare_binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ODDSBOX_") || name == "NOTIFY_SOCKET" || name == "WATCHDOG_USEC" {
             command.env_remove(name);
         }
     }
-    command.arg("--data").arg(data).envs(variables.iter().copied());
     command
 }
 
