@@ -11,10 +11,12 @@
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `console` is the same door for an operator's browser
 //! - `restore` puts a backup in the place of the file, which no server may be using
+//! - `clear_demo` deletes a simulated live world, so that the directory can be served
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
 
+mod clear_demo;
 mod client;
 mod console;
 mod context;
@@ -43,6 +45,7 @@ mod tally;
 mod tests;
 mod who;
 
+pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
 pub use console::{ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink, NoRandom, Place as ConsolePlace};
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};

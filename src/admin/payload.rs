@@ -6,14 +6,12 @@ use std::sync::Arc;
 use super::context::Context;
 use super::intake::Feed;
 use super::protocol::{Example, Failure, FailureCode, IngestAnswer, PayloadOptions};
-use super::tally::{named, told};
+use super::tally::{add_example, named, told};
 use crate::feeds::the_odds_api::{self, Ask, PAYLOAD_BYTES_MAX, Payload};
 use crate::model::{News, Reason, SportId};
 use crate::writer::{IngestReport, NewsReader, Whole};
 
 const BATCH_MESSAGES_MAX: usize = 1000;
-/// As many rejections as a report shows.
-const EXAMPLES_MAX: usize = 10;
 
 /// A payload on its way in.
 #[derive(Debug, Default)]
@@ -158,7 +156,7 @@ impl Tally {
                 reason => told(*reason),
             };
             let detail = bookmaker.map_or_else(|| told.to_owned(), |key| format!("{key}: {told}"));
-            self.examples.push(Example { line, reason: reason.key().to_owned(), detail });
+            add_example(&mut self.examples, Example { line, reason: reason.key().to_owned(), detail });
         }
         self.report.add(report);
     }
@@ -170,8 +168,6 @@ impl Tally {
         for (reason, count) in self.report.reasons() {
             self.rejected[reason as usize] += count;
         }
-        self.examples.sort_by_key(|example| example.line);
-        self.examples.truncate(EXAMPLES_MAX);
         IngestAnswer {
             world: options.world.into(),
             strict: options.strict,

@@ -34,6 +34,11 @@ impl DataDir {
         self.0.join("oddsbox.redb")
     }
 
+    /// The secrets of a demo's keys, of which none is meant to be secret.
+    pub fn demo_keys(&self) -> PathBuf {
+        self.0.join("demo-keys.json")
+    }
+
     /// The directory that only its owner can enter.
     pub fn admin(&self) -> PathBuf {
         self.0.join("admin")

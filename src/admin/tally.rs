@@ -12,6 +12,21 @@ use crate::writer::IngestReport;
 /// As many rejected lines as a report shows.
 const EXAMPLES_MAX: usize = 10;
 
+/// Adds a rejected line to those that a report shows, which are in the order of their numbers. Of lines that are
+/// rejected for the same cause only the first is shown: the counts tell of the others.
+pub(super) fn add_example(examples: &mut Vec<Example>, new: Example) {
+    let is_same = |shown: &Example| (&shown.reason, &shown.detail) == (&new.reason, &new.detail);
+    if let Some(shown) = examples.iter().position(is_same) {
+        if examples[shown].line <= new.line {
+            return;
+        }
+        examples.remove(shown);
+    }
+    let at = examples.partition_point(|shown| shown.line <= new.line);
+    examples.insert(at, new);
+    examples.truncate(EXAMPLES_MAX);
+}
+
 /// What has become of the lines so far.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -64,12 +79,8 @@ impl Tally {
 
     /// The writer tells of a batch's lines after later ones were read: the first lines are kept, not the first told.
     pub(super) fn example(&mut self, line: u64, reason: Reason, detail: &str) {
-        let at = self.examples.partition_point(|example| example.line < line);
-        if at < EXAMPLES_MAX {
-            let example = Example { line, reason: reason.key().to_owned(), detail: detail.to_owned() };
-            self.examples.insert(at, example);
-            self.examples.truncate(EXAMPLES_MAX);
-        }
+        let example = Example { line, reason: reason.key().to_owned(), detail: detail.to_owned() };
+        add_example(&mut self.examples, example);
     }
 
     /// The lines that could not be read since this was last asked, by reason.

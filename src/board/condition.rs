@@ -1,12 +1,12 @@
 //! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, whether
-//! changes can be written, and whether the writer is there at all.
+//! changes can be written, whether the writer is there at all, and whether the live world is simulated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
 
-use crate::model::{Maintenance, Timestamp};
+use crate::model::{Maintenance, Timestamp, World};
 
 /// Read by every request, stored by the writer.
 #[derive(Debug, Default)]
@@ -14,6 +14,7 @@ pub struct Condition {
     maintenance: ArcSwapOption<Maintenance>,
     unwritable: AtomicBool,
     writer_ended: AtomicBool,
+    simulated_live: AtomicBool,
 }
 
 impl Condition {
@@ -31,6 +32,15 @@ impl Condition {
     /// Whether the writer's thread has ended: no key can be revoked any more, so none may be accepted.
     pub fn has_writer_ended(&self) -> bool {
         self.writer_ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether the prices of a world are simulated. The sandbox's always are.
+    pub fn is_simulated(&self, world: World) -> bool {
+        world == World::Sandbox || self.simulated_live.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_simulated_live(&self, simulated: bool) {
+        self.simulated_live.store(simulated, Ordering::Relaxed);
     }
 
     pub(crate) fn set_maintenance(&self, maintenance: Option<Maintenance>) {

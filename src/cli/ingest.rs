@@ -1,5 +1,7 @@
 //! `oddsbox ingest`: feed lines from a file or a pipe.
 
+mod hint;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,6 +15,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
+use self::hint::{Given, START_BYTES_MAX, hint};
 use super::flags;
 use super::output::pairs;
 use super::session::{Session, block_on};
@@ -26,7 +29,8 @@ const PIECES_WAITING: usize = 4;
 /// Take in events, prices and scores: feed lines, or a saved payload of The Odds API
 ///
 /// Safe on a running server: lines are written in batches while requests go on, and prices are published when the
-/// input ends. Rejected lines are counted by reason and the first of them shown; the others are kept.
+/// input ends. Rejected lines are counted by reason and the first of each kind shown; the others are kept. It is exit
+/// code 1 if lines came and none was accepted. A data directory that is missing is made.
 ///
 /// With --strict the whole input is read and checked before anything is written, and is then written at once, so that
 /// it is kept whole or not at all: one rejected line is exit code 1 with nothing written. Other changes wait for that
@@ -72,29 +76,42 @@ enum Format {
 impl Ingest {
     pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
         let input = Input::open(&self.file)?;
-        let answer = block_on(async {
-            let door = session.door(Access::Existing).await?;
-            let (source, broken) = input.start()?;
+        let (answer, start) = block_on(async {
+            let door = session.door(Access::Create).await?;
+            let (source, seen) = input.start()?;
             let answer = self.send(&door, source).await;
             door.close().await?;
-            if let Some(error) = broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let Seen { start, broken } = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+            if let Some(error) = broken {
                 anyhow::bail!(
                     "{} cannot be read to its end ({error}): mend that and send it again",
                     self.file.display()
                 );
             }
-            Ok(answer?)
+            Ok((answer, start))
+        })?;
+        let hint = || hint(&start, self.given(), session);
+        let answer = answer.map_err(|error| match (&error, hint()) {
+            (DoorError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
+            _ => error.into(),
         })?;
         let (many, one) = self.words();
         session.output.answer(&answer, |_| report(&answer, many, one))?;
+        let IngestAnswer { lines, accepted, rejected, .. } = answer;
+        let advice = if accepted == 0 { hint() } else { None };
         if !answer.written {
-            anyhow::bail!(
-                "{} of {} {many} were rejected, so nothing was written: mend them and send it again",
-                answer.rejected,
-                answer.lines
-            );
+            let advice = advice.unwrap_or_else(|| "mend them and send it again".to_owned());
+            anyhow::bail!("{rejected} of {lines} {many} were rejected, so nothing was written: {advice}");
+        }
+        if lines > 0 && accepted == 0 {
+            let advice = advice.unwrap_or_else(|| "the report says why".to_owned());
+            anyhow::bail!("none of {lines} {many} was accepted: {advice}");
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
     async fn send(&self, door: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
@@ -125,8 +142,14 @@ struct Input {
     progress: ProgressBar,
 }
 
-/// What broke the input off.
-type Broken = Arc<Mutex<Option<io::Error>>>;
+/// What the reading thread leaves for the report.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The beginning of the input.
+    start: Vec<u8>,
+    /// What broke it off.
+    broken: Option<io::Error>,
+}
 
 impl Input {
     fn open(path: &Path) -> anyhow::Result<Input> {
@@ -145,11 +168,11 @@ impl Input {
     }
 
     /// Reads on a thread of its own, since a pipe may keep it waiting; no further ahead than the writer can follow.
-    fn start(self) -> io::Result<(Source, Broken)> {
+    fn start(self) -> io::Result<(Source, Arc<Mutex<Seen>>)> {
         let Input { mut reader, progress } = self;
         let (sender, source) = mpsc::channel(PIECES_WAITING);
-        let broken = Broken::default();
-        let noted = Arc::clone(&broken);
+        let seen = Arc::<Mutex<Seen>>::default();
+        let noted = Arc::clone(&seen);
         thread::Builder::new().name("input".to_owned()).spawn(move || {
             let mut piece = vec![0; PIECE_BYTES];
             loop {
@@ -157,12 +180,16 @@ impl Input {
                     Ok(0) => break,
                     Ok(count) => {
                         progress.inc(count as u64);
+                        let mut seen = noted.lock().unwrap_or_else(PoisonError::into_inner);
+                        let room = START_BYTES_MAX - seen.start.len();
+                        seen.start.extend_from_slice(&piece[..count.min(room)]);
+                        drop(seen);
                         sender.blocking_send(Ok(Bytes::copy_from_slice(&piece[..count])))
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => {
                         let told = io::Error::new(error.kind(), error.to_string());
-                        *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        noted.lock().unwrap_or_else(PoisonError::into_inner).broken = Some(error);
                         sender.blocking_send(Err(told))
                     }
                 };
@@ -172,7 +199,7 @@ impl Input {
             }
             progress.finish_and_clear();
         })?;
-        Ok((source, broken))
+        Ok((source, seen))
     }
 }
 

@@ -8,10 +8,10 @@
 mod about;
 mod audit;
 mod backup;
-mod banner;
 mod check;
 mod config;
 mod console;
+mod demo;
 mod export;
 mod feeds;
 mod flags;
@@ -45,17 +45,16 @@ const DEFAULT_DATA: &str = "./oddsbox-data";
 #[derive(Debug, Parser)]
 #[command(name = "oddsbox", version, max_term_width = 100)]
 struct Cli {
-    /// Directory that holds everything
+    /// Directory that holds everything [default: ./oddsbox-data, for demo ./oddsbox-demo]
     #[arg(
         long,
         global = true,
         help_heading = "Options of every command",
         value_name = "DIR",
         value_hint = ValueHint::DirPath,
-        env = "ODDSBOX_DATA",
-        default_value = DEFAULT_DATA
+        env = "ODDSBOX_DATA"
     )]
-    data: PathBuf,
+    data: Option<PathBuf>,
 
     /// Configuration file; commands need it only when no server runs
     #[arg(
@@ -79,7 +78,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
-    Demo(serve::Demo),
+    Demo(demo::Demo),
     #[command(subcommand)]
     Keys(keys::Keys),
     Ingest(ingest::Ingest),
@@ -106,8 +105,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help that nobody reads to its end is no failure.
-            let _ = error.print();
+            output::usage(&error);
             return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
     };
@@ -122,7 +120,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
-    let session = Session { data: DataDir::new(cli.data), config: cli.config, output: Output::new(cli.json) };
+    let default = if matches!(cli.command, Command::Demo(_)) { demo::DEMO_DATA } else { DEFAULT_DATA };
+    let data = DataDir::new(cli.data.unwrap_or_else(|| default.into()));
+    let session = Session { data, config: cli.config, output: Output::new(cli.json) };
     match cli.command {
         Command::Serve(serve) => serve.run(&session),
         Command::Demo(demo) => demo.run(&session),

@@ -10,6 +10,8 @@ use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::keys::without_secrets;
+
 const ANNOUNCE_WITHIN: Duration = Duration::from_secs(1);
 
 /// Nobody reads any further.
@@ -101,6 +103,18 @@ pub(super) async fn announce(text: String) -> anyhow::Result<()> {
     match tokio::time::timeout(ANNOUNCE_WITHIN, is_written).await {
         Ok(Ok(written)) => written,
         Ok(Err(_)) | Err(_) => anyhow::bail!("standard output is blocked: nobody reads it"),
+    }
+}
+
+/// Help, or what is wrong with the arguments. A secret among them is not repeated. Help that nobody reads to its end is no
+/// failure.
+pub(super) fn usage(error: &clap::Error) {
+    let plain = error.to_string();
+    let shown = without_secrets(&plain);
+    if error.use_stderr() && shown != plain {
+        let _ = io::stderr().lock().write_all(shown.as_bytes());
+    } else {
+        let _ = error.print();
     }
 }
 

@@ -1,4 +1,4 @@
-//! `oddsbox serve` and `oddsbox demo`: the service itself.
+//! `oddsbox serve`: the service itself, which `oddsbox demo` starts as well.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::session::Session;
-use super::{banner, output};
+use super::{demo, output};
 use crate::admin::{ConsoleDesk, Setup};
 use crate::config::{Config, Origin, Settings};
 use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
@@ -19,19 +19,10 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Run the service
 ///
-/// Stops in order on SIGTERM and SIGINT; reads its configuration again on SIGHUP. One server at a time can use a data directory.
+/// Stops in order on SIGTERM and SIGINT; reads its configuration again on SIGHUP. Refuses a directory whose live world
+/// `oddsbox demo` has simulated. One server at a time can use a data directory.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// Address of the public interface; port 0 picks a free one
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<String>,
-}
-
-/// Try it out: both worlds simulated, keys issued, curl lines to paste
-///
-/// Issues a sandbox and a production key on the first run. One server at a time can use a data directory.
-#[derive(Debug, Args)]
-pub(super) struct Demo {
     /// Address of the public interface; port 0 picks a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
@@ -43,13 +34,7 @@ impl Serve {
     }
 }
 
-impl Demo {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
-        start(session, self.listen, true)
-    }
-}
-
-fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
     let gather = {
         let session = session.clone();
         move || {
@@ -91,7 +76,7 @@ fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
 }
 
 async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
-    let demo = extras.simulate_live;
+    let is_demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen)?;
     let address = listener.local_addr()?;
@@ -100,7 +85,7 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
     let server = Server::open(session.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
         let announced =
-            if demo { banner::show(session, server, &base, console).await } else { listening(&base, console).await };
+            if is_demo { demo::show(session, server, &base, console).await } else { listening(&base, console).await };
         if let Err(error) = announced {
             tracing::warn!(%error, "failed to print the server's address");
         }

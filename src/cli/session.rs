@@ -1,12 +1,14 @@
 //! What every command starts from: where the data is, and the way to it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use super::DEFAULT_DATA;
+use super::demo::DEMO_DATA;
 use super::output::{self, Bar, Output};
-use crate::admin::{Access, Command, DataDir, Door, ProgressAnswer, Setup};
+use crate::admin::{Access, Command, DataDir, Door, DoorError, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
 /// How often a bar moves.
@@ -30,12 +32,23 @@ impl Session {
 
     /// The server, or the file if none runs.
     pub(super) async fn door(&self, access: Access) -> anyhow::Result<Door> {
-        let door = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await?;
+        let found = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
+        let door = match found {
+            Err(error @ DoorError::NoData(_)) if self.is_beside_demo() => {
+                anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
+            }
+            found => found?,
+        };
         if door.damage_count() > 0 {
             let told = format!("{} rows of the file cannot be read: run `oddsbox check`", door.damage_count());
             output::complain("warning", &told);
         }
         Ok(door)
+    }
+
+    /// Whether the default directory is meant, and there is a demo beside it.
+    fn is_beside_demo(&self) -> bool {
+        self.data.path() == Path::new(DEFAULT_DATA) && DataDir::new(DEMO_DATA).file().exists()
     }
 
     /// Has one command done.
@@ -76,6 +89,28 @@ async fn watch<T>(door: &Door, bar: Bar) -> T {
             bar.show(progress.rows_done, progress.rows_total);
         }
     }
+}
+
+impl Session {
+    /// This program and this data directory as a shell takes them, so that a line that names them can be pasted.
+    pub(super) fn command(&self) -> String {
+        let program = std::env::args().next().filter(|name| name.contains('/')).unwrap_or("oddsbox".to_owned());
+        let data = self.data.path();
+        if data == Path::new(DEFAULT_DATA) {
+            quoted(&program)
+        } else {
+            format!("{} --data {}", quoted(&program), quoted(&data.display().to_string()))
+        }
+    }
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Runs what waits. One thread is enough for a command.

@@ -54,12 +54,17 @@ fn shown(status: &StatusAnswer) -> String {
         ("status", status.status.clone()),
         ("server", server),
         ("maintenance", maintenance),
-        ("live", world(&status.worlds.live)),
+        ("live", live(&status.worlds.live)),
         ("sandbox", world(&status.worlds.sandbox)),
         ("keys", format!("{} active, {} revoked, {} expired", keys.active, keys.revoked, keys.expired)),
         ("file", format!("{}{writable}", HumanBytes(status.file_bytes))),
         ("version", status.version.clone()),
     ])
+}
+
+/// Of the live world it is said if its prices are invented.
+fn live(live: &WorldAnswer) -> String {
+    if live.simulated { format!("simulated, {}", world(live)) } else { world(live) }
 }
 
 fn world(world: &WorldAnswer) -> String {

@@ -37,10 +37,11 @@ fn every_command_says_whether_it_is_safe_on_a_running_server() {
 
 #[test]
 fn global_flags_stand_before_or_after_the_command() {
-    for line in ["oddsbox --json --data d keys list", "oddsbox keys list --json --data d"] {
+    let lines = ["oddsbox --json --data d keys list", "oddsbox keys list --json --data d"];
+    for line in lines.into_iter().chain(["oddsbox demo --json --data d clear", "oddsbox demo clear --data d --json"]) {
         let cli = parse(line).unwrap();
         assert!(cli.json);
-        assert_eq!(cli.data, PathBuf::from("d"));
+        assert_eq!(cli.data, Some(PathBuf::from("d")));
     }
 }
 

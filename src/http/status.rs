@@ -6,7 +6,7 @@ use super::reply::Content;
 use crate::board::Boards;
 use crate::board::render::json;
 use crate::keys::{Grant, Limits};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, World};
 
 pub(super) const API_VERSION: &str = "v1";
 
@@ -21,10 +21,12 @@ pub(super) fn get(boards: &Boards, grant: &Grant, now: Timestamp, query: Option<
         "ok"
     };
     let active = board.sports().iter().filter(|sport| sport.is_active(now)).count();
-    Ok(Content::once(render(status, now, grant.record().limits, active)))
+    // Of the sandbox everybody knows.
+    let simulated = grant.world() == World::Live && boards.condition().is_simulated(World::Live);
+    Ok(Content::once(render(status, now, grant.record().limits, active, simulated)))
 }
 
-fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize) -> Vec<u8> {
+fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize, simulated: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(b"{\"status\":");
     json::string(status, &mut out);
@@ -39,6 +41,9 @@ fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize) ->
     json::integer(limits.per_day.or(limits.per_month).unwrap_or(0), &mut out);
     out.extend_from_slice(b"},\"sports_active\":");
     json::integer(sports_active, &mut out);
+    if simulated {
+        out.extend_from_slice(b",\"simulated\":true");
+    }
     out.push(b'}');
     out
 }

@@ -112,9 +112,55 @@ pub fn may_hold_key(text: &str) -> bool {
     KeyKind::ALL.iter().any(|kind| text.contains(kind.prefix())) || text.contains(FeedToken::PREFIX)
 }
 
+/// Whether a text that was typed where an id or a name belongs looks like a secret, whole or without its prefix. No id
+/// has a run of that many letters and digits.
+pub fn looks_like_secret(text: &str) -> bool {
+    let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    may_hold_key(text) || runs.map(str::len).max() >= Some(RANDOM_LEN)
+}
+
+/// The last four characters of a text that is a whole secret. They are shown in listings; of a text that was cut off or
+/// mistyped they would be other ones, so there are none.
+pub fn last_four_of(text: &str) -> Option<&str> {
+    let is_whole = Secret::hash_of(text).is_some() || FeedToken::hash_of(text).is_some();
+    is_whole.then(|| text.get(text.len() - LAST_SHOWN..))?
+}
+
+/// A text with `(hidden)` in the place of every word that looks like a secret.
+pub fn without_secrets(text: &str) -> String {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_word) {
+        let (before, word) = rest.split_at(start);
+        let (word, after) = word.split_at(word.find(|letter| !is_word(letter)).unwrap_or(word.len()));
+        shown.push_str(before);
+        shown.push_str(if looks_like_secret(word) { "(hidden)" } else { word });
+        rest = after;
+    }
+    shown + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn secret_is_recognised_whole_cut_off_and_without_its_prefix() {
+        for secret in secrets() {
+            let text = secret.expose();
+            for part in [text, &text[..20], &text[PREFIX_LEN..], &text[3..PREFIX_LEN + RANDOM_LEN]] {
+                assert!(looks_like_secret(part), "{part}");
+                assert_eq!(without_secrets(&format!("a '{part}', b_1 é\n")), "a '(hidden)', b_1 é\n");
+            }
+            assert_eq!(last_four_of(text), Some(secret.last_four()));
+            assert_eq!(last_four_of(&text[..Secret::LEN - 1]), None);
+        }
+        for plain in ["", "key_0123456789AB", "app", "a name of several words that is quite long", "é"] {
+            assert!(!looks_like_secret(plain), "{plain}");
+            assert_eq!(without_secrets(plain), plain);
+        }
+    }
 
     fn secrets() -> impl Iterator<Item = Secret> {
         KeyKind::ALL.into_iter().cycle().take(200).map(|kind| Secret::generate(kind).unwrap())

@@ -22,6 +22,7 @@ mod writer_watch;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,9 @@ use reload::Reloading;
 use simulate::Simulation;
 use writer_watch::WriterWatch;
 
+/// Who simulates the live world and issues the keys of a demo, as the audit log has it.
+pub const DEMO: &str = "oddsbox demo";
+
 /// How long commands under way have to end when the server stops.
 const ADMIN_GRACE: Duration = Duration::from_secs(2);
 
@@ -85,6 +89,18 @@ pub enum ServeError {
     Write(#[from] WriteError),
     #[error(transparent)]
     Feed(#[from] FeedError),
+    #[error(
+        "the live world in {data} was filled by `oddsbox demo`, and production keys would be served invented prices: \
+         delete it with `oddsbox demo clear --data {data}`, or choose another directory with --data",
+        data = .0.display()
+    )]
+    Simulated(PathBuf),
+    #[error(
+        "the live world in {data} has data that was not simulated, and `oddsbox demo` would mix invented prices into it: \
+         choose another directory with --data, or serve this one with `oddsbox serve --data {data}`",
+        data = .0.display()
+    )]
+    NotSimulated(PathBuf),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
 }
@@ -166,6 +182,10 @@ impl Server {
         &self.ledger
     }
 
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
     }
@@ -181,6 +201,7 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
+        self.claim_live_world(extras.simulate_live).await?;
         let opened = Arc::clone(&self.config.borrow());
         let intakes = Intakes::open(&opened)?;
         let mut tasks = JoinSet::new();
@@ -272,6 +293,23 @@ impl Server {
             phase,
             writer: Arc::clone(writer),
         }
+    }
+
+    /// Refuses to serve simulated prices to production keys, and to simulate beside real ones.
+    async fn claim_live_world(&self, simulate: bool) -> Result<(), ServeError> {
+        let is_simulated = self.boards.condition().is_simulated(World::Live);
+        let data = || self.data.path().to_owned();
+        if is_simulated && !simulate {
+            return Err(ServeError::Simulated(data()));
+        }
+        if simulate && !is_simulated {
+            let live = self.boards.load_full(World::Live);
+            if live.sports().iter().any(|sport| sport.current().event_count() > 0 || !sport.sources().is_empty()) {
+                return Err(ServeError::NotSimulated(data()));
+            }
+            self.writer.mark_simulated(DEMO).await?;
+        }
+        Ok(())
     }
 
     /// What the public door answers from.

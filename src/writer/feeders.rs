@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{WriteError, Writer};
-use crate::keys::{FeedToken, Feeder, RandomError, may_hold_key};
+use crate::keys::{FeedToken, Feeder, RandomError, looks_like_secret};
 use crate::model::World;
 use crate::store::Change;
 
@@ -19,6 +19,8 @@ pub struct IssuedToken {
 pub enum FeederError {
     #[error("no feeder is called {0}; `oddsbox feeds` shows them")]
     NoSuchFeeder(Box<str>),
+    #[error("that looks like a secret, not a feeder's name: `oddsbox feeds tokens` shows the names")]
+    SecretForName,
     #[error("a feeder's name has 1 to {} letters, digits, dots, - and _, and is no secret", Feeder::NAME_MAX)]
     BadName,
     #[error("{0} has a token already: end it first with `oddsbox feeds token {0} --revoke`")]
@@ -31,6 +33,9 @@ pub enum FeederError {
 
 impl Writer {
     pub fn issue_token(&mut self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
+        if looks_like_secret(name) {
+            return Err(FeederError::SecretForName);
+        }
         if !Feeder::is_name(name) {
             return Err(FeederError::BadName);
         }
@@ -52,9 +57,8 @@ impl Writer {
 
     pub fn revoke_token(&mut self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
         let Some(held) = self.feeders.get(name) else {
-            // Whoever gives a secret for a name is not shown it again.
-            let shown = if may_hold_key(name) { "that: it looks like a secret" } else { name };
-            return Err(FeederError::NoSuchFeeder(shown.into()));
+            let is_secret = looks_like_secret(name);
+            return Err(if is_secret { FeederError::SecretForName } else { FeederError::NoSuchFeeder(name.into()) });
         };
         if held.revoked.is_some() {
             return Ok(held);

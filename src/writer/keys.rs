@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{WriteError, Writer};
 use crate::keys::issue::{self, IssueError, KeyChange, NewKey};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage, may_hold_key};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage, last_four_of, looks_like_secret};
 use crate::store::Change;
 
 /// A key and its secret, which exists nowhere else.
@@ -20,10 +20,31 @@ pub struct Issued {
 pub enum KeyError {
     #[error("no key with id {0}; `oddsbox keys list` shows them")]
     NoSuchKey(Box<str>),
+    /// With the last four characters, if it is a whole secret.
+    #[error("that looks like a key's secret, not its id: {}", where_its_id_is(.0.as_deref()))]
+    SecretForId(Option<Box<str>>),
     #[error(transparent)]
     Refused(#[from] IssueError),
     #[error(transparent)]
     Write(#[from] WriteError),
+}
+
+/// How to find the id of a key by its secret, without repeating the secret.
+fn where_its_id_is(last_four: Option<&str>) -> String {
+    match last_four {
+        Some(last_four) => format!("`oddsbox keys list` shows the id of the key that ends in {last_four}"),
+        None => "`oddsbox keys list` shows the ids".to_owned(),
+    }
+}
+
+impl KeyError {
+    /// For an id that no key has. A secret that was typed by mistake is not repeated.
+    pub fn no_such_key(id: &str) -> Self {
+        if looks_like_secret(id) {
+            return KeyError::SecretForId(last_four_of(id).map(Box::from));
+        }
+        KeyError::NoSuchKey(id.into())
+    }
 }
 
 impl Writer {
@@ -108,9 +129,7 @@ impl Writer {
 
     fn key(&self, id: &str) -> Result<Arc<KeyEntry>, KeyError> {
         let found = KeyId::new(id).and_then(|id| self.keyring.get(&id));
-        // Whoever gives a secret for an id is not shown it again.
-        let shown = if may_hold_key(id) { "like that: it looks like a secret" } else { id };
-        found.ok_or_else(|| KeyError::NoSuchKey(shown.into()))
+        found.ok_or_else(|| KeyError::no_such_key(id))
     }
 
     fn put_key(

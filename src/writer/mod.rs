@@ -155,6 +155,7 @@ impl Writer {
         let worlds = loaded.worlds.map(world).map(Arc::new);
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
+        boards.condition().set_simulated_live(loaded.simulated_live);
         let mut writer = Writer {
             store,
             catalogue,
@@ -265,6 +266,18 @@ impl Writer {
         self.commit(&[Change::SetMaintenance(until), Change::Audit(note)])?;
         self.maintenance = until;
         self.boards.condition().set_maintenance(until);
+        Ok(())
+    }
+
+    /// Marks the live world as simulated. It is so until the world is cleared, whoever opens the file.
+    pub fn mark_simulated(&mut self, who: &str) -> Result<(), WriteError> {
+        if self.simulated_live {
+            return Ok(());
+        }
+        let note = self.note(who, "simulate", "live world", String::new());
+        self.commit(&[Change::SetSimulated(true), Change::Audit(note)])?;
+        self.simulated_live = true;
+        self.boards.condition().set_simulated_live(true);
         Ok(())
     }
 

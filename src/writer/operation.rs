@@ -53,6 +53,7 @@ pub(super) enum Op {
     IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
     Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
     EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
+    MarkSimulated { who: Box<str>, reply: Reply<Result<(), WriteError>> },
     Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
     Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
     DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
@@ -96,6 +97,7 @@ impl Op {
             Op::EndPolls { world, feed, kept_keys, reply } => {
                 drop(reply.send(writer.end_polls(world, &feed, &kept_keys, meanwhile)));
             }
+            Op::MarkSimulated { who, reply } => drop(reply.send(writer.mark_simulated(&who))),
             Op::Snapshot { progress, reply } => drop(reply.send(writer.snapshot(&progress))),
             Op::Check { progress, reply } => drop(reply.send(writer.check(&progress))),
             Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),

@@ -260,6 +260,11 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::SetMaintenance { until, who: who.into(), reply }).await?
     }
 
+    /// Marks the live world as simulated.
+    pub async fn mark_simulated(&self, who: &str) -> Result<(), WriteError> {
+        self.ask(|reply| Op::MarkSimulated { who: who.into(), reply }).await?
+    }
+
     pub async fn audit(&self, who: &str, action: &str, subject: &str, detail: String) -> Result<(), WriteError> {
         let (who, action, subject) = (who.into(), action.into(), subject.into());
         self.ask_fast(|reply| FastOp::Audit { who, action, subject, detail, reply }).await?

@@ -2,8 +2,8 @@
 
 use crate::model::Reason;
 
-/// As many rejections as a report remembers one by one.
-const LISTED_MAX: usize = 10;
+/// As many rejections of each reason as a report remembers one by one, so that one that is frequent hides no other.
+const LISTED_MAX: u64 = 10;
 
 /// How many messages of a batch changed something, said what was known, or were turned away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct IngestReport {
     pub unchanged: u64,
     /// By [`Reason`].
     rejected: [u64; Reason::COUNT],
-    /// The first of them, each with the position of its message.
+    /// The first of each reason, with the positions of their messages, in that order.
     listed: Vec<(u64, Reason)>,
 }
 
@@ -24,7 +24,7 @@ impl Default for IngestReport {
 
 impl IngestReport {
     pub fn reject(&mut self, reason: Reason) {
-        if self.listed.len() < LISTED_MAX {
+        if self.rejected[reason as usize] < LISTED_MAX {
             self.listed.push((self.messages(), reason));
         }
         self.rejected[reason as usize] += 1;
@@ -43,7 +43,7 @@ impl IngestReport {
         self.accepted() + self.rejected()
     }
 
-    /// The first rejections: the position of each message, counted from 0, and why it was turned away.
+    /// The first rejections of each reason: the position of each message, counted from 0, and why it was turned away.
     pub fn first_rejected(&self) -> &[(u64, Reason)] {
         &self.listed
     }
@@ -55,8 +55,14 @@ impl IngestReport {
 
     /// Counts what came after this as well.
     pub fn add(&mut self, other: &IngestReport) {
-        let (before, room) = (self.messages(), LISTED_MAX - self.listed.len());
-        self.listed.extend(other.listed.iter().take(room).map(|(at, reason)| (before + at, *reason)));
+        let before = self.messages();
+        let mut counts = self.rejected;
+        for (at, reason) in &other.listed {
+            if counts[*reason as usize] < LISTED_MAX {
+                self.listed.push((before + at, *reason));
+                counts[*reason as usize] += 1;
+            }
+        }
         self.changed += other.changed;
         self.unchanged += other.unchanged;
         for (own, other) in self.rejected.iter_mut().zip(other.rejected) {

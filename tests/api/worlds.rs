@@ -1,7 +1,7 @@
 //! Two worlds: sandbox keys read the simulator's, production keys the operator's.
 
 use super::fixture::{EVENING, bookmaker, error, event, every_sport, fields, moneyline};
-use crate::harness::Service;
+use crate::harness::{Service, schema};
 use oddsbox::model::World;
 
 const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
@@ -81,4 +81,16 @@ async fn the_demonstration_simulates_both_worlds_apart() {
         assert!(!fields(&live, "id").is_empty() && !fields(&sandbox, "id").is_empty(), "{sport}");
         assert_ne!(live.body, sandbox.body, "{sport}");
     }
+}
+
+#[tokio::test]
+async fn status_says_that_a_live_world_is_simulated_and_only_then() {
+    let service = Service::start_demo().await;
+    let live = service.get("/v1/status").await;
+    assert_eq!(live.json()["simulated"], true);
+    let document = service.send("GET", "/openapi.json", &[]).await.json();
+    schema::check(&document, &document["components"]["schemas"]["Status"], &live.json()).expect("as documented");
+    assert_eq!(service.get_as(&service.sandbox, "/v1/status").await.json().get("simulated"), None);
+    let service = Service::start().await;
+    assert_eq!(service.get("/v1/status").await.json().get("simulated"), None);
 }

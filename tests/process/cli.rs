@@ -44,7 +44,7 @@ fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
 fn commands_on_nothing_say_what_makes_it() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
-    for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "ingest -"] {
+    for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "export"] {
         let told = run(&nothing, line).failed();
         assert!(told.contains("`oddsbox serve`") && told.contains("nothing"), "{line}: {told}");
     }
@@ -58,7 +58,7 @@ fn a_setting_that_does_not_exist_is_named() {
     let told = directory.run(&format!("config show --config {}", path.display())).failed();
     assert!(told.contains("refesh") && told.contains("did you mean refresh"), "{told}");
     let (_kept, path) = file_with(b"refresh = \"soon\"\n");
-    let done = directory.run(&format!("serve --config {}", path.display()));
+    let done = directory.run(&format!("serve --listen 127.0.0.1:0 --config {}", path.display()));
     let told = done.failed();
     assert!(told.contains("refresh") && told.contains("soon"), "{told}");
 }

@@ -76,6 +76,13 @@ pub fn run(data: &Path, line: &str) -> Done {
     Started::new(data, line.split(' ')).done()
 }
 
+/// Runs a command to its end in a working directory, with the data where it is by default.
+pub fn run_in(directory: &Path, line: &str) -> Done {
+    let mut binary = bare_binary();
+    binary.current_dir(directory);
+    Started::from(binary, &line.split(' ').collect::<Vec<_>>()).done()
+}
+
 /// A command that may still run.
 #[derive(Debug)]
 pub struct Started {
@@ -87,7 +94,12 @@ pub struct Started {
 
 impl Started {
     pub fn new<A: AsRef<OsStr>>(data: &Path, arguments: impl IntoIterator<Item = A>) -> Started {
-        let mut child = binary(data, &[])
+        Started::from(binary(data, &[]), &arguments.into_iter().collect::<Vec<A>>())
+    }
+
+    fn from<A: AsRef<OsStr>>(mut binary: Command, arguments: &[A]) -> Started {
+        refuse_default_port(arguments);
+        let mut child = binary
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -123,6 +135,13 @@ impl Started {
             stderr: self.stderr.join().expect("an output"),
         }
     }
+}
+
+/// The default port may be in use, by a demo in another terminal for example: a server of a test listens on any.
+fn refuse_default_port<A: AsRef<OsStr>>(arguments: &[A]) {
+    let has = |word: &str| arguments.iter().any(|argument| argument.as_ref() == word);
+    let is_server = has("serve") || (has("demo") && !has("clear"));
+    assert!(!is_server || has("--listen"), "a test must pass --listen 127.0.0.1:0 to serve and demo");
 }
 
 /// A command that has ended.
@@ -186,6 +205,14 @@ impl Server {
     pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
         let mut binary = binary(data, variables);
         binary.args([command, "--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Server::spawn_command(binary)
+    }
+
+    /// Starts `serve` or `demo` in a working directory, with the data where that command has it by default.
+    pub fn spawn_in(directory: &Path, command: &str) -> Server {
+        let mut binary = bare_binary();
+        binary.current_dir(directory).args([command, "--listen", "127.0.0.1:0"]);
+        binary.stdout(Stdio::piped()).stderr(Stdio::piped());
         Server::spawn_command(binary)
     }
 
@@ -343,15 +370,21 @@ impl Drop for Running {
     }
 }
 
-/// The binary on a directory, without the variables that steer these tests or another oddsbox.
+/// The binary on a directory.
 fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
+    let mut command = bare_binary();
+    command.arg("--data").arg(data).envs(variables.iter().copied());
+    command
+}
+
+/// The binary without the variables that steer these tests or another oddsbox.
+fn bare_binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ODDSBOX_") || name == "NOTIFY_SOCKET" || name == "WATCHDOG_USEC" {
             command.env_remove(name);
         }
     }
-    command.arg("--data").arg(data).envs(variables.iter().copied());
     command
 }
 

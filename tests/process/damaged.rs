@@ -213,7 +213,7 @@ fn a_file_that_rots_is_refused_and_what_can_be_read_is_saved() {
     directory.json("keys issue --sandbox --name rotting");
     rot(&file, b"rotting");
     let rotten = fs::read(&file).expect("a file");
-    for command in ["keys list", "serve", "keys issue --sandbox --name five", "backup nowhere"] {
+    for command in ["keys list", "serve --listen 127.0.0.1:0", "keys issue --sandbox --name five", "backup nowhere"] {
         let told = directory.run(command).failed();
         assert!(told.contains("damaged") && told.contains("restore a backup"), "{command}: {told}");
     }

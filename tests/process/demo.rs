@@ -1,9 +1,18 @@
-//! The first minute: what `oddsbox demo` prints works as it is pasted, and secrets are shown once.
+//! The first minute: what `oddsbox demo` prints works as it is pasted, on every start.
+//!
+//! The failure that the rest prevents: after a demo, a server on the same directory hands production keys invented prices
+//! and says that all is well; or a demo mixes invented prices into a real file.
 
-use serde_json::Value;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use serde_json::{Value, json};
+
+use super::backup::event;
 use super::client::get;
-use super::command::{Directory, Server};
+use super::command::{Directory, Issued, Server, file_with, run, run_in};
 
 fn demo(directory: &Directory) -> Server {
     Server::spawn_as("demo", directory.path(), "127.0.0.1:0", &[])
@@ -15,27 +24,158 @@ fn pasted(line: &str) -> Option<(&str, &str)> {
     Some((secret, url.strip_suffix('\'')?))
 }
 
+/// What a demo shows.
+struct Banner {
+    lines: Vec<String>,
+    address: SocketAddr,
+    sandbox: String,
+    live: String,
+}
+
+impl Banner {
+    fn read(server: &Server) -> Banner {
+        let lines = server.lines_until("/scores");
+        let value = |name: &str| {
+            let line = lines.iter().find_map(|line| line.trim().strip_prefix(name));
+            line.unwrap_or_else(|| panic!("no {name}: {lines:?}")).trim().to_owned()
+        };
+        let address = value("listening on http://").parse().expect("an address");
+        Banner { address, sandbox: value("sandbox key"), live: value("live key"), lines }
+    }
+}
+
+async fn status(address: SocketAddr, secret: &str) -> Value {
+    get(address, "/v1/status", secret).await.json()
+}
+
 #[tokio::test]
-async fn the_lines_to_paste_show_odds_at_any_hour_and_a_second_start_shows_no_secret() {
+async fn demo_shows_lines_that_work_as_pasted_on_every_start() {
+    let directory = Directory::new();
+    let mut shown = Vec::new();
+    for start in 0..3 {
+        let server = demo(&directory);
+        let banner = Banner::read(&server);
+        let curls: Vec<(&str, &str)> = banner.lines.iter().filter_map(|line| pasted(line)).collect();
+        assert_eq!(curls.len(), 3, "{:?}", banner.lines);
+        for (secret, url) in &curls {
+            let (address, path) = url.strip_prefix("http://").and_then(|url| url.split_once('/')).expect("a URL");
+            let answer = get(address.parse().expect("an address"), &format!("/{path}"), secret).await;
+            let body: Value = answer.json();
+            assert_eq!(answer.status, 200, "{url}: {body}");
+            let list = body.as_array().or(body["sports"].as_array()).unwrap_or_else(|| panic!("{url}: {body}"));
+            assert!(!list.is_empty(), "{url} shows nothing");
+        }
+        let command = server.lines_until(" status").concat();
+        assert!(command.ends_with(&format!("oddsbox --data {} status", directory.path().display())), "{command}");
+        let keys = directory.json("keys list");
+        assert_eq!(keys.as_array().map(Vec::len), Some(if start < 2 { 2 } else { 3 }), "{keys}");
+        if start == 1 {
+            // The next start cannot show this one, so it issues another.
+            directory.run(&format!("keys revoke {}", keys[1]["id"].as_str().expect("an id"))).succeeded();
+        }
+        server.stop();
+        let mode = fs::metadata(directory.path().join("demo-keys.json")).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        shown.push((banner.sandbox, banner.live));
+    }
+    assert_eq!(shown[0], shown[1], "the keys of the first start");
+    assert!(shown[1].0 == shown[2].0 && shown[1].1 != shown[2].1, "only the revoked one is replaced");
+}
+
+#[test]
+fn demo_and_serve_have_directories_of_their_own() {
+    let directory = Directory::new();
+    let server = Server::spawn_in(directory.path(), "demo");
+    let banner = Banner::read(&server);
+    assert!(banner.lines.iter().any(|line| line.ends_with("data in ./oddsbox-demo")), "{:?}", banner.lines);
+    let command = server.lines_until(" status").concat();
+    assert!(command.ends_with("--data ./oddsbox-demo status"), "{command}");
+    server.stop();
+    let told = run_in(directory.path(), "keys list").failed();
+    assert!(told.contains("--data ./oddsbox-demo"), "where the demo's data is: {told}");
+    let mut server = Server::spawn_in(directory.path(), "serve");
+    server.wait_until_ready();
+    server.stop();
+    for name in ["oddsbox-demo", "oddsbox-data"] {
+        assert!(directory.path().join(name).join("oddsbox.redb").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn serve_refuses_a_demo_until_it_is_cleared() {
     let directory = Directory::new();
     let server = demo(&directory);
-    let banner = server.lines_until("/scores");
-    let curls: Vec<(&str, &str)> = banner.iter().filter_map(|line| pasted(line)).collect();
-    assert_eq!(curls.len(), 3, "{banner:?}");
-    for (secret, url) in &curls {
-        let (address, path) = url.strip_prefix("http://").and_then(|url| url.split_once('/')).expect("a URL");
-        let answer = get(address.parse().expect("an address"), &format!("/{path}"), secret).await;
-        let body: Value = answer.json();
-        assert_eq!(answer.status, 200, "{url}: {body}");
-        let list = body.as_array().or(body["sports"].as_array()).unwrap_or_else(|| panic!("{url}: {body}"));
-        assert!(!list.is_empty(), "{url} shows nothing");
-    }
+    let banner = Banner::read(&server);
+    let running = directory.run("demo clear").failed();
+    assert!(running.contains("a server runs"), "{running}");
     server.stop();
 
-    let server = demo(&directory);
-    let banner = server.lines_until("keys issue --sandbox").concat();
-    assert!(!banner.contains("sk_"), "{banner}");
-    assert!(banner.contains(&format!("--data {} keys issue", directory.path().display())), "as pasted: {banner}");
-    assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(2), "the keys of the first start");
+    let refused = Server::spawn(directory.path(), &[]).failed();
+    let advised = format!("demo clear --data {}", directory.path().display());
+    assert!(refused.contains("invented prices") && refused.contains(&format!("`oddsbox {advised}`")), "{refused}");
+    let before = directory.json("status");
+    assert_eq!(before["worlds"]["live"]["simulated"], true, "{before}");
+    assert!(directory.run("status").succeeded().stdout.contains("live         simulated, "));
+
+    let cleared = directory.json("demo clear");
+    let live = &before["worlds"]["live"];
+    assert_eq!((&cleared["cleared"], &cleared["sources"]), (&json!(true), &live["sources"]), "{cleared}");
+    assert!(cleared["events"].as_u64() >= live["events"].as_u64() && live["events"].as_u64() > Some(0), "{cleared}");
+    assert!(!directory.path().join("demo-keys.json").exists(), "no secret in plain text beside production data");
+    let audit = directory.json("audit").to_string();
+    assert!(audit.contains("\"clear demo\"") && audit.contains("\"simulate\""), "{audit}");
+    assert_eq!(directory.json("check")["clean"], true);
+
+    let server = directory.serve();
+    let told = status(server.address(), &banner.live).await;
+    assert_eq!((&told["status"], &told["sports_active"], &told["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
+    for path in ["/v1/sports/mma/odds", "/v1/sports/tennis/events", "/v1/sports/tennis/scores"] {
+        assert_eq!(get(server.address(), path, &banner.live).await.json(), json!([]), "{path}");
+    }
+    let sandbox: Value = get(server.address(), "/v1/sports/mma/odds", &banner.sandbox).await.json();
+    assert!(sandbox.as_array().is_some_and(|records| !records.is_empty()), "the sandbox is as it was");
+    let counts = directory.json("status");
+    assert_eq!((&counts["worlds"]["live"]["events"], &counts["worlds"]["live"]["sources"]), (&json!(0), &json!(0)));
+    assert_eq!(counts["worlds"]["live"]["simulated"], false);
     server.stop();
+    assert_eq!(directory.json("demo clear")["cleared"], false, "there is nothing left to clear");
+}
+
+#[tokio::test]
+async fn status_of_a_demo_says_that_its_live_world_is_simulated() {
+    let directory = Directory::new();
+    let server = demo(&directory);
+    let banner = Banner::read(&server);
+    assert_eq!(status(banner.address, &banner.live).await["simulated"], true);
+    assert_eq!(status(banner.address, &banner.sandbox).await.get("simulated"), None, "of the sandbox nothing is said");
+    server.stop();
+    let other = Directory::new();
+    let server = other.serve();
+    let live = Issued::from(&other.json("keys issue --live --name app --approved-by ada"));
+    assert_eq!(status(server.address(), &live.secret).await.get("simulated"), None);
+    server.stop();
+}
+
+#[test]
+fn demo_refuses_a_live_world_that_is_not_simulated() {
+    let directory = Directory::new();
+    let (_kept, lines) = file_with(event(1).as_bytes());
+    directory.json("keys issue --live --name app --approved-by ada");
+    directory.json(&format!("ingest {}", lines.display()));
+    let exported = directory.run("export").succeeded().stdout;
+    let refused = demo(&directory).failed();
+    assert!(refused.contains("not simulated") && refused.contains("--data"), "{refused}");
+    let refused = directory.run("demo clear").failed();
+    assert!(refused.contains("not simulated") && refused.contains("nothing was deleted"), "{refused}");
+    assert_eq!(directory.run("export").succeeded().stdout, exported);
+    directory.serve().stop();
+}
+
+#[test]
+fn demo_clear_makes_nothing_where_there_is_nothing() {
+    let directory = Directory::new();
+    let nothing = directory.path().join("nothing");
+    let told = run(&nothing, "demo clear").failed();
+    assert!(told.contains("no demo in") && told.contains("nothing"), "{told}");
+    assert!(!Path::new(&nothing).exists());
 }

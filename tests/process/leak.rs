@@ -163,6 +163,53 @@ async fn a_secret_is_in_no_log_audit_row_error_listing_or_file() {
     evidence.judge(&secrets);
 }
 
+/// The words of a command with `SECRET` replaced.
+fn with_secret(line: &str, secret: &str) -> String {
+    line.replace("SECRET", secret)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn secret_typed_in_place_of_an_id_is_not_repeated() {
+    let directory = Directory::new();
+    let key = Issued::from(&directory.json("keys issue --sandbox --name app"));
+    let token = directory.json("feeds token feeder")["token"].as_str().expect("a token").to_owned();
+    let parts = [key.secret.clone(), key.secret["sk_test_ob_".len()..].to_owned(), token];
+    let commands = [
+        "keys show SECRET",
+        "keys show SECRET --json",
+        "keys rotate SECRET",
+        "keys revoke SECRET",
+        "keys set SECRET --burst 5",
+        "feeds token SECRET",
+        "feeds token SECRET --revoke",
+        "keys SECRET",
+        "keys show key_1 SECRET",
+        "keys rotate key_1 --grace SECRET",
+        "SECRET",
+    ];
+    let bodies = parts.clone().map(|part| format!("sk_test_ob_{}", &part[part.len() - BODY..]));
+    let mut evidence = Evidence::default();
+    for is_served in [false, true] {
+        let server = is_served.then(|| directory.serve_with(&[("ODDSBOX_LOG", "trace")]));
+        for (command, part) in commands.iter().flat_map(|command| parts.iter().map(move |part| (command, part))) {
+            let done = directory.run(&with_secret(command, part));
+            assert_eq!(leak((done.stdout.clone() + &done.stderr).as_bytes(), &bodies), None, "{command}");
+            assert!(matches!(done.code, Some(1 | 2)), "{command}: {done:?}");
+        }
+        if let Some(server) = server {
+            evidence.add("the log", server.stop());
+        }
+    }
+    evidence.add("the audit log", directory.run("audit --json").succeeded().stdout);
+    evidence.add("the file", fs::read(directory.file()).expect("a file"));
+    evidence.judge(&bodies);
+    assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(1));
+    assert_eq!(directory.json("feeds tokens").as_array().map(Vec::len), Some(1));
+    let told = directory.run(&with_secret("keys revoke SECRET", &key.secret)).failed();
+    let last_four = &key.secret[key.secret.len() - 4..];
+    assert!(told.contains("keys list") && told.contains(last_four), "how to find its id: {told}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_person_is_shown_holds_the_secret_only_once_it_is_issued() {
     let directory = Directory::new();

@@ -95,7 +95,7 @@ fn shown(feeder: &Feeder) -> TokenAnswer {
 impl From<FeederError> for Failure {
     fn from(error: FeederError) -> Self {
         let code = match &error {
-            FeederError::NoSuchFeeder(_) => FailureCode::FeederNotFound,
+            FeederError::NoSuchFeeder(_) | FeederError::SecretForName => FailureCode::FeederNotFound,
             FeederError::BadName | FeederError::HasToken(_) => FailureCode::Refused,
             FeederError::Random(_) | FeederError::Write(_) => FailureCode::Unavailable,
         };

@@ -21,7 +21,7 @@ pub(super) fn list(context: &Context) -> Answer {
 
 pub(super) fn show(id: &str, context: &Context) -> Result<Answer, Failure> {
     let found = KeyId::new(id).and_then(|id| context.keyring.get(&id));
-    let key = found.ok_or_else(|| KeyError::NoSuchKey(id.into()))?;
+    let key = found.ok_or_else(|| KeyError::no_such_key(id))?;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
 }
 
@@ -142,7 +142,7 @@ pub(super) fn standing_of(record: &KeyRecord, now: Timestamp) -> &'static str {
 impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         let code = match &error {
-            KeyError::NoSuchKey(_) => FailureCode::KeyNotFound,
+            KeyError::NoSuchKey(_) | KeyError::SecretForId(_) => FailureCode::KeyNotFound,
             KeyError::Refused(_) => FailureCode::Refused,
             KeyError::Write(_) => FailureCode::Unavailable,
         };

@@ -50,6 +50,7 @@ fn world(world: World, context: &Context, now: Timestamp) -> WorldAnswer {
     };
     WorldAnswer {
         status: status.to_owned(),
+        simulated: condition.is_simulated(world),
         sports_active: board.sports().iter().filter(|sport| sport.is_active(now)).count(),
         events: board.sports().iter().map(crate::board::SportBoard::open_event_count).sum(),
         records: board.record_count(),

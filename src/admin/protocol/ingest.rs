@@ -72,7 +72,7 @@ pub struct IngestAnswer {
     /// Outcomes left out of lines that were accepted without them.
     pub dropped_outcomes: u64,
     pub dropped_outcomes_by_reason: BTreeMap<String, u64>,
-    /// The first rejected lines.
+    /// The first rejected lines; of those with the same reason and detail only the first.
     pub examples: Vec<Example>,
 }
 

@@ -76,6 +76,8 @@ pub struct CountsAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorldAnswer {
     pub status: String,
+    /// Whether its prices are invented: always in the sandbox, in the live world after `oddsbox demo`.
+    pub simulated: bool,
     pub sports_active: usize,
     /// Scheduled or live.
     pub events: usize,

@@ -1,6 +1,8 @@
 //! Any input through the whole intake: nothing panics, every line is counted once, and what is held afterwards is what
 //! the accepted lines alone would have left.
 
+use std::collections::HashSet;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -111,7 +113,9 @@ async fn check(lines: Vec<Vec<u8>>, cuts: Vec<prop::sample::Index>, has_end: boo
     assert_eq!(report.changed + report.unchanged, report.accepted);
     assert_eq!(report.rejected_by_reason.values().sum::<u64>(), report.rejected);
     assert_eq!(report.dropped_outcomes_by_reason.values().sum::<u64>(), report.dropped_outcomes);
-    assert_eq!(report.examples.len() as u64, report.rejected.min(10));
+    let causes: HashSet<_> = report.examples.iter().map(|example| (&example.reason, &example.detail)).collect();
+    assert_eq!(causes.len(), report.examples.len(), "each cause is shown once: {report:?}");
+    assert!(report.examples.len() <= 10 && report.examples.is_empty() == (report.rejected == 0), "{report:?}");
     let account = context.ledger.accounts().remove(0).1;
     assert_eq!((account.accepted, account.rejected.values().sum::<u64>()), (report.accepted, report.rejected));
 

@@ -79,7 +79,7 @@ pub struct Payload {
     pub rejected: [u64; Reason::COUNT],
     /// Outcomes left out of records that were taken without them, by [`Reason`].
     pub dropped: [u64; Reason::COUNT],
-    /// The first rejections: the number of the event, and why.
+    /// The first rejections, those for the same cause once: the number of the event, and why.
     pub examples: Vec<(u64, Rejection)>,
 }
 
@@ -108,7 +108,8 @@ impl Payload {
 
     fn reject(&mut self, event: u64, rejection: Rejection) {
         self.rejected[rejection.reason as usize] += 1;
-        if self.examples.len() < EXAMPLES_MAX {
+        let is_shown = |(_, shown): &(u64, Rejection)| *shown == rejection;
+        if self.examples.len() < EXAMPLES_MAX && !self.examples.iter().any(is_shown) {
             self.examples.push((event, rejection));
         }
     }

@@ -93,6 +93,7 @@ export function board(root, rest) {
   let isClosed = false;
   let pages = 1;
   let public_address = "";
+  let isLiveSimulated = false;
   let markets = [];
   let titles = new Map();
   let stale = new Set();
@@ -110,7 +111,8 @@ export function board(root, rest) {
   const table = h("table", { class: "board" }, h("thead", {}, head), body);
   const more = h("button", { type: "button", hidden: true, onclick: () => { pages += 1; } }, "More events");
   const curl = h("button", { type: "button", onclick: () => copy(curlLine(), "The curl line") }, "Copy as curl");
-  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), curl), controls, told,
+  const simulated = h("span", { class: "state warn", hidden: true }, "simulated");
+  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), simulated, curl), controls, told,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Prices" }, table), more);
 
   /** Exactly this view, for a client with a key of this world. */
@@ -274,7 +276,8 @@ export function board(root, rest) {
   async function look(number) {
     const asked = at;
     const isOther = () => isClosed || asked !== at;
-    if (!public_address) public_address = await publicAddress();
+    if (!public_address) await readStatus();
+    simulated.hidden = !(isLiveSimulated && at.world === "live");
     if (number % MARKETS_EVERY === 0) {
       const [priced, listed] = [await view(`/api/markets?world=${at.world}&sport=${at.sport}`), await view(`/api/books?world=${at.world}`)];
       if (isOther()) return;
@@ -311,9 +314,11 @@ export function board(root, rest) {
       : `No prices of ${words(at.market)} in ${at.regions.split(",").join(", ")} now`);
   }
 
-  async function publicAddress() {
-    const { address, tls } = (await command("status")).server;
-    return `${tls ? "https" : "http"}://${address}`;
+  /** Neither changes while a server runs. */
+  async function readStatus() {
+    const { server, worlds } = await command("status");
+    public_address = `${server.tls ? "https" : "http"}://${server.address}`;
+    isLiveSimulated = worlds.live.simulated;
   }
 
   turn(rest);

@@ -57,7 +57,7 @@ export function overview(root) {
     for (const [name, shown] of Object.entries(worlds)) {
       const held = status.worlds[name];
       shown.status.className = `state ${{ ok: "good", degraded: "warn" }[held.status] ?? "bad"}`;
-      setText(shown.status, held.status);
+      setText(shown.status, name === "live" && held.simulated ? `simulated, ${held.status}` : held.status);
       setText(shown.told, `${count(held.records)} prices of ${count(held.events)} events from ${count(held.sources)} sources, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
     }
   }
