@@ -107,6 +107,8 @@ pub struct Writer {
     last_tick: i64,
     upkeep: upkeep::Schedule,
     doubt: commit::Doubt,
+    /// The number of changes in the largest write that was refused; 0 while the file takes writes.
+    refused: usize,
     lost_usage: Vec<KeyId>,
     writing: Arc<Writing>,
 }
@@ -155,6 +157,7 @@ impl Writer {
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             doubt: commit::Doubt::default(),
+            refused: 0,
             clock,
             lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
