@@ -9,11 +9,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
-use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use super::{
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer,
+};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
-use crate::model::{Maintenance, News, World};
+use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
@@ -33,39 +35,144 @@ impl fmt::Debug for NewsReader {
 /// Everything that can be asked of the writer.
 #[derive(Debug)]
 enum Op {
-    Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
-    IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
-    Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
-    EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
-    IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    IssueToken { name: Box<str>, world: World, who: Box<str>, reply: Reply<Result<IssuedToken, FeederError>> },
-    RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
-    TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
-    SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
-    Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
-    ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
-    LostUsage { reply: Reply<Vec<KeyId>> },
-    Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
-    DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
-    FileBytes { reply: Reply<Result<u64, WriteError>> },
-    PublishNow { world: World, reply: Reply<()> },
-    Tick { reply: Reply<()> },
+    Ingest {
+        world: World,
+        news: Vec<News>,
+        end: bool,
+        charge: Option<FeedCharge>,
+        reply: Reply<Result<IngestReport, WriteError>>,
+    },
+    FeedBudget {
+        feed: Box<str>,
+        reply: Reply<Option<FeedBudget>>,
+    },
+    PutFeedBudget {
+        charge: FeedCharge,
+        reply: Reply<Result<(), WriteError>>,
+    },
+    IngestWhole {
+        world: World,
+        news: NewsReader,
+        whole: Whole,
+        reply: Reply<Result<IngestReport, WriteError>>,
+    },
+    Poll {
+        poll: Box<Poll>,
+        reply: Reply<Result<PollReport, WriteError>>,
+    },
+    EndRound {
+        world: World,
+        sport: SportId,
+        reply: Reply<()>,
+    },
+    EndPolls {
+        world: World,
+        feed: Box<str>,
+        kept_keys: Vec<Box<str>>,
+        reply: Reply<Result<u64, WriteError>>,
+    },
+    IssueKey {
+        new: Box<NewKey>,
+        who: Box<str>,
+        reply: Reply<Result<Issued, KeyError>>,
+    },
+    RotateKey {
+        id: Box<str>,
+        grace_s: u32,
+        who: Box<str>,
+        reply: Reply<Result<Issued, KeyError>>,
+    },
+    RevokeKey {
+        id: Box<str>,
+        who: Box<str>,
+        reply: Reply<Result<Arc<KeyEntry>, KeyError>>,
+    },
+    SetKey {
+        id: Box<str>,
+        change: Box<KeyChange>,
+        who: Box<str>,
+        reply: Reply<Result<Arc<KeyEntry>, KeyError>>,
+    },
+    IssueToken {
+        name: Box<str>,
+        world: World,
+        who: Box<str>,
+        reply: Reply<Result<IssuedToken, FeederError>>,
+    },
+    RevokeToken {
+        name: Box<str>,
+        who: Box<str>,
+        reply: Reply<Result<Arc<Feeder>, FeederError>>,
+    },
+    TakeLeases {
+        leases: Vec<(KeyId, Usage)>,
+        reply: Reply<Result<(), WriteError>>,
+    },
+    SetMaintenance {
+        until: Option<Maintenance>,
+        who: Box<str>,
+        reply: Reply<Result<(), WriteError>>,
+    },
+    Audit {
+        who: Box<str>,
+        action: Box<str>,
+        subject: Box<str>,
+        detail: String,
+        reply: Reply<Result<(), WriteError>>,
+    },
+    ReadAudit {
+        after: Option<u64>,
+        limit: usize,
+        reply: Reply<Result<Vec<AuditEntry>, WriteError>>,
+    },
+    AuditTail {
+        limit: usize,
+        reply: Reply<Result<Vec<AuditEntry>, WriteError>>,
+    },
+    Snapshot {
+        progress: Arc<Progress>,
+        reply: Reply<Result<Snapshot, WriteError>>,
+    },
+    LostUsage {
+        reply: Reply<Vec<KeyId>>,
+    },
+    Check {
+        progress: Arc<Progress>,
+        reply: Reply<Result<CheckReport, WriteError>>,
+    },
+    DropDamaged {
+        who: Box<str>,
+        reply: Reply<Result<u64, WriteError>>,
+    },
+    FileBytes {
+        reply: Reply<Result<u64, WriteError>>,
+    },
+    PublishNow {
+        world: World,
+        reply: Reply<()>,
+    },
+    Tick {
+        reply: Reply<()>,
+    },
 }
 
 impl Op {
     /// Does the operation and answers it. Whoever asked may be gone: what is done is done.
     fn run(self, writer: &mut Writer) {
         match self {
-            Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
+            Op::Ingest { world, news, end, charge, reply } => {
+                drop(reply.send(writer.ingest_charged(world, news, end, charge)));
+            }
+            Op::FeedBudget { feed, reply } => drop(reply.send(writer.feed_budget(&feed))),
+            Op::PutFeedBudget { charge, reply } => drop(reply.send(writer.put_feed_budget(charge))),
             Op::IngestWhole { world, news, whole, reply } => {
                 drop(reply.send(writer.ingest_whole(world, news.0, whole)));
             }
             Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
+            Op::EndRound { world, sport, reply } => {
+                writer.end_round(world, sport);
+                let _ = reply.send(());
+            }
             Op::EndPolls { world, feed, kept_keys, reply } => {
                 drop(reply.send(writer.end_polls(world, &feed, &kept_keys)));
             }
@@ -171,7 +278,28 @@ impl WriterHandle {
     }
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
-        self.ask(|reply| Op::Ingest { world, news, end, reply }).await?
+        self.ingest_charged(world, news, end, None).await
+    }
+
+    /// The same, with what the news cost a polled feed in the same commit.
+    pub async fn ingest_charged(
+        &self,
+        world: World,
+        news: Vec<News>,
+        end: bool,
+        charge: Option<FeedCharge>,
+    ) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::Ingest { world, news, end, charge, reply }).await?
+    }
+
+    /// What a feed has spent, as far as the file knows.
+    pub async fn feed_budget(&self, feed: &str) -> Result<Option<FeedBudget>, WriteError> {
+        self.ask(|reply| Op::FeedBudget { feed: feed.into(), reply }).await
+    }
+
+    /// Stores what a feed has spent.
+    pub async fn put_feed_budget(&self, charge: FeedCharge) -> Result<(), WriteError> {
+        self.ask(|reply| Op::PutFeedBudget { charge, reply }).await?
     }
 
     /// All of the news or, if any of it is turned away, nothing.
@@ -182,6 +310,11 @@ impl WriterHandle {
     /// The news of a complete poll, and an end to what it no longer has.
     pub async fn poll(&self, poll: Poll) -> Result<PollReport, WriteError> {
         self.ask(|reply| Op::Poll { poll: Box::new(poll), reply }).await?
+    }
+
+    /// Ends a feed's round of polls of a sport: what it brought is published if the sport is quiet.
+    pub async fn end_round(&self, world: World, sport: SportId) -> Result<(), WriteError> {
+        self.ask(|reply| Op::EndRound { world, sport, reply }).await
     }
 
     /// Ends what a feed polled before and does not poll any more; how many records that closed.
