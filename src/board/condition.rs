@@ -24,7 +24,7 @@ impl Condition {
         maintenance.until.is_none_or(|until| now < until).then_some(maintenance)
     }
 
-    /// Whether the last attempt to write was refused.
+    /// Whether a write was refused, and none as large has gone through since.
     pub fn is_unwritable(&self) -> bool {
         self.unwritable.load(Ordering::Relaxed)
     }

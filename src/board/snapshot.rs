@@ -172,9 +172,9 @@ impl SportBoard {
         self.published().index.coverage().book_count()
     }
 
-    /// Whether any source of the sport is fresh.
+    /// Whether any source of the sport holds a price that is not stale.
     pub fn is_active(&self, now: Timestamp) -> bool {
-        self.sources.iter().any(|source| !source.is_stale(now))
+        self.sources.iter().any(|source| !source.source.is_idle() && !source.is_stale(now))
     }
 
     pub fn has_stale_source(&self, now: Timestamp) -> bool {

@@ -138,7 +138,10 @@ fn feed(feed: &FeedAnswer) -> Vec<String> {
 
 /// What is left, upstream and of the operator's own budget.
 fn quota(upstream: &UpstreamAnswer) -> Option<String> {
-    let left = upstream.remaining.map(|left| format!("{left} left"));
+    let left = upstream.remaining.map(|left| match &upstream.used_up_until {
+        Some(until) => format!("{left} left, used up until {until}"),
+        None => format!("{left} left"),
+    });
     let budget = upstream.budget_left.map(|left| format!("{left} of the day's budget"));
     let told: Vec<String> = [left, budget].into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(", "))

@@ -57,6 +57,8 @@ pub struct Upstream {
     /// Requests left of the operator's own budget for the day, where one is set.
     pub budget_left: Option<u64>,
     pub next_poll: Option<Timestamp>,
+    /// Nothing is left upstream: it is not polled before this.
+    pub used_up_until: Option<Timestamp>,
 }
 
 /// The accounts of every feed, by name.

@@ -11,6 +11,12 @@ pub struct FeedBudget {
     pub spent: u64,
     /// What the upstream last reported; `None` if it reports nothing.
     pub reported: Option<ReportedCredits>,
+    /// When the feed was last polled.
+    pub polled: Option<Timestamp>,
+    /// A checksum of the address and the key: other ones have credits of their own.
+    pub account: u32,
+    /// A checksum of what is asked for: something else is asked for at once.
+    pub scope: u32,
 }
 
 /// The credits that an upstream says are left, and when it said so.

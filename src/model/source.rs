@@ -14,8 +14,14 @@ pub struct Source {
 }
 
 impl Source {
-    /// By time passing alone: no good read for longer than `stale_after`.
+    /// Whether it holds no price: a complete poll left it out, or all its markets are closed. Nothing of it is served,
+    /// so it cannot be stale.
+    pub fn is_idle(&self) -> bool {
+        self.empty_since.is_some()
+    }
+
+    /// By time passing alone: it holds a price, and there was no good read for longer than `stale_after`.
     pub fn is_stale(&self, now: Timestamp, stale_after_seconds: u32) -> bool {
-        now.seconds_since(self.last_read) > stale_after_seconds
+        !self.is_idle() && now.seconds_since(self.last_read) > stale_after_seconds
     }
 }

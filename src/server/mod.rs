@@ -12,6 +12,7 @@ mod intakes;
 mod logging;
 mod notify;
 mod pull;
+mod pull_credits;
 mod pull_keys;
 mod pulls;
 mod reload;

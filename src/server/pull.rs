@@ -4,17 +4,17 @@
 //! answer with odds is a complete poll: what it no longer has is closed. Anything else changes nothing, is told once, and
 //! is tried again later and later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::pull_credits::Spending;
 use super::pull_keys::{KeyError, Keys};
 use super::{FeedError, ServeError};
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::config::{FeedConfig, FeedKey};
-use crate::feeds::the_odds_api::{
-    self, Answer, Ask, Client, Pace, Payload, Quota, REFUSED_WAIT_MS, Trouble, read_sports,
-};
+use crate::feeds::the_odds_api::{self, Answer, Ask, Client, Payload, Quota, REFUSED_WAIT_MS, Trouble, read_sports};
 use crate::feeds::{FeedKind, Ledger, Upstream};
 use crate::model::{EventId, EventStatus, Market, News, Reason, Region, SportId, Timestamp, World};
 use crate::writer::{IngestReport, Poll, PollScope, WriteError, WriterHandle};
@@ -23,6 +23,10 @@ use crate::writer::{IngestReport, Poll, PollScope, WriteError, WriterHandle};
 const NAP: Duration = Duration::from_millis(100);
 /// How often the upstream is asked which competitions are on.
 const KEYS_EVERY_MS: u64 = 3_600_000;
+/// Polls of a sport that are due within this belong to one round.
+const ROUND_GAP_MS: u64 = 1_000;
+/// A wait for credits is looked at again this often: the wall clock may be set, and the upstream may have more.
+const CREDITS_EVERY_MS: u64 = 3_600_000;
 /// What scores of the last day cost where the upstream does not say so.
 const SCORES_COST: u64 = 2;
 
@@ -65,8 +69,13 @@ pub(super) struct Pull {
     around: Surroundings,
     client: Client,
     keys: Keys,
-    pace: Pace,
+    spending: Spending,
     tasks: Vec<Task>,
+    /// Sports of which polls were taken in and more are to come in the same round.
+    rounds: BTreeSet<SportId>,
+    /// Whether the sport keys are known, and the first round has its time.
+    is_placed: bool,
+    quota_asked_ms: Option<u64>,
     /// Nothing is asked before this, after trouble.
     held_until_ms: u64,
     quota: Quota,
@@ -108,16 +117,18 @@ impl Pull {
         let keys = Keys::new(&config.sports, around.boards.catalogue());
         let keys = keys.map_err(|KeyError(key)| wrong(format!("sports: there is no sport {key:?}")))?;
         let now = around.clock.now();
-        let interval_ms = u64::try_from(config.interval.as_millis()).unwrap_or(u64::MAX);
-        let pace = Pace::new(interval_ms, config.requests_per_day, now.unix_ms);
+        let spending = Spending::new(&config, key.trim(), now);
         around.ledger.open(&config.name, FeedKind::TheOddsApi, config.world);
         let mut pull = Pull {
             config,
             around,
             client,
             keys,
-            pace,
+            spending,
             tasks: Vec::new(),
+            rounds: BTreeSet::new(),
+            is_placed: false,
+            quota_asked_ms: None,
             held_until_ms: 0,
             quota: Quota::default(),
             complaint: None,
@@ -128,18 +139,27 @@ impl Pull {
 
     /// Goes on until it is dropped, or until nobody writes any more.
     pub(super) async fn run(mut self) {
-        if !self.keys.are_asked_for() && self.end_others().await.is_err() {
+        let resumed = self.spending.resume(&self.around.writer, self.now()).await;
+        if resumed.is_err() || (!self.keys.are_asked_for() && self.end_others().await.is_err()) {
             return;
         }
+        // What is left may have been renewed or bought while nothing ran.
+        if let Some(first) = self.tasks.iter().position(|task| task.want == Want::Odds) {
+            self.wait_for_credits_ms(first).await;
+        }
+        self.place_first_round();
         loop {
             let Some(next) = self.next() else { return };
+            if self.end_rounds().await.is_err() {
+                return;
+            }
             self.note_upstream();
             let due_ms = self.tasks[next].due_ms.max(self.held_until_ms);
             self.sleep_until(due_ms).await;
             let now = self.now();
-            let wait_ms = self.pace.wait_for_budget_ms(self.tasks[next].cost, now.unix_ms);
+            let wait_ms = self.wait_for_credits_ms(next).await;
             if wait_ms > 0 {
-                self.tasks[next].due_ms = now.mono_ms.saturating_add(wait_ms);
+                self.tasks[next].due_ms = now.mono_ms.saturating_add(wait_ms.min(CREDITS_EVERY_MS));
                 continue;
             }
             match self.perform(next).await {
@@ -167,6 +187,82 @@ impl Pull {
 
     fn next(&self) -> Option<usize> {
         (0..self.tasks.len()).min_by_key(|at| self.tasks[*at].due_ms)
+    }
+
+    /// After a restart the first round waits for its time, as far as the credits ask for that. It is known once the
+    /// sport keys are.
+    fn place_first_round(&mut self) {
+        if self.is_placed {
+            return;
+        }
+        self.is_placed = !self.keys.are_asked_for() || self.keys.are_found();
+        let now = self.now();
+        let wait_ms = self.spending.first_wait_ms(self.round_cost(), now);
+        self.put_off(now.mono_ms.saturating_add(wait_ms));
+    }
+
+    /// Lets nothing that costs credits be asked for before a time.
+    fn put_off(&mut self, until_ms: u64) {
+        for task in self.tasks.iter_mut().filter(|task| task.want != Want::Keys) {
+            task.due_ms = task.due_ms.max(until_ms);
+        }
+    }
+
+    /// Whether odds of a sport are due now, other than those of one task.
+    fn is_more_due(&self, sport: SportId, other_than: Option<usize>) -> bool {
+        let interval_ms = u64::try_from(self.config.interval.as_millis()).unwrap_or(u64::MAX);
+        let soon_ms = self.now().mono_ms.saturating_add(ROUND_GAP_MS.min(interval_ms / 2));
+        let is_due = |task: &Task| task.want == Want::Odds && task.due_ms.max(self.held_until_ms) <= soon_ms;
+        let tasks = self.tasks.iter().enumerate();
+        tasks.filter(|(at, task)| Some(*at) != other_than && task.sport == Some(sport)).any(|(_, task)| is_due(task))
+    }
+
+    /// Ends the rounds of which nothing more is due, because a poll failed or has to wait; then says what the plan is.
+    async fn end_rounds(&mut self) -> Result<(), WriteError> {
+        let over: Vec<SportId> = self.rounds.iter().copied().filter(|sport| !self.is_more_due(*sport, None)).collect();
+        for sport in over {
+            self.rounds.remove(&sport);
+            self.around.writer.end_round(self.config.world, sport).await?;
+        }
+        if self.rounds.is_empty() {
+            self.spending.announce(self.round_cost(), self.now());
+        }
+        Ok(())
+    }
+
+    /// How long a task has to wait for credits. Where only our own count says that none are left, the upstream is asked
+    /// for its list of sports, which costs nothing and says what is left.
+    async fn wait_for_credits_ms(&mut self, at: usize) -> u64 {
+        let (now, cost) = (self.now(), self.tasks[at].cost);
+        let wait_ms = self.spending.pace.wait_for_credits_ms(cost, now.unix_ms);
+        if self.tasks[at].want == Want::Odds {
+            self.spending.note_used_up(cost, now);
+        }
+        let is_asked = self.quota_asked_ms.is_some_and(|asked| now.mono_ms.saturating_sub(asked) < CREDITS_EVERY_MS);
+        if wait_ms == 0 || is_asked || !self.spending.is_unconfirmed() {
+            return wait_ms;
+        }
+        self.quota_asked_ms = Some(now.mono_ms);
+        match self.client.get("/sports", &[]).await {
+            Ok(answer) => self.take_quota(answer.quota.last.unwrap_or(0), answer.quota),
+            Err(Trouble::Status { quota, .. }) => self.take_quota(quota.last.unwrap_or(0), quota),
+            Err(error) => tracing::debug!(feed = &*self.config.name, %error, "quota check failed"),
+        }
+        let now = self.now();
+        self.spending.note_used_up(cost, now);
+        self.spending.pace.wait_for_credits_ms(cost, now.unix_ms)
+    }
+
+    fn take_quota(&mut self, cost: u64, quota: Quota) {
+        if quota.remaining.is_some() || quota.used.is_some() {
+            self.quota = quota;
+        }
+        self.spending.account_for(cost, quota, self.now());
+    }
+
+    /// What the next request may cost.
+    fn next_cost(&self) -> u64 {
+        self.tasks.iter().map(|task| task.cost).max().unwrap_or(0)
     }
 
     /// Brings the tasks in line with the keys: those that stay keep their time, new ones are due at once.
@@ -226,15 +322,18 @@ impl Pull {
             ("dateFormat", "iso"),
         ];
         let asked_ms = self.now().mono_ms;
+        self.spending.polls(self.now().timestamp());
         let answer = self.get(at, &format!("/sports/{key}/odds"), &query).await?;
         let now = self.now();
         let payload = self.read(answer, sport, now.timestamp()).await?;
         let register = Arc::clone(self.around.boards.load_full(self.config.world).books());
         let listed = payload.listed(register.register(), self.config.regions);
         let Payload { messages, rejected, dropped, .. } = payload;
-        let interval_ms = self.pace.interval_ms(self.round_cost(), now.unix_ms);
+        let interval_ms = self.spending.pace.steady_interval_ms(self.round_cost(), now.unix_ms);
         let three_s = u32::try_from(interval_ms.saturating_mul(3) / 1000).unwrap_or(u32::MAX);
         let scope = PollScope { world: self.config.world, feed: self.config.name.clone(), key: key.into() };
+        let has_more = self.is_more_due(sport, Some(at));
+        let budget = self.spending.charge(self.next_cost(), now).budget;
         let poll = Poll {
             scope,
             sport,
@@ -242,8 +341,16 @@ impl Pull {
             at: now.timestamp(),
             latency_ms: u32::try_from(now.mono_ms.saturating_sub(asked_ms)).unwrap_or(u32::MAX),
             stale_after_s: self.around.stale_after_s.max(three_s),
+            has_more,
+            budget: Some(budget),
         };
         let report = self.around.writer.poll(poll).await?;
+        self.spending.is_stored(budget);
+        if has_more {
+            self.rounds.insert(sport)
+        } else {
+            self.rounds.remove(&sport)
+        };
         if report.closed > 0 {
             tracing::debug!(feed = &*self.config.name, key, closed = report.closed, "prices are no longer offered");
         }
@@ -254,6 +361,7 @@ impl Pull {
     async fn ask_scores(&mut self, at: usize, key: &str, sport: SportId) -> Result<(), Failed> {
         let query = [("daysFrom", "1"), ("dateFormat", "iso")];
         let answer = self.get(at, &format!("/sports/{key}/scores"), &query).await?;
+        let charge = self.spending.charge(self.next_cost(), self.now());
         let now = self.now().timestamp();
         let payload = self.read(answer, sport, now).await?;
         // Events that nobody announced, or that are over for so long that they were taken out, stay out.
@@ -264,7 +372,10 @@ impl Pull {
             News::Score(score) => is_held(&score.event),
             _ => false,
         });
-        let report = self.around.writer.ingest(self.config.world, news.collect(), true).await?;
+        let (budget, is_end) = (charge.budget, self.rounds.is_empty());
+        let (writer, world) = (&self.around.writer, self.config.world);
+        let report = writer.ingest_charged(world, news.collect(), is_end, Some(charge)).await?;
+        self.spending.is_stored(budget);
         self.count(now, &report, &payload.rejected, &payload.dropped);
         Ok(())
     }
@@ -286,23 +397,27 @@ impl Pull {
         self.around.writer.end_polls(self.config.world, &self.config.name, kept).await.map(|_| ())
     }
 
-    /// One request; what it cost is charged whatever came of it.
-    async fn get(&mut self, at: usize, path: &str, query: &[(&str, &str)]) -> Result<Answer, Trouble> {
+    /// One request; what it cost is charged whatever came of it, and is in the file before it is sent.
+    async fn get(&mut self, at: usize, path: &str, query: &[(&str, &str)]) -> Result<Answer, Failed> {
+        let expected = self.tasks[at].cost;
+        self.spending.reserve(&self.around.writer, expected, self.now()).await?;
         let answered = self.client.get(path, query).await;
         let quota = match &answered {
             Ok(answer) => answer.quota,
             Err(Trouble::Status { quota, .. }) => *quota,
             Err(_) => Quota::default(),
         };
-        if quota.remaining.is_some() || quota.used.is_some() {
-            self.quota = quota;
-        }
-        let cost = quota.last.unwrap_or(if answered.is_ok() { self.tasks[at].cost } else { 0 });
+        let cost = quota.last.unwrap_or(match &answered {
+            // A refusal costs nothing, and neither does a request that was not sent.
+            Err(Trouble::Status { .. } | Trouble::Connect(_)) => 0,
+            _ => expected,
+        });
+        self.take_quota(cost, quota);
         if answered.is_ok() {
             self.tasks[at].cost = cost;
+            self.spending.announce_silence(quota, self.now());
         }
-        self.pace.charge(cost, self.now().unix_ms);
-        answered
+        Ok(answered?)
     }
 
     /// Reads a payload on a thread of its own: a long one takes a while.
@@ -341,14 +456,22 @@ impl Pull {
     fn done(&mut self, at: usize, is_asked: bool) {
         let now = self.now();
         if is_asked {
-            self.pace.succeeded();
+            self.spending.pace.succeeded();
             if self.complaint.take().is_some() {
                 tracing::info!(feed = &*self.config.name, "the feed is good again");
             }
         }
         let scores_ms =
             self.config.scores_interval.map_or(0, |every| u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
-        let interval_ms = self.pace.interval_ms(self.round_cost(), now.unix_ms);
+        let (round_cost, cost) = (self.round_cost(), self.tasks[at].cost);
+        let interval_ms = self.spending.pace.interval_ms(round_cost, now.unix_ms);
+        if self.tasks[at].want == Want::Odds {
+            self.spending.note_used_up(cost, now);
+        }
+        if is_asked && cost > 0 {
+            let gap_ms = self.spending.pace.gap_ms(cost, round_cost, now.unix_ms);
+            self.put_off(now.mono_ms.saturating_add(gap_ms));
+        }
         let task = &mut self.tasks[at];
         let wait_ms = match task.want {
             Want::Keys => KEYS_EVERY_MS,
@@ -358,6 +481,7 @@ impl Pull {
         task.due_ms = now.mono_ms.saturating_add(wait_ms);
         if task.want == Want::Keys {
             self.plan(now);
+            self.place_first_round();
         }
     }
 
@@ -375,7 +499,7 @@ impl Pull {
             }
             _ => {
                 let asked_ms = status.and_then(|(_, retry)| retry).map(|retry_s| retry_s.saturating_mul(1000));
-                let wait_ms = self.pace.failed(asked_ms, (self.around.chance)());
+                let wait_ms = self.spending.pace.failed(asked_ms, (self.around.chance)());
                 self.held_until_ms = now.mono_ms.saturating_add(wait_ms);
             }
         }
@@ -415,8 +539,9 @@ impl Pull {
         let upstream = Upstream {
             remaining: self.quota.remaining,
             used: self.quota.used,
-            budget_left: self.pace.left(now.unix_ms),
-            next_poll: Some(now.timestamp().plus_seconds(wait_s)),
+            budget_left: self.spending.pace.left_today(now.unix_ms),
+            next_poll: Some(self.spending.used_up_until().unwrap_or(now.timestamp().plus_seconds(wait_s))),
+            used_up_until: self.spending.used_up_until(),
         };
         self.around.ledger.upstream(self.feed(), upstream);
     }

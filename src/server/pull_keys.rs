@@ -15,11 +15,12 @@ pub(super) struct Keys {
     /// Sports whose competitions the upstream knows.
     open: Vec<SportId>,
     found: BTreeMap<Box<str>, SportId>,
+    are_found: bool,
 }
 
 impl Keys {
     pub(super) fn new(sports: &[String], catalogue: &Catalogue) -> Result<Self, KeyError> {
-        let mut keys = Keys { set: BTreeMap::new(), open: Vec::new(), found: BTreeMap::new() };
+        let mut keys = Keys { set: BTreeMap::new(), open: Vec::new(), found: BTreeMap::new(), are_found: false };
         for name in sports {
             if let Some((sport, _)) = catalogue.find_v4(name) {
                 keys.set.insert(name.as_str().into(), sport);
@@ -40,9 +41,15 @@ impl Keys {
         !self.open.is_empty()
     }
 
+    /// Whether the upstream has said which competitions are on.
+    pub(super) fn are_found(&self) -> bool {
+        self.are_found
+    }
+
     /// Takes the competitions of the open sports out of the keys that the upstream has on.
     pub(super) fn expand<'k>(&mut self, active: impl Iterator<Item = &'k str>, catalogue: &Catalogue) {
         let sport_of = |key: &str| catalogue.find_v4(key).map(|(sport, _)| sport);
+        self.are_found = true;
         // A key becomes a part of a path: anything that is not plain is none.
         let plain = active.filter(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
         let known = plain.filter_map(|key| Some((key, sport_of(key)?)));

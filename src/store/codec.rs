@@ -311,12 +311,16 @@ pub(super) struct FeederRow {
     pub(super) last_four: String,
 }
 
-/// What a polled feed spent on a day, and what its upstream last reported: credits left, and when.
+/// What a polled feed spent on a day, and what its upstream last reported: credits left, and when. Checksums say which
+/// account that is of, and what was asked for.
 #[derive(Debug, Encode, Decode)]
 pub(super) struct BudgetRow {
     pub(super) day: u32,
     pub(super) spent: u64,
     pub(super) reported: Option<(u64, u32)>,
+    pub(super) polled: Option<u32>,
+    pub(super) account: u32,
+    pub(super) scope: u32,
 }
 
 #[derive(Debug, Encode, Decode)]

@@ -166,6 +166,7 @@ impl Store {
     fn settle(&mut self) -> Result<(), OpenError> {
         let place = self.place.to_string();
         let settled = guarded(|| {
+            self.clear_probe()?;
             self.number_sports()?;
             self.number_bookmakers()
         });

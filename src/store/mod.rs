@@ -32,6 +32,7 @@ mod loaded;
 mod mirror;
 mod names;
 mod place;
+mod probe;
 mod progress;
 mod rows;
 mod scan;

@@ -4,6 +4,11 @@
 //! caller still waits, it is done. If the file could not be reopened, the caller has been told that nothing was changed:
 //! then the first thing that is written to the file once it opens again is what memory holds of the things concerned.
 
+//!
+//! A write that was refused makes the service's condition unwritable. That ends only when a write as large as the largest
+//! refused one has gone through: on a full disk small ones still fit, and the status must not alternate between feeds
+//! that fail and counters that are stored.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +21,12 @@ use crate::keys::KeyId;
 use crate::log::{LineKind, limited};
 use crate::model::{BookId, EventId, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
+
+/// Each change puts at most about two rows, into a page each.
+const PAGES_PER_CHANGE: usize = 2;
+/// What a probe writes at least, and at most: 64 kB and 16 MB.
+const PROBE_PAGES_MIN: usize = 16;
+const PROBE_PAGES_MAX: usize = 4_096;
 
 /// Where memory and file may differ after a failure. One batch at most: nothing is written before it is known whether that
 /// one was kept.
@@ -33,6 +44,16 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
+        let result = self.write(changes);
+        match &result {
+            Err(error) if error.needs_reopen() => self.set_refused(self.refused.max(changes.len())),
+            Ok(()) if changes.len() >= self.refused => self.set_refused(0),
+            _ => {}
+        }
+        result.map_err(WriteError::from)
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let result = match self.attempt(changes) {
             Err(Failed::Retry(error)) => {
                 limited!(LineKind::Commit, Level::WARN, %error, "commit failed; reopened the file to try once more");
@@ -40,14 +61,35 @@ impl Writer {
             }
             other => other,
         };
-        let result = result.map_err(|failed| match failed {
+        result.map_err(|failed| match failed {
             Failed::Retry(error) | Failed::Final(error) => error,
-        });
-        match &result {
-            Err(error) if !error.needs_reopen() => {}
-            other => self.boards.condition().set_unwritable(other.is_err()),
+        })
+    }
+
+    /// Tries a write as large as the largest refused one, to learn whether the disk takes it again. The first commit takes
+    /// back what is in doubt, and reopens the file if it must be.
+    pub(super) fn heal(&mut self) {
+        let pages = self.refused.saturating_mul(PAGES_PER_CHANGE).clamp(PROBE_PAGES_MIN, PROBE_PAGES_MAX);
+        let written = self.write(&[Change::SetMaintenance(self.maintenance)]);
+        match written.and_then(|()| self.store.probe(u32::try_from(pages).unwrap_or(u32::MAX))) {
+            Ok(()) => self.set_refused(0),
+            Err(error) => {
+                self.writing.count_failure();
+                tracing::debug!(%error, pages, "write probe failed");
+            }
         }
-        result.map_err(WriteError::from)
+    }
+
+    pub(super) fn is_unwritable(&self) -> bool {
+        self.refused > 0
+    }
+
+    fn set_refused(&mut self, refused: usize) {
+        if self.refused > 0 && refused == 0 {
+            tracing::info!("the file takes writes again");
+        }
+        self.refused = refused;
+        self.boards.condition().set_unwritable(refused > 0);
     }
 
     fn attempt(&mut self, changes: &[Change]) -> Result<(), Failed> {

@@ -14,6 +14,7 @@
 //! [`WriterHandle`], a command without a server calls it directly.
 
 mod batch;
+mod budget;
 mod changes;
 mod commit;
 mod feeders;
@@ -44,6 +45,7 @@ use crate::metrics::Writing;
 use crate::model::{Catalogue, FeedBudget, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
+pub use budget::FeedCharge;
 pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
@@ -120,6 +122,8 @@ pub struct Writer {
     upkeep: upkeep::Schedule,
     comparison: future::Comparison,
     doubt: commit::Doubt,
+    /// The number of changes in the largest write that was refused; 0 while the file takes writes.
+    refused: usize,
     lost_usage: Vec<KeyId>,
     writing: Arc<Writing>,
 }
@@ -172,6 +176,7 @@ impl Writer {
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             comparison,
             doubt: commit::Doubt::default(),
+            refused: 0,
             clock,
             lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
@@ -205,20 +210,7 @@ impl Writer {
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
     /// is on its way.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
-        let now = self.clock.now();
-        let mut batch = self.batch(world, now.timestamp());
-        for news in news {
-            let _ = batch.apply(news);
-        }
-        let (mut changes, step, report) = batch.finish();
-        let lost = self.lost_to_news(world, &step.places, &mut changes);
-        self.commit(&changes)?;
-        self.forget_lost(world, lost);
-        self.take_step(world, step, now.unix_ms);
-        if end {
-            self.publish_quiet(world, now.unix_ms);
-        }
-        Ok(report)
+        self.ingest_charged(world, news, end, None)
     }
 
     /// Takes news into a world only if none of it is rejected; else nothing changes and the report says why. The news

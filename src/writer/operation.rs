@@ -43,13 +43,22 @@ pub(super) enum FastOp {
     AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
     LostUsage { reply: Reply<Vec<KeyId>> },
     FileBytes { reply: Reply<Result<u64, WriteError>> },
+    FeedBudget { feed: Box<str>, reply: Reply<Option<FeedBudget>> },
+    PutFeedBudget { charge: FeedCharge, reply: Reply<Result<(), WriteError>> },
     Ping { reply: Reply<()> },
 }
 
 /// Operations on worlds and on the file as a whole, in the order in which they came.
 #[derive(Debug)]
 pub(super) enum Op {
-    Ingest { world: World, news: Vec<News>, end: bool, reply: Reply<Result<IngestReport, WriteError>> },
+    Ingest {
+        world: World,
+        news: Vec<News>,
+        end: bool,
+        charge: Option<FeedCharge>,
+        reply: Reply<Result<IngestReport, WriteError>>,
+    },
+    EndRound { world: World, sport: SportId, reply: Reply<()> },
     IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
     Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
     EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
@@ -80,6 +89,8 @@ impl FastOp {
             FastOp::AuditTail { limit, reply } => drop(reply.send(writer.audit_tail(limit))),
             FastOp::LostUsage { reply } => drop(reply.send(writer.lost_usage().to_vec())),
             FastOp::FileBytes { reply } => drop(reply.send(writer.file_bytes())),
+            FastOp::FeedBudget { feed, reply } => drop(reply.send(writer.feed_budget(&feed))),
+            FastOp::PutFeedBudget { charge, reply } => drop(reply.send(writer.put_feed_budget(charge))),
             FastOp::Ping { reply } => drop(reply.send(())),
         }
     }
@@ -89,7 +100,13 @@ impl Op {
     /// The same. `meanwhile` runs the fast operations that have come, wherever this one can let them through.
     pub(super) fn run(self, writer: &mut Writer, meanwhile: impl FnMut(&mut Writer)) {
         match self {
-            Op::Ingest { world, news, end, reply } => drop(reply.send(writer.ingest(world, news, end))),
+            Op::Ingest { world, news, end, charge, reply } => {
+                drop(reply.send(writer.ingest_charged(world, news, end, charge)));
+            }
+            Op::EndRound { world, sport, reply } => {
+                writer.end_round(world, sport);
+                let _ = reply.send(());
+            }
             Op::IngestWhole { world, news, whole, reply } => {
                 drop(reply.send(writer.ingest_whole(world, news.0, whole, meanwhile)));
             }

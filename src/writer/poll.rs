@@ -12,10 +12,11 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet};
 
 use super::batch::Batch;
+use super::budget::FeedCharge;
 use super::slot::Place;
 use super::{IngestReport, WriteError, Writer};
 use crate::board::Applied;
-use crate::model::{BookId, EventId, Market, News, Reason, SportId, Timestamp, World};
+use crate::model::{BookId, EventId, FeedBudget, Market, News, Reason, SportId, Timestamp, World};
 use crate::store::{Change, LoadedPoll};
 
 /// What is asked for again and again: a feed, and one of its sport keys.
@@ -49,6 +50,10 @@ pub struct Poll {
     pub latency_ms: u32,
     /// How long the bookmakers in it count as fresh, if that is longer than for others.
     pub stale_after_s: u32,
+    /// Whether the feed's round goes on with another poll of the same sport: its prices are published together.
+    pub has_more: bool,
+    /// What the feed has spent, stored with the news.
+    pub budget: Option<FeedBudget>,
 }
 
 /// What became of a poll.
@@ -177,6 +182,8 @@ impl Writer {
     /// Takes in the news of a complete poll and closes what it no longer has: all of it is committed, or nothing.
     pub fn poll(&mut self, poll: Poll) -> Result<PollReport, WriteError> {
         let (world, name) = (poll.scope.world, poll.scope.name());
+        let (sport, has_more) = (poll.sport, poll.has_more);
+        let charge = poll.budget.map(|budget| FeedCharge { feed: poll.scope.feed.clone(), budget });
         let now = self.clock.now();
         let state = &self.worlds[world.index()];
         let before = state.polls.get(&name);
@@ -185,11 +192,18 @@ impl Writer {
         let closed = batch.close_gone(&name, before, &found.mentioned);
         let (mut changes, step, news) = batch.finish();
         found.state.changes(before, world, &name, &mut changes);
+        changes.extend(charge.as_ref().map(FeedCharge::change));
         self.commit(&changes)?;
+        self.take_charge(charge);
         Arc::make_mut(&mut self.worlds[world.index()]).polls.insert(name, found.state);
         self.take_step(world, step, now.unix_ms);
-        self.publish_quiet(world, now.unix_ms);
+        self.take_round(world, sport, has_more, now.unix_ms);
         Ok(PollReport { news, closed })
+    }
+
+    /// Ends a round whose last poll did not say so, because a later one failed.
+    pub fn end_round(&mut self, world: World, sport: SportId) {
+        self.take_round(world, sport, false, self.clock.now().unix_ms);
     }
 
     /// Ends the scopes of a feed that are not asked for any more: everything that only they had is closed.

@@ -3,6 +3,10 @@
 //! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two
 //! exceptions: a removed event leaves at once, and a sport that published nothing for a whole refresh does not wait
 //! for the tick, so that the first prices of a quiet sport are seen within a second.
+//!
+//! A feed's round of polls, one for each competition, counts as one stream: it is published at its end, or one second
+//! after its first change. A sport that has never published prices waits for the end of a longer round, until the tick
+//! at most: else its first competition would be published alone and the others only on the tick.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,8 +27,9 @@ impl Writer {
         if let Some(books) = step.books {
             let state = Arc::make_mut(&mut self.worlds[world.index()]);
             state.books = books;
-            // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do.
-            for sport in &mut state.sports {
+            // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do. A sport
+            // without prices has nothing to publish: it must still be quiet when its first prices come.
+            for sport in state.sports.iter_mut().filter(|sport| sport.has_prices()) {
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
         }
@@ -85,12 +90,25 @@ impl Writer {
     /// Publishes at the end of an ingest whatever does not have to wait for the tick.
     pub(super) fn publish_quiet(&mut self, world: World, now_ms: i64) {
         for id in self.catalogue.sport_ids() {
-            let sport = &self.worlds[world.index()].sports[id.index()];
-            if sport.unpublished.is_some() && self.is_quiet(world, id, now_ms) {
-                self.publish(world, id, now_ms);
-            }
+            self.publish_if_quiet(world, id, now_ms);
         }
         self.show(world);
+    }
+
+    fn publish_if_quiet(&mut self, world: World, id: SportId, now_ms: i64) {
+        let sport = &self.worlds[world.index()].sports[id.index()];
+        if sport.unpublished.is_some() && self.is_quiet(world, id, now_ms) {
+            self.publish(world, id, now_ms);
+        }
+    }
+
+    /// Notes that a feed goes on to poll more of a sport, or that it has come to the end of its round.
+    pub(super) fn take_round(&mut self, world: World, id: SportId, has_more: bool, now_ms: i64) {
+        self.worlds[world.index()].sports[id.index()].is_in_round = has_more;
+        if !has_more {
+            self.publish_if_quiet(world, id, now_ms);
+            self.show(world);
+        }
     }
 
     /// Publishes whatever is unpublished, tick or not: for a start, before anyone has seen the board.
@@ -135,7 +153,10 @@ impl Writer {
     fn is_quiet_sport_due(&self, world: World, id: SportId, now_ms: i64) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];
         let waited = |since_ms: i64| now_ms < since_ms || now_ms - since_ms >= AT_ONCE_AFTER_MS;
-        sport.unpublished.is_some_and(|news| waited(news.since_ms)) && self.is_quiet(world, id, now_ms)
+        let is_first_round = sport.is_in_round && sport.published_ms.is_none();
+        !is_first_round
+            && sport.unpublished.is_some_and(|news| waited(news.since_ms))
+            && self.is_quiet(world, id, now_ms)
     }
 
     fn publish(&mut self, world: World, id: SportId, now_ms: i64) {

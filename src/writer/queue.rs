@@ -14,12 +14,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::operation::{FastOp, NewsReader, Op, Reply};
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
-use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use super::{
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer,
+};
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
 use crate::metrics::Writing;
-use crate::model::{Maintenance, News, World};
+use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
@@ -213,7 +215,28 @@ impl WriterHandle {
     }
 
     pub async fn ingest(&self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
-        self.ask(|reply| Op::Ingest { world, news, end, reply }).await?
+        self.ingest_charged(world, news, end, None).await
+    }
+
+    /// The same, with what the news cost a polled feed in the same commit.
+    pub async fn ingest_charged(
+        &self,
+        world: World,
+        news: Vec<News>,
+        end: bool,
+        charge: Option<FeedCharge>,
+    ) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::Ingest { world, news, end, charge, reply }).await?
+    }
+
+    /// What a feed has spent, as far as the file knows.
+    pub async fn feed_budget(&self, feed: &str) -> Result<Option<FeedBudget>, WriteError> {
+        self.ask_fast(|reply| FastOp::FeedBudget { feed: feed.into(), reply }).await
+    }
+
+    /// Stores what a feed has spent.
+    pub async fn put_feed_budget(&self, charge: FeedCharge) -> Result<(), WriteError> {
+        self.ask_fast(|reply| FastOp::PutFeedBudget { charge, reply }).await?
     }
 
     /// All of the news or, if any of it is turned away, nothing.
@@ -224,6 +247,11 @@ impl WriterHandle {
     /// The news of a complete poll, and an end to what it no longer has.
     pub async fn poll(&self, poll: Poll) -> Result<PollReport, WriteError> {
         self.ask(|reply| Op::Poll { poll: Box::new(poll), reply }).await?
+    }
+
+    /// Ends a feed's round of polls of a sport: what it brought is published if the sport is quiet.
+    pub async fn end_round(&self, world: World, sport: SportId) -> Result<(), WriteError> {
+        self.ask(|reply| Op::EndRound { world, sport, reply }).await
     }
 
     /// Ends what a feed polled before and does not poll any more; how many records that closed.

@@ -31,6 +31,8 @@ pub(super) struct SportState {
     pub unpublished: Option<Unpublished>,
     /// When prices were last published; `None` if there have been none.
     pub published_ms: Option<i64>,
+    /// Whether a feed is in the middle of a round of polls, with more of this sport to come.
+    pub is_in_round: bool,
 }
 
 /// Price changes that readers have not seen.
@@ -82,7 +84,12 @@ impl SportState {
         let board = SportBoard::new(current.clone(), Arc::new(published), states);
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
-        SportState { current, sources, board, unpublished: None, published_ms }
+        SportState { current, sources, board, unpublished: None, published_ms, is_in_round: false }
+    }
+
+    /// Whether there are prices, now or in what is published.
+    pub(super) fn has_prices(&self) -> bool {
+        self.current.record_count() > 0 || self.board.published().index().record_count() > 0
     }
 }
 

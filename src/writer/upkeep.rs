@@ -63,7 +63,7 @@ impl Writer {
             }
         }
         self.publish_due(now.unix_ms);
-        if self.boards.condition().is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
+        if self.is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
             self.heal();
         }
         if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms)
@@ -108,13 +108,6 @@ impl Writer {
             if any {
                 self.show(world);
             }
-        }
-    }
-
-    /// Writes what is already there, to learn whether the disk takes it again.
-    fn heal(&mut self) {
-        if self.commit(&[Change::SetMaintenance(self.maintenance)]).is_ok() {
-            tracing::info!("the file takes writes again");
         }
     }
 

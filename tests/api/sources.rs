@@ -52,17 +52,38 @@ async fn a_stale_books_prices_are_still_served() {
 }
 
 #[tokio::test]
-async fn a_source_that_holds_no_price_for_24_hours_is_retired() {
+async fn source_without_a_price_is_never_stale_and_is_retired_after_24_hours() {
     let service = with_two_books().await;
     service.ingest(&closed("mma", "m1", "fanduel", "moneyline", "2026-11-14T23:39:00Z")).await;
     service.advance(86_399).await;
     service.ingest(&read("mma", "betmgm", "2026-11-15T23:38:59Z", 1)).await;
-    assert_eq!(status(&service).await, "degraded", "it is stale, and still a source");
-    service.advance(61).await;
+    assert_eq!(status(&service).await, "ok", "nothing that is served is old");
+    service.advance(1).await;
+    let sources = service.get(BOUTS).await.json()["sources"].clone();
+    assert_eq!((strings(&sources, "book"), strings(&sources, "stale")), two("betmgm", "fanduel", "false"));
+    service.advance(60).await;
     service.ingest(&read("mma", "betmgm", "2026-11-15T23:40:00Z", 1)).await;
-    assert_eq!(status(&service).await, "ok", "it is a source no more");
     service.advance(30).await;
     assert_eq!(strings(&service.get(BOUTS).await.json()["sources"], "book"), ["betmgm"]);
+}
+
+/// Two books, both as stale as said.
+fn two(one: &str, other: &str, stale: &str) -> (Vec<String>, Vec<String>) {
+    (vec![one.to_owned(), other.to_owned()], vec![stale.to_owned(), stale.to_owned()])
+}
+
+#[tokio::test]
+async fn sport_whose_only_fresh_source_is_without_a_price_is_inactive() {
+    let service = with_two_books().await;
+    let active = async || service.get("/v1/sports").await.json()["sports"][0]["active"].clone();
+    service.ingest(&closed("mma", "m1", "fanduel", "moneyline", "2026-11-14T23:39:00Z")).await;
+    service.advance(150).await;
+    service.ingest(&read("mma", "fanduel", "2026-11-14T23:41:30Z", 1)).await;
+    assert_eq!((active().await, status(&service).await), (false.into(), "degraded".to_owned()), "betmgm is stale");
+    service.ingest(&closed("mma", "m1", "betmgm", "moneyline", "2026-11-14T23:41:30Z")).await;
+    assert_eq!((active().await, status(&service).await), (false.into(), "ok".to_owned()), "no price at all");
+    service.ingest(&moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:41:30Z", -110, -110)).await;
+    assert_eq!((active().await, status(&service).await), (true.into(), "ok".to_owned()));
 }
 
 #[tokio::test]

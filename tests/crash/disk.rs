@@ -39,6 +39,8 @@ struct Platter {
     operations: u64,
     trouble: Trouble,
     error: Option<io::ErrorKind>,
+    /// As long as the file may become.
+    room: Option<u64>,
     lies: bool,
 }
 
@@ -77,6 +79,11 @@ impl Disk {
     pub fn trouble(&self, trouble: Trouble, error: io::ErrorKind) {
         let mut platter = self.lock();
         (platter.operations, platter.trouble, platter.error) = (0, trouble, Some(error));
+    }
+
+    /// Lets the file grow to this length and no further, as a full disk does.
+    pub fn limit(&self, room: Option<u64>) {
+        self.lock().room = room;
     }
 
     /// How many operations there were since the trouble was set.
@@ -203,7 +210,7 @@ impl StorageBackend for Disk {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.operate()?.take(Step::SetLen(len));
+        self.operate()?.grow(len)?.take(Step::SetLen(len));
         Ok(())
     }
 
@@ -216,12 +223,22 @@ impl StorageBackend for Disk {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.operate()?.take(Step::Write(offset, data.to_vec()));
+        let end = offset + data.len() as u64;
+        self.operate()?.grow(end)?.take(Step::Write(offset, data.to_vec()));
         Ok(())
     }
 }
 
 impl Platter {
+    /// Refuses what would make the file longer than there is room for.
+    fn grow(&mut self, len: u64) -> io::Result<&mut Self> {
+        let is_longer = len > self.bytes.len() as u64;
+        if is_longer && self.room.is_some_and(|room| len > room) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(self)
+    }
+
     fn take(&mut self, step: Step) {
         apply(&mut self.bytes, &step);
         self.steps.push(step);

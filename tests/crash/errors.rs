@@ -329,3 +329,60 @@ fn whatever_operation_of_the_disk_fails_reads_go_on_and_writes_heal() {
     assert_eq!(made_by(&Change::SetMaintenance(None)), Some(Asked::Maintain));
     println!("{} operations of the disk failed, {} operations of the writer were refused", count.failed, count.refused);
 }
+
+/// So many events, each with a price, that they do not fit into what is free in a small file.
+fn many_events(clock: &Clock) -> Vec<News> {
+    let now = clock.now().timestamp();
+    let sport = the_catalogue().find("tennis").expect("a sport");
+    let event = |number: u32| {
+        let id = EventId::new(&format!("event-{number:05}-{}", "x".repeat(60))).expect("an id");
+        let contest = Contest::Sides { home: format!("Home {number}").into(), away: format!("Away {number}").into() };
+        let (competition, status) = ("Open".into(), EventStatus::Scheduled);
+        News::Event(EventNews { sport, id, competition, commence: now, contest, status })
+    };
+    (0..20_000).map(event).collect()
+}
+
+/// The failure that this prevents: a probe of a few bytes fits into a file on a full disk, so the status said `ok` and
+/// `degraded` in turn while every feed's write failed.
+#[test]
+fn full_disk_stays_unwritable_until_a_write_as_large_as_the_refused_one_fits() {
+    let clock = Clock::manual(NOON_MS);
+    let (bytes, id, _) = filled(&clock);
+    let disk = Disk::new(bytes);
+    let mut writer = open_writer(disk.open().expect("a disk that opens"), &clock);
+    let is_unwritable = |writer: &Writer| writer.boards().condition().is_unwritable();
+    disk.limit(Some(disk.bytes().len() as u64));
+    for _ in 0..4 {
+        writer.ingest(World::Live, many_events(&clock), true).expect_err("no room");
+        for _ in 0..3 {
+            assert!(is_unwritable(&writer));
+            clock.advance(Duration::from_secs(2));
+            writer.tick();
+        }
+        // A write that fits is taken, and says nothing of those that do not.
+        writer.rotate_key(&id, 0, "test").expect("a small write");
+        assert!(is_unwritable(&writer));
+    }
+    disk.limit(None);
+    clock.advance(Duration::from_secs(2));
+    writer.tick();
+    assert!(!is_unwritable(&writer), "it heals although nobody writes");
+    writer.ingest(World::Live, many_events(&clock), true).expect("there is room");
+    drop(writer);
+    let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);
+    let report = again.check(&Arc::default()).expect("a check");
+    assert!(report.is_clean(), "{report:?}");
+}
+
+#[test]
+fn write_as_large_as_the_refused_one_ends_the_unwritable_condition_at_once() {
+    let clock = Clock::manual(NOON_MS);
+    let disk = Disk::new(filled(&clock).0);
+    let mut writer = open_writer(disk.open().expect("a disk that opens"), &clock);
+    disk.limit(Some(disk.bytes().len() as u64));
+    writer.ingest(World::Live, many_events(&clock), true).expect_err("no room");
+    disk.limit(None);
+    writer.ingest(World::Live, many_events(&clock), true).expect("there is room");
+    assert!(!writer.boards().condition().is_unwritable());
+}

@@ -83,6 +83,14 @@ impl Service {
         Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
     }
 
+    /// The same, with a clock that says what the old one did.
+    pub async fn restart_polling_now(mut self, feeds: Vec<FeedConfig>) -> Service {
+        self.stop().await;
+        let Service { directory, clock, .. } = self;
+        let config = Config { feeds, ..config(&[]) };
+        Service::start_at(clock.now().unix_ms, directory, config, Extras::default()).await
+    }
+
     async fn start_configured(directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
         Service::start_at(START_MS, directory, config, extras).await
     }

@@ -102,7 +102,7 @@ fn told(sport: SportId) -> impl Strategy<Value = Told> {
 
 fn poll(key: &str, news: Vec<News>) -> Poll {
     let scope = PollScope { world: World::Live, feed: "feed".into(), key: key.into() };
-    Poll { scope, sport: tennis(), news, at: at(0), latency_ms: 1, stale_after_s: 180 }
+    Poll { scope, sport: tennis(), news, at: at(0), latency_ms: 1, stale_after_s: 180, has_more: false, budget: None }
 }
 
 fn asked() -> impl Strategy<Value = Asked> {

@@ -1,6 +1,7 @@
 //! A service that polls an upstream: what comes appears, what no longer comes is closed, and a bad answer changes
 //! nothing.
 
+mod credits;
 pub mod upstream;
 
 use std::path::PathBuf;
@@ -118,7 +119,7 @@ async fn prices_appear_and_those_that_a_poll_no_longer_has_are_closed() {
     let account = account(&service, "us");
     assert_eq!((account.rejected.len(), account.last_failure), (0, None));
     let quota = account.upstream.expect("a quota");
-    assert_eq!((quota.remaining, quota.used), (Some(480), Some(20)));
+    assert_eq!(quota.remaining, upstream.credits());
 }
 
 #[tokio::test]
@@ -314,6 +315,74 @@ async fn competitions_are_found_and_end_with_their_season() {
     service.pass(3600);
     until_records(&service, "tennis", &["u betmgm 1.5"]).await;
     assert!(!upstream.requests().iter().any(|target| target.contains("golf")));
+}
+
+/// The records of a sport as they are published by now, without a tick.
+async fn published(service: &Service, sport: &str) -> usize {
+    let path = format!("/v1/sports/{sport}/odds?regions=us,uk,eu,au&limit=500");
+    service.get(&path).await.json().as_array().expect("a list").len()
+}
+
+/// An upstream with so many competitions of tennis, each with a match.
+async fn with_competitions(keys: &[&str]) -> Upstream {
+    let upstream = Upstream::start(None).await;
+    let list: Vec<Value> = keys.iter().map(|key| json!({"key": key, "active": true})).collect();
+    upstream.answer("/sports", Reply::Json(json!(list).to_string()));
+    for key in keys {
+        upstream.answer(&format!("{key}/odds"), odds(&[bout(key, key, "Cup", &[book("betmgm", 1.5)])]));
+    }
+    upstream
+}
+
+#[tokio::test]
+async fn first_round_over_several_competitions_is_published_at_its_end() {
+    let upstream = with_competitions(&["tennis_atp_a", "tennis_atp_b", "tennis_wta_c"]).await;
+    let service = Service::start_polling(vec![feed("us", &upstream, &["tennis"], Region::Us)]).await;
+    // The clock stands still, so neither a tick nor the second of a longer stream comes.
+    until("all three", async || published(&service, "tennis").await == 3).await;
+    let first = service.get("/v1/sports/tennis/odds").await.body;
+    service.pass(20);
+    service.writer().tick().await.expect("a writer");
+    assert_eq!(service.get("/v1/sports/tennis/odds").await.body, first, "the same until the tick");
+}
+
+#[tokio::test]
+async fn round_that_breaks_off_publishes_what_it_brought() {
+    let upstream = with_competitions(&["tennis_atp_a", "tennis_atp_b", "tennis_wta_c"]).await;
+    upstream.answer("tennis_atp_b/odds", Reply::Status(500, "", ""));
+    let service = Service::start_polling(vec![feed("us", &upstream, &["tennis"], Region::Us)]).await;
+    until("the first", async || published(&service, "tennis").await == 1).await;
+    assert!(account(&service, "us").last_failure.is_some());
+}
+
+#[tokio::test]
+async fn bookmaker_added_by_one_sport_does_not_delay_the_first_prices_of_another() {
+    let upstream = with_competitions(&["tennis_atp_a"]).await;
+    upstream.answer(MMA, odds(&[mma("e1", &[book("newcomer", 1.5)])]));
+    let feeds = vec![feed("us", &upstream, &["mma", "tennis_atp_a"], Region::Us)];
+    let service = Service::start_polling(feeds).await;
+    until("both", async || published(&service, "mma").await + published(&service, "tennis").await == 2).await;
+}
+
+#[tokio::test]
+async fn bookmaker_that_a_healthy_poll_leaves_out_degrades_nothing() {
+    let upstream = Upstream::start(None).await;
+    upstream.answer(MMA, odds(&[mma("e1", &[book("betmgm", 1.5), book("fanduel", 1.6)])]));
+    let service = Service::start_polling(vec![feed("us", &upstream, &["mma"], Region::Us)]).await;
+    until_records(&service, "mma", &["e1 betmgm 1.5", "e1 fanduel 1.6"]).await;
+    upstream.answer(MMA, odds(&[mma("e1", &[book("betmgm", 1.5)])]));
+    service.pass(60);
+    until_records(&service, "mma", &["e1 betmgm 1.5"]).await;
+    // Longer than any source of the feed counts as fresh; it is polled meanwhile.
+    for _ in 0..10 {
+        let asked = upstream.requests().len();
+        until("another poll", async || {
+            service.pass(10);
+            upstream.requests().len() > asked
+        })
+        .await;
+    }
+    until("ok", async || service.get("/v1/status").await.json()["status"] == "ok").await;
 }
 
 #[tokio::test]

@@ -27,11 +27,23 @@ pub struct Upstream {
     told: Arc<Mutex<Told>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Told {
     replies: Vec<(String, Reply)>,
     requests: Vec<String>,
+    /// What is left; `None` for an upstream that does not say.
+    credits: Option<u64>,
+    used: u64,
 }
+
+impl Default for Told {
+    fn default() -> Self {
+        Told { replies: Vec::new(), requests: Vec::new(), credits: Some(10_000_000), used: 0 }
+    }
+}
+
+/// What odds and scores cost; the list of sports is free.
+pub const COST: u64 = 3;
 
 impl Upstream {
     pub async fn start(tls: Option<TlsAcceptor>) -> Upstream {
@@ -65,6 +77,25 @@ impl Upstream {
         told.replies.push((path.to_owned(), reply));
     }
 
+    /// What is left from now on; `None`, and it is not said.
+    pub fn set_credits(&self, credits: Option<u64>) {
+        self.told.lock().expect("a lock").credits = credits;
+    }
+
+    pub fn credits(&self) -> Option<u64> {
+        self.told.lock().expect("a lock").credits
+    }
+
+    /// Charges a request and says what is left, in headers.
+    fn charge(&self, cost: u64) -> String {
+        let mut told = self.told.lock().expect("a lock");
+        let Some(credits) = told.credits else { return String::new() };
+        told.credits = Some(credits.checked_sub(cost).expect("nobody asks for more than there is"));
+        told.used += cost;
+        let (left, used) = (credits - cost, told.used);
+        format!("x-requests-remaining: {left}\r\nx-requests-used: {used}\r\nx-requests-last: {cost}\r\n")
+    }
+
     /// The targets that were asked for, in order.
     pub fn requests(&self) -> Vec<String> {
         self.told.lock().expect("a lock").requests.clone()
@@ -81,6 +112,7 @@ impl Upstream {
         }
         let head = String::from_utf8(head).expect("a request");
         let target = head.split(' ').nth(1).expect("a target").to_owned();
+        let is_list = target.contains("/sports?");
         let reply = {
             let mut told = self.told.lock().expect("a lock");
             let path = target.split('?').next().expect("a path").to_owned();
@@ -88,12 +120,17 @@ impl Upstream {
             told.replies.iter().find(|(known, _)| path.ends_with(known)).map(|(_, reply)| reply.clone())
         };
         let reply = reply.unwrap_or(Reply::Status(404, "", "{\"message\":\"nothing here\"}"));
-        let _ = self.send(&mut stream, reply).await;
+        let cost = if is_list || matches!(reply, Reply::Status(..)) { 0 } else { COST };
+        let _ = self.send(&mut stream, reply, &self.charge(cost)).await;
         let _ = stream.shutdown().await;
     }
 
-    async fn send(&self, stream: &mut (impl AsyncRead + AsyncWrite + Unpin), reply: Reply) -> std::io::Result<()> {
-        let quota = "x-requests-remaining: 480\r\nx-requests-used: 20\r\nx-requests-last: 3\r\n";
+    async fn send(
+        &self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        reply: Reply,
+        quota: &str,
+    ) -> std::io::Result<()> {
         let (status, headers, body, sent) = match reply {
             Reply::Silence => {
                 let mut end = [0];

@@ -66,6 +66,7 @@ fn feed(name: &str, account: Account) -> FeedAnswer {
         used: upstream.used,
         budget_left: upstream.budget_left,
         next_poll: upstream.next_poll.map(|at| at.to_string()),
+        used_up_until: upstream.used_up_until.map(|at| at.to_string()),
     };
     FeedAnswer {
         name: name.to_owned(),

@@ -61,6 +61,9 @@ pub struct UpstreamAnswer {
     pub used: Option<u64>,
     pub budget_left: Option<u64>,
     pub next_poll: Option<String>,
+    /// Nothing is left upstream: it is not polled before this.
+    #[serde(default)]
+    pub used_up_until: Option<String>,
 }
 
 /// One bookmaker as a source of one sport's prices.

@@ -112,7 +112,7 @@ impl Client {
         let asked = async {
             let connecting = TcpStream::connect((&*self.host, self.port));
             let stream = tokio::time::timeout(CONNECT_TIMEOUT.min(self.timeout), connecting).await;
-            let stream = stream.map_err(|_| Trouble::TooSlow(CONNECT_TIMEOUT.min(self.timeout)))?;
+            let stream = stream.map_err(|_| Trouble::Connect("timed out".into()))?;
             let stream = stream.map_err(|error| Trouble::Connect(error.to_string().into()))?;
             let Some(tls) = &self.tls else { return self.exchange(stream, path, query).await };
             let name = ServerName::try_from(self.host.to_string());

@@ -7,6 +7,7 @@
 
 mod book;
 mod client;
+mod credits;
 mod event;
 mod format;
 mod pace;
@@ -23,7 +24,7 @@ use super::wire::Rejection;
 use crate::model::{Bookmaker, Bookmakers, Catalogue, News, OddsFormat, Reason, Regions, SportId, Timestamp};
 
 pub use client::{Answer, Client, ClientError, Quota, Trouble};
-pub use pace::{Pace, REFUSED_WAIT_MS};
+pub use pace::{Pace, Plan, REFUSED_WAIT_MS};
 pub use payload::read;
 pub use sports::{SportEntry, read as read_sports};
 

@@ -105,13 +105,15 @@ impl MetaRow {
 
 impl BudgetRow {
     pub(in crate::store) fn of(budget: FeedBudget) -> Self {
-        let FeedBudget { day, spent, reported } = budget;
-        BudgetRow { day, spent, reported: reported.map(|reported| (reported.left, reported.at.unix())) }
+        let FeedBudget { day, spent, reported, polled, account, scope } = budget;
+        let reported = reported.map(|reported| (reported.left, reported.at.unix()));
+        BudgetRow { day, spent, reported, polled: seconds(polled), account, scope }
     }
 
     pub(in crate::store) fn budget(&self) -> FeedBudget {
         let reported = |(left, at)| ReportedCredits { left, at: Timestamp::from_unix(at) };
-        FeedBudget { day: self.day, spent: self.spent, reported: self.reported.map(reported) }
+        let BudgetRow { day, spent, polled, account, scope, .. } = *self;
+        FeedBudget { day, spent, reported: self.reported.map(reported), polled: timestamp(polled), account, scope }
     }
 }
 

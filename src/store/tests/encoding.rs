@@ -156,8 +156,13 @@ fn rows_of_the_administration_stay_as_they_are() {
         "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956",
     );
     let reported = ReportedCredits { left: 480, at: at(4) };
-    let budget = FeedBudget { day: 20_772, spent: 300, reported: Some(reported) };
-    check("budget", &BUDGETS.seal(&"us", &BudgetRow::of(budget)).unwrap(), "01fb2451fb2c0101fbe001fc843bb16a7d7f91f9");
+    let (reported, polled) = (Some(reported), Some(at(5)));
+    let budget = FeedBudget { day: 20_772, spent: 300, reported, polled, account: 70_000, scope: 80_000 };
+    check(
+        "budget",
+        &BUDGETS.seal(&"us", &BudgetRow::of(budget)).unwrap(),
+        "01fb2451fb2c0101fbe001fc843bb16a01fc853bb16afc70110100fc803801003cc3db2b",
+    );
     let note = AuditNote {
         at: at(1),
         who: "ada".into(),

@@ -262,7 +262,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
         33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
         34 => {
             let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
-            let budget = FeedBudget { day: 1, spent: seed[5].into(), reported };
+            let budget = FeedBudget { spent: seed[5].into(), reported, polled: Some(time), ..FeedBudget::default() };
             Change::PutFeedBudget { feed: id.into(), budget }
         }
         35 => Change::RemoveFeedBudget { feed: id.into() },

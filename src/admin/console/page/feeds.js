@@ -19,6 +19,7 @@ function budget(upstream) {
   const parts = [];
   if (upstream.remaining !== null) parts.push(`${count(upstream.remaining)} left upstream`);
   if (upstream.budget_left !== null) parts.push(`${count(upstream.budget_left)} left of today's budget`);
+  if (upstream.used_up_until) parts.push("used up upstream");
   if (upstream.next_poll) parts.push(`next poll ${time(upstream.next_poll)}`);
   return parts.join(", ") || "\u2013";
 }
