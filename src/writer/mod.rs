@@ -216,7 +216,7 @@ impl Writer {
     /// Takes news into a world only if none of it is rejected; else nothing changes and the report says why. The news
     /// itself is never in memory as a whole.
     ///
-    /// While the news is read and validated, `meanwhile` is called every [`MEANWHILE_EVERY`] lines. It must not change a
+    /// While the news is read and validated, `meanwhile` is called every 1,000 lines. It must not change a
     /// world. Applying the news is one transaction, which everything else waits for.
     pub fn ingest_whole(
         &mut self,
