@@ -32,6 +32,11 @@ impl Dates {
         Dates { second, day, month, clock_day: day, clock_month: month }
     }
 
+    /// Whether requests count in a later period than the clock's.
+    pub(super) fn is_behind(&self) -> bool {
+        self.day > self.clock_day || self.month > self.clock_month
+    }
+
     /// Whether a day begins so late that only a clock that was wrong can have entered it.
     pub(super) fn is_far_day(&self, day: u64) -> bool {
         day > self.clock_day + 1

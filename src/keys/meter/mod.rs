@@ -74,7 +74,7 @@ pub struct Meter {
     day: Quota,
     month: Quota,
     /// The second of the last request that passed, by the wall clock; zero for none. While the clock is far behind what
-    /// is held, that of the last request at all, so that a start knows which day it was.
+    /// is held, that of the last request at all by the clock that quotas go by, so that a start knows which day it was.
     last_used: AtomicU32,
     bell: Bell,
     leasing: Mutex<Leasing>,
@@ -128,17 +128,17 @@ impl Meter {
         let clock = Dates::of(now);
         let day = self.day.period_at(clock.day, |day| clock.is_far_day(day));
         let month = self.month.period_at(clock.month, |month| clock.is_far_month(month));
-        if day > clock.day || month > clock.month {
-            self.note_use(now);
+        let dates = Dates { day, month, ..clock };
+        if dates.is_behind() {
+            self.note_use(now.steady_timestamp());
         }
-        Dates { day, month, ..clock }
+        dates
     }
 
-    /// Notes the second of the wall clock, which the next start will believe. A later one that is noted already stays
-    /// if it is later by no more than a clock may waver.
-    fn note_use(&self, now: Moment) {
-        let (noted, second) = (self.last_used.load(Ordering::Relaxed), now.timestamp().unix());
-        let is_wrong = || Dates::at(now.timestamp()).is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day);
+    /// Notes a second. A later one that is noted already stays if it is later by no more than a clock may waver.
+    fn note_use(&self, at: Timestamp) {
+        let (noted, second) = (self.last_used.load(Ordering::Relaxed), at.unix());
+        let is_wrong = || Dates::at(at).is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day);
         if noted < second || (noted > second && is_wrong()) {
             // Whoever was quicker has noted the same hour.
             let _ = self.last_used.compare_exchange(noted, second, Ordering::Relaxed, Ordering::Relaxed);
@@ -161,7 +161,9 @@ impl Meter {
             Cost::Full => self.take_quotas(&dates).inspect_err(|_| self.burst.refund(window))?,
             Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
         };
-        self.note_use(now);
+        if !dates.is_behind() {
+            self.note_use(now.timestamp());
+        }
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
         Ok(Charge { meter: self, cost, window, day, month, standing })
     }

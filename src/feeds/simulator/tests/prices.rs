@@ -92,7 +92,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
                 _ => {}
             }
         }
-        assert!((90..=240).contains(&events), "{events} at {}", at(unix));
+        assert!((90..=200).contains(&events), "{events} at {}", at(unix));
         assert!((3_800..=7_500).contains(&records), "{records} at {}", at(unix));
         for (sport, region) in catalogue.sport_ids().flat_map(|sport| Region::ALL.map(|region| (sport, region))) {
             let offered =

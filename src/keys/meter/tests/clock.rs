@@ -104,6 +104,20 @@ fn a_day_also_ends_while_nothing_runs() {
     }
 }
 
+/// The failure that this prevents: the clock is set a day on while the service runs, which opens nothing, and the start that
+/// follows takes the day for one that is used.
+#[test]
+fn a_day_that_a_running_clock_was_set_to_is_there_after_a_restart() {
+    let (ahead, _requests) = spent(NOON + YEAR);
+    let (right, _requests) = stopped(&ahead, Some(2), Some(1_000));
+    let clock = clock_at(NOON);
+    assert_eq!(passed(&right, &clock), 0);
+    set(&clock, NOON + DAY);
+    assert_eq!(passed(&right, &clock), 0);
+    let (after, _requests) = stopped(&right, Some(2), Some(1_000));
+    assert_eq!(passed(&after, &clock_at(NOON + DAY)), 2);
+}
+
 #[test]
 fn a_month_also_ends_while_nothing_runs() {
     let (meter, _requests) = meter(1_000, None, Some(1));
