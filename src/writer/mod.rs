@@ -227,7 +227,8 @@ impl Writer {
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
-        let mut batch = Batch::new(world, &state, &catalogue, now.timestamp(), self.changes.is_kept());
+        let clock = (now.timestamp(), self.comparison.is_clock_behind(now.timestamp()));
+        let mut batch = Batch::new(world, &state, &catalogue, clock, self.changes.is_kept());
         for (news, count) in news.zip(1_usize..) {
             let _ = batch.apply(news.map_err(StoreError::from)?);
             if count.is_multiple_of(MEANWHILE_EVERY) {

@@ -1,6 +1,6 @@
 //! The operations that can be queued for the writer, in two lanes.
 //!
-//! A [`FastOp`] is about keys, feeder tokens, counters, maintenance or the audit log. It never reads or changes a world,
+//! A [`FastOp`] is about keys, feeder tokens, counters, budgets, maintenance or the audit log. It never reads or changes a world,
 //! so it may run between two operations of the other lane, and also in the middle of one that has not begun to write.
 //! Everything else is an [`Op`].
 
@@ -10,10 +10,12 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use super::{FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer};
+use super::{
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer,
+};
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
-use crate::model::{Maintenance, News, World};
+use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
 pub(super) type Reply<T> = oneshot::Sender<T>;

@@ -104,7 +104,7 @@ impl Writer {
 
     /// Notes that a feed goes on to poll more of a sport, or that it has come to the end of its round.
     pub(super) fn take_round(&mut self, world: World, id: SportId, has_more: bool, now_ms: i64) {
-        self.worlds[world.index()].sports[id.index()].is_in_round = has_more;
+        Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].is_in_round = has_more;
         if !has_more {
             self.publish_if_quiet(world, id, now_ms);
             self.show(world);

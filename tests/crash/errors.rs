@@ -73,11 +73,13 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
             bookmaker: (*book).into(),
             market: Market::Moneyline,
             last_update: Timestamp::from_unix_ms(NOON_MS),
+            bookmaker_update: None,
             outcomes: [outcome("home"), outcome("away")].into(),
         })
     }));
     let scope = PollScope { world: World::Live, feed: "feed".into(), key: "tennis".into() };
-    let poll = Poll { scope, sport, news, at: clock.now().timestamp(), latency_ms: 0, stale_after_s };
+    let (at, has_more, budget) = (clock.now().timestamp(), false, None);
+    let poll = Poll { scope, sport, news, at, latency_ms: 0, stale_after_s, has_more, budget };
     writer.poll(poll).map(|report| assert_eq!(report.news.rejected(), 0))
 }
 

@@ -5,9 +5,10 @@ use http_body_util::BodyExt;
 
 use super::*;
 use crate::config::catalogue;
-use crate::http::{Service, Settings};
+use crate::http::{Peer, Service, Settings};
 use crate::keys::issue::NewKey;
 use crate::keys::{KeyKind, Limits, desk};
+use crate::networks::Networks;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Writer, WriterOptions};
 
@@ -66,6 +67,7 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
 }
 
 async fn lists(service: &Service, catalogue: &crate::model::Catalogue, key: &str) -> Vec<(String, String)> {
+    let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
     let mut all = Vec::new();
     let mut paths = vec!["/v1/sports".to_owned(), "/v1/books".to_owned(), "/v1/status".to_owned()];
     for (_, sport) in catalogue.sports() {
@@ -78,7 +80,7 @@ async fn lists(service: &Service, catalogue: &crate::model::Catalogue, key: &str
         *request.uri_mut() = path.parse().unwrap();
         request.headers_mut().insert("host", "test".parse().unwrap());
         request.headers_mut().insert("x-api-key", key.parse().unwrap());
-        let response = service.respond(&request).await;
+        let response = service.respond(&request, &peer).await;
         assert_eq!(response.status(), 200, "{path}");
         let next = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
         paths.extend(next.map(|link| link[1..link.find('>').unwrap()].to_owned()));

@@ -10,6 +10,7 @@ use super::property::batches;
 use super::*;
 use crate::keys::Usage;
 use crate::model::{Closed, FeedBudget, Maintenance, Score, ScoreStatus, Source};
+use crate::store::BookOrigin;
 use crate::store::stage::Staging;
 
 const WORLD: World = World::Live;
@@ -32,7 +33,7 @@ macro_rules! batch_of_each {
 }
 
 batch_of_each! {
-    PutBookmaker => [Change::PutBookmaker { world: WORLD, id: BookId::from_number(4), bookmaker: Arc::new(book("new")), declared: true }],
+    PutBookmaker => [Change::PutBookmaker { world: WORLD, id: BookId::from_number(4), bookmaker: Arc::new(book("new")), origin: BookOrigin::Declared }],
     RemoveBookmaker => [Change::RemoveBookmaker { world: WORLD, id: DECLARED }],
     PutEvent => [put_event(WORLD, "a", 9)],
     RemoveEvent => [Change::RemoveEvent { world: WORLD, sport: sport_id(0), event: event_id("a") }],
@@ -82,7 +83,7 @@ fn put_usage(name: &str, used: u64) -> Change {
 }
 
 fn put_budget(feed: &str, spent: u64) -> Change {
-    Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 1, spent, reported: None } }
+    Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 1, spent, ..FeedBudget::default() } }
 }
 
 /// A file in which each of the batches makes a difference.
@@ -93,7 +94,7 @@ fn base() -> Vec<u8> {
     let record = Arc::new(Record { bookmaker: DECLARED, ..(*record("mma", "a", 2, Market::Moneyline, 5)).clone() });
     store
         .commit(&[
-            Change::PutBookmaker { world: WORLD, id: DECLARED, bookmaker: Arc::new(declared), declared: true },
+            Change::PutBookmaker { world: WORLD, id: DECLARED, bookmaker: Arc::new(declared), origin: BookOrigin::Declared },
             put_event(WORLD, "a", 1),
             put_event(WORLD, "b", 2),
             put_score("a", 1),

@@ -67,6 +67,7 @@ fn odds(sport: SportId, id: &str, bookmaker: &str, prices: Option<[&str; 2]>) ->
         bookmaker: bookmaker.into(),
         market: Market::Moneyline,
         last_update: now(),
+        bookmaker_update: None,
         outcomes: outcomes.unwrap_or_default().into(),
     })
 }

@@ -5,7 +5,7 @@ use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmaker, Closed, Event, FeedBudget, Maintenance, Record, Region, Regions, Score, ScoreStatus, Source,
 };
-use crate::store::{AuditNote, Change};
+use crate::store::{AuditNote, BookOrigin, Change};
 use crate::writer::{Poll, PollScope};
 
 const SCOPE: &str = "feed/old";
@@ -45,10 +45,11 @@ fn filled() -> Base {
     assert_eq!(writer.ingest(WORLD, news, true).unwrap().rejected(), 0);
     let scope = PollScope { world: WORLD, feed: "feed".into(), key: "old".into() };
     let news = vec![odds(sport, "b", "unibet", some)];
-    writer.poll(Poll { scope, sport, news, at: now(), latency_ms: 0, stale_after_s: 300 }).unwrap();
+    let (at, has_more, budget) = (now(), false, None);
+    writer.poll(Poll { scope, sport, news, at, latency_ms: 0, stale_after_s: 300, has_more, budget }).unwrap();
     let key = writer.issue_key(new_key("old"), "test").unwrap().key.id().clone();
     writer.issue_token("old", WORLD, "test").unwrap();
-    let budget = FeedBudget { day: 1, spent: 1, reported: None };
+    let budget = FeedBudget { day: 1, spent: 1, ..FeedBudget::default() };
     writer.store.commit(&[Change::PutFeedBudget { feed: "old".into(), budget }]).unwrap();
     writer.feed_budgets.insert("old".into(), budget);
     writer.flush().unwrap();
@@ -120,8 +121,8 @@ macro_rules! batches_of_each {
 
 batches_of_each! { base;
     PutBookmaker => [
-        [Change::PutBookmaker { world: WORLD, id: BookId::from_number(500), bookmaker: Arc::new(bookmaker("new", "New")), declared: true }],
-        [Change::PutBookmaker { world: WORLD, id: base.retitled, bookmaker: Arc::new(bookmaker("unibet", "Other")), declared: true }],
+        [Change::PutBookmaker { world: WORLD, id: BookId::from_number(500), bookmaker: Arc::new(bookmaker("new", "New")), origin: BookOrigin::Declared }],
+        [Change::PutBookmaker { world: WORLD, id: base.retitled, bookmaker: Arc::new(bookmaker("unibet", "Other")), origin: BookOrigin::Declared }],
     ],
     RemoveBookmaker => [
         [Change::RemoveBookmaker { world: WORLD, id: base.declared }],
@@ -172,7 +173,7 @@ fn put_polled(event: &str, bookmaker: BookId) -> Change {
 }
 
 fn put_budget(feed: &str) -> Change {
-    Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 2, spent: 7, reported: None } }
+    Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 2, spent: 7, ..FeedBudget::default() } }
 }
 
 #[test]
