@@ -101,6 +101,8 @@ async fn ask(session: &Session) -> anyhow::Result<()> {
     if answer.ready {
         Ok(())
     } else {
-        anyhow::bail!("the server on {data} is starting, stopping or not writing: see its log, or ask again")
+        anyhow::bail!(
+            "the server on {data} is starting or stopping, or its writer does not answer: see its log, or ask again"
+        )
     }
 }
