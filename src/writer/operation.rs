@@ -60,16 +60,50 @@ pub(super) enum Op {
         charge: Option<FeedCharge>,
         reply: Reply<Result<IngestReport, WriteError>>,
     },
-    EndRound { world: World, sport: SportId, reply: Reply<()> },
-    IngestWhole { world: World, news: NewsReader, whole: Whole, reply: Reply<Result<IngestReport, WriteError>> },
-    Poll { poll: Box<Poll>, reply: Reply<Result<PollReport, WriteError>> },
-    EndPolls { world: World, feed: Box<str>, kept_keys: Vec<Box<str>>, reply: Reply<Result<u64, WriteError>> },
-    MarkSimulated { who: Box<str>, reply: Reply<Result<(), WriteError>> },
-    Snapshot { progress: Arc<Progress>, reply: Reply<Result<Snapshot, WriteError>> },
-    Check { progress: Arc<Progress>, reply: Reply<Result<CheckReport, WriteError>> },
-    DropDamaged { who: Box<str>, reply: Reply<Result<u64, WriteError>> },
-    PublishNow { world: World, reply: Reply<()> },
-    Tick { reply: Reply<()> },
+    EndRound {
+        world: World,
+        sport: SportId,
+        reply: Reply<()>,
+    },
+    IngestWhole {
+        world: World,
+        news: NewsReader,
+        whole: Whole,
+        reply: Reply<Result<IngestReport, WriteError>>,
+    },
+    Poll {
+        poll: Box<Poll>,
+        reply: Reply<Result<PollReport, WriteError>>,
+    },
+    EndPolls {
+        world: World,
+        feed: Box<str>,
+        kept_keys: Vec<Box<str>>,
+        reply: Reply<Result<u64, WriteError>>,
+    },
+    MarkSimulated {
+        who: Box<str>,
+        reply: Reply<Result<(), WriteError>>,
+    },
+    Snapshot {
+        progress: Arc<Progress>,
+        reply: Reply<Result<Snapshot, WriteError>>,
+    },
+    Check {
+        progress: Arc<Progress>,
+        reply: Reply<Result<CheckReport, WriteError>>,
+    },
+    DropDamaged {
+        who: Box<str>,
+        reply: Reply<Result<u64, WriteError>>,
+    },
+    PublishNow {
+        world: World,
+        reply: Reply<()>,
+    },
+    Tick {
+        reply: Reply<()>,
+    },
 }
 
 impl FastOp {

@@ -94,7 +94,12 @@ fn base() -> Vec<u8> {
     let record = Arc::new(Record { bookmaker: DECLARED, ..(*record("mma", "a", 2, Market::Moneyline, 5)).clone() });
     store
         .commit(&[
-            Change::PutBookmaker { world: WORLD, id: DECLARED, bookmaker: Arc::new(declared), origin: BookOrigin::Declared },
+            Change::PutBookmaker {
+                world: WORLD,
+                id: DECLARED,
+                bookmaker: Arc::new(declared),
+                origin: BookOrigin::Declared,
+            },
             put_event(WORLD, "a", 1),
             put_event(WORLD, "b", 2),
             put_score("a", 1),
