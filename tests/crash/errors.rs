@@ -13,11 +13,11 @@ use std::time::Duration;
 use oddsbox::clock::Clock;
 use oddsbox::keys::{BURST_MAX, KeyChange, KeyId, KeyKind, Limits, NewKey, Usage};
 use oddsbox::model::{
-    Bookmaker, Contest, EventId, EventNews, EventStatus, Maintenance, Market, News, OddsNews, Outcome, Price, Region,
-    Regions, Timestamp, World,
+    Bookmaker, Contest, EventId, EventNews, EventStatus, FeedBudget, Maintenance, Market, News, OddsNews, Outcome,
+    Price, Region, Regions, Timestamp, World,
 };
 use oddsbox::store::Change;
-use oddsbox::writer::{FeederError, Issued, KeyError, Poll, PollScope, WriteError, Writer};
+use oddsbox::writer::{FeedCharge, FeederError, Issued, KeyError, Poll, PollScope, WriteError, Writer};
 
 use super::disk::{Disk, Trouble};
 use super::life::{NOON_MS, news, open_writer, the_catalogue};
@@ -101,11 +101,14 @@ enum Asked {
     IssueToken,
     RevokeToken,
     Maintain,
+    Simulate,
+    /// Stores what a feed has spent.
+    Spend,
     Audit,
     Flush,
 }
 
-const ASKED: [Asked; 14] = [
+const ASKED: [Asked; 16] = [
     Asked::Ingest,
     Asked::Poll,
     Asked::PollAgain,
@@ -118,6 +121,8 @@ const ASKED: [Asked; 14] = [
     Asked::IssueToken,
     Asked::RevokeToken,
     Asked::Maintain,
+    Asked::Simulate,
+    Asked::Spend,
     Asked::Audit,
     Asked::Flush,
 ];
@@ -139,13 +144,13 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutUsage { .. } => Some(Asked::Lease),
         Change::PutFeeder(_) => Some(Asked::IssueToken),
         Change::SetMaintenance(_) => Some(Asked::Maintain),
+        Change::SetSimulated(_) => Some(Asked::Simulate),
+        Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
-        // When a file is opened; when a source is retired; to take back a key that was never in force; by no operation yet.
+        // When a file is opened; when a source is retired; to take back a key or a budget that was never in force.
         Change::RemoveBookmaker { .. }
         | Change::RemoveSource { .. }
         | Change::RemoveKey(_)
-        | Change::SetSimulated(_)
-        | Change::PutFeedBudget { .. }
         | Change::RemoveFeedBudget { .. } => None,
     }
 }
@@ -193,6 +198,11 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
             let since = clock.now().timestamp();
             writer.set_maintenance(Some(Maintenance { since, until: None }), "test")
         }
+        Asked::Simulate => writer.mark_simulated("test"),
+        Asked::Spend => {
+            let budget = FeedBudget { day: 1, spent: 7, ..FeedBudget::default() };
+            writer.put_feed_budget(FeedCharge { feed: "feed".into(), budget })
+        }
         Asked::Flush => writer.flush(),
     }
 }
@@ -229,7 +239,8 @@ fn stored(bytes: Vec<u8>, id: &str) -> String {
     });
     let feeders: Vec<_> = loaded.feeders.iter().filter(|feeder| feeder.revoked.is_none()).map(|it| &it.name).collect();
     let usage: Vec<_> = loaded.keys.iter().filter(|(key, _)| key.id.as_str() == id).map(|(_, usage)| usage).collect();
-    format!("{worlds:?} {feeders:?} {usage:?}")
+    let (is_simulated, budgets) = (loaded.simulated_live, &loaded.feed_budgets);
+    format!("{worlds:?} {feeders:?} {usage:?} {is_simulated} {budgets:?}")
 }
 
 #[derive(Default)]
