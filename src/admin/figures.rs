@@ -105,6 +105,15 @@ fn board(page: &mut Page, context: &Context) {
             page.sample(&[("world", world), ("sport", sport)], count(board));
         });
     }
+    let help = "Memory of rendered answers that are kept for the next who asks the same, queries included.";
+    page.family("oddsbox_kept_answers_bytes", Kind::Gauge, help);
+    each_sport(context, |world, sport, board| {
+        page.sample(&[("world", world), ("sport", sport)], board.kept_bytes());
+    });
+    for world in World::ALL {
+        let across_sports = context.boards.load(world).kept_bytes_across_sports();
+        page.sample(&[("world", world.name()), ("sport", "upcoming")], across_sports);
+    }
     let help = "When a sport's prices were last published, since 1970.";
     page.family("oddsbox_last_publication_timestamp_seconds", Kind::Gauge, help);
     each_sport(context, |world, sport, board| {
