@@ -78,6 +78,8 @@ fn requests(page: &mut Page, server: &dyn ServerFacts) {
 fn connections(page: &mut Page, server: &dyn ServerFacts) {
     let traffic = server.traffic();
     page.family("oddsbox_http_connections", Kind::Gauge, "Connections open now.").sample(&[], traffic.connections());
+    let help = "How many connections may be open: `connections`, or fewer where the limit of open files is too low.";
+    page.family("oddsbox_http_connections_max", Kind::Gauge, help).sample(&[], traffic.connections_max());
     page.family("oddsbox_http_connections_accepted_total", Kind::Counter, "Connections accepted.")
         .sample(&[], traffic.accepted());
     page.family(

@@ -155,7 +155,9 @@ impl<R: Respond> Door<R> {
         let mut patience = Patience::default();
         let mut beats = tokio::time::interval(BEAT_EVERY);
         loop {
-            places.fit(self.options.borrow_and_update().connections_max);
+            let connections_max = self.options.borrow_and_update().connections_max;
+            self.service.traffic().set_connections_max(connections_max);
+            places.fit(connections_max);
             let accepted = tokio::select! {
                 accepted = accept(listener, places) => accepted,
                 () = changed(&mut self.options) => continue,
