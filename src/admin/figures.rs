@@ -88,6 +88,14 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         "Connections closed as their address held too many.",
     )
     .sample(&[], traffic.turned_away());
+    let heads = server.heads();
+    let help =
+        "Bytes of request heads that are not complete, over all listeners; the first 8 KiB of each are not counted.";
+    page.family("oddsbox_http_unfinished_heads_bytes", Kind::Gauge, help).sample(&[], heads.bytes());
+    let help = "How many there may be.";
+    page.family("oddsbox_http_unfinished_heads_max_bytes", Kind::Gauge, help).sample(&[], heads.max());
+    let help = "Connections closed as their unfinished head was too long, or there were too many such bytes in all.";
+    page.family("oddsbox_http_heads_refused_total", Kind::Counter, help).sample(&[], heads.refused());
     page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "TLS handshakes that failed.")
         .sample(&[], traffic.handshakes_failed());
 }

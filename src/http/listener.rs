@@ -20,6 +20,7 @@ use tracing::Level;
 use super::client_address::Peer;
 use super::connection;
 use super::deadline::Deadlines;
+use super::heads::Heads;
 use super::places::Places;
 use super::service::Respond;
 use super::shutdown::{Phases, Stop};
@@ -42,6 +43,8 @@ pub struct Options {
     pub tls: Option<Arc<Acceptor>>,
     /// Proxies that are believed when they report whom they ask for.
     pub trusted_proxies: Networks,
+    /// The bytes of unfinished heads, shared with other listeners.
+    pub heads: Arc<Heads>,
 }
 
 impl Default for Options {
@@ -53,6 +56,7 @@ impl Default for Options {
             drain: Duration::from_secs(10),
             tls: None,
             trusted_proxies: Networks::default(),
+            heads: Arc::default(),
         }
     }
 }
@@ -182,7 +186,8 @@ impl<R: Respond> Door<R> {
     fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
         let options = self.options.borrow().clone();
         let max = options.connections_max_of(address);
-        let Options { deadlines, tls, trusted_proxies, .. } = options;
+        let Options { deadlines, tls, trusted_proxies, heads, .. } = options;
+        let bounds = connection::Bounds { deadlines, heads };
         let peer = Peer::new(address, &trusted_proxies);
         let Some(held) = self.addresses.enter(address, max) else {
             self.turned_away += 1;
@@ -204,8 +209,8 @@ impl<R: Respond> Door<R> {
         tokio::spawn(async move {
             let counted = traffic.connection();
             match tls {
-                None => connection::run(stream, peer, service, deadlines, phases).await,
-                Some(tls) => connection::run_tls(stream, peer, &tls, service, deadlines, phases).await,
+                None => connection::run(stream, peer, service, bounds, phases).await,
+                Some(tls) => connection::run_tls(stream, peer, &tls, service, bounds, phases).await,
             }
             drop((counted, held, place));
         });

@@ -23,6 +23,7 @@ pub(super) struct Bounds {
     pub public: watch::Sender<http::Options>,
     pub ingest: watch::Sender<http::Options>,
     pub console: http::Options,
+    pub heads: Arc<http::Heads>,
     /// How many files may be open; `None` is no limit.
     files_max: Option<usize>,
 }
@@ -31,11 +32,13 @@ impl Bounds {
     pub(super) fn new(config: &Config, tls: Option<Arc<Acceptor>>) -> Bounds {
         let files_max = raise_files_max();
         let shares = Shares::announced(config, files_max);
-        let options = |connections| listener_options(config, connections, tls.clone());
+        let heads = Arc::default();
+        let options = |connections| listener_options(config, connections, tls.clone(), &heads);
         Bounds {
             public: watch::Sender::new(options(shares.public)),
             ingest: watch::Sender::new(options(shares.ingest)),
             console: options(shares.console),
+            heads: Arc::clone(&heads),
             files_max,
         }
     }
@@ -43,13 +46,18 @@ impl Bounds {
     /// Puts another configuration in force for the connections that come next.
     pub(super) fn set(&self, config: &Config, tls: Option<&Arc<Acceptor>>) {
         let shares = Shares::announced(config, self.files_max);
-        let options = |connections| listener_options(config, connections, tls.cloned());
+        let options = |connections| listener_options(config, connections, tls.cloned(), &self.heads);
         self.public.send_replace(options(shares.public));
         self.ingest.send_replace(options(shares.ingest));
     }
 }
 
-fn listener_options(config: &Config, connections: usize, tls: Option<Arc<Acceptor>>) -> http::Options {
+fn listener_options(
+    config: &Config,
+    connections: usize,
+    tls: Option<Arc<Acceptor>>,
+    heads: &Arc<http::Heads>,
+) -> http::Options {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     http::Options {
         connections_max: count(connections),
@@ -62,6 +70,7 @@ fn listener_options(config: &Config, connections: usize, tls: Option<Arc<Accepto
         drain: config.drain_timeout,
         tls,
         trusted_proxies: config.trusted_proxies.clone(),
+        heads: Arc::clone(heads),
     }
 }
 

@@ -218,8 +218,9 @@ impl Server {
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
         let writer_watch = Arc::new(WriterWatch::new(self.writer.clone()));
-        let facts = self.facts((address, intakes.address()), service.traffic(), phases.clone(), &writer_watch);
         let bounds = Bounds::new(&self.config.borrow(), self.tls.clone());
+        let counted = (Arc::clone(service.traffic()), Arc::clone(&bounds.heads));
+        let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let console = self.bind_console(extras.console_any_port).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
         let context = self.context(facts, desk.clone());
@@ -283,7 +284,7 @@ impl Server {
     fn facts(
         &self,
         addresses: (SocketAddr, Option<SocketAddr>),
-        traffic: &Arc<Traffic>,
+        (traffic, heads): (Arc<Traffic>, Arc<http::Heads>),
         phase: watch::Receiver<Phase>,
         writer: &Arc<WriterWatch>,
     ) -> Facts {
@@ -292,7 +293,8 @@ impl Server {
             address: addresses.0,
             ingest_address: addresses.1,
             is_tls: self.tls.is_some(),
-            traffic: Arc::clone(traffic),
+            traffic,
+            heads,
             phase,
             writer: Arc::clone(writer),
         }

@@ -58,7 +58,7 @@ fn the_annotated_feed_has_every_field_that_there_is() {
 }
 
 /// The page of metrics, from the admin socket.
-pub(super) fn metrics(directory: &Directory) -> String {
+pub fn metrics(directory: &Directory) -> String {
     let page = admin_get(directory.path(), "/metrics");
     page.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
