@@ -219,7 +219,7 @@ impl Server {
         let address = listener.local_addr()?;
         let writer_watch = Arc::new(WriterWatch::new(self.writer.clone()));
         let bounds = Bounds::new(&self.config.borrow(), self.tls.clone());
-        let counted = (Arc::clone(service.traffic()), Arc::clone(&bounds.heads));
+        let counted = (service.traffic(), &bounds.heads);
         let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let console = self.bind_console(extras.console_any_port).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
@@ -230,8 +230,7 @@ impl Server {
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
         let push = intakes.start(context, bounds.ingest.subscribe(), phases, &mut tasks);
-        let described = self.config.borrow().described();
-        self.writer.audit("oddsbox", "start", "service", described).await?;
+        self.writer.audit("oddsbox", "start", "service", opened.described()).await?;
         tasks.spawn(pulls.run());
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
@@ -284,7 +283,7 @@ impl Server {
     fn facts(
         &self,
         addresses: (SocketAddr, Option<SocketAddr>),
-        (traffic, heads): (Arc<Traffic>, Arc<http::Heads>),
+        (traffic, heads): (&Arc<Traffic>, &Arc<http::Heads>),
         phase: watch::Receiver<Phase>,
         writer: &Arc<WriterWatch>,
     ) -> Facts {
@@ -293,8 +292,8 @@ impl Server {
             address: addresses.0,
             ingest_address: addresses.1,
             is_tls: self.tls.is_some(),
-            traffic,
-            heads,
+            traffic: Arc::clone(traffic),
+            heads: Arc::clone(heads),
             phase,
             writer: Arc::clone(writer),
         }
