@@ -9,6 +9,7 @@ use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::feeds::Ledger;
+use crate::http::Heads;
 use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;
 use crate::writer::{Changes, WriterHandle};
@@ -26,6 +27,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn ingest_address(&self) -> Option<SocketAddr>;
     /// What passes through the public interface, counted.
     fn traffic(&self) -> &Traffic;
+    /// The unfinished heads of all listeners.
+    fn heads(&self) -> &Heads;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.

@@ -78,6 +78,8 @@ fn requests(page: &mut Page, server: &dyn ServerFacts) {
 fn connections(page: &mut Page, server: &dyn ServerFacts) {
     let traffic = server.traffic();
     page.family("oddsbox_http_connections", Kind::Gauge, "Connections open now.").sample(&[], traffic.connections());
+    let help = "How many connections may be open: `connections`, or fewer where the limit of open files is too low.";
+    page.family("oddsbox_http_connections_max", Kind::Gauge, help).sample(&[], traffic.connections_max());
     page.family("oddsbox_http_connections_accepted_total", Kind::Counter, "Connections accepted.")
         .sample(&[], traffic.accepted());
     page.family(
@@ -86,6 +88,14 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         "Connections closed as their address held too many.",
     )
     .sample(&[], traffic.turned_away());
+    let heads = server.heads();
+    let help =
+        "Bytes of request heads that are not complete, over all listeners; the first 8 KiB of each are not counted.";
+    page.family("oddsbox_http_unfinished_heads_bytes", Kind::Gauge, help).sample(&[], heads.bytes());
+    let help = "How many there may be.";
+    page.family("oddsbox_http_unfinished_heads_max_bytes", Kind::Gauge, help).sample(&[], heads.max());
+    let help = "Connections closed as their unfinished head was too long, or there were too many such bytes in all.";
+    page.family("oddsbox_http_heads_refused_total", Kind::Counter, help).sample(&[], heads.refused());
     page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "TLS handshakes that failed.")
         .sample(&[], traffic.handshakes_failed());
 }
@@ -104,6 +114,15 @@ fn board(page: &mut Page, context: &Context) {
         each_sport(context, |world, sport, board| {
             page.sample(&[("world", world), ("sport", sport)], count(board));
         });
+    }
+    let help = "Memory of rendered answers that are kept for the next who asks the same, queries included.";
+    page.family("oddsbox_kept_answers_bytes", Kind::Gauge, help);
+    each_sport(context, |world, sport, board| {
+        page.sample(&[("world", world), ("sport", sport)], board.kept_bytes());
+    });
+    for world in World::ALL {
+        let across_sports = context.boards.load(world).kept_bytes_across_sports();
+        page.sample(&[("world", world.name()), ("sport", "upcoming")], across_sports);
     }
     let help = "When a sport's prices were last published, since 1970.";
     page.family("oddsbox_last_publication_timestamp_seconds", Kind::Gauge, help);

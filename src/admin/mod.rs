@@ -46,7 +46,10 @@ mod tests;
 mod who;
 
 pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
-pub use console::{ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink, NoRandom, Place as ConsolePlace};
+pub use console::{
+    CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink,
+    NoRandom, Place as ConsolePlace,
+};
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
 pub use drop_directory::{DropDirectory, DropError};

@@ -27,6 +27,9 @@ pub const COMPRESS_BYTES_MIN: usize = 512;
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
 
+/// A body without its content, with its place in a table.
+const ENTRY_BYTES: usize = 512;
+
 /// A rendered answer. Each encoding is a representation of its own, with a strong validator of its own.
 #[derive(Debug)]
 pub struct Body {
@@ -58,6 +61,12 @@ impl Body {
 
     pub fn is_empty(&self) -> bool {
         self.identity.is_empty()
+    }
+
+    /// The memory that it takes to keep this: both compressed forms together stay well below half of the text; the rest
+    /// is the entry itself.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.identity.len() + self.identity.len() / 2 + ENTRY_BYTES + self.next.heap_bytes()
     }
 
     pub fn is_worth_compressing(&self) -> bool {
@@ -117,19 +126,34 @@ pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh, RandomState>);
 #[derive(Clone, Debug)]
 struct Weigh;
 
-impl<Q> Weighter<Q, Arc<Body>> for Weigh {
-    fn weight(&self, _: &Q, body: &Arc<Body>) -> u64 {
-        // Both compressed forms together stay well below half of the text; the rest is the entry itself.
-        (body.len() + body.len() / 2 + 512) as u64
+impl<Q: HeapBytes> Weighter<Q, Arc<Body>> for Weigh {
+    fn weight(&self, query: &Q, body: &Arc<Body>) -> u64 {
+        (body.kept_bytes() + size_of::<Q>() + query.heap_bytes()) as u64
+    }
+}
+
+/// What a value holds outside of itself: a client decides how long a query is.
+pub(crate) trait HeapBytes {
+    fn heap_bytes(&self) -> usize;
+}
+
+impl<T: HeapBytes> HeapBytes for Option<T> {
+    fn heap_bytes(&self) -> usize {
+        self.as_ref().map_or(0, HeapBytes::heap_bytes)
     }
 }
 
 /// What the table starts with; it grows as answers come.
 const BODIES_EXPECTED: usize = 64;
 
-impl<Q: Eq + Hash + Clone> Bodies<Q> {
+impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Bodies(Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default()))
+    }
+
+    /// The memory that is in use, queries included.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.0.weight()
     }
 
     /// The answer to a query, rendered if nobody asked before. Many who ask at once wait for one rendering.
@@ -141,5 +165,27 @@ impl<Q: Eq + Hash + Clone> Bodies<Q> {
             Ok(body) => body,
             Err(never) => match never {},
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::query::{EventIds, OddsQuery};
+    use crate::model::EventId;
+
+    #[test]
+    fn long_queries_count_toward_the_bound() {
+        const BYTES_MAX: u64 = 1 << 20;
+        let bodies = Bodies::new(BYTES_MAX);
+        for query in 0..1000 {
+            let ids = (0..EventIds::MAX).map(|id| EventId::new(&format!("{query:060}-{id:060}")).unwrap());
+            let query = OddsQuery { events: Some(EventIds::new(ids.collect())), ..OddsQuery::default() };
+            bodies.get_or_render(&query, || Body::new("[]", None));
+        }
+        let ids_bytes = |query: OddsQuery| query.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
+        let kept: u64 = bodies.0.iter().map(|(query, _)| ids_bytes(query)).sum();
+        assert!(bodies.0.len() > 10, "{} are kept", bodies.0.len());
+        assert!(kept < bodies.kept_bytes() && bodies.kept_bytes() <= BYTES_MAX, "{kept} bytes of ids are kept");
     }
 }

@@ -3,6 +3,7 @@
 //! A query is complete and canonical: equal queries have equal answers on the same snapshot, so a query is also the
 //! name under which a rendered answer is kept.
 
+use super::body::HeapBytes;
 use crate::model::text::hex_pair;
 use crate::model::{BookId, EventId, EventStatus, Market, OddsFormat, Regions, ScoreStatus, Timestamp};
 
@@ -138,6 +139,43 @@ pub struct ScoresQuery {
     pub events: Option<EventIds>,
     pub limit: Limit,
     pub after: Option<Cursor>,
+}
+
+impl HeapBytes for EventId {
+    fn heap_bytes(&self) -> usize {
+        // The text and the two counts of those who share it.
+        self.as_str().len() + 2 * size_of::<usize>()
+    }
+}
+
+impl HeapBytes for EventIds {
+    fn heap_bytes(&self) -> usize {
+        self.iter().map(|id| size_of::<EventId>() + id.heap_bytes()).sum()
+    }
+}
+
+impl HeapBytes for Cursor {
+    fn heap_bytes(&self) -> usize {
+        self.event.heap_bytes() + self.record.as_ref().map_or(0, |(bookmaker, _)| bookmaker.len())
+    }
+}
+
+impl HeapBytes for OddsQuery {
+    fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes() + self.after.heap_bytes()
+    }
+}
+
+impl HeapBytes for EventsQuery {
+    fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes() + self.after.heap_bytes()
+    }
+}
+
+impl HeapBytes for ScoresQuery {
+    fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes() + self.after.heap_bytes()
+    }
 }
 
 #[cfg(test)]

@@ -80,6 +80,11 @@ impl Published {
         self.v4.get_or_init(|| Shelf::new(&self.index, names, ODDS_BYTES_MAX))
     }
 
+    fn kept_bytes(&self) -> u64 {
+        let v4 = self.v4.get().map_or(0, |shelf| shelf.bodies.kept_bytes());
+        self.bodies.kept_bytes() + self.words.kept_bytes() as u64 + v4
+    }
+
     /// When this was published.
     pub fn at_ms(&self) -> i64 {
         self.at_ms
@@ -160,6 +165,14 @@ impl SportBoard {
 
     pub fn sources(&self) -> &Arc<[SourceState]> {
         &self.sources
+    }
+
+    /// The memory of rendered answers that are kept, with the queries that they answer.
+    pub fn kept_bytes(&self) -> u64 {
+        let Listing { published, event_bodies, score_bodies, one_event_bodies, v4, .. } = &*self.listing;
+        let v4 = v4.get().map_or(0, |shelf| shelf.bodies.kept_bytes());
+        let lists = event_bodies.kept_bytes() + score_bodies.kept_bytes() + one_event_bodies.kept_bytes();
+        published.kept_bytes() + lists + v4
     }
 
     /// Events that are scheduled or live.
@@ -278,6 +291,11 @@ impl WorldBoard {
 
     pub(crate) fn upcoming(&self) -> &Upcoming {
         &self.upcoming
+    }
+
+    /// The memory of rendered answers that are of no one sport.
+    pub fn kept_bytes_across_sports(&self) -> u64 {
+        self.upcoming.0.kept_bytes()
     }
 
     /// What is on now and next in the sports of the query.

@@ -43,7 +43,7 @@ impl Words {
 
     /// Keeps an answer, if there is room. The words must hold no secret.
     pub fn keep(&self, words: &str, body: &Arc<Body>, link: Option<HeaderValue>) {
-        let bytes = body.len() + words.len();
+        let bytes = size_of::<Said>() + words.len() + link.as_ref().map_or(0, HeaderValue::len) + body.kept_bytes();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BYTES_MAX {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return;
@@ -53,6 +53,11 @@ impl Words {
         if places[self.place(words)].set(Box::new(said)).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// The memory that is in use, the words included.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     fn place(&self, words: &str) -> usize {

@@ -30,8 +30,8 @@ pub const SETTINGS: &[Setting] = &[
     Setting { name: "connections", default: "10240", help: "open connections at most" },
     Setting {
         name: "connections_per_address",
-        default: "0",
-        help: "open connections of one address at most; 0 is no limit",
+        default: "256",
+        help: "open connections of one address (IPv6: one /64) at most, except loopback and trusted_proxies; 0 is no limit",
     },
     Setting {
         name: "trusted_proxies",

@@ -12,6 +12,7 @@ fn gather(file: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigErro
 #[test]
 fn every_default_is_valid_and_no_setting_is_empty_by_mistake() {
     let config = Settings::defaults(SETTINGS).read().unwrap();
+    assert_eq!(config.connections_per_address, Some(256));
     assert_eq!(config.refresh, Duration::from_secs(30));
     assert_eq!(config.retention, Duration::from_secs(72 * 3600));
 }

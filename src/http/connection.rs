@@ -24,19 +24,14 @@ use super::again::{self, AgainStream, Turn};
 use super::aside::Aside;
 use super::client_address::Peer;
 use super::deadline::{Deadlines, Pulse, watch};
-use super::handle::URI_BYTES_MAX;
+use super::frames::PREFACE;
+use super::heads::{HEAD_BYTES_MAX, Heads};
 use super::service::{IncomingRequest, Respond};
 use super::shutdown::Phases;
 use super::stream::PulsedStream;
+use super::usage::RATELIMIT;
 use crate::log::{LineKind, limited};
 use crate::tls::{self, Acceptor, TlsStream};
-
-/// What every HTTP/2 connection with prior knowledge begins with.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// The library's own bounds, which answer without a body, sit above ours. That on the number of headers stays at its
-/// hundred: any other number costs each request two allocations.
-const HEAD_BYTES_MAX: usize = 12 * URI_BYTES_MAX;
 
 const STREAMS_MAX: u32 = 64;
 /// A client that opens streams only to reset them is dropped after this many.
@@ -50,6 +45,13 @@ pub(super) enum Protocol {
     Http2,
 }
 
+/// The bounds of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    pub deadlines: Deadlines,
+    pub heads: Arc<Heads>,
+}
+
 /// What a connection can be told while it serves.
 enum Summons {
     Leave,
@@ -57,22 +59,17 @@ enum Summons {
 }
 
 /// Serves a connection in plain text until it ends.
-pub(super) async fn run<S>(
-    mut stream: S,
-    peer: Peer,
-    service: Arc<impl Respond>,
-    deadlines: Deadlines,
-    mut phases: Phases,
-) where
+pub(super) async fn run<S>(mut stream: S, peer: Peer, service: Arc<impl Respond>, bounds: Bounds, mut phases: Phases)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let recognised = tokio::select! {
-        recognised = tokio::time::timeout(deadlines.head, recognise(&mut stream)) => recognised,
+        recognised = tokio::time::timeout(bounds.deadlines.head, recognise(&mut stream)) => recognised,
         () = phases.draining() => return,
     };
     // A connection that says nothing, or not enough, is closed without a word, as one that ends is.
     if let Ok(Ok((protocol, ahead))) = recognised {
-        serve(stream, ahead, protocol, peer, service, deadlines, phases).await;
+        serve(stream, ahead, protocol, peer, service, bounds, phases).await;
     }
 }
 
@@ -82,18 +79,18 @@ pub(super) async fn run_tls<S>(
     peer: Peer,
     acceptor: &Acceptor,
     service: Arc<impl Respond>,
-    deadlines: Deadlines,
+    bounds: Bounds,
     mut phases: Phases,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let begun = tokio::select! {
-        begun = begin(stream, &peer, acceptor, &*service, deadlines.head) => begun,
+        begun = begin(stream, &peer, acceptor, &*service, bounds.deadlines.head) => begun,
         () = phases.draining() => return,
     };
     if let Some((stream, ahead)) = begun {
         let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
-        serve(stream, ahead, protocol, peer, service, deadlines, phases).await;
+        serve(stream, ahead, protocol, peer, service, bounds, phases).await;
     }
 }
 
@@ -150,18 +147,20 @@ async fn serve<S>(
     protocol: Protocol,
     peer: Peer,
     service: Arc<impl Respond>,
-    deadlines: Deadlines,
+    bounds: Bounds,
     mut phases: Phases,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (pulse, turn) = (Arc::new(Pulse::default()), Arc::new(Turn::default()));
-    let stream = PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol == Protocol::Http1);
+    let Bounds { deadlines, heads } = bounds;
+    let (pulse, turn) = (Arc::new(Pulse::new(heads)), Arc::new(Turn::default()));
+    let stream = PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol);
     let (answering, beating, our_turn) = (Arc::clone(&service), Arc::clone(&pulse), Arc::clone(&turn));
     let (asking, address) = (peer.clone(), peer.address());
     let respond = service_fn(move |request: IncomingRequest| {
         let answer = if let Some(response) = answering.respond_at_once(&request, &asking) {
             beating.has_answered();
+            recognise_client(&beating, &response);
             our_turn.answered(&request);
             Ok(response)
         } else {
@@ -226,8 +225,16 @@ async fn respond_in_time<R: Respond>(
     let _in_flight = pulse.request();
     let had_body = again::has_body(&request);
     let response = service.respond(request, &peer).await;
+    recognise_client(&pulse, &response);
     turn.answered_late(had_body);
     response
+}
+
+/// Notes the first answer to a valid key: every such answer has the key's limits.
+fn recognise_client<B>(pulse: &Pulse, response: &Response<B>) {
+    if !pulse.head.is_known() && response.headers().contains_key(RATELIMIT) {
+        pulse.head.set_known();
+    }
 }
 
 fn http1_builder() -> http1::Builder {
@@ -236,6 +243,7 @@ fn http1_builder() -> http1::Builder {
         .timer(TokioTimer::new())
         // Our own deadline for heads does not run while the connection rests; the library's would.
         .header_read_timeout(None)
+        // The bound on the number of headers stays at its hundred: any other number costs each request two allocations.
         .max_header_size(HEAD_BYTES_MAX)
         .pipeline_flush(false);
     builder

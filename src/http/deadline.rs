@@ -6,11 +6,13 @@
 //! connection is closed when its pulse has stood still for longer than what it is doing may take, give or take a look.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tracing::Level;
 
+use super::heads::{Heads, UnfinishedHead};
 use crate::log::{LineKind, limited};
 
 /// Below any head of an answer, above any ping.
@@ -48,6 +50,7 @@ pub(super) struct Pulse {
     in_flight: AtomicU32,
     in_head: AtomicBool,
     is_write_blocked: AtomicBool,
+    pub(super) head: UnfinishedHead,
 }
 
 /// What a connection is doing.
@@ -60,18 +63,33 @@ enum Doing {
 }
 
 impl Pulse {
+    pub(super) fn new(heads: Arc<Heads>) -> Self {
+        Pulse {
+            beats: AtomicU32::new(0),
+            in_flight: AtomicU32::new(0),
+            in_head: AtomicBool::new(false),
+            is_write_blocked: AtomicBool::new(false),
+            head: UnfinishedHead::new(heads),
+        }
+    }
+
     /// Two beats at once may count as one: that the number changes is all that is looked at.
     fn beat(&self) {
         self.beats.store(self.beats.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Bytes came in. Only the first of a head is a step forward: a head that trickles in is not.
-    pub(super) fn has_read(&self) {
-        let rests = self.in_flight.load(Ordering::Relaxed) == 0 && !self.in_head.load(Ordering::Relaxed);
-        if rests {
+    /// Bytes came in. Only the first of a head is a step forward: a head that trickles in is not. False if they are more
+    /// of an unfinished head than may be held.
+    pub(super) fn has_read(&self, count: usize) -> bool {
+        if self.in_flight.load(Ordering::Relaxed) > 0 {
+            self.head.reads_body();
+            return true;
+        }
+        if !self.in_head.load(Ordering::Relaxed) {
             self.in_head.store(true, Ordering::Relaxed);
             self.beat();
         }
+        self.head.grows_by(count)
     }
 
     /// Bytes went out. A few at a time are a keep-alive ping, or a client that takes them one by one to hold on to its
@@ -89,6 +107,7 @@ impl Pulse {
 
     /// A head is complete, and its request was answered at once.
     pub(super) fn has_answered(&self) {
+        self.head.is_complete();
         self.in_head.store(false, Ordering::Relaxed);
         self.beat();
     }
@@ -96,6 +115,7 @@ impl Pulse {
     /// A head is complete. The request is in flight until the guard is dropped.
     pub(super) fn request(&self) -> InFlight<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.head.is_complete();
         self.in_head.store(false, Ordering::Relaxed);
         self.beat();
         InFlight(self)
@@ -170,11 +190,11 @@ mod tests {
     async fn a_head_that_trickles_is_cut_off_and_rest_is_not() {
         let pulse = Pulse::default();
         assert!(!ends_within(&pulse, Duration::from_millis(150)).await, "resting is allowed for longer");
-        pulse.has_read();
+        pulse.has_read(1);
         let trickle = async {
             loop {
                 tokio::time::sleep(Duration::from_millis(5)).await;
-                pulse.has_read();
+                pulse.has_read(1);
             }
         };
         tokio::select! {

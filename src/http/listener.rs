@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use tracing::Level;
 use super::client_address::Peer;
 use super::connection;
 use super::deadline::Deadlines;
+use super::heads::Heads;
 use super::places::Places;
 use super::service::Respond;
 use super::shutdown::{Phases, Stop};
@@ -32,7 +33,8 @@ use crate::tls::Acceptor;
 pub struct Options {
     /// How many connections may be open at once.
     pub connections_max: u32,
-    /// How many of them one address may hold; `None` for as many as there are.
+    /// How many of them one address may hold, or one /64 network of IPv6; `None` for as many as there are. Loopback
+    /// addresses and trusted proxies may hold any number: many clients can be behind one of them.
     pub connections_per_address_max: Option<u32>,
     pub deadlines: Deadlines,
     /// How long connections may take to finish when the listener stops.
@@ -41,6 +43,8 @@ pub struct Options {
     pub tls: Option<Arc<Acceptor>>,
     /// Proxies that are believed when they report whom they ask for.
     pub trusted_proxies: Networks,
+    /// The bytes of unfinished heads, shared with other listeners.
+    pub heads: Arc<Heads>,
 }
 
 impl Default for Options {
@@ -52,7 +56,16 @@ impl Default for Options {
             drain: Duration::from_secs(10),
             tls: None,
             trusted_proxies: Networks::default(),
+            heads: Arc::default(),
         }
+    }
+}
+
+impl Options {
+    /// How many connections an address may hold; `None` for any number.
+    fn connections_max_of(&self, address: IpAddr) -> Option<u32> {
+        let is_exempt = address.to_canonical().is_loopback() || self.trusted_proxies.contain(address);
+        self.connections_per_address_max.filter(|_| !is_exempt)
     }
 }
 
@@ -146,7 +159,9 @@ impl<R: Respond> Door<R> {
         let mut patience = Patience::default();
         let mut beats = tokio::time::interval(BEAT_EVERY);
         loop {
-            places.fit(self.options.borrow_and_update().connections_max);
+            let connections_max = self.options.borrow_and_update().connections_max;
+            self.service.traffic().set_connections_max(connections_max);
+            places.fit(connections_max);
             let accepted = tokio::select! {
                 accepted = accept(listener, places) => accepted,
                 () = changed(&mut self.options) => continue,
@@ -169,12 +184,21 @@ impl<R: Respond> Door<R> {
     }
 
     fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
-        let Options { deadlines, tls, connections_per_address_max, trusted_proxies, .. } =
-            self.options.borrow().clone();
+        let options = self.options.borrow().clone();
+        let max = options.connections_max_of(address);
+        let Options { deadlines, tls, trusted_proxies, heads, .. } = options;
+        let bounds = connection::Bounds { deadlines, heads };
         let peer = Peer::new(address, &trusted_proxies);
-        let Some(held) = self.addresses.enter(address, connections_per_address_max) else {
+        let Some(held) = self.addresses.enter(address, max) else {
             self.turned_away += 1;
             self.service.traffic().count_turned_away();
+            limited!(
+                LineKind::Connection,
+                Level::WARN,
+                peer = %peer.address(),
+                connections_per_address = max,
+                "connection rejected: its address has too many open; a proxy belongs in trusted_proxies"
+            );
             return;
         };
         self.accepted += 1;
@@ -185,8 +209,8 @@ impl<R: Respond> Door<R> {
         tokio::spawn(async move {
             let counted = traffic.connection();
             match tls {
-                None => connection::run(stream, peer, service, deadlines, phases).await,
-                Some(tls) => connection::run_tls(stream, peer, &tls, service, deadlines, phases).await,
+                None => connection::run(stream, peer, service, bounds, phases).await,
+                Some(tls) => connection::run_tls(stream, peer, &tls, service, bounds, phases).await,
             }
             drop((counted, held, place));
         });
@@ -211,9 +235,18 @@ impl Patience {
     }
 }
 
-/// How many connections each address holds, counted only where there is a bound.
+/// How many connections each address holds, counted only where there is a bound. An IPv6 address counts as its /64
+/// network: a host usually has all the addresses of one.
 #[derive(Clone, Debug, Default)]
 struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
+
+/// What a connection from an address is counted under.
+fn counted_as(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
 
 /// One connection of an address, until it is dropped.
 #[derive(Debug)]
@@ -223,6 +256,7 @@ impl Addresses {
     /// `None` if the address holds its full number.
     fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<Held> {
         let Some(max) = max else { return Some(Held(None)) };
+        let address = counted_as(address);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(address).or_default();
         if *count >= max {
@@ -248,7 +282,10 @@ impl Drop for Held {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
+    use crate::http::testing::Fixture;
 
     #[test]
     fn an_address_holds_no_more_than_its_number() {
@@ -261,6 +298,64 @@ mod tests {
         drop(held);
         assert!(addresses.enter(address, Some(1)).is_some());
         assert!(addresses.0.lock().unwrap().len() <= 1);
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_as_one() {
+        let addresses = Addresses::default();
+        let enter = |address: &str| addresses.enter(address.parse().unwrap(), Some(1));
+        let _held = (enter("2001:db8:0:1::1"), enter("192.0.2.1"));
+        for (address, has_room) in [
+            ("2001:db8:0:1:ffff::2", false),
+            ("2001:db8:0:2::1", true),
+            ("::ffff:192.0.2.1", false),
+            ("192.0.2.2", true),
+        ] {
+            assert_eq!(enter(address).is_some(), has_room, "{address}");
+        }
+    }
+
+    #[test]
+    fn loopback_and_trusted_proxies_may_hold_any_number_of_connections() {
+        let trusted_proxies = Networks::parse("10.0.0.0/8").unwrap();
+        let options = Options { connections_per_address_max: Some(7), trusted_proxies, ..Options::default() };
+        for (address, max) in [
+            ("127.0.0.1", None),
+            ("::1", None),
+            ("::ffff:127.0.0.2", None),
+            ("10.1.2.3", None),
+            ("::ffff:10.1.2.3", None),
+            ("192.0.2.1", Some(7)),
+            ("2001:db8::1", Some(7)),
+        ] {
+            assert_eq!(options.connections_max_of(address.parse().unwrap()), max, "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn connection_beyond_the_bound_of_its_address_is_closed_and_counted() {
+        let fixture = Fixture::new();
+        let options = watch::Sender::new(Options { connections_per_address_max: Some(1), ..Options::default() });
+        let (_stop, phases) = Stop::new();
+        let mut door = Door {
+            service: Arc::clone(&fixture.service),
+            options: options.subscribe(),
+            phases,
+            addresses: Addresses::default(),
+            accepted: 0,
+            turned_away: 0,
+        };
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut places = Places::new(10);
+        let mut clients = Vec::new();
+        for address in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 2]] {
+            clients.push(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
+            let (stream, _, place) = accept(&listener, &mut places).await.unwrap();
+            door.admit(stream, address.into(), place);
+        }
+        assert_eq!((door.accepted, door.turned_away), (2, 1));
+        assert_eq!(fixture.service.traffic().turned_away(), 1);
+        assert_eq!(clients[1].read(&mut [0; 1]).await.unwrap(), 0, "it is closed at once");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The public interface: read-only HTTP over TCP, answered from memory.
 //!
 //! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
+//! - `heads` bounds what all connections hold of unfinished requests; `frames` finds those in HTTP/2
 //! - `client_address` says whom a request comes from, behind trusted proxies as well
 //! - `again` answers a head that came before without reading it anew
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
@@ -24,7 +25,9 @@ mod error;
 mod event;
 mod events;
 mod exchange;
+mod frames;
 mod handle;
+mod heads;
 mod host;
 mod link;
 mod listener;
@@ -55,6 +58,7 @@ pub use client_address::Peer;
 pub use deadline::Deadlines;
 pub use docs::OPENAPI;
 pub use handle::{Answer, Handled, Note, handle};
+pub use heads::Heads;
 pub use listener::{Options, Summary, listen, run};
 pub use request_id::RequestId;
 pub use service::{IncomingRequest, Respond, Service, Settings};

@@ -8,7 +8,13 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::connection::Protocol;
 use super::deadline::Pulse;
+use super::frames::Frames;
+
+/// The answer to a head that is too long, where nothing else is under way.
+const TOO_LARGE: &[u8] =
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 #[derive(Debug)]
 pub(super) struct PulsedStream<S> {
@@ -16,18 +22,21 @@ pub(super) struct PulsedStream<S> {
     /// Read while the protocol was being recognised, and not yet read again.
     ahead: Bytes,
     pulse: Arc<Pulse>,
-    /// Whether bytes that come in while nothing is in flight begin a request. In HTTP/2 they may be anything.
-    reads_heads: bool,
+    /// In HTTP/2, what comes in. In HTTP/1, bytes that come in while nothing is in flight are those of a head.
+    frames: Option<Frames>,
 }
 
 impl<S> PulsedStream<S> {
-    pub(super) fn new(inner: S, ahead: Bytes, pulse: Arc<Pulse>, reads_heads: bool) -> Self {
-        PulsedStream { inner, ahead, pulse, reads_heads }
+    pub(super) fn new(inner: S, ahead: Bytes, pulse: Arc<Pulse>, protocol: Protocol) -> Self {
+        let frames = (protocol == Protocol::Http2).then(Frames::new);
+        PulsedStream { inner, ahead, pulse, frames }
     }
 
-    fn has_read(&self) {
-        if self.reads_heads {
-            self.pulse.has_read();
+    /// False if these bytes are more of an unfinished head than may be held.
+    fn has_read(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.frames {
+            None => self.pulse.has_read(bytes.len()),
+            Some(frames) => self.pulse.head.is_now(frames.read(bytes)),
         }
     }
 
@@ -42,21 +51,31 @@ impl<S> PulsedStream<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for PulsedStream<S> {
+impl<S: AsyncWrite + Unpin> PulsedStream<S> {
+    /// Ends a connection that sends more of a head than may be held.
+    fn refuse(&mut self, cx: &mut Context<'_>) -> io::Error {
+        if self.frames.is_none() && !self.pulse.head.has_answered() {
+            // Whether it can be sent at once or not, the connection is closed.
+            let _ = Pin::new(&mut self.inner).poll_write(cx, TOO_LARGE).is_ready();
+            let _ = Pin::new(&mut self.inner).poll_flush(cx).is_ready();
+        }
+        io::Error::new(io::ErrorKind::QuotaExceeded, "too many bytes of unfinished request heads")
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for PulsedStream<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if !self.ahead.is_empty() {
+        let before = buf.filled().len();
+        if self.ahead.is_empty() {
+            ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+        } else {
             let count = self.ahead.len().min(buf.remaining());
             buf.put_slice(&self.ahead[..count]);
             self.ahead.advance(count);
-            self.has_read();
-            return Poll::Ready(Ok(()));
         }
-        let before = buf.filled().len();
-        let result = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
-        if buf.filled().len() > before {
-            self.has_read();
-        }
-        Poll::Ready(result)
+        let bytes = &buf.filled()[before..];
+        let fits = bytes.is_empty() || self.has_read(bytes);
+        Poll::Ready(if fits { Ok(()) } else { Err(self.refuse(cx)) })
     }
 }
 

@@ -33,6 +33,7 @@ pub struct Traffic {
     /// In the order of `reasons`.
     refused: Box<[AtomicU64]>,
     open: AtomicU64,
+    open_max: AtomicU64,
     accepted: AtomicU64,
     turned_away: AtomicU64,
     handshakes_failed: AtomicU64,
@@ -87,6 +88,7 @@ impl Traffic {
             shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
             refused: reasons.iter().map(|_| AtomicU64::new(0)).collect(),
             open: AtomicU64::new(0),
+            open_max: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             turned_away: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
@@ -103,6 +105,15 @@ impl Traffic {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.accepted.fetch_add(1, Ordering::Relaxed);
         OpenConnection(self)
+    }
+
+    /// How many connections may be open from now on.
+    pub fn set_connections_max(&self, max: u32) {
+        self.open_max.store(max.into(), Ordering::Relaxed);
+    }
+
+    pub fn connections_max(&self) -> u64 {
+        self.open_max.load(Ordering::Relaxed)
     }
 
     /// Counts a connection that was closed because its address held too many.

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use super::writer_watch::WriterWatch;
 use crate::admin::ServerFacts;
 use crate::clock::Moment;
+use crate::http;
 use crate::metrics::Traffic;
 
 /// How long the writer may take to answer while the server counts as ready.
@@ -30,6 +31,7 @@ pub(super) struct Facts {
     pub(super) ingest_address: Option<SocketAddr>,
     pub(super) is_tls: bool,
     pub(super) traffic: Arc<Traffic>,
+    pub(super) heads: Arc<http::Heads>,
     pub(super) phase: watch::Receiver<Phase>,
     pub(super) writer: Arc<WriterWatch>,
 }
@@ -59,6 +61,10 @@ impl ServerFacts for Facts {
 
     fn traffic(&self) -> &Traffic {
         &self.traffic
+    }
+
+    fn heads(&self) -> &http::Heads {
+        &self.heads
     }
 
     fn connections(&self) -> u64 {

@@ -7,6 +7,7 @@
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
 
+mod bounds;
 mod facts;
 mod intakes;
 mod logging;
@@ -51,6 +52,7 @@ pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
 
+use bounds::Bounds;
 use facts::{Facts, Phase};
 use intakes::Intakes;
 use pull::Surroundings;
@@ -216,19 +218,19 @@ impl Server {
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
         let writer_watch = Arc::new(WriterWatch::new(self.writer.clone()));
-        let facts = self.facts((address, intakes.address()), service.traffic(), phases.clone(), &writer_watch);
-        let options = watch::Sender::new(listener_options(&self.config.borrow(), self.tls.clone()));
+        let bounds = Bounds::new(&self.config.borrow(), self.tls.clone());
+        let counted = (service.traffic(), &bounds.heads);
+        let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let console = self.bind_console(extras.console_any_port).await?;
         let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
         let context = self.context(facts, desk.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let console = console.map(|door| {
-            let options = http::Options { drain: ADMIN_GRACE, ..options.borrow().clone() };
+            let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
-        let push = intakes.start(context, options.subscribe(), phases, &mut tasks);
-        let described = self.config.borrow().described();
-        self.writer.audit("oddsbox", "start", "service", described).await?;
+        let push = intakes.start(context, bounds.ingest.subscribe(), phases, &mut tasks);
+        self.writer.audit("oddsbox", "start", "service", opened.described()).await?;
         tasks.spawn(pulls.run());
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
@@ -244,11 +246,11 @@ impl Server {
             notify::stopping();
             let _ = phase.send(Phase::Draining);
         };
-        let bounds = options.subscribe();
+        let options = bounds.public.subscribe();
         match extras.reload {
             Some(reload) => {
                 let service = Arc::clone(&service);
-                tasks.spawn(Reloading { reload, config, options, service, tls, writer, status }.run());
+                tasks.spawn(Reloading { reload, config, bounds, service, tls, writer, status }.run());
             }
             // A handle that is kept here would keep the writer from its end.
             None => drop(writer),
@@ -258,7 +260,7 @@ impl Server {
             tracing::warn!("stopped at once: answers under way are cut off");
             push.iter().for_each(JoinHandle::abort);
         };
-        let summary = http::run(listener, service, bounds, stop, hurry).await;
+        let summary = http::run(listener, service, options, stop, hurry).await;
         let has_died = end.is_reached();
         tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
         if let Some(push) = push {
@@ -281,7 +283,7 @@ impl Server {
     fn facts(
         &self,
         addresses: (SocketAddr, Option<SocketAddr>),
-        traffic: &Arc<Traffic>,
+        (traffic, heads): (&Arc<Traffic>, &Arc<http::Heads>),
         phase: watch::Receiver<Phase>,
         writer: &Arc<WriterWatch>,
     ) -> Facts {
@@ -291,6 +293,7 @@ impl Server {
             ingest_address: addresses.1,
             is_tls: self.tls.is_some(),
             traffic: Arc::clone(traffic),
+            heads: Arc::clone(heads),
             phase,
             writer: Arc::clone(writer),
         }
@@ -469,21 +472,5 @@ fn interface_settings(config: &Config) -> http::Settings {
         allow_query_key: config.allow_query_key,
         refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
         ..http::Settings::default()
-    }
-}
-
-fn listener_options(config: &Config, tls: Option<Arc<tls::Acceptor>>) -> http::Options {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    http::Options {
-        connections_max: count(config.connections),
-        connections_per_address_max: config.connections_per_address.map(count),
-        deadlines: http::Deadlines {
-            head: config.header_timeout,
-            idle: config.idle_timeout,
-            write: config.write_timeout,
-        },
-        drain: config.drain_timeout,
-        tls,
-        trusted_proxies: config.trusted_proxies.clone(),
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tracing_subscriber::EnvFilter;
 
+use super::bounds::Bounds;
 use super::logging::LogFilter;
-use super::{listener_options, notify};
+use super::notify;
 use crate::config::{Config, RELOADED, Settings};
 use crate::http;
 use crate::tls::{Acceptor, Certificate};
@@ -40,7 +41,7 @@ impl fmt::Debug for Reload {
 pub(super) struct Reloading {
     pub reload: Reload,
     pub config: watch::Sender<Arc<Config>>,
-    pub options: watch::Sender<http::Options>,
+    pub bounds: Bounds,
     pub service: Arc<http::Service>,
     pub tls: Option<Arc<Acceptor>>,
     pub writer: WriterHandle,
@@ -92,7 +93,7 @@ impl Reloading {
             changed.push("feeds");
         }
         self.service.allow_query_key(config.allow_query_key);
-        self.options.send_replace(listener_options(&config, self.tls.clone()));
+        self.bounds.set(&config, self.tls.as_ref());
         if let (Some(tls), Some(certificate)) = (&self.tls, certificate) {
             match tls.replace(certificate) {
                 Ok(true) => changed.push("the certificate"),

@@ -14,9 +14,11 @@ use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::frames;
+use crate::harness::Figures;
 use crate::harness::tls::{Certificates, Wire, connect_trusting};
 use crate::process::client::Connection;
 use crate::process::command::{Directory, Issued, Server, issue, sandbox, until};
+use crate::process::deploy::metrics;
 use crate::process::seed::short_or_long;
 
 /// What a whole abuse may take beyond what the service took before, in kilobytes.
@@ -250,6 +252,31 @@ async fn huge_requests_and_endless_pipelines_are_bounded() {
         }
     })
     .await;
+    server.stop();
+}
+
+/// Without a bound these would take 360 MB.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
+    const CONNECTIONS: usize = 6000;
+    let settings = [("ODDSBOX_HEADER_TIMEOUT", "80s")];
+    let mut held = Vec::new();
+    let (server, directory) = endure("unfinished heads", &settings, async |address| {
+        let head = format!("GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\nx-pad: {}", "a".repeat(60 << 10));
+        for _ in 0..CONNECTIONS {
+            let mut stream = connect(address).await;
+            // It may be closed before it is all sent.
+            let _ = stream.write_all(&head.as_bytes()[..30 << 10]).await;
+            let _ = stream.write_all(&head.as_bytes()[30 << 10..]).await;
+            held.push(stream);
+        }
+    })
+    .await;
+    let figures = Figures::parse(&metrics(&directory));
+    let of = |name| figures.get(name, "").expect("a figure");
+    assert!(of("oddsbox_http_unfinished_heads_bytes") <= of("oddsbox_http_unfinished_heads_max_bytes"));
+    assert!(of("oddsbox_http_heads_refused_total") > 0.0);
+    drop(held);
     server.stop();
 }
 

@@ -223,6 +223,21 @@ impl Server {
         Server::spawn_command(binary)
     }
 
+    /// Starts `serve` under limits that the shell sets, such as `ulimit -n 128`.
+    pub fn spawn_limited(data: &Path, limits: &str, variables: &[(&str, &str)]) -> Server {
+        let binary = binary(data, variables);
+        let mut shell = Command::new("sh");
+        for (name, value) in binary.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell.arg("-c").arg(format!("{limits}; exec \"$0\" \"$@\"")).arg(binary.get_program()).args(binary.get_args());
+        shell.args(["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Server::spawn_command(shell)
+    }
+
     fn spawn_command(mut binary: Command) -> Server {
         let mut child = binary.stdin(Stdio::null()).spawn().expect("a process");
         let (sender, lines) = channel();

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Read, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use oddsbox::admin::DataDir;
 use serde_json::Value;
@@ -57,7 +58,7 @@ fn the_annotated_feed_has_every_field_that_there_is() {
 }
 
 /// The page of metrics, from the admin socket.
-pub(super) fn metrics(directory: &Directory) -> String {
+pub fn metrics(directory: &Directory) -> String {
     let page = admin_get(directory.path(), "/metrics");
     page.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
@@ -66,6 +67,7 @@ pub(super) fn metrics(directory: &Directory) -> String {
 pub fn admin_get(data: &Path, path: &str) -> String {
     let socket = DataDir::new(data).socket().expect("a short path");
     let mut stream = UnixStream::connect(socket).expect("a socket");
+    stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut answer = String::new();

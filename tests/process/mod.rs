@@ -14,6 +14,7 @@ mod crash;
 mod damaged;
 mod demo;
 pub mod deploy;
+mod descriptors;
 mod doors;
 mod exactness;
 mod feeding;

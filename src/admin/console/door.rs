@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::http;
 
 /// Browsers hold six connections each.
-const CONNECTIONS_MAX: u32 = 64;
+pub const CONNECTIONS_MAX: u32 = 64;
 
 /// Where the console is to be.
 #[derive(Clone, Debug)]
@@ -72,7 +72,8 @@ impl Door {
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
         let console = Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port);
-        let options = http::Options { connections_max: CONNECTIONS_MAX, connections_per_address_max: None, ..options };
+        let connections_max = options.connections_max.min(CONNECTIONS_MAX);
+        let options = http::Options { connections_max, connections_per_address_max: None, ..options };
         let options = watch::Sender::new(options);
         tokio::select! {
             _ = http::run(socket, Arc::new(console), options.subscribe(), shutdown, std::future::pending()) => {}

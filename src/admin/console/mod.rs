@@ -18,4 +18,4 @@ mod strips;
 mod views;
 
 pub use desk::{Desk, NewLink, NoRandom};
-pub use door::{ConsoleError, Door, Place};
+pub use door::{CONNECTIONS_MAX, ConsoleError, Door, Place};

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
+use crate::http::Heads;
 use crate::metrics::Traffic;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Stopped, Writer, WriterOptions};
@@ -29,7 +30,7 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 #[derive(Debug)]
-struct Facts(Moment, Traffic);
+struct Facts(Moment, Traffic, Heads);
 
 impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
@@ -51,6 +52,9 @@ impl ServerFacts for Facts {
 
     fn traffic(&self) -> &Traffic {
         &self.1
+    }
+    fn heads(&self) -> &Heads {
+        &self.2
     }
     fn connections(&self) -> u64 {
         3
@@ -92,7 +96,8 @@ impl House {
         let feeders = Arc::clone(opened.writer.feeders());
         let changes = Arc::clone(opened.writer.changes());
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
-        let facts: Arc<dyn ServerFacts> = Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[])));
+        let facts: Arc<dyn ServerFacts> =
+            Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[]), Heads::default()));
         let (data, ledger) = (self.data.clone(), Arc::default());
         let context = Context {
             writer,

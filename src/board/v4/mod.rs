@@ -15,7 +15,7 @@ pub use query::{
 };
 pub(crate) use upcoming::{Upcoming, UpcomingEvent, upcoming};
 
-use super::body::Bodies;
+use super::body::{Bodies, HeapBytes};
 use super::index::Index;
 use crate::model::V4Names;
 
@@ -27,7 +27,7 @@ pub(crate) struct Shelf<Q> {
     pub bodies: Bodies<Q>,
 }
 
-impl<Q: Eq + std::hash::Hash + Clone> Shelf<Q> {
+impl<Q: Eq + std::hash::Hash + Clone + HeapBytes> Shelf<Q> {
     pub(crate) fn new(index: &Index, names: &V4Names, bytes_max: u64) -> Self {
         Shelf { competitions: Competitions::of(index, names), bodies: Bodies::new(bytes_max) }
     }

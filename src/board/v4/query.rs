@@ -1,6 +1,7 @@
 //! What can be asked of a board in the words of The Odds API. As everywhere, a query is complete and canonical: it is
 //! the name under which its answer is kept.
 
+use crate::board::body::HeapBytes;
 use crate::board::query::{Cursor, EventIds};
 use crate::model::{BookId, EventId, Market, OddsFormat, Regions, SportKind, SportSet, Timestamp};
 
@@ -149,4 +150,47 @@ pub struct UpcomingQuery {
     pub sports: SportSet,
     pub prices: Prices,
     pub scope: Scoped,
+}
+
+impl HeapBytes for PricedBooks {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            PricedBooks::OfferedIn(_) => 0,
+            PricedBooks::Named(books) => size_of_val(&**books),
+        }
+    }
+}
+
+impl HeapBytes for Scoped {
+    fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes() + self.after.heap_bytes()
+    }
+}
+
+impl HeapBytes for PricedQuery {
+    fn heap_bytes(&self) -> usize {
+        let what = match &self.what {
+            Priced::Events { prices, scope } => prices.books.heap_bytes() + scope.heap_bytes(),
+            Priced::OneEvent { id, shown: Shown::Odds(Prices { books, .. }) | Shown::Markets { books, .. } } => {
+                id.heap_bytes() + books.heap_bytes()
+            }
+        };
+        self.key.len() + what
+    }
+}
+
+impl HeapBytes for ListQuery {
+    fn heap_bytes(&self) -> usize {
+        let what = match &self.what {
+            Listed::Events { scope, .. } | Listed::Scores { scope, .. } => scope.heap_bytes(),
+            Listed::Participants => 0,
+        };
+        self.key.len() + what
+    }
+}
+
+impl HeapBytes for UpcomingQuery {
+    fn heap_bytes(&self) -> usize {
+        self.prices.books.heap_bytes() + self.scope.heap_bytes()
+    }
 }

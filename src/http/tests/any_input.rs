@@ -6,8 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::http::connection;
-use crate::http::deadline::Deadlines;
+use crate::http::connection::{self, Bounds};
 use crate::http::shutdown::Stop;
 use crate::http::testing::{Fixture, local};
 
@@ -16,7 +15,7 @@ async fn exchange(fixture: &Fixture, sent: &[u8]) -> Vec<u8> {
     let (mut client, server) = tokio::io::duplex(256 << 10);
     let (stop, phases) = Stop::new();
     let serving =
-        tokio::spawn(connection::run(server, local(), Arc::clone(&fixture.service), Deadlines::default(), phases));
+        tokio::spawn(connection::run(server, local(), Arc::clone(&fixture.service), Bounds::default(), phases));
     let mut got = Vec::new();
     let talk = async {
         // The other side may close first: what it said before counts.
