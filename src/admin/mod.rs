@@ -22,6 +22,7 @@ mod console;
 mod context;
 mod door;
 mod drop_directory;
+mod drop_files;
 mod execute;
 mod export;
 mod figures;
