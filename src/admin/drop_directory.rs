@@ -253,7 +253,7 @@ async fn ingest_lines(mut file: Contents, context: &Context) -> Result<IngestAns
     };
     let read = read.await;
     if let Err(failure) = &read {
-        intake.failed(&failure.message);
+        intake.failed(failure);
     }
     read
 }

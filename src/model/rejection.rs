@@ -30,6 +30,8 @@ pub enum Reason {
     FeederQuota,
     /// A feeder removes only events that it has announced itself.
     NotOwnEvent,
+    /// A compressed stream that inflates to more than it may, or a strict one that is too long.
+    StreamTooLarge,
     /// A file in the drop directory that cannot be read safely.
     UnsafeFile,
     PriceNotANumber,
@@ -41,7 +43,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 25;
+    pub const COUNT: usize = 26;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -62,6 +64,7 @@ impl Reason {
         Reason::InFuture,
         Reason::FeederQuota,
         Reason::NotOwnEvent,
+        Reason::StreamTooLarge,
         Reason::UnsafeFile,
         Reason::PriceNotANumber,
         Reason::PriceNotWhole,
@@ -91,6 +94,7 @@ impl Reason {
             Reason::InFuture => "in_future",
             Reason::FeederQuota => "feeder_quota",
             Reason::NotOwnEvent => "not_own_event",
+            Reason::StreamTooLarge => "stream_too_large",
             Reason::UnsafeFile => "unsafe_file",
             Reason::PriceNotANumber => "price_not_a_number",
             Reason::PriceNotWhole => "price_not_whole",
