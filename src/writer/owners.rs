@@ -117,3 +117,61 @@ impl Additions {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::catalogue;
+
+    const QUOTA: FeederQuota = FeederQuota { bookmakers_per_day: 1, bookmakers: 2, events_per_day: 2, events: 3 };
+
+    fn sport() -> SportId {
+        catalogue::builtin().sport_ids().next().unwrap()
+    }
+
+    fn id(text: &str) -> EventId {
+        EventId::new(text).unwrap()
+    }
+
+    fn feeder(name: &str) -> Sender {
+        Sender { name: name.into(), removes_any: false }
+    }
+
+    #[test]
+    fn quotas_of_a_day_return_with_the_next_day_and_those_in_all_do_not() {
+        let mut owners = Owners::default();
+        let mut added = Vec::new();
+        for day in 0..3 {
+            let mut batch = owners.begin(Some(feeder("one")), QUOTA, day);
+            let books = (0..3).filter(|_| batch.bookmaker().is_ok()).count();
+            let events = (0..3).filter(|n| batch.event(sport(), &id(&format!("{day}-{n}"))).is_ok()).count();
+            added.push((books, events));
+            owners.take(batch);
+        }
+        assert_eq!(added, [(1, 2), (1, 1), (0, 0)]);
+        assert!(owners.begin(Some(feeder("two")), QUOTA, 3).bookmaker().is_ok(), "each has a quota of its own");
+    }
+
+    #[test]
+    fn event_without_an_owner_belongs_to_the_first_that_announces_it_again() {
+        let mut owners = Owners::default();
+        let (sport, event) = (sport(), id("stored"));
+        let mut batch = owners.begin(Some(feeder("one")), QUOTA, 0);
+        assert_eq!(batch.remove(&owners, sport, &event), Err(Reason::NotOwnEvent), "nobody has announced it");
+        batch.again(&owners, sport, &event);
+        owners.take(batch);
+        let mut other = owners.begin(Some(feeder("two")), QUOTA, 0);
+        other.again(&owners, sport, &event);
+        assert_eq!(other.remove(&owners, sport, &event), Err(Reason::NotOwnEvent));
+        assert_eq!(owners.begin(Some(feeder("one")), QUOTA, 0).remove(&owners, sport, &event), Ok(()));
+        assert_eq!(owners.begin(None, QUOTA, 0).remove(&owners, sport, &event), Ok(()), "the operator removes any");
+    }
+
+    #[test]
+    fn batch_that_is_not_committed_uses_nothing_up() {
+        let owners = Owners::default();
+        for _ in 0..5 {
+            assert!(owners.begin(Some(feeder("one")), QUOTA, 0).event(sport(), &id("a")).is_ok());
+        }
+    }
+}
