@@ -9,31 +9,34 @@
 //! - If the server stops in the middle of a file, it is taken again from its start. That does no harm: what is held
 //!   already is no news, and what was overtaken is late.
 //! - While the database takes no changes, files wait.
+//! - A file that cannot be read safely (a link, a pipe, a file with a second name) is left where it is, logged and
+//!   counted as `unsafe_file`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::AsyncReadExt;
 use tokio::time::{MissedTickBehavior, interval};
+use tracing::Level;
 
 use super::context::Context;
+use super::drop_files::{Directory, Opening, Stamp};
 use super::intake::{Feed, Intake};
 use super::payload::Gathered;
 use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
-use crate::model::{Regions, Timestamp, World};
+use crate::log::{LineKind, limited};
+use crate::model::{Reason, Regions, World};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 64 << 10;
 const DONE: &str = "done";
 const FAILED: &str = "failed";
-/// As many files as are kept in each of the two.
-const KEPT_MAX: usize = 100;
-const REPORT: &str = ".report.json";
 
 /// Why a directory cannot be watched.
 #[derive(Debug, thiserror::Error)]
@@ -44,24 +47,19 @@ pub enum DropError {
     Unusable { path: PathBuf, error: io::Error },
 }
 
-/// What tells whether a file is still being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    bytes: u64,
-    modified: Option<SystemTime>,
-}
-
 /// A directory under watch.
 #[derive(Debug)]
 pub struct DropDirectory {
     path: PathBuf,
     /// The files at the last look.
     seen: BTreeMap<OsString, Stamp>,
-    /// Files that were taken and could not be put away: not taken again until they change.
+    /// Files that were taken and could not be put away, or that are unsafe: not tried again until they change.
     stuck: BTreeMap<OsString, Stamp>,
     /// The last thing that was complained about, so that it is said once and not every second.
     complaint: String,
 }
+
+type Contents = tokio::io::Take<tokio::fs::File>;
 
 /// What became of a file.
 #[derive(Debug, Serialize)]
@@ -81,10 +79,13 @@ impl DropDirectory {
         if !path.is_dir() {
             return Err(DropError::Missing(path.to_owned()));
         }
-        for inside in [DONE, FAILED] {
-            let made = DirBuilder::new().recursive(true).create(path.join(inside));
-            made.map_err(|error| DropError::Unusable { path: path.to_owned(), error })?;
-        }
+        let opened = Directory::open(path).and_then(|directory| {
+            for inside in [DONE, FAILED] {
+                directory.inside(inside)?;
+            }
+            Ok(())
+        });
+        opened.map_err(|error| DropError::Unusable { path: path.to_owned(), error })?;
         Ok(DropDirectory {
             path: path.to_owned(),
             seen: BTreeMap::new(),
@@ -105,17 +106,34 @@ impl DropDirectory {
 
     /// Takes every file that is complete.
     pub(super) async fn look(&mut self, context: &Context) {
+        match self.list().await {
+            Ok((directory, found)) => self.take_listed(&directory, found, context).await,
+            Err(error) => self.complain(format!("the drop directory cannot be read: {error}")),
+        }
+    }
+
+    pub(super) async fn list(&self) -> io::Result<(Arc<Directory>, BTreeMap<OsString, Stamp>)> {
         let path = self.path.clone();
-        let found = match blocking(move || list(&path)).await {
-            Ok(found) => found,
-            Err(error) => return self.complain(format!("the drop directory cannot be read: {error}")),
-        };
+        blocking(move || {
+            let directory = Directory::open(&path)?;
+            let found = directory.list()?;
+            Ok((Arc::new(directory), found))
+        })
+        .await
+    }
+
+    pub(super) async fn take_listed(
+        &mut self,
+        directory: &Arc<Directory>,
+        found: BTreeMap<OsString, Stamp>,
+        context: &Context,
+    ) {
         self.stuck.retain(|name, stamp| found.get(name) == Some(stamp));
         for (name, stamp) in &found {
             let stood_still = self.seen.get(name) == Some(stamp);
             if stood_still
                 && !self.stuck.contains_key(name)
-                && let Err(error) = self.take(name, *stamp, context).await
+                && let Err(error) = self.take(directory, name, *stamp, context).await
             {
                 self.complain(error.message);
                 break;
@@ -125,8 +143,27 @@ impl DropDirectory {
     }
 
     /// Takes a file and puts it away. An error says that files must wait.
-    async fn take(&mut self, name: &OsStr, stamp: Stamp, context: &Context) -> Result<(), Failure> {
-        let (report, error) = match ingest(&self.path.join(name), context).await {
+    async fn take(
+        &mut self,
+        directory: &Arc<Directory>,
+        name: &OsStr,
+        stamp: Stamp,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let opened = {
+            let (directory, name) = (Arc::clone(directory), name.to_owned());
+            blocking(move || directory.open_listed(&name, &stamp)).await
+        };
+        let taken = match opened {
+            Ok(Opening::Changed) => return Ok(()),
+            Ok(Opening::Unsafe(why)) => {
+                self.skip_unsafe(name, stamp, why, context);
+                return Ok(());
+            }
+            Ok(Opening::Open(file)) => ingest(name, file, stamp.bytes(), context).await,
+            Err(error) => Err(unreadable(error)),
+        };
+        let (report, error) = match taken {
             Ok(report) => (Some(report), None),
             Err(failure) if failure.code == FailureCode::Unavailable => return Err(failure),
             Err(failure) => (None, Some(failure.message)),
@@ -141,21 +178,31 @@ impl DropDirectory {
             error,
             "a file was taken from the drop directory"
         );
-        let (directory, name) = (self.path.clone(), name.to_owned());
         let put_away = {
-            let name = name.clone();
+            let (directory, name) = (Arc::clone(directory), name.to_owned());
             blocking(move || {
                 let report = Report { file: &shown, at: now.to_string(), error, report };
-                put_away(&directory, &name, if is_good { DONE } else { FAILED }, now, &report)
+                let place = if is_good { DONE } else { FAILED };
+                directory.put_away(&name, place, now, &serde_json::to_vec_pretty(&report)?)
             })
         };
         if let Err(error) = put_away.await {
             self.complain(format!("{} was taken and cannot be put away: {error}", name.to_string_lossy()));
-            self.stuck.insert(name, stamp);
+            self.stuck.insert(name.to_owned(), stamp);
         } else {
             self.complaint.clear();
         }
         Ok(())
+    }
+
+    /// Leaves a file alone until it changes.
+    fn skip_unsafe(&mut self, name: &OsStr, stamp: Stamp, why: &str, context: &Context) {
+        let file = name.to_string_lossy();
+        limited!(LineKind::DropFile, Level::WARN, %file, why, "skipped an unsafe file in the drop directory");
+        let feed = Feed::drop_directory();
+        let now = context.clock.now().timestamp();
+        context.ledger.count(feed.account(World::Live), now, 0, [(Reason::UnsafeFile, 1)].into_iter());
+        self.stuck.insert(name.to_owned(), stamp);
     }
 
     fn complain(&mut self, told: String) {
@@ -166,19 +213,19 @@ impl DropDirectory {
     }
 }
 
-/// Reads a file into the live world.
-async fn ingest(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
-    if path.extension() == Some(OsStr::new("json")) {
-        ingest_payload(path, context).await
+/// Reads a file into the live world, as far as it was written when it was listed.
+async fn ingest(name: &OsStr, file: File, bytes: u64, context: &Context) -> Result<IngestAnswer, Failure> {
+    let file = tokio::fs::File::from_std(file).take(bytes);
+    if Path::new(name).extension() == Some(OsStr::new("json")) {
+        ingest_payload(file, context).await
     } else {
-        ingest_lines(path, context).await
+        ingest_lines(file, context).await
     }
 }
 
-async fn ingest_payload(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
+async fn ingest_payload(mut file: Contents, context: &Context) -> Result<IngestAnswer, Failure> {
     let options =
         PayloadOptions { world: World::Live, strict: false, sport: None, odds_format: None, regions: Regions::NONE };
-    let mut file = tokio::fs::File::open(path).await.map_err(unreadable)?;
     let (mut payload, mut piece) = (Gathered::default(), vec![0; PIECE_BYTES]);
     loop {
         match file.read(&mut piece).await.map_err(unreadable)? {
@@ -192,11 +239,10 @@ fn unreadable(error: io::Error) -> Failure {
     Failure::bad_request(format!("the file cannot be read: {error}"))
 }
 
-async fn ingest_lines(path: &Path, context: &Context) -> Result<IngestAnswer, Failure> {
+async fn ingest_lines(mut file: Contents, context: &Context) -> Result<IngestAnswer, Failure> {
     let options = IngestOptions { world: World::Live, strict: false };
     let mut intake = Intake::open(options, Feed::drop_directory(), context).await?;
     let read = async {
-        let mut file = tokio::fs::File::open(path).await.map_err(unreadable)?;
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             match file.read(&mut piece).await.map_err(unreadable)? {
@@ -207,83 +253,9 @@ async fn ingest_lines(path: &Path, context: &Context) -> Result<IngestAnswer, Fa
     };
     let read = read.await;
     if let Err(failure) = &read {
-        intake.failed(&failure.message);
+        intake.failed(failure);
     }
     read
-}
-
-/// The files that may be taken, complete or not.
-fn list(directory: &Path) -> io::Result<BTreeMap<OsString, Stamp>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        let is_ours = Path::new(&name).extension().is_some_and(|ending| ending == "ndjson" || ending == "json");
-        if is_hidden || !is_ours {
-            continue;
-        }
-        // A file may be gone again, and a link is not followed: it may lead anywhere.
-        let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_file() {
-            found.insert(name, Stamp { bytes: metadata.len(), modified: metadata.modified().ok() });
-        }
-    }
-    Ok(found)
-}
-
-/// Moves a file to where it is kept, its report first, so that a file that is put away always has one.
-fn put_away(directory: &Path, name: &OsStr, place: &str, now: Timestamp, report: &Report<'_>) -> io::Result<()> {
-    let place = directory.join(place);
-    let kept = free_name(&place, name, now)?;
-    let mut report_name = kept.clone();
-    report_name.push(REPORT);
-    let beside = place.join(".report.tmp");
-    let mut file = File::create(&beside)?;
-    file.write_all(&serde_json::to_vec_pretty(report)?)?;
-    file.write_all(b"\n")?;
-    drop(file);
-    fs::rename(&beside, place.join(report_name))?;
-    fs::rename(directory.join(name), place.join(kept))?;
-    prune(&place)
-}
-
-/// The time and the name; with a number where that is taken already.
-fn free_name(place: &Path, name: &OsStr, now: Timestamp) -> io::Result<OsString> {
-    let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
-    for number in 1..=1000 {
-        let mut kept = OsString::from(if number == 1 { format!("{time}-") } else { format!("{time}-{number}-") });
-        kept.push(name);
-        if !place.join(&kept).try_exists()? {
-            return Ok(kept);
-        }
-    }
-    Err(io::Error::from(io::ErrorKind::AlreadyExists))
-}
-
-/// Deletes the oldest files that were put away, with their reports, where there are too many.
-fn prune(place: &Path) -> io::Result<()> {
-    let mut kept = Vec::new();
-    for entry in fs::read_dir(place)? {
-        let name = entry?.file_name();
-        let bytes = name.as_encoded_bytes();
-        // Only what was put here by us begins with a time.
-        let is_ours = bytes.len() > 17 && bytes[..8].iter().all(u8::is_ascii_digit) && bytes[15..17] == *b"Z-";
-        if is_ours && !bytes.ends_with(REPORT.as_bytes()) {
-            kept.push(name);
-        }
-    }
-    kept.sort_unstable();
-    let surplus = kept.len().saturating_sub(KEPT_MAX);
-    for name in kept.into_iter().take(surplus) {
-        let mut report = name.clone();
-        report.push(REPORT);
-        fs::remove_file(place.join(&name))?;
-        // A report that somebody took away is not missed.
-        let _ = fs::remove_file(place.join(report));
-        tracing::info!(file = %name.to_string_lossy(), "an old file of the drop directory was deleted");
-    }
-    Ok(())
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {

@@ -173,6 +173,13 @@ fn feeds(page: &mut Page, ledger: &Ledger) {
             page.sample(&[("feed", feed), ("world", account.world.name()), ("reason", reason.key())], count);
         }
     }
+    page.family("oddsbox_feeder_added", Kind::Gauge, "What a feeder with a quota has added, in all.");
+    for (feed, account) in &accounts {
+        if let Some((used, _)) = account.added {
+            page.sample(&[("feed", feed), ("what", "bookmakers")], used.bookmakers);
+            page.sample(&[("feed", feed), ("what", "events")], used.events);
+        }
+    }
     let help = "When a feed last brought something, since 1970.";
     page.family("oddsbox_feed_last_good_timestamp_seconds", Kind::Gauge, help);
     for (feed, account) in &accounts {

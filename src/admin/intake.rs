@@ -14,8 +14,8 @@ use super::tally::{Tally, told};
 use crate::clock::Clock;
 use crate::feeds::{FeedKind, Ledger};
 use crate::keys::{Feeder, Feeders};
-use crate::model::{Catalogue, News, World};
-use crate::writer::{IngestReport, Whole, WriterHandle};
+use crate::model::{Catalogue, News, Reason, World};
+use crate::writer::{IngestReport, Sender, Whole, WriterHandle};
 
 const BATCH_LINES_MAX: usize = 1000;
 const BATCH_BYTES_MAX: usize = 1 << 20;
@@ -23,7 +23,7 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 /// Whose lines they are.
 #[derive(Clone, Debug)]
 pub struct Feed {
-    name: Box<str>,
+    name: Arc<str>,
     kind: FeedKind,
     /// A feeder on another machine may send for as long as its token is in force.
     token: Option<(Arc<Feeders>, Arc<Feeder>)>,
@@ -52,6 +52,16 @@ impl Feed {
         Feed { name, kind: FeedKind::Token, token: Some((feeders, feeder)) }
     }
 
+    /// Who sends, for a feed that is held to a quota.
+    pub(super) fn sender(&self) -> Option<Sender> {
+        let removes_any = match self.kind {
+            FeedKind::Token => false,
+            FeedKind::Drop => true,
+            _ => return None,
+        };
+        Some(Sender { name: Arc::clone(&self.name), removes_any })
+    }
+
     fn check(&self) -> Result<(), Failure> {
         match &self.token {
             Some((feeders, feeder)) if !feeders.is_in_force(feeder) => {
@@ -75,6 +85,8 @@ pub struct Intake {
     tally: Tally,
     batch: Batch,
     taken_lines: u64,
+    /// Bytes that the feed's account does not have yet.
+    bytes: u64,
     /// Where a strict input waits.
     spool: Option<Spool>,
 }
@@ -103,6 +115,7 @@ impl Intake {
             tally: Tally::default(),
             batch: Batch::default(),
             taken_lines: 0,
+            bytes: 0,
             spool,
         })
     }
@@ -118,10 +131,14 @@ impl Intake {
         if let Some(spool) = &mut self.spool {
             spool.write(bytes).await?;
         }
+        self.bytes += bytes.len() as u64;
         while let Some(line) = self.lines.next(&mut bytes) {
             self.tally.line(line, &self.catalogue, &mut self.batch);
             if self.batch.is_full() {
                 self.flush(false).await?;
+            } else if self.tally.line_count.is_multiple_of(BATCH_LINES_MAX as u64) {
+                // Blank and rejected lines fill no batch, and are work all the same.
+                tokio::task::yield_now().await;
             }
         }
         Ok(())
@@ -151,7 +168,7 @@ impl Intake {
         // Lines that cannot be read already forbid writing; what else would be rejected is told all the same.
         let whole = if self.tally.rejected() > 0 { Whole::Checked } else { Whole::Taken };
         let news = spool.news(Arc::clone(&self.catalogue)).await?;
-        self.tally.report = self.writer.ingest_whole(self.options.world, news, whole).await?;
+        self.tally.report = self.writer.ingest_whole_sent(self.options.world, news, whole, self.feed.sender()).await?;
         let positions: Vec<_> = self.tally.report.first_rejected().to_vec();
         let numbers = spool.line_numbers(&positions, Arc::clone(&self.catalogue)).await?;
         for (line, (_, reason)) in numbers.into_iter().zip(positions) {
@@ -170,7 +187,7 @@ impl Intake {
         }
         self.feed.check()?;
         let Batch { news, numbers, .. } = std::mem::take(&mut self.batch);
-        let report = self.writer.ingest(self.options.world, news, end).await?;
+        let report = self.writer.ingest_sent(self.options.world, news, end, self.feed.sender()).await?;
         for (position, reason) in report.first_rejected() {
             let number = usize::try_from(*position).ok().and_then(|position| numbers.get(position));
             self.tally.example(number.copied().unwrap_or(0), *reason, told(*reason));
@@ -186,12 +203,18 @@ impl Intake {
         let rejected: Vec<_> = report.reasons().chain(self.tally.take_unread()).collect();
         let feed = self.feed.account(self.options.world);
         self.ledger.count(feed, self.clock.now().timestamp(), accepted, rejected.into_iter());
+        self.ledger.used(feed, std::mem::take(&mut self.bytes), report.added);
     }
 
     /// Notes in the feed's account that the stream failed.
-    pub(super) fn failed(&self, why: &str) {
+    pub(super) fn failed(&self, failure: &Failure) {
         let feed = self.feed.account(self.options.world);
-        self.ledger.failed(feed, self.clock.now().timestamp(), why);
+        let now = self.clock.now().timestamp();
+        self.ledger.failed(feed, now, &failure.message);
+        if failure.code == FailureCode::TooLarge {
+            self.ledger.count(feed, now, 0, [(Reason::StreamTooLarge, 1)].into_iter());
+        }
+        self.ledger.used(feed, self.bytes, None);
     }
 }
 

@@ -77,6 +77,7 @@ impl Setup {
             stale_after_s: seconds(config.stale_after),
             retention_s: seconds(config.retention),
             changes_max: if config.console_listen.is_some() { CHANGES_MAX } else { 0 },
+            quota: config.ingest_quota,
         };
         let store = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
         Ok(Setup { catalogue: Arc::new(catalogue), origin, store, writer, clock: Clock::system() })

@@ -22,6 +22,7 @@ mod console;
 mod context;
 mod door;
 mod drop_directory;
+mod drop_files;
 mod execute;
 mod export;
 mod figures;
@@ -60,11 +61,11 @@ pub use monitor::{Monitor, MonitorError};
 pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
-    Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command, ConsoleAnswer,
-    CountsAnswer, DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IngestAnswer,
-    IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PayloadOptions,
-    ProgressAnswer, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer, SourceAnswer,
-    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
+    ConsoleAnswer, CountsAnswer, DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer,
+    IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan,
+    PayloadOptions, ProgressAnswer, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer,
+    SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use push::PushDoor;
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};

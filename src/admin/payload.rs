@@ -34,7 +34,8 @@ impl Gathered {
         feed: &Feed,
         context: &Context,
     ) -> Result<IngestAnswer, Failure> {
-        let taken = self.take(options, context).await;
+        let bytes = self.0.len() as u64;
+        let taken = self.take(options, feed, context).await;
         let (account, now) = (feed.account(options.world), context.clock.now().timestamp());
         match &taken {
             Ok(report) => {
@@ -43,23 +44,25 @@ impl Gathered {
                 let rejected = rejected.filter_map(|(key, count)| Some((reason(key)?, *count)));
                 let accepted = if report.written { report.accepted } else { 0 };
                 context.ledger.count(account, now, accepted, rejected);
+                context.ledger.used(account, bytes, None);
             }
             Err(failure) => context.ledger.failed(account, now, &failure.message),
         }
         taken
     }
 
-    async fn take(self, options: &PayloadOptions, context: &Context) -> Result<IngestAnswer, Failure> {
+    async fn take(self, options: &PayloadOptions, feed: &Feed, context: &Context) -> Result<IngestAnswer, Failure> {
         let sport = options.sport.as_deref().map(|key| find_sport(key, context)).transpose()?;
         let payload = read(self.0, sport, options, context).await?;
         let known = context.boards.load_full(options.world);
         let listed = payload.listed(known.books().register(), options.regions);
         let mut tally = Tally::new(payload, listed);
         if options.strict {
-            tally.take_whole(options, context).await?;
+            tally.take_whole(options, feed, context).await?;
         } else {
-            tally.take(options, context).await?;
+            tally.take(options, feed, context).await?;
         }
+        context.ledger.used(feed.account(options.world), 0, tally.report.added);
         Ok(tally.answer(options))
     }
 }
@@ -126,21 +129,22 @@ impl Tally {
         }
     }
 
-    async fn take(&mut self, options: &PayloadOptions, context: &Context) -> Result<(), Failure> {
+    async fn take(&mut self, options: &PayloadOptions, feed: &Feed, context: &Context) -> Result<(), Failure> {
         let mut news = std::mem::take(&mut self.news).into_iter().peekable();
         while news.peek().is_some() {
             let batch: Vec<News> = news.by_ref().take(BATCH_MESSAGES_MAX).collect();
-            let report = context.writer.ingest(options.world, batch, news.peek().is_none()).await?;
+            let report = context.writer.ingest_sent(options.world, batch, news.peek().is_none(), feed.sender()).await?;
             self.note(&report);
         }
         Ok(())
     }
 
-    async fn take_whole(&mut self, options: &PayloadOptions, context: &Context) -> Result<(), Failure> {
+    async fn take_whole(&mut self, options: &PayloadOptions, feed: &Feed, context: &Context) -> Result<(), Failure> {
         let is_clean = self.rejected.iter().sum::<u64>() == 0;
         let whole = if is_clean { Whole::Taken } else { Whole::Checked };
         let news = std::mem::take(&mut self.news).into_iter().map(Ok);
-        let report = context.writer.ingest_whole(options.world, NewsReader(Box::new(news)), whole).await?;
+        let report =
+            context.writer.ingest_whole_sent(options.world, NewsReader(Box::new(news)), whole, feed.sender()).await?;
         self.note(&report);
         self.written = is_clean && self.report.rejected() == 0;
         Ok(())

@@ -34,13 +34,15 @@ pub struct PushDoor {
     context: Context,
     /// How long a stream may be silent.
     silence_max: Duration,
+    /// As many bytes as one compressed request may inflate to.
+    inflated_max: u64,
     stopping: watch::Receiver<bool>,
 }
 
 impl PushDoor {
     /// `stopping` becomes true when no more lines are to be taken.
-    pub fn new(context: Context, silence_max: Duration, stopping: watch::Receiver<bool>) -> Self {
-        PushDoor { context, silence_max, stopping }
+    pub fn new(context: Context, silence_max: Duration, inflated_max: u64, stopping: watch::Receiver<bool>) -> Self {
+        PushDoor { context, silence_max, inflated_max, stopping }
     }
 
     pub async fn respond(&self, request: Request<Incoming>, peer: &Peer) -> Reply {
@@ -74,7 +76,7 @@ impl PushDoor {
         let terms = Terms {
             silence_max: Some(self.silence_max),
             stopping: Some(self.stopping.clone()),
-            is_gzip: is_gzip(headers)?,
+            gzip_inflated_max: is_gzip(headers)?.then_some(self.inflated_max),
         };
         let feed = Feed::token(Arc::clone(&self.context.feeders), feeder);
         Ok((Intake::open(options, feed, &self.context).await?, terms))

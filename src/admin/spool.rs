@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::place::DataDir;
 use super::protocol::{Failure, FailureCode};
-use crate::feeds::wire;
+use crate::feeds::wire::{self, LINE_BYTES_MAX};
 use crate::model::{Catalogue, News, Reason};
 use crate::writer::NewsReader;
 
@@ -102,10 +102,25 @@ fn nameless(path: PathBuf) -> io::Result<File> {
     Ok(file)
 }
 
-/// The lines that are not blank, with their numbers and without their ends.
+/// The lines that are not blank, with their numbers and without their ends. One that is too long is passed over without
+/// being kept: it was rejected as it came.
 struct FilledLines {
     reader: BufReader<File>,
     number: u64,
+}
+
+impl FilledLines {
+    /// The next line; `None` for one that is too long.
+    fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        let within = LINE_BYTES_MAX as u64 + 1;
+        self.reader.by_ref().take(within).read_until(b'\n', &mut line)?;
+        if line.ends_with(b"\n") || line.len() <= LINE_BYTES_MAX {
+            return Ok(Some(line));
+        }
+        self.reader.skip_until(b'\n')?;
+        Ok(None)
+    }
 }
 
 impl Iterator for FilledLines {
@@ -113,12 +128,13 @@ impl Iterator for FilledLines {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let mut line = Vec::new();
-            match self.reader.read_until(b'\n', &mut line) {
-                Ok(0) => return None,
-                Ok(_) => self.number += 1,
+            let line = match self.read_line() {
+                Ok(Some(line)) if line.is_empty() => return None,
+                Ok(line) => line,
                 Err(error) => return Some(Err(error)),
-            }
+            };
+            self.number += 1;
+            let Some(mut line) = line else { continue };
             line.truncate(line.strip_suffix(b"\n").unwrap_or(&line).len());
             if !line.trim_ascii().is_empty() {
                 return Some(Ok((self.number, line)));
@@ -134,4 +150,22 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 fn broken(error: impl fmt::Display) -> Failure {
     let told = format!("the input could not be spooled in the data directory ({error}); nothing was written");
     Failure::new(FailureCode::Unavailable, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_that_are_too_long_are_passed_over_without_being_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(&DataDir::new(scratch.path())).await.unwrap();
+        let longest = "x".repeat(LINE_BYTES_MAX);
+        let too_long = "y".repeat(3 * LINE_BYTES_MAX);
+        spool.write(format!("{longest}\n\n{too_long}\na\n{longest}z\nb\n{too_long}").as_bytes()).await.unwrap();
+        let lines: Vec<(u64, Vec<u8>)> = spool.lines().await.unwrap().map(Result::unwrap).collect();
+        assert!(lines.iter().all(|(_, line)| line.capacity() <= 2 * LINE_BYTES_MAX + 2));
+        let found: Vec<(u64, usize)> = lines.iter().map(|(number, line)| (*number, line.len())).collect();
+        assert_eq!(found, [(1, LINE_BYTES_MAX), (4, 1), (6, 1)]);
+    }
 }

@@ -26,7 +26,8 @@ pub(super) struct Terms {
     pub(super) silence_max: Option<Duration>,
     /// Becomes true when the server stops.
     pub(super) stopping: Option<watch::Receiver<bool>>,
-    pub(super) is_gzip: bool,
+    /// For a stream that is compressed, the bytes that it may inflate to.
+    pub(super) gzip_inflated_max: Option<u64>,
 }
 
 /// A stream that was not taken to its end.
@@ -43,7 +44,7 @@ pub(super) async fn take(mut intake: Intake, body: &mut Incoming, terms: Terms) 
         Err(failure) => Err(failure),
     };
     let Err(mut failure) = taken else { return taken.map_err(|failure| BrokenOff { failure, taken_lines: 0 }) };
-    intake.failed(&failure.message);
+    intake.failed(&failure);
     let taken_lines = intake.taken_lines();
     failure.message = format!("{}; {}", failure.message, dealt_with(taken_lines));
     drain(body).await;
@@ -64,8 +65,8 @@ pub(super) async fn drain(body: &mut Incoming) {
 }
 
 async fn read(intake: &mut Intake, body: &mut Incoming, terms: Terms) -> Result<(), Failure> {
-    let Terms { silence_max, mut stopping, is_gzip } = terms;
-    let mut gunzip = is_gzip.then(Gunzip::new);
+    let Terms { silence_max, mut stopping, gzip_inflated_max } = terms;
+    let mut gunzip = gzip_inflated_max.map(Gunzip::new);
     loop {
         if stopping.as_ref().is_some_and(|stopping| *stopping.borrow()) {
             intake.pause().await?;

@@ -133,6 +133,10 @@ pub(super) fn told(reason: Reason) -> &'static str {
         Reason::MarketNotOfSport => "events of this sport do not have the market",
         Reason::Late => "newer news of the same thing is held",
         Reason::TooManyBookmakers => "there is no room for another bookmaker",
+        Reason::FeederQuota => {
+            "the feeder has added as many bookmakers or events as it may; `oddsbox feeds` shows its quota"
+        }
+        Reason::NotOwnEvent => "a feeder removes only events that it has announced since the server started",
         Reason::BadField => "the winner is neither of the two sides",
         _ => "it does not fit what is held",
     }

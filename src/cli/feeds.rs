@@ -7,7 +7,9 @@ use clap::{Args, Subcommand};
 use super::flags::{self, shown_seconds};
 use super::output::{Output, or_dash};
 use super::session::Session;
-use crate::admin::{Access, Command, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName};
+use crate::admin::{
+    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
+};
 use crate::model::World;
 
 /// Show every feed and source: what came, what was rejected and why, and how fresh each is
@@ -102,8 +104,19 @@ fn shown(output: Output, answer: &FeedsAnswer) -> String {
     let feeds = match &answer.feeds {
         None => "No server runs: feeds are counted by a server, from its start.\n".to_owned(),
         Some(feeds) => {
-            let header =
-                ["FEED", "KIND", "WORLD", "ACCEPTED", "REJECTED", "LAST GOOD", "LAST FAILURE", "QUOTA", "NEXT"];
+            let header = [
+                "FEED",
+                "KIND",
+                "WORLD",
+                "ACCEPTED",
+                "REJECTED",
+                "BYTES",
+                "ADDED",
+                "LAST GOOD",
+                "LAST FAILURE",
+                "QUOTA",
+                "NEXT",
+            ];
             output.table(&header, &feeds.iter().map(feed).collect::<Vec<_>>())
         }
     };
@@ -129,11 +142,25 @@ fn feed(feed: &FeedAnswer) -> Vec<String> {
         world(feed.world),
         feed.accepted.to_string(),
         rejected,
+        feed.bytes.to_string(),
+        or_dash(feed.added.as_ref().map(added)),
         or_dash(feed.last_good.as_ref()),
         or_dash(failure),
         or_dash(feed.upstream.as_ref().and_then(quota)),
         or_dash(feed.upstream.as_ref().and_then(|upstream| upstream.next_poll.as_ref())),
     ]
+}
+
+/// What a feeder has added, of what it may.
+fn added(added: &AddedAnswer) -> String {
+    let of = |what, today, per_day, all, max| format!("{what} {today}/{per_day} today, {all}/{max} in all");
+    let AddedAnswer { bookmakers_today, bookmakers_per_day, bookmakers, bookmakers_max, .. } = added;
+    let AddedAnswer { events_today, events_per_day, events, events_max, .. } = added;
+    format!(
+        "{}; {}",
+        of("bookmakers", bookmakers_today, bookmakers_per_day, bookmakers, bookmakers_max),
+        of("events", events_today, events_per_day, events, events_max)
+    )
 }
 
 /// What is left, upstream and of the operator's own budget.

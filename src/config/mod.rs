@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::model::FeederQuota;
 use crate::nearest::nearest;
 use crate::networks::Networks;
 pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, Secret, ShownField};
@@ -58,6 +59,27 @@ pub const SETTINGS: &[Setting] = &[
         default: "",
         help: "directory whose *.ndjson and *.json files are taken into the live world; empty is none",
     },
+    Setting {
+        name: "ingest.inflated_max",
+        default: "1024",
+        help: "MiB that one compressed request of a feeder may inflate to",
+    },
+    Setting {
+        name: "ingest.bookmakers_per_day",
+        default: "200",
+        help: "new bookmakers that one feeder may add in a UTC day",
+    },
+    Setting {
+        name: "ingest.bookmakers",
+        default: "500",
+        help: "new bookmakers that one feeder may add while the server runs",
+    },
+    Setting {
+        name: "ingest.events_per_day",
+        default: "20000",
+        help: "new events that one feeder may add in a UTC day",
+    },
+    Setting { name: "ingest.events", default: "50000", help: "events of one feeder that may be there at one time" },
     Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
@@ -134,6 +156,10 @@ pub struct Config {
     pub ingest_listen: Option<SocketAddr>,
     /// The watched directory.
     pub ingest_drop: Option<PathBuf>,
+    /// Bytes that one compressed request may inflate to.
+    pub ingest_inflated_max: u64,
+    /// What one feeder may add.
+    pub ingest_quota: FeederQuota,
     pub log: String,
     pub log_format: LogFormat,
     /// `None` is no such address.
@@ -169,6 +195,8 @@ impl Config {
             simulator_seed: running.simulator_seed,
             ingest_listen: running.ingest_listen,
             ingest_drop: running.ingest_drop.clone(),
+            ingest_inflated_max: running.ingest_inflated_max,
+            ingest_quota: running.ingest_quota,
             console_listen: running.console_listen,
             console_host: running.console_host.clone(),
             ..self
@@ -252,6 +280,8 @@ impl Settings {
             tls: self.tls_files()?,
             ingest_listen: self.ingest_listen()?,
             ingest_drop: path("ingest.drop"),
+            ingest_inflated_max: (self.number("ingest.inflated_max", 1, 1 << 20)? as u64) << 20,
+            ingest_quota: self.ingest_quota()?,
             log: self.get("log").value,
             log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
                 "auto" => Some(LogFormat::Auto),
@@ -273,6 +303,16 @@ impl Settings {
                 let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
                 is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
             })?,
+        })
+    }
+
+    fn ingest_quota(&self) -> Result<FeederQuota, ConfigError> {
+        let count = |name| self.number(name, 0, 100_000_000).map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        Ok(FeederQuota {
+            bookmakers_per_day: count("ingest.bookmakers_per_day")?,
+            bookmakers: count("ingest.bookmakers")?,
+            events_per_day: count("ingest.events_per_day")?,
+            events: count("ingest.events")?,
         })
     }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::model::{Reason, Timestamp, World};
+use crate::model::{FeederQuota, FeederUse, Reason, Timestamp, World};
 
 /// How a feed's news comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,10 @@ pub struct Account {
     /// Messages that were taken, whether or not they changed anything.
     pub accepted: u64,
     pub rejected: BTreeMap<Reason, u64>,
+    /// Bytes of lines that came, as inflated.
+    pub bytes: u64,
+    /// What it has used of its quota, for a feeder that has one.
+    pub added: Option<(FeederUse, FeederQuota)>,
     /// When news of it was last taken.
     pub last_good: Option<Timestamp>,
     /// When it last failed as a whole, and how; it may have been good since.
@@ -95,6 +99,19 @@ impl Ledger {
         });
     }
 
+    /// Counts bytes, and notes what a feeder has used of its quota.
+    pub fn used(
+        &self,
+        (name, kind, world): (&str, FeedKind, World),
+        bytes: u64,
+        added: Option<(FeederUse, FeederQuota)>,
+    ) {
+        self.with(name, kind, world, |account| {
+            account.bytes += bytes;
+            account.added = added.or(account.added);
+        });
+    }
+
     /// Notes that a feed failed as a whole. The text must hold no secret.
     pub fn failed(&self, (name, kind, world): (&str, FeedKind, World), at: Timestamp, why: &str) {
         self.with(name, kind, world, |account| account.last_failure = Some((at, why.into())));
@@ -132,6 +149,8 @@ impl Account {
             world,
             accepted: 0,
             rejected: BTreeMap::new(),
+            bytes: 0,
+            added: None,
             last_good: None,
             last_failure: None,
             upstream: None,

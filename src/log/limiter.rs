@@ -29,10 +29,12 @@ pub enum LineKind {
     Console,
     /// Commits that failed: any request that needs a new lease can cause one.
     Commit,
+    /// Files in the drop directory that were skipped.
+    DropFile,
 }
 
 impl LineKind {
-    pub const ALL: [LineKind; 8] = [
+    pub const ALL: [LineKind; 9] = [
         LineKind::Unauthenticated,
         LineKind::Refused,
         LineKind::FeedToken,
@@ -41,6 +43,7 @@ impl LineKind {
         LineKind::AdminConnection,
         LineKind::Console,
         LineKind::Commit,
+        LineKind::DropFile,
     ];
 
     /// Its label in the metrics.
@@ -54,6 +57,7 @@ impl LineKind {
             LineKind::AdminConnection => "admin_connection",
             LineKind::Console => "console",
             LineKind::Commit => "commit",
+            LineKind::DropFile => "drop_file",
         }
     }
 }

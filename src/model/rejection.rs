@@ -26,6 +26,14 @@ pub enum Reason {
     Late,
     /// Dated further ahead of our clock than a clock may be off.
     InFuture,
+    /// The feeder has added as many bookmakers or events as it may.
+    FeederQuota,
+    /// A feeder removes only events that it has announced itself.
+    NotOwnEvent,
+    /// A compressed stream that inflates to more than it may, or a strict one that is too long.
+    StreamTooLarge,
+    /// A file in the drop directory that cannot be read safely.
+    UnsafeFile,
     PriceNotANumber,
     PriceNotWhole,
     PriceInsideHundred,
@@ -35,7 +43,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 22;
+    pub const COUNT: usize = 26;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -54,6 +62,10 @@ impl Reason {
         Reason::TooManyBookmakers,
         Reason::Late,
         Reason::InFuture,
+        Reason::FeederQuota,
+        Reason::NotOwnEvent,
+        Reason::StreamTooLarge,
+        Reason::UnsafeFile,
         Reason::PriceNotANumber,
         Reason::PriceNotWhole,
         Reason::PriceInsideHundred,
@@ -80,6 +92,10 @@ impl Reason {
             Reason::TooManyBookmakers => "too_many_bookmakers",
             Reason::Late => "late",
             Reason::InFuture => "in_future",
+            Reason::FeederQuota => "feeder_quota",
+            Reason::NotOwnEvent => "not_own_event",
+            Reason::StreamTooLarge => "stream_too_large",
+            Reason::UnsafeFile => "unsafe_file",
             Reason::PriceNotANumber => "price_not_a_number",
             Reason::PriceNotWhole => "price_not_whole",
             Reason::PriceInsideHundred => "price_inside_hundred",

@@ -23,6 +23,7 @@ const INGEST: &str = "/ingest";
 #[derive(Debug)]
 pub(super) struct Intakes {
     push: Option<(TcpListener, SocketAddr)>,
+    inflated_max: u64,
     drop: Option<DropDirectory>,
 }
 
@@ -38,7 +39,7 @@ impl Intakes {
             }
         };
         let drop = config.ingest_drop.as_deref().map(DropDirectory::open).transpose()?;
-        Ok(Intakes { push, drop })
+        Ok(Intakes { push, inflated_max: config.ingest_inflated_max, drop })
     }
 
     /// Where feeders on other machines send.
@@ -60,19 +61,20 @@ impl Intakes {
         let (listener, address) = self.push?;
         let scheme = if options.borrow().tls.is_some() { "https" } else { "http" };
         tracing::info!("taking feed lines on {scheme}://{address}/ingest");
-        Some(tokio::spawn(push(listener, context, options, phases)))
+        Some(tokio::spawn(push(listener, context, self.inflated_max, options, phases)))
     }
 }
 
 async fn push(
     listener: TcpListener,
     context: Context,
+    inflated_max: u64,
     options: watch::Receiver<http::Options>,
     mut phases: watch::Receiver<Phase>,
 ) {
     let (stop, stopping) = watch::channel(false);
     let silence_max = options.borrow().deadlines.idle;
-    let door = PushDoor::new(context, silence_max, stopping);
+    let door = PushDoor::new(context, silence_max, inflated_max, stopping);
     let shutdown = async {
         let _ = phases.wait_for(|phase| *phase != Phase::Serving).await;
         let _ = stop.send(true);

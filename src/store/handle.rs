@@ -109,7 +109,7 @@ impl Store {
         let readings = Vec::new();
         let mut store =
             Store { place, options, catalogue, file, sports, mirror: None, is_writable, unsure: None, readings };
-        store.settle()?;
+        store.settle(true)?;
         Ok(store)
     }
 
@@ -146,7 +146,7 @@ impl Store {
             }
         };
         self.is_writable = true;
-        self.settle()?;
+        self.settle(false)?;
         Ok(was_kept)
     }
 
@@ -162,13 +162,13 @@ impl Store {
         self.file.as_ref().is_some_and(OpenFile::is_looked_into)
     }
 
-    /// Brings a file that was just opened up to the catalogue.
-    fn settle(&mut self) -> Result<(), OpenError> {
+    /// Brings a file that was just opened up to the catalogue; `is_new` if nobody has loaded anything from it yet.
+    fn settle(&mut self, is_new: bool) -> Result<(), OpenError> {
         let place = self.place.to_string();
         let settled = guarded(|| {
             self.clear_probe()?;
             self.number_sports()?;
-            self.number_bookmakers()
+            self.number_bookmakers(is_new)
         });
         settled.map_err(|error| {
             self.is_writable = false;

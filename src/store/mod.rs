@@ -42,6 +42,7 @@ mod sports;
 mod stage;
 mod sweep;
 mod tables;
+mod unused_books;
 mod upgrade;
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::tables::{
     AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, FEEDERS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER,
     KEYS, META, NAMES, ODDS, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, USAGE, coverage_of, world_number,
 };
+use super::unused_books::Spare;
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
 /// Why a file could not be brought up to the catalogue.
@@ -112,14 +113,15 @@ impl Store {
         Ok(txn.commit()?)
     }
 
-    pub(super) fn number_bookmakers(&mut self) -> Result<(), Unsettled> {
+    pub(super) fn number_bookmakers(&mut self, is_new: bool) -> Result<(), Unsettled> {
         if self.is_looked_into() {
             return Ok(());
         }
+        let mut spare = if is_new { self.free_unused_bookmakers()? } else { Spare::default() };
         let mut changes = Vec::new();
         let worlds = self.reading(|_, file| find_bookmakers(&file.db.begin_read()?))?;
         for (world, (found, next)) in World::ALL.into_iter().zip(worlds) {
-            self.put_catalogue(world, &found, next, &mut changes)?;
+            self.put_catalogue(world, &found, (next, &mut spare[world.index()]), &mut changes);
             for (id, _) in self.leftover(world, &found)? {
                 changes.push(Change::RemoveBookmaker { world, id });
             }
@@ -133,9 +135,9 @@ impl Store {
         &self,
         world: World,
         found: &[Found],
-        mut next: u16,
+        (mut next, spare): (u16, &mut Vec<u16>),
         changes: &mut Vec<Change>,
-    ) -> Result<(), Unsettled> {
+    ) {
         // Where a number was left behind under the same key, one that is in use comes first.
         let mut by_key: BTreeMap<&str, &Found> = BTreeMap::new();
         for row in found {
@@ -151,8 +153,13 @@ impl Store {
                 Some(row) if row.standing == Standing::Titled && row.book.regions == book.regions => continue,
                 Some(row) => (row.id, (row.standing == Standing::Titled).then(|| row.book.title.clone())),
                 None if usize::from(next) >= Bookmakers::MAX => {
-                    let what = format!("bookmaker {} in the {world} world", book.key);
-                    return Err(Unsettled::NumbersSpent { what, limit: Bookmakers::MAX });
+                    let Some(number) = spare.pop() else {
+                        // Whoever has prices is served all the same.
+                        let limit = Bookmakers::MAX;
+                        tracing::warn!(bookmaker = %book.key, %world, limit, "left a bookmaker of the catalogue out: every number is in use");
+                        continue;
+                    };
+                    (BookId::from_number(number), None)
                 }
                 None => {
                     next += 1;
@@ -164,7 +171,6 @@ impl Store {
             bookmaker.title = title.unwrap_or(bookmaker.title);
             changes.push(Change::PutBookmaker { world, id, bookmaker: Arc::new(bookmaker), origin });
         }
-        Ok(())
     }
 
     /// The bookmakers of an older catalogue that hold no price.

@@ -9,19 +9,22 @@ use foldhash::HashMap;
 use super::changes::Moved;
 use super::fight::{fight_score, renamed_winner};
 use super::future;
+use super::owners::{Additions, Sender};
 use super::poll::Polls;
 use super::report::IngestReport;
 use super::slot::{Place, Slot, Touched};
 use super::state::{SourceEntry, SportState, WorldState};
 use crate::board::{Applied, Books, Draft, Edit, Index};
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, News,
-    OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Bookmakers, Catalogue, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, FeederQuota,
+    Market, News, OddsNews, ReadNews, Reason, Record, RecordId, ScoreNews, Source, SourceNews, SportId, SportKind,
+    Timestamp, World,
 };
 use crate::store::{BookOrigin, Change};
 
 /// A read is written to the file when it is this much newer than the one there, so that a quiet feed costs no commits.
 const READ_STORED_EVERY_S: u32 = 15;
+const SECONDS_PER_DAY: u32 = 86_400;
 
 /// What a batch does to one sport.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub(super) struct Step {
     pub places: Vec<Place>,
     /// The prices that changed, if anybody wants to know.
     pub moved: Vec<Moved>,
+    /// Events with their new owner, and what it has used of its quota.
+    pub additions: Additions,
 }
 
 /// News being applied to a world.
@@ -63,6 +68,7 @@ pub(super) struct Batch<'w> {
     /// Sources that are written although no read of theirs is new.
     told_sources: BTreeSet<(SportId, BookId)>,
     changes: Vec<Change>,
+    additions: Additions,
     report: IngestReport,
 }
 
@@ -86,8 +92,15 @@ impl<'w> Batch<'w> {
             reads: BTreeMap::new(),
             told_sources: BTreeSet::new(),
             changes: Vec::new(),
+            additions: Additions::default(),
             report: IngestReport::default(),
         }
+    }
+
+    /// The same batch, held to the quota of whoever sends it; `None` is one of the operator's own feeds.
+    pub(super) fn sent_by(mut self, sender: Option<Sender>, quota: FeederQuota) -> Self {
+        self.additions = self.state.owners.begin(sender, quota, self.now.unix() / SECONDS_PER_DAY);
+        self
     }
 
     /// Applies a message, and counts what became of it.
@@ -110,7 +123,7 @@ impl<'w> Batch<'w> {
         match news {
             News::Bookmaker(bookmaker) => self.bookmaker(bookmaker),
             News::Listed(bookmaker) => self.listed(bookmaker),
-            News::Event(news) => Ok(self.event(news)),
+            News::Event(news) => self.event(news),
             News::Odds(news) => self.odds(news),
             News::Score(news) => self.score(news),
             News::Remove { sport, event } => self.remove(sport, &event),
@@ -137,6 +150,9 @@ impl<'w> Batch<'w> {
             return Ok(Applied::Unchanged);
         }
         let id = held.or_else(|| self.register().next_id()).ok_or(Reason::TooManyBookmakers)?;
+        if held.is_none() {
+            self.additions.bookmaker()?;
+        }
         let bookmaker = Arc::new(bookmaker);
         let state = self.state;
         self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
@@ -175,7 +191,7 @@ impl<'w> Batch<'w> {
         Ok((slot.draft.as_mut().ok_or(Reason::UnknownEvent)?, &mut slot.touched))
     }
 
-    fn event(&mut self, news: EventNews) -> Applied {
+    fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
         let now = self.now;
         let event = |status: EventStatus, changed: Timestamp| Event {
             id: news.id.clone(),
@@ -185,11 +201,16 @@ impl<'w> Batch<'w> {
             status,
             changed,
         };
+        if self.draft(news.sport, &news.id).is_err() {
+            self.additions.event(news.sport, &news.id)?;
+        } else {
+            self.additions.again(&self.state.owners, news.sport, &news.id);
+        }
         let Ok((draft, touched)) = self.draft(news.sport, &news.id) else {
             let new = Slot { sport: news.sport, draft: None, before: None, removed: false, touched: Vec::new() };
             let slot = self.slots.entry((news.sport, news.id.clone())).or_insert(new);
             slot.draft = Some(Draft::new(Arc::new(event(news.status, now))));
-            return Applied::Changed;
+            return Ok(Applied::Changed);
         };
         // Once a score has come, the event's status is the score's; only a cancellation is news of its own.
         let status = match draft.score() {
@@ -197,14 +218,14 @@ impl<'w> Batch<'w> {
             _ => news.status,
         };
         if **draft.event() == event(status, draft.event().changed) {
-            return Applied::Unchanged;
+            return Ok(Applied::Unchanged);
         }
         if let Some(score) = draft.score().and_then(|score| renamed_winner(score, draft.event(), &news.contest)) {
             draft.set_score(Arc::new(score));
         }
         draft.set_event(Arc::new(event(status, now)));
         close_if_over(draft, touched, now);
-        Applied::Changed
+        Ok(Applied::Changed)
     }
 
     fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {
@@ -290,6 +311,8 @@ impl<'w> Batch<'w> {
     }
 
     fn remove(&mut self, sport: SportId, id: &EventId) -> Result<Applied, Reason> {
+        self.draft(sport, id)?;
+        self.additions.remove(&self.state.owners, sport, id)?;
         let slot = self.slot(sport, id).ok_or(Reason::UnknownEvent)?;
         slot.draft.take().ok_or(Reason::UnknownEvent)?;
         slot.removed = true;
@@ -363,7 +386,9 @@ impl<'w> Batch<'w> {
             store_sources(self.world, *sport, index, now, &mut step.sources, &mut self.changes);
         }
         let books = register.map(|register| Arc::new(Books::new(register)));
-        (self.changes, Step { books, sports: sports.into_values().collect(), places, moved }, self.report)
+        self.report.added = self.additions.used();
+        let additions = self.additions;
+        (self.changes, Step { books, sports: sports.into_values().collect(), places, moved, additions }, self.report)
     }
 }
 

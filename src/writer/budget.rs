@@ -3,7 +3,7 @@
 //! The row of a feed goes into the file with the news that a request brought, or by itself before a request that no
 //! earlier row has counted.
 
-use super::{IngestReport, WriteError, Writer};
+use super::{IngestReport, Sender, WriteError, Writer};
 use crate::model::{FeedBudget, News, World};
 use crate::store::Change;
 
@@ -33,16 +33,17 @@ impl Writer {
         Ok(())
     }
 
-    /// The same as [`Writer::ingest`], with what the news cost in the same commit.
+    /// The same as [`Writer::ingest`], with what the news cost in the same commit, and held to the quota of a sender.
     pub fn ingest_charged(
         &mut self,
         world: World,
         news: Vec<News>,
         end: bool,
         charge: Option<FeedCharge>,
+        sender: Option<Sender>,
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
-        let mut batch = self.batch(world, now.timestamp());
+        let mut batch = self.batch(world, now.timestamp()).sent_by(sender, self.options.quota);
         for news in news {
             let _ = batch.apply(news);
         }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::batch::{SportStep, Step};
+use super::owners::Additions;
 use super::state::SourceEntry;
 use super::{WriteError, Writer};
 use crate::board::{Draft, Edit, EventNode, Index};
@@ -150,7 +151,8 @@ impl Writer {
         }
         self.commit(&changes)?;
         if !sports.is_empty() {
-            let step = Step { books: None, sports, places: Vec::new(), moved: Vec::new() };
+            let step =
+                Step { books: None, sports, places: Vec::new(), moved: Vec::new(), additions: Additions::default() };
             self.take_step(world, step, now.unix_ms());
         }
         Ok(mended)

@@ -22,6 +22,7 @@ mod fight;
 mod future;
 mod keys;
 mod operation;
+mod owners;
 mod poll;
 mod publish;
 mod queue;
@@ -42,7 +43,7 @@ use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
 use crate::metrics::Writing;
-use crate::model::{Catalogue, FeedBudget, Maintenance, News, Timestamp, World};
+use crate::model::{Catalogue, FeedBudget, FeederQuota, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use budget::FeedCharge;
@@ -50,6 +51,7 @@ pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use operation::NewsReader;
+pub use owners::Sender;
 pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{Stopped, WriterEnd, WriterHandle, spawn};
 pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
@@ -72,11 +74,14 @@ pub struct WriterOptions {
     pub retention_s: u32,
     /// How many changes of prices are remembered; 0 for a process in which nobody asks for them.
     pub changes_max: usize,
+    /// What one feeder may add.
+    pub quota: FeederQuota,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0 }
+        let quota = FeederQuota::default();
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0, quota }
     }
 }
 
@@ -210,7 +215,7 @@ impl Writer {
     /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
     /// is on its way.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
-        self.ingest_charged(world, news, end, None)
+        self.ingest_charged(world, news, end, None, None)
     }
 
     /// Takes news into a world only if none of it is rejected; else nothing changes and the report says why. The news
@@ -223,19 +228,21 @@ impl Writer {
         world: World,
         news: impl Iterator<Item = io::Result<News>>,
         whole: Whole,
+        sender: Option<Sender>,
         mut meanwhile: impl FnMut(&mut Writer),
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
         let clock = (now.timestamp(), self.comparison.is_clock_behind(now.timestamp()));
-        let mut batch = Batch::new(world, &state, &catalogue, clock, self.changes.is_kept());
+        let batch = Batch::new(world, &state, &catalogue, clock, self.changes.is_kept());
+        let mut batch = batch.sent_by(sender, self.options.quota);
         for (news, count) in news.zip(1_usize..) {
             let _ = batch.apply(news.map_err(StoreError::from)?);
             if count.is_multiple_of(MEANWHILE_EVERY) {
                 meanwhile(self);
             }
         }
-        let (mut changes, step, report) = batch.finish();
+        let (mut changes, step, mut report) = batch.finish();
         // From here on the world is changed in place.
         drop(state);
         if report.rejected() == 0 && whole == Whole::Taken {
@@ -244,6 +251,8 @@ impl Writer {
             self.forget_lost(world, lost);
             self.take_step(world, step, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
+        } else {
+            report.added = None;
         }
         Ok(report)
     }

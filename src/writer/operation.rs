@@ -11,7 +11,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer,
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Sender, Whole, WriteError,
+    Writer,
 };
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
@@ -58,6 +59,7 @@ pub(super) enum Op {
         news: Vec<News>,
         end: bool,
         charge: Option<FeedCharge>,
+        sender: Option<Sender>,
         reply: Reply<Result<IngestReport, WriteError>>,
     },
     EndRound {
@@ -69,6 +71,7 @@ pub(super) enum Op {
         world: World,
         news: NewsReader,
         whole: Whole,
+        sender: Option<Sender>,
         reply: Reply<Result<IngestReport, WriteError>>,
     },
     Poll {
@@ -136,15 +139,15 @@ impl Op {
     /// The same. `meanwhile` runs the fast operations that have come, wherever this one can let them through.
     pub(super) fn run(self, writer: &mut Writer, meanwhile: impl FnMut(&mut Writer)) {
         match self {
-            Op::Ingest { world, news, end, charge, reply } => {
-                drop(reply.send(writer.ingest_charged(world, news, end, charge)));
+            Op::Ingest { world, news, end, charge, sender, reply } => {
+                drop(reply.send(writer.ingest_charged(world, news, end, charge, sender)));
             }
             Op::EndRound { world, sport, reply } => {
                 writer.end_round(world, sport);
                 let _ = reply.send(());
             }
-            Op::IngestWhole { world, news, whole, reply } => {
-                drop(reply.send(writer.ingest_whole(world, news.0, whole, meanwhile)));
+            Op::IngestWhole { world, news, whole, sender, reply } => {
+                drop(reply.send(writer.ingest_whole(world, news.0, whole, sender, meanwhile)));
             }
             Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
             Op::EndPolls { world, feed, kept_keys, reply } => {

@@ -33,6 +33,13 @@ impl Writer {
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
         }
+        let owners = &mut Arc::make_mut(&mut self.worlds[world.index()]).owners;
+        for sport in &step.sports {
+            for removed in &sport.removed {
+                owners.forget(sport.sport, &removed.id);
+            }
+        }
+        owners.take(step.additions);
         for sport in step.sports {
             self.take_sport_step(world, sport, now_ms);
         }

@@ -15,7 +15,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::operation::{FastOp, NewsReader, Op, Reply};
 use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Whole, WriteError, Writer,
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Sender, Whole, WriteError,
+    Writer,
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
@@ -226,7 +227,18 @@ impl WriterHandle {
         end: bool,
         charge: Option<FeedCharge>,
     ) -> Result<IngestReport, WriteError> {
-        self.ask(|reply| Op::Ingest { world, news, end, charge, reply }).await?
+        self.ask(|reply| Op::Ingest { world, news, end, charge, sender: None, reply }).await?
+    }
+
+    /// The same, held to the quota of a sender.
+    pub async fn ingest_sent(
+        &self,
+        world: World,
+        news: Vec<News>,
+        end: bool,
+        sender: Option<Sender>,
+    ) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::Ingest { world, news, end, charge: None, sender, reply }).await?
     }
 
     /// What a feed has spent, as far as the file knows.
@@ -241,7 +253,18 @@ impl WriterHandle {
 
     /// All of the news or, if any of it is turned away, nothing.
     pub async fn ingest_whole(&self, world: World, news: NewsReader, whole: Whole) -> Result<IngestReport, WriteError> {
-        self.ask(|reply| Op::IngestWhole { world, news, whole, reply }).await?
+        self.ingest_whole_sent(world, news, whole, None).await
+    }
+
+    /// The same, held to the quota of a sender.
+    pub async fn ingest_whole_sent(
+        &self,
+        world: World,
+        news: NewsReader,
+        whole: Whole,
+        sender: Option<Sender>,
+    ) -> Result<IngestReport, WriteError> {
+        self.ask(|reply| Op::IngestWhole { world, news, whole, sender, reply }).await?
     }
 
     /// The news of a complete poll, and an end to what it no longer has.

@@ -1,6 +1,6 @@
 //! What became of a batch of news, counted.
 
-use crate::model::Reason;
+use crate::model::{FeederQuota, FeederUse, Reason};
 
 /// As many rejections of each reason as a report remembers one by one, so that one that is frequent hides no other.
 const LISTED_MAX: u64 = 10;
@@ -14,11 +14,13 @@ pub struct IngestReport {
     rejected: [u64; Reason::COUNT],
     /// The first of each reason, with the positions of their messages, in that order.
     listed: Vec<(u64, Reason)>,
+    /// What the sender has used of its quota, for one that has a quota.
+    pub added: Option<(FeederUse, FeederQuota)>,
 }
 
 impl Default for IngestReport {
     fn default() -> Self {
-        IngestReport { changed: 0, unchanged: 0, rejected: [0; Reason::COUNT], listed: Vec::new() }
+        IngestReport { changed: 0, unchanged: 0, rejected: [0; Reason::COUNT], listed: Vec::new(), added: None }
     }
 }
 
@@ -63,6 +65,7 @@ impl IngestReport {
                 counts[*reason as usize] += 1;
             }
         }
+        self.added = other.added.or(self.added);
         self.changed += other.changed;
         self.unchanged += other.unchanged;
         for (own, other) in self.rejected.iter_mut().zip(other.rejected) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::owners::Owners;
 use super::poll::{self, PollState, Polls};
 use crate::board::{Books, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
@@ -48,6 +49,7 @@ pub(super) struct WorldState {
     pub books: Arc<Books>,
     pub sports: Vec<SportState>,
     pub polls: Polls,
+    pub owners: Owners,
 }
 
 impl WorldState {
@@ -58,7 +60,7 @@ impl WorldState {
             let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
             SportState::new(sport, &books, now_ms, stale_after_s)
         });
-        WorldState { sports: sports.collect(), books, polls }
+        WorldState { sports: sports.collect(), books, polls, owners: Owners::default() }
     }
 
     pub(super) fn board(&self) -> WorldBoard {

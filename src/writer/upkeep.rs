@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::batch::{SportStep, Step};
+use super::owners::Additions;
 use super::poll;
 use super::state::{WorldState, forget_the_future, source_states};
 use super::{WriteError, Writer};
@@ -95,7 +96,7 @@ impl Writer {
     /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
     fn forget_the_future(&mut self, now: Timestamp) {
         for world in World::ALL {
-            let WorldState { books, sports, polls } = Arc::make_mut(&mut self.worlds[world.index()]);
+            let WorldState { books, sports, polls, .. } = Arc::make_mut(&mut self.worlds[world.index()]);
             let mut any = false;
             for (id, sport) in self.catalogue.sport_ids().zip(sports) {
                 if forget_the_future(&mut sport.sources, now) {
@@ -165,7 +166,8 @@ impl Writer {
             return Ok(());
         }
         self.commit(&changes)?;
-        let step = Step { books: None, sports: steps, places: Vec::new(), moved: Vec::new() };
+        let step =
+            Step { books: None, sports: steps, places: Vec::new(), moved: Vec::new(), additions: Additions::default() };
         self.take_step(world, step, now.unix_ms());
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::fixture::{EVENING, bookmaker, event, moneyline};
+use super::fixture::{EVENING, bookmaker, event, moneyline, remove};
 use crate::harness::{Answer, Service};
 
 /// A service that takes feed lines over TCP.
@@ -21,7 +21,10 @@ struct Pushed {
 
 impl Pushed {
     async fn start() -> Pushed {
-        let service = Service::start_with(&[("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")]).await;
+        Pushed::start_with(&[]).await
+    }
+
+    async fn of(service: Service) -> Pushed {
         let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
         let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
         let address = status.server.and_then(|server| server.ingest_address).expect("an address");
@@ -260,4 +263,108 @@ async fn files_of_the_drop_directory_are_taken_by_the_server() {
     while service.get("/v1/sports/mma/events/m1").await.status != 200 {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+}
+
+impl Pushed {
+    async fn start_with(settings: &[(&'static str, &str)]) -> Pushed {
+        let all = [&[("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")], settings].concat();
+        Pushed::of(Service::start_with(&all).await).await
+    }
+
+    async fn account(&self, name: &str) -> oddsbox::admin::FeedAnswer {
+        let feeds = self.feeds().await.feeds.expect("a server");
+        feeds.into_iter().find(|feed| feed.name == name).expect("its account")
+    }
+
+    async fn post_gzip(&self, token: &str, query: &str, body: &[u8]) -> Answer {
+        let head = format!("POST /ingest{query} HTTP/1.1\r\nauthorization: Bearer {token}\r\ncontent-encoding: gzip");
+        self.send(&head, body).await
+    }
+}
+
+#[tokio::test]
+async fn feeder_beyond_its_quota_is_rejected_and_counted_and_others_are_served() {
+    let quota = [("ingest.bookmakers_per_day", "2"), ("ingest.events", "3"), ("ingest.events_per_day", "100")];
+    let pushed = Pushed::start_with(&quota).await;
+    let (greedy, other) = (pushed.token("greedy", WorldName::Live).await, pushed.token("other", WorldName::Live).await);
+    let books: String = (0..5).map(|n| bookmaker(&format!("book{n}"), "Book", r#"["us"]"#)).collect();
+    let events: String = (0..5).map(|n| event("mma", &format!("e{n}"), EVENING)).collect();
+    let report = pushed.post(&greedy, "", (books.clone() + &events).as_bytes()).await.json();
+    assert_eq!(
+        (&report["accepted"], &report["rejected_by_reason"]["feeder_quota"]),
+        (&json!(5), &json!(5)),
+        "{report}"
+    );
+    // What is there already uses nothing up, and a strict input is held to the quota too.
+    let known = bookmaker("book0", "Other", r#"["us"]"#) + &event("mma", "e0", EVENING);
+    assert_eq!(pushed.post(&greedy, "", known.as_bytes()).await.json()["accepted"], 2);
+    let strict = pushed.post(&greedy, "?strict=true", event("mma", "e9", EVENING).as_bytes()).await.json();
+    assert_eq!((&strict["written"], &strict["rejected_by_reason"]["feeder_quota"]), (&json!(false), &json!(1)));
+
+    let feed = pushed.account("token/greedy").await;
+    let added = feed.added.expect("its quota");
+    assert_eq!((added.bookmakers_today, added.bookmakers_per_day, added.bookmakers_max), (2, 2, 500));
+    assert_eq!((added.events_today, added.events, added.events_max), (3, 3, 3));
+    assert_eq!((feed.rejected_by_reason["feeder_quota"], feed.bytes > 500), (6, true));
+    let report = pushed.post(&other, "", (lines() + &event("mma", "e9", EVENING)).as_bytes()).await.json();
+    assert_eq!(report["rejected"], 0, "another feeder has a quota of its own: {report}");
+
+    // Removing an event makes room for another.
+    let report = pushed.post(&greedy, "", (remove("mma", "e0") + &event("mma", "e7", EVENING)).as_bytes()).await.json();
+    assert_eq!(report["accepted"], 2, "{report}");
+    let report = pushed.post(&greedy, "", event("mma", "e8", EVENING).as_bytes()).await.json();
+    assert_eq!(report["rejected_by_reason"]["feeder_quota"], 1, "{report}");
+}
+
+#[tokio::test]
+async fn feeder_removes_only_events_that_it_announced() {
+    let pushed = Pushed::start().await;
+    let (one, two) = (pushed.token("one", WorldName::Live).await, pushed.token("two", WorldName::Live).await);
+    pushed.post(&one, "", event("mma", "m1", EVENING).as_bytes()).await;
+    pushed.service.ingest(&event("mma", "m2", EVENING)).await;
+    for event in ["m1", "m2"] {
+        // Announcing it again does not make it one's own.
+        let lines = super::fixture::event("mma", event, EVENING) + &remove("mma", event);
+        let report = pushed.post(&two, "", lines.as_bytes()).await.json();
+        assert_eq!(report["rejected_by_reason"]["not_own_event"], 1, "{report}");
+        assert_eq!(pushed.service.get(&format!("/v1/sports/mma/events/{event}")).await.status, 200);
+    }
+    assert_eq!(pushed.account("token/two").await.rejected_by_reason["not_own_event"], 2);
+    assert_eq!(pushed.post(&one, "", remove("mma", "m1").as_bytes()).await.json()["accepted"], 1);
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m1").await.status, 404);
+    pushed.service.ingest(&remove("mma", "m2")).await;
+    assert_eq!(pushed.service.get("/v1/sports/mma/events/m2").await.status, 404, "the operator removes anything");
+}
+
+#[tokio::test]
+async fn bodies_that_inflate_too_far_are_refused_and_counted() {
+    let pushed = Pushed::start_with(&[("ingest.inflated_max", "1")]).await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let answer = pushed.post_gzip(&token, "", &gzip(&(lines() + &" \n".repeat(1 << 20)))).await;
+    assert_eq!(error(&answer), (413, "too_large".to_owned()), "{answer:?}");
+    let feed = pushed.account("token/scraper").await;
+    assert_eq!(feed.rejected_by_reason["stream_too_large"], 1);
+    assert!(feed.last_failure.is_some_and(|failure| failure.why.contains("ingest.inflated_max")));
+
+    // A thousand times its size, within the bound of bytes.
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let answer = pushed.post_gzip(&token, "", &gzip(&"\n".repeat(40 << 20))).await;
+    assert_eq!(error(&answer), (413, "too_large".to_owned()), "{answer:?}");
+    assert!(pushed.account("token/scraper").await.bytes < 20 << 20, "it ended at the bound");
+    assert_eq!(pushed.post(&token, "", lines().as_bytes()).await.json()["accepted"], 3);
+}
+
+#[tokio::test]
+async fn strict_line_that_is_too_long_is_rejected_and_nothing_is_written() {
+    let pushed = Pushed::start().await;
+    let token = pushed.token("scraper", WorldName::Live).await;
+    let long = "x".repeat(3 << 20) + "\n";
+    let report = pushed.post(&token, "?strict=true", (long + &lines()).as_bytes()).await.json();
+    assert_eq!(
+        (&report["written"], &report["rejected_by_reason"]["line_too_long"]),
+        (&json!(false), &json!(1)),
+        "{report}"
+    );
+    assert_eq!(report["rejected"], 1, "{report}");
 }

@@ -32,6 +32,20 @@ fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
     (Directory::new().json(&format!("config show --config {path}")), path)
 }
 
+/// A site's filter covers its access log; requests that fail are logged by the default logger, set in the first block.
+#[test]
+fn keys_are_filtered_from_the_access_log_and_from_the_error_log() {
+    let text = fs::read_to_string(deployed("Caddyfile")).expect("a file");
+    let rules: String = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let (global, site) = rules.split_once("\n}\n").expect("two blocks");
+    assert!(global.starts_with("{\n"), "{global}");
+    for (block, headers) in [(global, "request>headers delete"), (site, "request>headers>X-Api-Key delete")] {
+        for filter in [headers, "replace api_key REDACTED", "replace apiKey REDACTED"] {
+            assert!(block.contains(filter), "{filter}: {block}");
+        }
+    }
+}
+
 /// A setting that is added, renamed or given another default must not leave the file behind.
 #[test]
 fn the_annotated_settings_are_all_there_are_each_with_its_default() {

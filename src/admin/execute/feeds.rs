@@ -2,13 +2,15 @@
 
 use super::super::context::Context;
 use super::super::protocol::{
-    Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer, TokenAnswer,
-    UpstreamAnswer, WorldName,
+    AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer,
+    TokenAnswer, UpstreamAnswer, WorldName,
 };
 use crate::feeds::{Account, Upstream};
 use crate::keys::{FeedToken, Feeder};
-use crate::model::{Timestamp, World};
+use crate::model::{FeederQuota, FeederUse, Timestamp, World};
 use crate::writer::FeederError;
+
+const SECONDS_PER_DAY: u32 = 86_400;
 
 pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
     let issued = context.writer.issue_token(name, world.into(), who).await?;
@@ -26,7 +28,7 @@ pub(super) fn feeds(world: Option<WorldName>, only_stale: bool, context: &Contex
     let is_asked = |own: World| world.is_none_or(|asked| World::from(asked) == own);
     let accounts = context.server.is_some().then(|| {
         let accounts = context.ledger.accounts().into_iter().filter(|(_, account)| is_asked(account.world));
-        accounts.map(|(name, account)| feed(&name, account)).collect()
+        accounts.map(|(name, account)| feed(&name, account, now)).collect()
     });
     let worlds = [World::Live, World::Sandbox].into_iter().filter(|world| is_asked(*world));
     let sources = worlds.flat_map(|world| sources(world, context, now));
@@ -60,7 +62,7 @@ fn sources(world: World, context: &Context, now: Timestamp) -> Vec<SourceAnswer>
     sources
 }
 
-fn feed(name: &str, account: Account) -> FeedAnswer {
+fn feed(name: &str, account: Account, now: Timestamp) -> FeedAnswer {
     let upstream = |upstream: Upstream| UpstreamAnswer {
         remaining: upstream.remaining,
         used: upstream.used,
@@ -75,9 +77,24 @@ fn feed(name: &str, account: Account) -> FeedAnswer {
         accepted: account.accepted,
         rejected: account.rejected.values().sum(),
         rejected_by_reason: account.rejected.iter().map(|(reason, n)| (reason.key().to_owned(), *n)).collect(),
+        bytes: account.bytes,
+        added: account.added.map(|(used, quota)| added(used.on(now.unix() / SECONDS_PER_DAY), quota)),
         last_good: account.last_good.map(|at| at.to_string()),
         last_failure: account.last_failure.map(|(at, why)| FailureAnswer { at: at.to_string(), why: why.into() }),
         upstream: account.upstream.map(upstream),
+    }
+}
+
+fn added(used: FeederUse, quota: FeederQuota) -> AddedAnswer {
+    AddedAnswer {
+        bookmakers_today: used.bookmakers_today,
+        bookmakers_per_day: quota.bookmakers_per_day,
+        bookmakers: used.bookmakers,
+        bookmakers_max: quota.bookmakers,
+        events_today: used.events_today,
+        events_per_day: quota.events_per_day,
+        events: used.events,
+        events_max: quota.events,
     }
 }
 

@@ -41,10 +41,31 @@ pub struct FeedAnswer {
     pub accepted: u64,
     pub rejected: u64,
     pub rejected_by_reason: BTreeMap<String, u64>,
+    /// Bytes of lines that came, as inflated.
+    #[serde(default)]
+    pub bytes: u64,
+    /// What a feeder has added, against its quota; `null` for a feed that has none.
+    #[serde(default)]
+    pub added: Option<AddedAnswer>,
     pub last_good: Option<String>,
     pub last_failure: Option<FailureAnswer>,
     /// Of a feed that polls.
     pub upstream: Option<UpstreamAnswer>,
+}
+
+/// What a feeder has added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedAnswer {
+    pub bookmakers_today: u32,
+    pub bookmakers_per_day: u32,
+    /// Since the server started.
+    pub bookmakers: u32,
+    pub bookmakers_max: u32,
+    pub events_today: u32,
+    pub events_per_day: u32,
+    /// Those that are there now.
+    pub events: u32,
+    pub events_max: u32,
 }
 
 /// When a feed failed as a whole, and how.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
-pub use feeds::{FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
+pub use feeds::{AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
 pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{

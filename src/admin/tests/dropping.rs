@@ -8,16 +8,16 @@ use super::*;
 use crate::admin::{DropDirectory, DropError};
 use crate::model::World;
 
-struct Watched {
-    house: House,
-    context: Context,
+pub(super) struct Watched {
+    pub(super) house: House,
+    pub(super) context: Context,
     stopped: Stopped,
-    directory: DropDirectory,
-    path: std::path::PathBuf,
+    pub(super) directory: DropDirectory,
+    pub(super) path: std::path::PathBuf,
 }
 
 impl Watched {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let house = House::new();
         let (context, stopped) = house.open();
         let path = house.data.path().join("drop");
@@ -27,7 +27,7 @@ impl Watched {
     }
 
     /// Two looks: a file is first seen, then found unchanged.
-    async fn look_twice(&mut self) {
+    pub(super) async fn look_twice(&mut self) {
         self.directory.look(&self.context).await;
         self.directory.look(&self.context).await;
     }
@@ -36,14 +36,14 @@ impl Watched {
         self.context.boards.load(World::Live).record_count()
     }
 
-    async fn end(self) {
+    pub(super) async fn end(self) {
         drop(self.context);
         tokio::task::spawn_blocking(|| self.stopped.join()).await.unwrap().unwrap();
         drop(self.house);
     }
 }
 
-fn names(path: &Path) -> Vec<String> {
+pub(super) fn names(path: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();

@@ -2,6 +2,7 @@
 
 mod any_lines;
 mod dropping;
+mod dropping_attacks;
 mod feeding;
 mod keys;
 mod running;

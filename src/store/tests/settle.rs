@@ -154,3 +154,66 @@ fn sports_keep_their_data_when_the_catalogue_is_reordered_and_while_it_does_not_
     let event = &loaded.world(World::Live).sports[2].events[0];
     assert_eq!(event.records, [record("mma", "a", 0, Market::Moneyline, 5)]);
 }
+
+fn declare(world: World, numbers: std::ops::Range<u16>) -> Vec<Change> {
+    let declared = |number: u16| {
+        let (id, bookmaker) = (BookId::from_number(number), Arc::new(book(&format!("declared{number}"))));
+        Change::PutBookmaker { world, id, bookmaker, origin: BookOrigin::Declared }
+    };
+    numbers.map(declared).collect()
+}
+
+/// A price of a bookmaker that was declared.
+fn price_of(number: u16) -> Change {
+    let mut priced = crate::model::Record::clone(&record("mma", "a", 0, Market::Moneyline, 5));
+    priced.bookmaker = BookId::from_number(number);
+    if number >= 3 {
+        priced.id = RecordId::new("mma", &event_id("a"), &format!("declared{number}"), Market::Moneyline);
+    }
+    Change::PutOdds { world: World::Live, sport: sport_id(0), event: event_id("a"), record: Arc::new(priced) }
+}
+
+#[test]
+fn declared_bookmakers_that_nothing_names_give_way_when_numbers_run_out() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&declare(World::Live, 3..4096)).unwrap();
+    store.commit(&[put_event(World::Live, "a", 1), price_of(40)]).unwrap();
+    drop(store);
+
+    let grown = catalogue_of(&["mma", "tennis"], &["bet365", "betmgm", "coral", "unibet"]);
+    let mut store = memory.open_with(&grown).unwrap();
+    let loaded = store.load().unwrap();
+    let live = &loaded.world(World::Live).bookmakers;
+    assert_eq!((live.len(), live.find("declared40")), (5, Some(BookId::from_number(40))), "it holds a price");
+    assert_eq!((live.find("bet365"), live.find("declared4")), (Some(BookId::from_number(41)), None));
+    assert!(live.next_id().is_some(), "feeders can declare others again");
+    assert!(store.check().unwrap().is_clean());
+}
+
+#[test]
+fn file_opens_when_every_number_is_in_use() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&declare(World::Live, 3..4096)).unwrap();
+    store.commit(&[put_event(World::Live, "a", 1)]).unwrap();
+    let odds: Vec<_> = (0..4096).map(price_of).collect();
+    store.commit(&odds).unwrap();
+    drop(store);
+
+    let grown = catalogue_of(&["mma", "tennis"], &["bet365", "betmgm", "coral", "unibet"]);
+    let mut store = memory.open_with(&grown).unwrap();
+    let loaded = store.load().unwrap();
+    let live = &loaded.world(World::Live).bookmakers;
+    assert_eq!((live.len(), live.find("bet365")), (4096, None));
+    assert!(loaded.world(World::Sandbox).bookmakers.find("bet365").is_some());
+}
+
+#[test]
+fn declared_bookmakers_stay_while_there_are_numbers() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.commit(&declare(World::Live, 3..2000)).unwrap();
+    drop(store);
+    assert_eq!(memory.open().load().unwrap().world(World::Live).bookmakers.len(), 2000);
+}

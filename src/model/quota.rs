@@ -1,0 +1,58 @@
+//! What one feeder may add to its world, and what it has added.
+
+/// The bounds of one feeder. Prices, scores and repeated announcements are not counted: they add nothing that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeederQuota {
+    /// New bookmakers in a UTC day, and since the server started.
+    pub bookmakers_per_day: u32,
+    pub bookmakers: u32,
+    /// New events in a UTC day, and at one time.
+    pub events_per_day: u32,
+    pub events: u32,
+}
+
+impl Default for FeederQuota {
+    fn default() -> Self {
+        FeederQuota { bookmakers_per_day: 200, bookmakers: 500, events_per_day: 20_000, events: 50_000 }
+    }
+}
+
+/// What a feeder has added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeederUse {
+    /// The UTC day of the counts of a day, in days since 1970.
+    pub day: u32,
+    pub bookmakers_today: u32,
+    pub bookmakers: u32,
+    pub events_today: u32,
+    /// Events that are there now and that it announced first.
+    pub events: u32,
+}
+
+impl FeederUse {
+    /// The same on a given day: another day begins with nothing.
+    #[must_use]
+    pub fn on(self, day: u32) -> Self {
+        if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, ..self } }
+    }
+
+    /// Counts a new bookmaker, if the quota has room for it.
+    pub fn add_bookmaker(&mut self, quota: FeederQuota) -> bool {
+        let fits = self.bookmakers_today < quota.bookmakers_per_day && self.bookmakers < quota.bookmakers;
+        if fits {
+            self.bookmakers_today += 1;
+            self.bookmakers += 1;
+        }
+        fits
+    }
+
+    /// Counts a new event, if the quota has room for it.
+    pub fn add_event(&mut self, quota: FeederQuota) -> bool {
+        let fits = self.events_today < quota.events_per_day && self.events < quota.events;
+        if fits {
+            self.events_today += 1;
+            self.events += 1;
+        }
+        fits
+    }
+}
