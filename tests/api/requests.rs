@@ -99,9 +99,13 @@ async fn http_1_1_needs_exactly_one_valid_host() {
     let v4 = send("1.1", "/v4/sports", "").await;
     assert_eq!((v4.status, v4.json()["error_code"].as_str().unwrap()), (400, "INVALID_REQUEST"));
     assert_eq!(used().await, before, "none of them was charged");
-    for hosts in
-        ["host: a\r\n", "host: a-b.example:8080\r\n", "host: [2001:db8::1]:80\r\n", "host: 127.0.0.1\r\n", "host: a:\r\n"]
-    {
+    for hosts in [
+        "host: a\r\n",
+        "host: a-b.example:8080\r\n",
+        "host: [2001:db8::1]:80\r\n",
+        "host: 127.0.0.1\r\n",
+        "host: a:\r\n",
+    ] {
         assert_eq!(send("1.1", books, hosts).await.status, 200, "{hosts:?}");
     }
     assert_eq!(send("1.0", books, "").await.status, 200, "HTTP/1.0 knew no such header");
