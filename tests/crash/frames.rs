@@ -370,8 +370,8 @@ async fn another_preface_is_not_answered_in_http_2() {
     }
 }
 
-/// Over HTTP/2 as over HTTP/1.1, what is beyond our bounds is answered in our shape, and what is far beyond them not at
-/// all.
+/// Over HTTP/2 as over HTTP/1.1, a head beyond our bounds is answered in our shape. One far beyond them is answered by the
+/// HTTP library without a body, or its connection is closed: no valid key was used on it.
 #[tokio::test]
 async fn heads_that_are_too_large_are_refused() {
     let ways = Ways::open().await;
@@ -381,7 +381,12 @@ async fn heads_that_are_too_large_are_refused() {
             let driven = tokio::spawn(connection);
             let request = http::Request::get("http://oddsbox/healthz").header("x-long", "x".repeat(bytes));
             let (answer, _) = client.send_request(request.body(()).expect("a request"), true).expect("a stream");
-            let answer = tokio::time::timeout(PATIENCE, answer).await.expect("an answer").expect("an answer");
+            let answer = tokio::time::timeout(PATIENCE, answer).await.expect("an end");
+            if !is_ours && answer.is_err() {
+                driven.abort();
+                continue;
+            }
+            let answer = answer.expect("an answer");
             assert_eq!(answer.status(), 431, "{bytes} bytes in {way}");
             let body = answer.into_body().data().await.map_or_else(Vec::new, |data| data.expect("a body").to_vec());
             let body = String::from_utf8_lossy(&body);

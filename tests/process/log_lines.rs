@@ -97,6 +97,7 @@ async fn control_characters_are_escaped_in_text_logs() {
     // The name of a file that cannot be put away is in a message.
     for place in ["done", "failed"] {
         std::fs::remove_dir(feeds.path().join(place)).expect("an empty directory");
+        std::fs::write(feeds.path().join(place), "").expect("a file in its place");
     }
     let name = "a\n2026-01-01T00:00:00Z ERROR forged: \u{1b}[2J\r.ndjson";
     std::fs::write(feeds.path().join(name), "").expect("a file");
