@@ -217,7 +217,7 @@ impl Pull {
         tasks.filter(|(at, task)| Some(*at) != other_than && task.sport == Some(sport)).any(|(_, task)| is_due(task))
     }
 
-    /// Ends the rounds of which nothing more is due, because a poll failed or has to wait; then says what the plan is.
+    /// Ends the rounds that have no further poll due, because one failed or has to wait; then logs the plan.
     async fn end_rounds(&mut self) -> Result<(), WriteError> {
         let over: Vec<SportId> = self.rounds.iter().copied().filter(|sport| !self.is_more_due(*sport, None)).collect();
         for sport in over {

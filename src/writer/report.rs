@@ -45,7 +45,7 @@ impl IngestReport {
         self.accepted() + self.rejected()
     }
 
-    /// The first rejections of each reason: the position of each message, counted from 0, and why it was turned away.
+    /// The first rejections of each reason: the position of each message, counted from 0, and why it was rejected.
     pub fn first_rejected(&self) -> &[(u64, Reason)] {
         &self.listed
     }

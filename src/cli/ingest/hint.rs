@@ -1,4 +1,4 @@
-//! What an input looks like of which nothing could be used: most often it is in another format than the command says.
+//! Guesses the format of an input from which no line was accepted: most often it is not the one that the command names.
 
 use std::path::Path;
 

@@ -289,7 +289,7 @@ async fn headers_without_an_end_are_bounded_in_http2() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, held).await.expect("what is held is counted");
+    tokio::time::timeout(PATIENCE, held).await.expect("unfinished heads are counted");
     for _ in 0..4 {
         let _ = stream.write_all(&frame(9, &vec![b'a'; 16_000])).await;
     }
