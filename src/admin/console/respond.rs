@@ -245,6 +245,10 @@ fn is_for_console(command: &Command) -> bool {
             | Command::Feeds { .. }
             | Command::MaintenanceOn { .. }
             | Command::MaintenanceOff
+            | Command::FeedsToken { .. }
+            | Command::FeedsTokenRevoke { .. }
+            | Command::Backup(_)
+            | Command::Progress
     )
 }
 
