@@ -36,7 +36,8 @@ export function service(root) {
   }
 
   function makeBackup() {
-    dialog("Make a backup", [field("File on the server", text("file", { required: true, placeholder: "/var/backups/oddsbox.redb" }), "An absolute path that does not exist yet. The user of the service must be able to write there.")], "Make the backup", async (form) => {
+    const name = `oddsbox-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.redb`;
+    dialog("Make a backup", [field("File name", text("file", { required: true, value: name, pattern: "[^\\/]+" }), "In the directory backups of the data directory. Copy it to another machine.")], "Make the backup", async (form) => {
       const made = await command("backup", { file: form.file.value.trim() });
       notify(`Backup of ${count(made.records)} records, ${bytes(made.bytes)}, written to ${made.file}`);
     });
