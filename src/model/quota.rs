@@ -41,6 +41,20 @@ impl FeederUse {
         (self.bookmakers_today, self.bookmakers, self.events_today) == (0, 0, 0)
     }
 
+    /// What was used at least, of two counts of the same feeder; the events that are there now are of the first.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        let day = self.day.max(other.day);
+        let (one, other) = (self.on(day), other.on(day));
+        FeederUse {
+            day,
+            bookmakers_today: one.bookmakers_today.max(other.bookmakers_today),
+            bookmakers: one.bookmakers.max(other.bookmakers),
+            events_today: one.events_today.max(other.events_today),
+            events: one.events,
+        }
+    }
+
     /// Counts a new bookmaker, if the quota has room for it.
     pub fn add_bookmaker(&mut self, quota: FeederQuota) -> bool {
         let fits = self.bookmakers_today < quota.bookmakers_per_day && self.bookmakers < quota.bookmakers;
