@@ -241,11 +241,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), origin: BookOrigin::Declared }
         }
         1 => Change::RemoveBookmaker { world, id: bookmaker },
-        2..=5 => {
-            let feeder = EventOwner::Feeder(["drop", "token/a"][usize::from(pick(5, 2))].into());
-            let owner = [EventOwner::Nobody, EventOwner::Operator, feeder][usize::from(pick(7, 3))].clone();
-            Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))), owner }
-        }
+        2..=5 | 36 => feeder_change(kind, world, sport, &id, seed),
         6 => Change::RemoveEvent { world, sport, event },
         7 => {
             let winner = seed[6].is_multiple_of(2).then(|| "winner".into());
@@ -276,11 +272,6 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             let revoked = seed[6].is_multiple_of(2).then_some(time);
             Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
         }
-        36 => {
-            let (day, bookmakers, events_today) = (seed[5].into(), pick(6, 3).into(), pick(7, 2).into());
-            let used = FeederUse { day, bookmakers_today: bookmakers, bookmakers, events_today, events: 9 };
-            Change::PutFeederUse { world, feed: ["drop", "token/a"][usize::from(pick(2, 2))].into(), used }
-        }
         33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
         34 => {
             let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
@@ -305,6 +296,19 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutOdds { world, sport, event, record: Arc::new(record) }
         }
     }
+}
+
+/// An event with its owner, or what a feeder has used of its quota.
+fn feeder_change(kind: u8, world: World, sport: SportId, id: &str, seed: [u8; 8]) -> Change {
+    let feed = ["drop", "token/a"][usize::from(seed[5] % 2)];
+    if kind == 36 {
+        let (day, bookmakers, events_today) = (seed[2].into(), (seed[6] % 3).into(), (seed[7] % 2).into());
+        let used = FeederUse { day, bookmakers_today: bookmakers, bookmakers, events_today, events: 9 };
+        return Change::PutFeederUse { world, feed: feed.into(), used };
+    }
+    let owners = [EventOwner::Nobody, EventOwner::Operator, EventOwner::Feeder(feed.into())];
+    let owner = owners[usize::from(seed[7] % 3)].clone();
+    Change::PutEvent { world, sport, event: event(id, (seed[6] % 3).into()), owner }
 }
 
 /// A change of what polls last had, of two scopes whose names begin alike.

@@ -11,12 +11,12 @@ use crate::writer::{Sender, Whole};
 
 const DAY_MS: i64 = 86_400_000;
 
-fn sender(name: &str) -> Option<Sender> {
-    Some(Sender { name: name.into(), removes_any: name == "drop" })
+fn sender(name: &str) -> Sender {
+    Sender { name: name.into(), removes_any: name == "drop" }
 }
 
 fn send(writer: &mut Writer, name: Option<&str>, news: Vec<News>) -> u64 {
-    writer.ingest_charged(WORLD, news, true, None, name.and_then(sender)).unwrap().rejected()
+    writer.ingest_charged(WORLD, news, true, None, name.map(sender)).unwrap().rejected()
 }
 
 fn declared(key: &str) -> News {
@@ -76,7 +76,7 @@ fn rejected_strict_input_uses_nothing_of_the_stored_quota() {
     let (directory, mut writer) = open();
     let sport = tennis(&writer);
     let news = [declared("new"), event(sport, "a"), remove(sport, "none")].map(Ok);
-    let report = writer.ingest_whole(WORLD, news.into_iter(), Whole::Taken, sender("token/a"), |_| {}).unwrap();
+    let report = writer.ingest_whole(WORLD, news.into_iter(), Whole::Taken, Some(sender("token/a")), |_| {}).unwrap();
     assert_eq!(report.rejected(), 1);
     drop(writer);
     assert_eq!(open_in(&directory, NOW_MS).feeder_uses(WORLD).count(), 0);
