@@ -93,7 +93,7 @@ fn restored(answer: &RestoreAnswer) -> String {
     if let Some(kept) = &answer.kept_as {
         let _ = writeln!(text, "What it replaces is kept as {}.", kept.display());
     }
-    let Carried { revoked, unreadable, rotated, expiries, usage, gone } = &answer.carried;
+    let Carried { revoked, unreadable, rotated, expiries, usage, gone, tokens, feeders } = &answer.carried;
     let told = [
         ("Still revoked", revoked),
         ("Revoked, as they could not be read there", unreadable),
@@ -101,6 +101,8 @@ fn restored(answer: &RestoreAnswer) -> String {
         ("Still with their earlier expiry", expiries),
         ("With what they have used since", usage),
         ("Issued since, and gone", gone),
+        ("Feeders whose tokens are still revoked or replaced", tokens),
+        ("Feeders with what they have added since", feeders),
     ];
     for (what, keys) in told.into_iter().filter(|(_, keys)| !keys.is_empty()) {
         let _ = writeln!(text, "{what}: {}.", keys.join(", "));
