@@ -32,8 +32,8 @@ fn seconds_add_up_on_a_busy_evening() {
 
 #[test]
 fn uneven_steps_add_up_over_days() {
-    let dice = Dice::new(5);
-    walk(START + 4 * DAY, (0..160).map(|n| u32::try_from(dice.nth(n).within(1, 2_400)).unwrap()));
+    let seed = Seed::new(5);
+    walk(START + 4 * DAY, (0..160).map(|n| u32::try_from(seed.nth(n).within(1, 2_400)).unwrap()));
 }
 
 #[test]
