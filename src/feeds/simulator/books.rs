@@ -6,38 +6,19 @@ use std::sync::Arc;
 use super::noise::Seed;
 use crate::model::{Bookmaker, Market, OddsFormat};
 
-/// The keys of the bookmakers, and how they quote. A list of its own, so that the catalogue can grow without changing a
-/// price; positions and keys determine prices, so append only.
-pub(super) const BOOKS: [(&str, OddsFormat); 28] = [
-    ("draftkings", OddsFormat::American),
-    ("fanduel", OddsFormat::American),
-    ("betmgm", OddsFormat::American),
-    ("williamhill_us", OddsFormat::American),
-    ("betrivers", OddsFormat::American),
-    ("fanatics", OddsFormat::American),
-    ("bovada", OddsFormat::American),
-    ("betonlineag", OddsFormat::American),
-    ("mybookieag", OddsFormat::American),
-    ("paddypower", OddsFormat::Fractional),
-    ("skybet", OddsFormat::Fractional),
-    ("ladbrokes_uk", OddsFormat::Fractional),
-    ("coral", OddsFormat::Fractional),
-    ("williamhill", OddsFormat::Fractional),
-    ("betvictor", OddsFormat::Decimal),
-    ("sport888", OddsFormat::Decimal),
-    ("matchbook", OddsFormat::Decimal),
-    ("pinnacle", OddsFormat::Decimal),
-    ("betsson", OddsFormat::Decimal),
-    ("marathonbet", OddsFormat::Decimal),
-    ("onexbet", OddsFormat::Decimal),
-    ("sportsbet", OddsFormat::Decimal),
-    ("tab", OddsFormat::Decimal),
-    ("ladbrokes_au", OddsFormat::Decimal),
-    ("neds", OddsFormat::Decimal),
-    ("pointsbetau", OddsFormat::Decimal),
-    ("unibet", OddsFormat::Decimal),
-    ("bet365_au", OddsFormat::Decimal),
+/// The keys of the bookmakers, by how they quote. A list of its own, so that the catalogue can grow without changing a
+/// price. Keys and positions determine prices.
+const KEYS: [(OddsFormat, &str); 3] = [
+    (OddsFormat::American, "draftkings fanduel betmgm williamhill_us betrivers fanatics bovada betonlineag mybookieag"),
+    (OddsFormat::Fractional, "paddypower skybet ladbrokes_uk coral williamhill"),
+    (
+        OddsFormat::Decimal,
+        "betvictor sport888 matchbook pinnacle betsson marathonbet onexbet sportsbet tab ladbrokes_au neds pointsbetau \
+         unibet bet365_au",
+    ),
 ];
+/// The number of [`KEYS`].
+pub(super) const COUNT: usize = 28;
 
 const HOUR: i64 = 3_600;
 const OUTAGE: i64 = 300;
@@ -58,13 +39,16 @@ pub(super) struct Book {
     outage_start: Option<i64>,
 }
 
-/// The bookmakers of [`BOOKS`]. Where the catalogue lacks one, another of its bookmakers takes the place, so that an
+pub(super) fn keys() -> impl Iterator<Item = (OddsFormat, &'static str)> {
+    KEYS.into_iter().flat_map(|(format, keys)| keys.split(' ').map(move |key| (format, key)))
+}
+
+/// The bookmakers of [`KEYS`]. Where the catalogue lacks one, another of its bookmakers takes the place, so that an
 /// operator's own catalogue has prices too.
 pub(super) fn books(catalogue: &[Bookmaker], seed: Seed) -> Vec<Book> {
-    let is_listed = |bookmaker: &&Bookmaker| BOOKS.iter().any(|(key, _)| *key == &*bookmaker.key);
-    let mut others = catalogue.iter().filter(|bookmaker| !is_listed(bookmaker));
-    let mut books = Vec::with_capacity(BOOKS.len());
-    for (number, (key, format)) in BOOKS.into_iter().enumerate() {
+    let mut others = catalogue.iter().filter(|other| keys().all(|(_, key)| *key != *other.key));
+    let mut books = Vec::with_capacity(COUNT);
+    for (number, (format, key)) in keys().enumerate() {
         let known = catalogue.iter().find(|bookmaker| *bookmaker.key == *key);
         let bookmaker = known.or_else(|| others.next());
         books.extend(bookmaker.map(|bookmaker| Book::new(&bookmaker.key, number, format, seed)));
@@ -74,7 +58,7 @@ pub(super) fn books(catalogue: &[Bookmaker], seed: Seed) -> Vec<Book> {
 
 impl Book {
     fn new(key: &str, number: usize, format: OddsFormat, seed: Seed) -> Self {
-        let has_outages = number == seed.named("slow").pick(BOOKS.len());
+        let has_outages = number == seed.named("slow").pick(COUNT);
         let outage_start = has_outages.then(|| seed.named("silence").below(HOUR));
         let seed = seed.named("book").named(key);
         // Rounding to traditional fractions adds to the margin.

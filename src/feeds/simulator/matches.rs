@@ -84,7 +84,7 @@ pub(super) fn fixtures(slot: &Slot, rules: &'static Rules) -> Vec<Fixture> {
 
 impl Competitions {
     fn name(&self, slot: &Slot) -> Arc<str> {
-        let name = cycled(self.names, slot.number.div_euclid(self.slots) * self.series + slot.position);
+        let name = cycled(self.names, slot.number.div_euclid(self.slots) * slot.series_count + slot.position);
         if self.is_numbered { format!("{name} {}", slot.number.rem_euclid(900) + 1).into() } else { name.into() }
     }
 }

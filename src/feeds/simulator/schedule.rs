@@ -50,8 +50,9 @@ pub(super) struct Slot {
     pub seed: Seed,
     pub sport: SportId,
     pub series: &'static Series,
-    /// The position of the series in its sport.
+    /// The position of the series in its sport, and how many that has.
     pub position: i64,
+    pub series_count: i64,
     pub number: i64,
     pub announced: i64,
     pub start: i64,
@@ -60,10 +61,12 @@ pub(super) struct Slot {
 /// The fixtures of a slot.
 pub(super) fn fixtures(world: Seed, sport: SportId, (row, position, number): SlotKey) -> Vec<Fixture> {
     let series = &SPORTS[row].series[position];
-    let [row_number, position] = [row, position].map(|index| i64::try_from(index).unwrap_or(0));
+    let numbers = [row, position, SPORTS[row].series.len()];
+    let [row_number, position, series_count] = numbers.map(|number| i64::try_from(number).unwrap_or(0));
     let start = series.first + number * series.every;
     let seed = world.named("slot").nth(row_number).nth(position).nth(number);
-    let slot = Slot { world, seed, sport, series, position, number, announced: start - series.ahead, start };
+    let announced = start - series.ahead;
+    let slot = Slot { world, seed, sport, series, position, series_count, number, announced, start };
     match &SPORTS[row].format {
         Format::Match(rules) => matches::fixtures(&slot, rules),
         Format::Golf => golf::tournament(&slot),

@@ -17,6 +17,7 @@ pub(super) struct Sport {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one static value for each sport")]
 pub(super) enum Format {
     /// Two sides meet.
     Match(Rules),
@@ -70,8 +71,6 @@ pub(super) struct Competitions {
     pub names: &'static str,
     /// How many consecutive slots of a series one competition takes.
     pub slots: i64,
-    /// Of how many series, which hold different competitions at the same time.
-    pub series: i64,
     /// Whether the number of the slot is part of the name.
     pub is_numbered: bool,
 }
@@ -128,14 +127,14 @@ pub(super) static SPORTS: [Sport; 5] = [
         key: "tennis",
         kind: SportKind::HeadToHead,
         series: &[
-            tennis_tour(2 * HOUR, Names::Men, 480),
-            tennis_tour(10 * HOUR, Names::Women, 200),
-            tennis_tour(17 * HOUR, Names::Men, 544),
+            series(2 * HOUR, DAY, 2 * DAY, 12 * HOUR, pool("draw", Names::Men, 480, 32)),
+            series(10 * HOUR, DAY, 2 * DAY, 12 * HOUR, pool("draw", Names::Women, 200, 32)),
+            series(17 * HOUR, DAY, 2 * DAY, 12 * HOUR, pool("draw", Names::Men, 544, 32)),
         ],
         format: Format::Match(Rules {
             fixture_seed: "match",
             competitor_seed: "player",
-            competitions: Competitions { names: roster::TENNIS, slots: 7, series: 3, is_numbered: false },
+            competitions: Competitions { names: roster::TENNIS, slots: 7, is_numbered: false },
             starts: Starts::Every { fewest: 5, most: 5, seconds: 4_500 },
             announced_within: 4 * HOUR,
             called_off_one_in: 30,
@@ -153,23 +152,11 @@ pub(super) static SPORTS: [Sport; 5] = [
     Sport {
         key: "american_football",
         kind: SportKind::HeadToHead,
-        series: &[Series {
-            first: MONDAY,
-            every: WEEK,
-            ahead: DAY,
-            lasts: 9 * DAY,
-            pool: Pool { seed: "draw", names: Names::Listed(roster::FOOTBALL_TEAMS), first: 0, size: 32, blocks: 1 },
-            second_pool: None,
-        }],
+        series: &[series(0, WEEK, DAY, 9 * DAY, pool("draw", Names::Listed(roster::FOOTBALL_TEAMS), 0, 32))],
         format: Format::Match(Rules {
             fixture_seed: "game",
             competitor_seed: "team",
-            competitions: Competitions {
-                names: "Continental Football League",
-                slots: 1,
-                series: 1,
-                is_numbered: false,
-            },
+            competitions: Competitions { names: "Continental Football League", slots: 1, is_numbered: false },
             // One game on Thursday night, three waves on Sunday, one on Sunday and one on Monday night.
             starts: Starts::At(&[
                 (1, 4 * DAY + 900),
@@ -210,28 +197,36 @@ pub(super) static SPORTS: [Sport; 5] = [
     Sport {
         key: "golf",
         kind: SportKind::Tournament,
-        series: &[golf_tour(3 * DAY + 11 * HOUR, 600), golf_tour(2 * DAY + 23 * HOUR, 720)],
+        series: &[
+            series(3 * DAY + 11 * HOUR, WEEK, 5 * DAY, 4 * DAY, pool("field", Names::Men, 600, 120)),
+            series(2 * DAY + 23 * HOUR, WEEK, 5 * DAY, 4 * DAY, pool("field", Names::Men, 720, 120)),
+        ],
         format: Format::Golf,
     },
 ];
 
+/// `first` is counted from the start of a week.
+const fn series(first: i64, every: i64, ahead: i64, lasts: i64, pool: Pool) -> Series {
+    Series { first: MONDAY + first, every, ahead, lasts, pool, second_pool: None }
+}
+
+const fn pool(seed: &'static str, names: Names, first: usize, size: usize) -> Pool {
+    Pool { seed, names, first, size, blocks: 1 }
+}
+
+/// Consecutive cards have different fighters.
 const fn cards(first: i64, ahead: i64, first_man: usize, first_woman: usize, women_one_in: i64) -> Series {
-    let women = Pool { seed: "women", names: Names::Women, first: first_woman, size: 12, blocks: 6 };
-    Series {
-        first: MONDAY + first,
-        every: WEEK / 2,
-        ahead,
-        lasts: 9 * HOUR,
-        pool: Pool { seed: "men", names: Names::Men, first: first_man, size: 36, blocks: 6 },
-        second_pool: Some((women_one_in, women)),
-    }
+    let men = Pool { blocks: 6, ..pool("men", Names::Men, first_man, 36) };
+    let women = Pool { blocks: 6, ..pool("women", Names::Women, first_woman, 12) };
+    let series = series(first, WEEK / 2, ahead, 9 * HOUR, men);
+    Series { second_pool: Some((women_one_in, women)), ..series }
 }
 
 const fn fight(promotions: &'static str, starts: Starts, rounds: Rounds) -> Rules {
     Rules {
         fixture_seed: "bout",
         competitor_seed: "fighter",
-        competitions: Competitions { names: promotions, slots: 1, series: 1, is_numbered: true },
+        competitions: Competitions { names: promotions, slots: 1, is_numbered: true },
         starts,
         announced_within: 6 * HOUR,
         called_off_one_in: 30,
@@ -244,27 +239,5 @@ const fn fight(promotions: &'static str, starts: Starts, rounds: Rounds) -> Rule
         whole_lines: false,
         fixed_handicap: None,
         play: Play::Rounds(rounds),
-    }
-}
-
-const fn tennis_tour(first: i64, names: Names, first_name: usize) -> Series {
-    Series {
-        first: MONDAY + first,
-        every: DAY,
-        ahead: 2 * DAY,
-        lasts: 12 * HOUR,
-        pool: Pool { seed: "draw", names, first: first_name, size: 32, blocks: 1 },
-        second_pool: None,
-    }
-}
-
-const fn golf_tour(first: i64, first_name: usize) -> Series {
-    Series {
-        first: MONDAY + first,
-        every: WEEK,
-        ahead: 5 * DAY,
-        lasts: 4 * DAY,
-        pool: Pool { seed: "field", names: Names::Men, first: first_name, size: 120, blocks: 1 },
-        second_pool: None,
     }
 }

@@ -14,7 +14,7 @@ const fn rules(strength_max: i64, fixed_handicap: Option<i64>, timed: Timed) -> 
     Rules {
         fixture_seed: "game",
         competitor_seed: "team",
-        competitions: Competitions { names: "League", slots: 1, series: 1, is_numbered: false },
+        competitions: Competitions { names: "League", slots: 1, is_numbered: false },
         starts: Starts::At(&[(10, 0)]),
         announced_within: 3_600,
         called_off_one_in: 0,
@@ -62,7 +62,7 @@ static BASEBALL: Rules = rules(
 
 /// Games between equal sides.
 fn games(rules: &'static Rules) -> impl Iterator<Item = (Match, Score)> {
-    (0..400).map(|number| {
+    (0..400).map(move |number| {
         let seed = Seed::new(SEED).nth(number);
         let (home, away) = ("Home".into(), "Away".into());
         let game = Match { rules, seed, commence: i64::from(START), home, away, edge: 0, followed_by: 0 };
