@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::model::{EventId, EventNews, EventStatus, Market, OddsNews, Outcome, Score};
+use crate::model::{EventId, EventNews, EventStatus, Market, OddsNews, Outcome, Point, Score};
 
 const SEED: u64 = 2026;
 /// 2026-01-05, a Monday.
@@ -239,7 +239,7 @@ fn worlds_are_the_same_in_every_version() {
         for ((id, book, market), quote) in world.prices.iter().filter(|((id, ..), _)| is_of(id)) {
             seed = seed.named(&format!("{id} {book} {market} {}", quote.last_update));
             for Outcome { name, price, point } in &quote.outcomes {
-                seed = seed.named(&format!("{name} {:?} {:?}", price.fraction(), point.map(|point| point.milli())));
+                seed = seed.named(&format!("{name} {:?} {:?}", price.fraction(), point.map(Point::milli)));
             }
         }
         seed.identifier()[..16].to_owned()

@@ -1,5 +1,7 @@
 //! Rules of sports that differ only by parameters: a drawn game, full periods of overtime, lines and handicaps.
 
+use std::cmp::Ordering;
+
 use super::super::curve::ONE;
 use super::super::fair::Side;
 use super::super::fixture::{PriceModel, View};
@@ -88,12 +90,10 @@ fn tied_game_without_overtime_is_a_draw_and_priced_as_one() {
         assert!(&*before[2].name == "Draw" && (180_000..320_000).contains(&before[2].chance), "{before:?}");
         let after = chances(&game, Market::Moneyline, game.commence + 6_420, Some(&last));
         let likeliest = after.iter().max_by_key(|side| side.chance).unwrap();
-        let expected = if home == away {
-            "Draw"
-        } else if home > away {
-            "Home"
-        } else {
-            "Away"
+        let expected = match home.cmp(&away) {
+            Ordering::Less => "Away",
+            Ordering::Equal => "Draw",
+            Ordering::Greater => "Home",
         };
         assert_eq!(&*likeliest.name, expected);
         for market in [Market::Spread, Market::TotalPoints] {

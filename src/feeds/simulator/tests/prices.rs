@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::model::{OddsFormat, Point, Region};
+use crate::model::{OddsFormat, Region};
 
 /// Worlds differ in who leaves out what; the promises hold in all of them.
 const SEEDS: [u64; 3] = [SEED, 0, u64::MAX];
