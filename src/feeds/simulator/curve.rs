@@ -1,6 +1,6 @@
-//! The two curves that turn strength into probability, in whole millionths: logits and exponents are in thousandths.
+//! Exponential and logistic functions in fixed point: arguments in thousandths, results in millionths.
 
-/// Certainty, in millionths.
+/// Probability one, in millionths.
 pub(super) const ONE: i64 = 1_000_000;
 
 const LN_2_MILLI: i64 = 693;
@@ -11,14 +11,14 @@ pub(super) const fn exp_below(milli: i64) -> i64 {
     if halvings >= 40 {
         return 0;
     }
-    // What is left lies below ln 2, where four terms of the series are exact to a thousandth.
+    // Below ln 2, the Taylor series up to the fourth power is exact to a thousandth.
     let rest = milli % LN_2_MILLI;
     let square = rest * rest;
     let value = ONE - rest * 1000 + square / 2 - square * rest / 6000 + square * square / 24_000_000;
     value >> halvings
 }
 
-/// The probability that a logit of `milli` thousandths stands for.
+/// The logistic function: the probability of a logit of `milli` thousandths.
 pub(super) const fn sigmoid(milli: i64) -> i64 {
     let small = exp_below(milli.abs());
     let likely = ONE * ONE / (ONE + small);
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curves_go_through_known_points() {
+    fn known_values() {
         for (milli, expected) in [(0, 1_000_000), (693, 500_000), (1000, 367_879), (2000, 135_335), (5000, 6_738)] {
             assert!((exp_below(milli) - expected).abs() <= 2_000, "{milli}: {}", exp_below(milli));
         }
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn more_strength_is_never_less_likely() {
+    fn sigmoid_is_monotonic() {
         for milli in -20_000..20_000 {
             assert!(sigmoid(milli) <= sigmoid(milli + 1) + 1, "{milli}");
         }

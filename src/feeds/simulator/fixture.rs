@@ -1,56 +1,71 @@
-//! One event of the simulated world: who meets when, what becomes of it, and the whole course of its score, known from
-//! the start. What stands at a time is read off; nothing is ever stepped.
+//! One event of the simulated world: its details, how it ends and every change of its score, all computed when it is
+//! built. The state at a time is looked up; nothing is stepped.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::fair::Side;
-use super::noise::Dice;
-use crate::model::{Contest, EventId, EventNews, EventStatus, Market, News, Score, ScoreNews, SportId, Timestamp};
+use super::noise::Seed;
+use crate::model::{
+    Contest, EventId, EventNews, EventStatus, Market, News, Period, Score, ScoreNews, ScoreStatus, SportId, Timestamp,
+};
 
-/// Events stay in sight for so long after they are over: as long as the default retention, so that a world that has
+/// How long events stay visible after they are over: the default retention of the service, so that a world that has
 /// just been filled lists the same results as one that has run for days.
-pub(super) const AFTERGLOW: i64 = 72 * 3_600;
+pub(super) const RETENTION: i64 = 72 * 3_600;
 
-/// A moment at which the score changes.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(super) struct ScoreChange {
     pub at: i64,
     pub score: Score,
 }
 
-/// What becomes of an event.
+impl ScoreChange {
+    /// The score of an event that is still live.
+    pub(super) fn new(at: i64, points: Option<(i32, i32)>, periods: &[Period]) -> Self {
+        let updated = second(at);
+        let score = Score { status: ScoreStatus::Live, points, periods: periods.into(), winner: None, updated };
+        ScoreChange { at, score }
+    }
+
+    pub(super) fn finished(mut self) -> Self {
+        self.score.status = ScoreStatus::Final;
+        self
+    }
+}
+
+/// How an event ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+enum Ending {
     Played,
     Cancelled {
         at: i64,
     },
-    /// Announced by mistake: it goes without a trace and never comes back.
+    /// Announced by mistake: deleted, and never announced again.
     Removed {
         at: i64,
     },
 }
 
-/// What a bookmaker looks at when it makes a price.
+/// What a bookmaker knows when it makes a price.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub at: i64,
     /// `None` before the start.
     pub score: Option<&'a Score>,
-    /// The bookmaker's own leaning in this event.
-    pub lean: Dice,
+    /// The seed of the bookmaker's own opinion of this event.
+    pub bias: Seed,
 }
 
-/// How a kind of event is priced.
-pub(super) trait Play: fmt::Debug + Send + Sync {
+/// The fair chances of an event's markets.
+pub(super) trait PriceModel: fmt::Debug + Send + Sync {
     fn markets(&self) -> &'static [Market];
 
-    /// The true chances as the view shows them; `None` while the market is closed.
-    fn fair(&self, market: Market, view: View<'_>) -> Option<Vec<Side>>;
+    /// `None` while the market is closed.
+    fn chances(&self, market: Market, view: View<'_>) -> Option<Vec<Side>>;
 
-    /// How often a price may move in play, in seconds.
-    fn pace(&self) -> i64 {
+    /// The least number of seconds between two prices of a bookmaker in play.
+    fn interval(&self) -> i64 {
         15
     }
 }
@@ -58,50 +73,49 @@ pub(super) trait Play: fmt::Debug + Send + Sync {
 /// What is known of an event when it is announced.
 #[derive(Debug)]
 pub(super) struct Outline {
-    pub dice: Dice,
+    pub seed: Seed,
     pub sport: SportId,
     pub competition: Arc<str>,
     pub contest: Contest,
     pub announced: i64,
     pub commence: i64,
     /// One event in so many is cancelled, and one in so many removed; none if it is zero.
-    pub mishaps: i64,
+    pub called_off_one_in: i64,
 }
 
 #[derive(Debug)]
 pub(super) struct Fixture {
     pub outline: Outline,
     pub id: EventId,
-    pub play: Box<dyn Play>,
-    fate: Fate,
-    beats: Box<[Beat]>,
+    pub model: Box<dyn PriceModel>,
+    ending: Ending,
+    changes: Box<[ScoreChange]>,
 }
 
 impl Fixture {
-    /// `None` if it would lie outside the time that the service knows, or has no course at all.
-    pub(super) fn new(outline: Outline, beats: Vec<Beat>, play: Box<dyn Play>) -> Option<Self> {
+    /// `None` if it is outside the range of [`Timestamp`], or has no score at all.
+    pub(super) fn new(outline: Outline, changes: Vec<ScoreChange>, model: Box<dyn PriceModel>) -> Option<Self> {
         Timestamp::checked_from_unix(outline.commence)?;
-        Timestamp::checked_from_unix(beats.last()?.at)?;
-        let id = EventId::new(&outline.dice.identifier())?;
-        let fate = fate(&outline);
-        Some(Fixture { outline, id, play, fate, beats: beats.into() })
+        Timestamp::checked_from_unix(changes.last()?.at)?;
+        let id = EventId::new(&outline.seed.identifier())?;
+        let ending = ending(&outline);
+        Some(Fixture { outline, id, model, ending, changes: changes.into() })
     }
 
-    /// When the event is over, one way or the other.
+    /// When the event is final, cancelled or removed.
     fn over_at(&self) -> i64 {
-        match self.fate {
-            Fate::Cancelled { at } | Fate::Removed { at } => at,
-            Fate::Played => self.beats.last().map_or(self.outline.commence, |beat| beat.at),
+        match self.ending {
+            Ending::Cancelled { at } | Ending::Removed { at } => at,
+            Ending::Played => self.changes.last().map_or(self.outline.commence, |change| change.at),
         }
     }
 
     pub(super) fn is_removed(&self, at: i64) -> bool {
-        matches!(self.fate, Fate::Removed { at: removed } if removed <= at)
+        matches!(self.ending, Ending::Removed { at: removed } if removed <= at)
     }
 
-    /// Whether the world shows the event.
     pub(super) fn is_visible(&self, at: i64) -> bool {
-        self.outline.announced <= at && at < self.over_at() + AFTERGLOW && !self.is_removed(at)
+        self.outline.announced <= at && at < self.over_at() + RETENTION && !self.is_removed(at)
     }
 
     /// Whether its markets can be open.
@@ -114,8 +128,8 @@ impl Fixture {
     }
 
     pub(super) fn status(&self, at: i64) -> EventStatus {
-        match self.fate {
-            Fate::Cancelled { at: cancelled } if cancelled <= at => EventStatus::Cancelled,
+        match self.ending {
+            Ending::Cancelled { at: cancelled } if cancelled <= at => EventStatus::Cancelled,
             _ if at < self.outline.commence => EventStatus::Scheduled,
             _ if at < self.over_at() => EventStatus::Live,
             _ => EventStatus::Final,
@@ -124,11 +138,11 @@ impl Fixture {
 
     /// `None` before the start.
     pub(super) fn score(&self, at: i64) -> Option<&Score> {
-        let next = self.beats.partition_point(|beat| beat.at <= at);
-        next.checked_sub(1).map(|last| &self.beats[last].score)
+        let next = self.changes.partition_point(|change| change.at <= at);
+        next.checked_sub(1).map(|last| &self.changes[last].score)
     }
 
-    /// Dated with the last change of its status, as an event shows when it changed.
+    /// Dated with the last change of its status.
     pub(super) fn event_news(&self, at: i64) -> News {
         let status = self.status(at);
         let changed = match status {
@@ -159,7 +173,7 @@ impl Fixture {
     }
 
     /// What changed about the event and its score after `since`, up to `now`.
-    pub(super) fn changes(&self, since: i64, now: i64, news: &mut Vec<News>) {
+    pub(super) fn news_between(&self, since: i64, now: i64, news: &mut Vec<News>) {
         let known = self.is_visible(since);
         if !self.is_visible(now) {
             if known {
@@ -176,20 +190,20 @@ impl Fixture {
     }
 }
 
-fn fate(outline: &Outline) -> Fate {
-    let Outline { dice, announced, commence, mishaps, .. } = outline;
+fn ending(outline: &Outline) -> Ending {
+    let Outline { seed, announced, commence, called_off_one_in, .. } = outline;
     let at = |percent: i64| announced + (commence - announced) * percent / 100;
-    if *mishaps == 0 {
-        return Fate::Played;
+    if *called_off_one_in == 0 {
+        return Ending::Played;
     }
-    match dice.of("fate").below(*mishaps) {
-        0 => Fate::Cancelled { at: at(dice.of("cancelled").within(50, 95)) },
-        1 => Fate::Removed { at: at(dice.of("removed").within(20, 80)) },
-        _ => Fate::Played,
+    match seed.named("fate").below(*called_off_one_in) {
+        0 => Ending::Cancelled { at: at(seed.named("cancelled").within(50, 95)) },
+        1 => Ending::Removed { at: at(seed.named("removed").within(20, 80)) },
+        _ => Ending::Played,
     }
 }
 
-/// A second that is known to lie in range; the nearest one otherwise.
+/// The timestamp of a second, or the nearest one in range.
 pub(super) fn second(at: i64) -> Timestamp {
     Timestamp::from_unix_ms(at.saturating_mul(1000))
 }

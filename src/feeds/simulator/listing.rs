@@ -1,6 +1,5 @@
-//! One record of the board: a bookmaker's prices in a market of an event. Says which tick its prices are of at a time,
-//! what they are at a tick, and when they last changed; between two ticks nothing moves, so equal ticks need no prices
-//! computed.
+//! A bookmaker's prices in a market of an event: at which tick they were last updated, what they are at a tick, and when
+//! they last changed. Prices change only at ticks, so a step within one computes none.
 
 use std::sync::Arc;
 
@@ -11,47 +10,47 @@ use crate::model::{Market, News, OddsNews, Outcome};
 
 const HOUR: i64 = 3_600;
 const SUSPENDED: i64 = 600;
-/// Of so many hours of a market, one holds ten minutes in which all books take it down.
+/// One hour in so many of a market has a suspension by all bookmakers.
 const SUSPENDED_ONE_IN: i64 = 90;
-/// Before the start, prices move more slowly by this factor.
-const CALM: i64 = 6;
+/// How many times longer the interval between ticks is before the start.
+const PREMATCH_FACTOR: i64 = 6;
 
 pub(super) struct Listing<'a> {
     fixture: &'a Fixture,
     book: &'a Book,
     market: Market,
     opens: i64,
-    /// How often it ticks in play, and when.
+    /// Of ticks in play.
     period: i64,
     offset: i64,
 }
 
 impl<'a> Listing<'a> {
     pub(super) fn new(fixture: &'a Fixture, book: &'a Book, market: Market) -> Self {
-        let pair = fixture.outline.dice.joined(book.dice);
+        let pair = fixture.outline.seed.joined(book.seed);
         let own = pair.nth(market as i64);
-        let pace = fixture.play.pace();
-        let period = own.within(pace, 2 * pace);
+        let interval = fixture.model.interval();
+        let period = own.within(interval, 2 * interval);
         let opens = fixture.outline.announced + pair.below(3 * HOUR);
-        Listing { fixture, book, market, opens, period, offset: own.nth(1).below(CALM * period) }
+        Listing { fixture, book, market, opens, period, offset: own.nth(1).below(PREMATCH_FACTOR * period) }
     }
 
-    /// The second whose opinion the prices are, if the market is open. An event that is over has no listings.
+    /// The second of the last update, if the market is open. An event that is over has no listings.
     pub(super) fn tick(&self, at: i64) -> Option<i64> {
-        let heard = self.book.heard(at);
-        if heard < self.opens || !self.fixture.is_open(at) || is_suspended(self.fixture, self.market, heard) {
+        let received = self.book.received(at);
+        if received < self.opens || !self.fixture.is_open(at) || is_suspended(self.fixture, self.market, received) {
             return None;
         }
-        let period = if self.fixture.is_live(heard) { self.period } else { CALM * self.period };
-        Some(heard - (heard + self.offset).rem_euclid(period))
+        let period = if self.fixture.is_live(received) { self.period } else { PREMATCH_FACTOR * self.period };
+        Some(received - (received + self.offset).rem_euclid(period))
     }
 
     /// The prices of a tick; `None` where the market is closed at it.
     pub(super) fn outcomes(&self, tick: i64) -> Option<Box<[Outcome]>> {
         let at = tick - self.book.lag;
-        let lean = self.fixture.outline.dice.of("lean").joined(self.book.dice);
-        let view = View { at, score: self.fixture.score(at), lean };
-        pricing::price(&self.fixture.play.fair(self.market, view)?, self.market, self.book)
+        let bias = self.fixture.outline.seed.named("lean").joined(self.book.seed);
+        let view = View { at, score: self.fixture.score(at), bias };
+        pricing::price(&self.fixture.model.chances(self.market, view)?, self.market, self.book)
     }
 
     /// The prices at a time, if the market is open.
@@ -66,10 +65,10 @@ impl<'a> Listing<'a> {
         Some(self.news(changed, outcomes))
     }
 
-    /// The record after `since` as of `now`, if it is another one; no outcomes if it closed.
+    /// The record at `now` if it changed after `since`; without outcomes if it closed.
     pub(super) fn change(&self, since: i64, now: i64) -> Option<News> {
         let (old, new) = (self.tick(since), self.tick(now));
-        // A suspension in between would have lasted longer than that.
+        // Within less than a suspension, equal ticks mean that there was none in between.
         if old == new && now - since < SUSPENDED {
             return None;
         }
@@ -82,7 +81,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The second since which the market has been open at `outcomes`, its prices at `at`; `None` if it already was at
-    /// `since`. Goes back from tick to tick, as prices change far more often than they do not.
+    /// `since`. Walks back tick by tick, since most ticks change the prices.
     fn changed(&self, at: i64, since: i64, outcomes: &[Outcome]) -> Option<i64> {
         let mut start = self.tick_start(at)?;
         while start > since {
@@ -97,14 +96,14 @@ impl<'a> Listing<'a> {
     /// The first of the seconds up to `at` in which the market was open at the same tick throughout.
     fn tick_start(&self, at: i64) -> Option<i64> {
         let tick = self.tick(at)?;
-        let heard = self.book.heard(at);
+        let received = self.book.received(at);
         let commence = self.fixture.outline.commence;
-        let period = CALM * self.period;
-        // A tick between those of the calm before the start counts from the start.
-        let is_between = tick < commence && commence <= heard && (tick + self.offset).rem_euclid(period) != 0;
+        let period = PREMATCH_FACTOR * self.period;
+        // A tick that exists only at the rate in play takes effect at the start.
+        let is_between = tick < commence && commence <= received && (tick + self.offset).rem_euclid(period) != 0;
         let from = if is_between { commence } else { tick };
-        let from = from.max(self.opens).max(reopened(self.fixture, self.market, from, heard));
-        Some(self.book.heard_from(from))
+        let from = from.max(self.opens).max(reopened(self.fixture, self.market, from, received));
+        Some(self.book.received_from(from))
     }
 
     pub(super) fn news(&self, at: i64, outcomes: Box<[Outcome]>) -> News {
@@ -120,12 +119,11 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Whether every book has taken the market down for a while.
 fn is_suspended(fixture: &Fixture, market: Market, at: i64) -> bool {
     suspension(fixture, market, at.div_euclid(HOUR)).is_some_and(|(from, until)| (from..until).contains(&at))
 }
 
-/// When the market came back from its last suspension after `from`, up to `at`; `from` if there was none.
+/// The end of the market's last suspension from `from` to `at`; `from` if there was none.
 fn reopened(fixture: &Fixture, market: Market, from: i64, at: i64) -> i64 {
     let hours = from.div_euclid(HOUR)..=at.div_euclid(HOUR);
     let ends = hours.filter_map(|hour| suspension(fixture, market, hour)).map(|(_, until)| until);
@@ -134,7 +132,7 @@ fn reopened(fixture: &Fixture, market: Market, from: i64, at: i64) -> i64 {
 
 /// The suspension of an hour, if it has one: its first second, and the first after it.
 fn suspension(fixture: &Fixture, market: Market, hour: i64) -> Option<(i64, i64)> {
-    let dice = fixture.outline.dice.of("suspended").nth(market as i64).nth(hour);
-    let from = hour * HOUR + dice.nth(1).below(HOUR - SUSPENDED);
-    dice.one_in(SUSPENDED_ONE_IN).then_some((from, from + SUSPENDED))
+    let seed = fixture.outline.seed.named("suspended").nth(market as i64).nth(hour);
+    let from = hour * HOUR + seed.nth(1).below(HOUR - SUSPENDED);
+    seed.one_in(SUSPENDED_ONE_IN).then_some((from, from + SUSPENDED))
 }

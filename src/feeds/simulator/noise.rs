@@ -1,34 +1,34 @@
-//! Chance without memory: every throw is a hash of what it is a throw for, so it can be thrown again on any machine and
-//! at any time with the same result. Nothing is walked or accumulated, and everything is integer arithmetic.
+//! Stateless random numbers and value noise. Every number is a hash of the seed and the path of names and indexes that
+//! leads to it, in integer arithmetic only, so any of them can be computed at any time and on any machine.
 
-/// A named place in the tree of throws. Descending with [`Dice::of`] and [`Dice::nth`] gives independent ones.
+/// A node of the tree of seeds. [`Seed::named`] and [`Seed::nth`] derive independent ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct Seed(u64);
 
-/// What a wave swings between, up and down.
-pub(super) const SWING: i64 = 1000;
+/// The largest absolute value of [`Seed::wave`] and [`Seed::drift`].
+pub(super) const AMPLITUDE: i64 = 1000;
 
-impl Dice {
+impl Seed {
     pub(super) const fn new(seed: u64) -> Self {
-        Dice(mix(seed))
+        Seed(mix(seed))
     }
 
-    /// The throws for a named purpose.
-    pub(super) fn of(self, purpose: &str) -> Self {
+    /// The seed for a named purpose.
+    pub(super) fn named(self, purpose: &str) -> Self {
         let name = purpose
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-        Dice(mix(self.0 ^ name))
+        Seed(mix(self.0 ^ name))
     }
 
-    /// The throws for one of many like things.
+    /// The seed of one item of a sequence.
     pub(super) const fn nth(self, number: i64) -> Self {
-        Dice(mix(self.0.rotate_left(23) ^ number.cast_unsigned()))
+        Seed(mix(self.0.rotate_left(23) ^ number.cast_unsigned()))
     }
 
-    /// The throws for a pair of things.
-    pub(super) const fn joined(self, other: Dice) -> Self {
-        Dice(mix(self.0 ^ other.0.rotate_left(31)))
+    /// The seed of a pair.
+    pub(super) const fn joined(self, other: Seed) -> Self {
+        Seed(mix(self.0 ^ other.0.rotate_left(31)))
     }
 
     /// From 0 to below `bound`, which must be above zero.
@@ -60,25 +60,26 @@ impl Dice {
         order
     }
 
-    /// Sixteen bytes as hexadecimal digits: an identifier that nothing else has.
+    /// 128 bits in hexadecimal, for use as an identifier.
     pub(super) fn identifier(self) -> String {
         format!("{:016x}{:016x}", self.0, self.nth(1).0)
     }
 
-    /// A smooth curve over time between `-SWING` and `SWING`, with a bend about every `period` seconds.
+    /// Value noise over time: a smooth curve between `-AMPLITUDE` and `AMPLITUDE` through a random value every `period`
+    /// seconds.
     pub(super) fn wave(self, at: i64, period: i64) -> i64 {
         let step = at.div_euclid(period);
-        let (from, to) = (self.height(step), self.height(step + 1));
+        let (from, to) = (self.value_at(step), self.value_at(step + 1));
         let x = at.rem_euclid(period) * 1024 / period;
         let eased = x * x * (3072 - 2 * x) / (1024 * 1024);
         from + (to - from) * eased / 1024
     }
 
-    const fn height(self, step: i64) -> i64 {
-        self.nth(step).within(-SWING, SWING)
+    const fn value_at(self, step: i64) -> i64 {
+        self.nth(step).within(-AMPLITUDE, AMPLITUDE)
     }
 
-    /// How opinion moves: slow waves with ever smaller and faster ones on top, between `-SWING` and `SWING`.
+    /// Fractal noise, the movement of market opinion: octaves of [`Seed::wave`] that sum to at most `AMPLITUDE`.
     pub(super) fn drift(self, at: i64) -> i64 {
         const OCTAVES: [(i64, i64); 4] = [(172_800, 45), (25_200, 30), (3_300, 17), (420, 8)];
         OCTAVES.into_iter().map(|(period, weight)| self.nth(period).wave(at, period) * weight).sum::<i64>() / 100
@@ -98,27 +99,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn throws_are_the_same_for_ever() {
-        let dice = Dice::new(7).of("test").nth(-3);
-        assert_eq!(dice.identifier(), Dice::new(7).of("test").nth(-3).identifier());
-        assert_eq!(dice.identifier(), "5fbc7b6d08ba99ce48141546e4d89fdc");
+    fn derived_seeds_are_stable() {
+        let seed = Seed::new(7).named("test").nth(-3);
+        assert_eq!(seed.identifier(), Seed::new(7).named("test").nth(-3).identifier());
+        assert_eq!(seed.identifier(), "5fbc7b6d08ba99ce48141546e4d89fdc");
     }
 
     #[test]
     fn waves_are_smooth_and_bounded() {
-        let dice = Dice::new(1).of("wave");
-        let mut before = dice.wave(-5_000, 600);
+        let seed = Seed::new(1).named("wave");
+        let mut before = seed.wave(-5_000, 600);
         for at in -4_999..5_000 {
-            let now = dice.wave(at, 600);
-            assert!((-SWING..=SWING).contains(&now) && (now - before).abs() < 12, "{at}: {before} {now}");
+            let now = seed.wave(at, 600);
+            assert!((-AMPLITUDE..=AMPLITUDE).contains(&now) && (now - before).abs() < 12, "{at}: {before} {now}");
             before = now;
-            assert!(dice.drift(at).abs() <= SWING);
+            assert!(seed.drift(at).abs() <= AMPLITUDE);
         }
     }
 
     #[test]
-    fn a_shuffle_holds_each_number_once() {
-        let mut order = Dice::new(3).shuffled(60);
+    fn shuffle_is_a_permutation() {
+        let mut order = Seed::new(3).shuffled(60);
         assert_ne!(order, (0..60).collect::<Vec<_>>());
         order.sort_unstable();
         assert_eq!(order, (0..60).collect::<Vec<_>>());

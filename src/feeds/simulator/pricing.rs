@@ -1,18 +1,19 @@
-//! From true chances to prices: the bookmaker's margin on top, then the nearest price below that it would write.
+//! From fair chances to prices: adds the bookmaker's margin, then rounds down to a price that the bookmaker would quote.
 //!
-//! Promises that the implied chances of every group of outcomes sum to more than what can win, and to less than 1.35
-//! times that. Rounding only ever shortens a price, so it cannot eat the margin.
+//! Guarantees that the implied chances of every group of outcomes sum to more than its number of winners, and to less
+//! than 1.35 times that. Rounding only shortens prices, so it never reduces the margin.
 
 use super::books::Book;
 use super::curve::ONE;
 use super::fair::Side;
 use crate::model::{Market, OddsFormat, Outcome, Point, Price};
 
-/// How much of an even chance is mixed into every true one, in millionths: nobody is certain, nobody hopeless.
-const DOUBT_OF_FEW: i64 = 100_000;
-const DOUBT_OF_MANY: i64 = 80_000;
+/// The weight of an even chance that is mixed into every fair one, in millionths, which keeps all away from 0 and 1: for
+/// two or three outcomes, and for more.
+const EVEN_WEIGHT_OF_FEW: i64 = 100_000;
+const EVEN_WEIGHT_OF_MANY: i64 = 80_000;
 
-/// No outcome carries more than this share of its own uncertainty as margin: the shortest price stays a price.
+/// The most margin on an outcome, as a share of its variance, so that no implied chance reaches one.
 const LOAD_MAX: i64 = 800_000;
 
 /// A bookmaker's prices for a market. `None` if one of them would be no price.
@@ -30,27 +31,27 @@ pub(super) fn price(sides: &[Side], market: Market, book: &Book) -> Option<Box<[
     (!outcomes.is_empty()).then(|| outcomes.into())
 }
 
-/// The chances that the prices of one group will imply. The margin is laid on by uncertainty, so that it bends long
-/// and short prices alike and no chance ever reaches one.
+/// The chances that the prices of one group imply. The margin is distributed in proportion to the variance of each
+/// outcome, so that no chance reaches one.
 fn loaded(group: &[Side], winners: i64, margin: i64) -> Option<Vec<i64>> {
     let count = i64::try_from(group.len()).ok().filter(|count| *count > winners)?;
-    let doubt = if count <= 3 { DOUBT_OF_FEW } else { DOUBT_OF_MANY };
+    let weight = if count <= 3 { EVEN_WEIGHT_OF_FEW } else { EVEN_WEIGHT_OF_MANY };
     let even = ONE * winners / count;
-    let doubted = |side: &Side| (side.chance * (ONE - doubt) + even * doubt) / ONE;
-    let chances: Vec<i64> = group.iter().map(doubted).collect();
-    let uncertainty: i64 = chances.iter().map(|chance| spread(*chance)).sum();
-    // The sum of the chances may miss the winners by a little; the margin makes up for that as well.
+    let mixed = |side: &Side| (side.chance * (ONE - weight) + even * weight) / ONE;
+    let chances: Vec<i64> = group.iter().map(mixed).collect();
+    let sum_of_variances: i64 = chances.iter().map(|chance| variance(*chance)).sum();
+    // The chances may not sum exactly to the winners; the margin makes up the difference.
     let missing = winners * (ONE + margin) - chances.iter().sum::<i64>();
-    let load = (missing * ONE / uncertainty.max(1)).clamp(0, LOAD_MAX);
-    Some(chances.into_iter().map(|chance| chance + spread(chance) * load / ONE).collect())
+    let load = (missing * ONE / sum_of_variances.max(1)).clamp(0, LOAD_MAX);
+    Some(chances.into_iter().map(|chance| chance + variance(chance) * load / ONE).collect())
 }
 
-/// Chance times its opposite, in millionths.
-const fn spread(chance: i64) -> i64 {
+/// Of an outcome with this chance, in millionths.
+const fn variance(chance: i64) -> i64 {
     chance * (ONE - chance) / ONE
 }
 
-/// The price that a book would write for an implied chance: never longer than the exact one.
+/// The price that a book would quote for an implied chance: never longer than the exact one.
 fn quote(implied: i64, format: OddsFormat) -> Option<Price> {
     if !(1..ONE).contains(&implied) {
         return None;
@@ -87,7 +88,7 @@ fn ladder_step(implied: i64) -> Option<(u32, u32)> {
     ladder.partition_point(fits).checked_sub(1).map(|at| ladder[at])
 }
 
-/// How finely books write at a size: the first row that it lies below says it.
+/// The rounding step at a size: that of the first row whose bound is above it.
 fn step(size: i64, rows: &[(i64, i64)], beyond: i64) -> i64 {
     rows.iter().find(|(below, _)| size < *below).map_or(beyond, |(_, step)| *step)
 }
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn books_write_round_prices() {
+    fn quotes_are_rounded_as_books_do() {
         assert_eq!(
             [american(523_800), american(540_000), american(333_333), american(12_000)],
             [-110, -120, 200, 8_000]

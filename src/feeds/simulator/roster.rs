@@ -1,65 +1,75 @@
-//! Who competes, and under which names: lists in `data/simulator`, all invented. A person is a first and a last name
-//! combined so that no two numbers of one list share a name.
+//! Names of competitors and competitions: lists in `data/simulator`, all invented. A person's name combines a first and
+//! a last name so that no two numbers give the same one.
 
 use std::sync::Arc;
 
-/// The lists, and the three names that every totals market or drawn fight uses.
-#[derive(Debug)]
-pub(super) struct Roster {
-    men: Vec<&'static str>,
-    women: Vec<&'static str>,
-    last: Vec<&'static str>,
-    pub teams: Vec<&'static str>,
-    pub mma: Vec<&'static str>,
-    pub boxing: Vec<&'static str>,
-    pub tennis: Vec<&'static str>,
-    pub golf: Vec<&'static str>,
-    pub over: Arc<str>,
-    pub under: Arc<str>,
-    pub draw: Arc<str>,
+use super::noise::Seed;
+
+const MEN: &str = include_str!("../../../data/simulator/men.txt");
+const WOMEN: &str = include_str!("../../../data/simulator/women.txt");
+const LAST: &str = include_str!("../../../data/simulator/last.txt");
+pub(super) const FOOTBALL_TEAMS: &str = include_str!("../../../data/simulator/teams.txt");
+pub(super) const MMA: &str = include_str!("../../../data/simulator/mma.txt");
+pub(super) const BOXING: &str = include_str!("../../../data/simulator/boxing.txt");
+pub(super) const TENNIS: &str = include_str!("../../../data/simulator/tennis.txt");
+pub(super) const GOLF: &str = include_str!("../../../data/simulator/golf.txt");
+
+/// Where the names of competitors come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Names {
+    Men,
+    Women,
+    /// One to a line.
+    Listed(&'static str),
 }
 
-impl Roster {
-    pub(super) fn new() -> Self {
-        Roster {
-            men: lines(include_str!("../../../data/simulator/men.txt")),
-            women: lines(include_str!("../../../data/simulator/women.txt")),
-            last: lines(include_str!("../../../data/simulator/last.txt")),
-            teams: lines(include_str!("../../../data/simulator/teams.txt")),
-            mma: lines(include_str!("../../../data/simulator/mma.txt")),
-            boxing: lines(include_str!("../../../data/simulator/boxing.txt")),
-            tennis: lines(include_str!("../../../data/simulator/tennis.txt")),
-            golf: lines(include_str!("../../../data/simulator/golf.txt")),
-            over: "Over".into(),
-            under: "Under".into(),
-            draw: "Draw".into(),
+impl Names {
+    pub(super) fn get(self, number: usize) -> Arc<str> {
+        match self {
+            Names::Men => person(MEN, number),
+            Names::Women => person(WOMEN, number),
+            Names::Listed(list) => line(list, number).into(),
         }
     }
+}
 
-    pub(super) fn man(&self, number: usize) -> Arc<str> {
-        self.person(&self.men, number)
-    }
+/// Part of a list of names, from which a slot draws its competitors.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pool {
+    /// Names the seed of the draw.
+    pub seed: &'static str,
+    pub names: Names,
+    pub first: usize,
+    pub size: usize,
+    /// Consecutive slots draw from so many blocks of `size` names in turn, so that nobody competes twice in a week.
+    pub blocks: i64,
+}
 
-    pub(super) fn woman(&self, number: usize) -> Arc<str> {
-        self.person(&self.women, number)
-    }
-
-    fn person(&self, first: &[&str], number: usize) -> Arc<str> {
-        let given = number % first.len();
-        // Neighbours get last names far apart; for one first name, each number has another last name.
-        let family = (number / first.len() + given * 17) % self.last.len();
-        format!("{} {}", first[given], self.last[family]).into()
+impl Pool {
+    /// The names for a slot in random order.
+    pub(super) fn draw(self, seed: Seed, slot: i64) -> impl Iterator<Item = Arc<str>> {
+        let block = usize::try_from(slot.rem_euclid(self.blocks)).unwrap_or(0);
+        let order = seed.named(self.seed).shuffled(self.size);
+        order.into_iter().map(move |number| self.names.get(self.first + block * self.size + number))
     }
 }
 
-/// An element of a list, going round for ever.
-pub(super) fn around<'a>(list: &[&'a str], number: i64) -> &'a str {
-    let len = i64::try_from(list.len()).unwrap_or(1).max(1);
-    usize::try_from(number.rem_euclid(len)).ok().and_then(|at| list.get(at)).copied().unwrap_or_default()
+fn person(first: &str, number: usize) -> Arc<str> {
+    let count = first.lines().count();
+    // Neighbours get last names far apart; for one first name, each number has another last name.
+    let last = number / count + number % count * 17;
+    format!("{} {}", line(first, number), line(LAST, last)).into()
 }
 
-fn lines(text: &'static str) -> Vec<&'static str> {
-    text.lines().filter(|line| !line.is_empty()).collect()
+/// The line of a list at a number, modulo its length.
+fn line(list: &str, number: usize) -> &str {
+    list.lines().nth(number % list.lines().count().max(1)).unwrap_or_default()
+}
+
+/// The same for a number that may be negative.
+pub(super) fn cycled(list: &str, number: i64) -> &str {
+    let len = i64::try_from(list.lines().count()).unwrap_or(1).max(1);
+    line(list, usize::try_from(number.rem_euclid(len)).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -67,20 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_people_share_a_name() {
-        let roster = Roster::new();
-        let mut names: Vec<Arc<str>> = (0..1000).flat_map(|n| [roster.man(n), roster.woman(n)]).collect();
+    fn people_have_distinct_names() {
+        let mut names: Vec<Arc<str>> = (0..1000).flat_map(|n| [Names::Men.get(n), Names::Women.get(n)]).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 2000);
     }
 
     #[test]
-    fn the_lists_are_clean() {
-        let roster = Roster::new();
-        assert_eq!(roster.teams.len(), 32);
-        for list in [&roster.teams, &roster.mma, &roster.boxing, &roster.tennis, &roster.golf, &roster.last] {
-            assert!(!list.is_empty() && list.iter().all(|name| name.trim() == *name));
+    fn lists_have_no_blank_or_padded_lines() {
+        assert_eq!(FOOTBALL_TEAMS.lines().count(), 32);
+        for list in [MEN, WOMEN, LAST, FOOTBALL_TEAMS, MMA, BOXING, TENNIS, GOLF] {
+            assert!(list.lines().all(|name| !name.is_empty() && name.trim() == name));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::model::{OddsFormat, Point, Region};
+use crate::model::{OddsFormat, Region};
 
 /// Worlds differ in who leaves out what; the promises hold in all of them.
 const SEEDS: [u64; 3] = [SEED, 0, u64::MAX];
@@ -51,8 +51,8 @@ fn every_market_has_a_margin_at_two_thousand_moments_of_a_year() {
         let now = i64::from(unix);
         let simulator = &simulators[n % SEEDS.len()];
         // One book at a time: all of them come round.
-        for program in simulator.programs(&[now]) {
-            simulator.each_listing(&program, now, |book, listing| {
+        for slot in simulator.slots(&[now]) {
+            simulator.each_listing(&slot, now, |book, listing| {
                 if book == n % simulator.books.len()
                     && let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick))
                     && let News::Odds(odds) = listing.news(now, outcomes)
@@ -148,8 +148,8 @@ fn prices_in_play_follow_the_score() {
     // In the last minute of a decided game the leader is the favourite everywhere.
     let week = i64::from(START + 5 * DAY + 80_000);
     let mut decided = 0;
-    for program in simulator.programs(&[week]) {
-        for fixture in program.fixtures.iter().filter(|_| program.discipline == Discipline::Football) {
+    for ((row, ..), fixtures) in simulator.slots(&[week]) {
+        for fixture in fixtures.iter().filter(|_| SPORTS[row].key == "american_football") {
             let now = fixture.outline.commence + 11_900;
             let (home, away) = fixture.score(now).unwrap().points.unwrap();
             if (home - away).abs() < 10 || !fixture.is_open(now) {

@@ -1,4 +1,4 @@
-//! Steps through time: what `between` tells adds up to what `opening` shows, to the second of each change.
+//! Differences of `between` add up to the world of `opening`, to the second of each change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -32,8 +32,8 @@ fn seconds_add_up_on_a_busy_evening() {
 
 #[test]
 fn uneven_steps_add_up_over_days() {
-    let dice = Dice::new(5);
-    walk(START + 4 * DAY, (0..160).map(|n| u32::try_from(dice.nth(n).within(1, 2_400)).unwrap()));
+    let seed = Seed::new(5);
+    walk(START + 4 * DAY, (0..160).map(|n| u32::try_from(seed.nth(n).within(1, 2_400)).unwrap()));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_jump_adds_up_however_long() {
 }
 
 #[test]
-fn a_step_tells_only_what_is_new() {
+fn step_has_only_changes() {
     let simulator = simulator();
     let start = START + 5 * DAY + 80_000;
     let mut changed: HashMap<(EventId, Arc<str>, Market), Timestamp> = HashMap::new();
@@ -74,19 +74,19 @@ fn a_step_tells_only_what_is_new() {
 }
 
 #[test]
-fn one_book_falls_silent_for_five_minutes_of_every_hour() {
+fn one_bookmaker_has_an_outage_of_five_minutes_every_hour() {
     let simulator = simulator();
     let mut longest: HashMap<(SportId, Arc<str>), (u32, u32)> = HashMap::new();
     for now in (START..START + 2 * 3_600).step_by(10) {
         for news in simulator.between(at(now), at(now + 10)) {
-            let (source, heard) = match news {
+            let (source, received) = match news {
                 News::Odds(odds) => ((odds.sport, odds.bookmaker), odds.last_update),
                 News::Read(read) => ((read.sport, read.bookmaker), read.at),
                 _ => continue,
             };
-            let (last, gap) = longest.entry(source).or_insert((heard.unix(), 0));
-            *gap = (*gap).max(heard.unix().saturating_sub(*last));
-            *last = heard.unix().max(*last);
+            let (last, gap) = longest.entry(source).or_insert((received.unix(), 0));
+            *gap = (*gap).max(received.unix().saturating_sub(*last));
+            *last = received.unix().max(*last);
         }
     }
     let silent: HashSet<&Arc<str>> =
