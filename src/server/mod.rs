@@ -41,7 +41,7 @@ use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
-use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
+use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
@@ -437,7 +437,7 @@ pub struct ListenError {
 
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
-    desk::serve(requests, &keyring, &clock, &writer).await;
+    leases::serve(requests, &keyring, &clock, &writer).await;
 }
 
 /// Ready when `asked` is, or when the writer has ended: without it there is nothing to wait for.

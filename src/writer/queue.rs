@@ -20,7 +20,7 @@ use super::{
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
-use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
+use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
 use crate::metrics::Writing;
 use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport};
@@ -380,8 +380,8 @@ impl WriterHandle {
     }
 }
 
-impl LeaseBook for WriterHandle {
-    async fn take(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
+impl LeaseStore for WriterHandle {
+    async fn store_leases(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
         let taken = self.ask_fast(|reply| FastOp::TakeLeases { leases, reply }).await;
         taken.and_then(|result| result).map_err(|_| LeaseDeclined)
     }
