@@ -230,7 +230,7 @@ impl Server {
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
         let push = intakes.start(context, bounds.ingest.subscribe(), phases, &mut tasks);
-        self.writer.audit("oddsbox", "start", "service", opened.described()).await?;
+        self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
         tasks.spawn(pulls.run());
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
@@ -464,7 +464,7 @@ async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
 /// TLS for a door.
 fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
-    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Alpn::Http)?))
 }
 
 fn interface_settings(config: &Config) -> http::Settings {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oddsbox::config::{FeedConfig, FeedKey, Secret};
+use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
 use oddsbox::feeds::Account;
 use oddsbox::model::{Market, OddsFormat, Reason, Region, Regions, Timestamp, World};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn feed(name: &str, upstream: &Upstream, sports: &[&str], region: Region) -> Fee
     FeedConfig {
         name: name.into(),
         url: format!("http://{}/v4", upstream.address),
-        key: FeedKey::Text(Secret::new(KEY)),
+        key: FeedKey::Text(FeedSecret::new(KEY)),
         world: World::Live,
         sports: sports.iter().map(|sport| (*sport).to_owned()).collect(),
         regions: Regions::only(region),

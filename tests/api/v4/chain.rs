@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use oddsbox::config::{FeedConfig, FeedKey, Secret};
+use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
 use oddsbox::model::{Market, OddsFormat, Region, Regions, World};
 
 use crate::api::fixture::{EVENING, closed, event, every_sport, moneyline, moneyline_at, odds, odds_in, total};
@@ -20,7 +20,7 @@ fn feed(upstream: &Service, format: OddsFormat) -> FeedConfig {
     FeedConfig {
         name: "upstream".into(),
         url: format!("http://{}/v4", upstream.address),
-        key: FeedKey::Text(Secret::new(&upstream.live)),
+        key: FeedKey::Text(FeedSecret::new(&upstream.live)),
         world: World::Live,
         sports: SPORTS.iter().map(|(sport, _)| (*sport).to_owned()).collect(),
         regions: Regions::only(Region::Us),
