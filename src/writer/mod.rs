@@ -42,7 +42,7 @@ use std::sync::Arc;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
-use crate::metrics::Writing;
+use crate::metrics::WriterMetrics;
 use crate::model::{Catalogue, FeedBudget, FeederQuota, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
@@ -130,7 +130,7 @@ pub struct Writer {
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
-    writing: Arc<Writing>,
+    writing: Arc<WriterMetrics>,
 }
 
 /// What opening a writer gives.

@@ -160,7 +160,7 @@ async fn a_restored_server_answers_as_the_first_did() {
     ingest_offline(&directory, &(0..50).map(event).collect::<String>());
     let file = shelf.path().join("copy.redb");
     let done = directory.run(&format!("backup {}", file.display())).succeeded();
-    assert!(done.stdout.contains("read back and compared"), "{done:?}");
+    assert!(done.stdout.contains("and verified them"), "{done:?}");
     let told = directory.run(&format!("backup {}", file.display())).failed();
     assert!(told.contains("is there already") && told.contains("--force"), "{told}");
     directory.run(&format!("backup {} --force", file.display())).succeeded();

@@ -46,7 +46,7 @@ fn what_is_exported_is_taken_back_unchanged_with_and_without_a_server() {
     server.stop();
 
     assert!(one.run("export --json").failed().contains("--output"));
-    assert!(one.run("export --output /nowhere/at/all").failed().contains("nothing was left there"));
+    assert!(one.run("export --output /nowhere/at/all").failed().contains("no partial file was left"));
     assert!(Directory::new().run("export").failed().contains("no oddsbox data"));
 }
 
