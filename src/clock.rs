@@ -1,8 +1,8 @@
 //! The clock. Code that depends on the time takes a [`Clock`] and never reads the system's.
 //!
 //! A moment has three readings. `unix_ms` is the wall clock, which an operator or NTP may set; dates use it. `mono_ms`
-//! only increases; windows use it. `steady_ms` is the wall clock at the start plus the time elapsed since; quotas use it,
-//! so that setting the clock refunds no quota.
+//! only increases; windows use it. `steady_ms` is the wall clock at the start plus the time elapsed since; quotas use
+//! it, so that setting the clock refunds no quota.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -70,8 +70,8 @@ struct SystemStart {
 }
 
 impl SystemStart {
-    /// [`Moment::steady_ms`]. The time suspended is measured only if the wall clock is ahead, which saves the system calls
-    /// for nearly every request.
+    /// [`Moment::steady_ms`]. The time suspended is measured only if the wall clock is ahead, which saves the system
+    /// calls for nearly every request.
     fn steady_ms(&self, mono_ms: i64, unix_ms: i64) -> i64 {
         let steady = |slept_ms: i64| steady_ms(self.unix_ms, mono_ms.saturating_add(slept_ms), unix_ms);
         let known = steady(self.slept_ms.load(Ordering::Relaxed));
@@ -200,8 +200,8 @@ impl StepWatch {
     const STEP_MS_MIN: i64 = 1_000;
     const REPORT_EVERY_MS: u64 = 60_000;
 
-    /// If the wall clock was set since the last check, how many milliseconds it is ahead of the steady clock (negative if
-    /// behind). At most one report a minute.
+    /// If the wall clock was set since the last check, how many milliseconds it is ahead of the steady clock (negative
+    /// if behind). At most one report a minute.
     pub fn look(&mut self, now: Moment) -> Option<i64> {
         let ahead_ms = now.unix_ms.saturating_sub(now.steady_ms);
         if ahead_ms.abs_diff(self.ahead_ms) < Self::STEP_MS_MIN.unsigned_abs() {

@@ -22,8 +22,8 @@ impl Networks {
         self.0.is_empty()
     }
 
-    /// Whether an address is in one of the networks. An IPv4-mapped IPv6 address, as a dual-stack socket reports it, counts
-    /// as the IPv4 address.
+    /// Whether an address is in one of the networks. An IPv4-mapped IPv6 address, as a dual-stack socket reports it,
+    /// counts as the IPv4 address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(address))

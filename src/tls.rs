@@ -1,8 +1,8 @@
 //! TLS for listeners: a certificate with its key from two PEM files, and the handshake.
 //!
 //! An [`Acceptor`] belongs to one listener and is shared by its connections. A replaced certificate applies to new
-//! connections only. TLS 1.2 and 1.3, nothing older. The listener bounds the duration of a handshake. A private key never
-//! appears in a log, an error or `Debug`.
+//! connections only. TLS 1.2 and 1.3, nothing older. The listener bounds the duration of a handshake. A private key
+//! never appears in a log, an error or `Debug`.
 
 use std::fmt;
 use std::fs::File;
@@ -139,7 +139,7 @@ fn contents(path: &Path, what: &'static str) -> Result<Vec<u8>, CertificateError
 /// The server side of TLS handshakes for one listener.
 #[derive(Debug)]
 pub struct Acceptor {
-    speaks: Alpn,
+    alpn: Alpn,
     current: ArcSwap<ActiveConfig>,
 }
 
@@ -151,27 +151,27 @@ struct ActiveConfig {
 }
 
 impl ActiveConfig {
-    fn new(certificate: Certificate, speaks: Alpn) -> Result<Self, rustls::Error> {
+    fn new(certificate: Certificate, alpn: Alpn) -> Result<Self, rustls::Error> {
         let provider = Arc::new(ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(Arc::clone(&certificate.0))));
-        config.alpn_protocols = speaks.names();
+        config.alpn_protocols = alpn.names();
         Ok(ActiveConfig { certificate, config: Arc::new(config) })
     }
 }
 
 impl Acceptor {
-    pub fn new(certificate: Certificate, speaks: Alpn) -> Result<Acceptor, rustls::Error> {
-        let current = ArcSwap::from_pointee(ActiveConfig::new(certificate, speaks)?);
-        Ok(Acceptor { speaks, current })
+    pub fn new(certificate: Certificate, alpn: Alpn) -> Result<Acceptor, rustls::Error> {
+        let current = ArcSwap::from_pointee(ActiveConfig::new(certificate, alpn)?);
+        Ok(Acceptor { alpn, current })
     }
 
     /// Uses `certificate` from the next handshake on. Returns whether it differs from the current one.
     pub fn replace(&self, certificate: Certificate) -> Result<bool, rustls::Error> {
         let is_other = !self.current.load().certificate.is_same_as(&certificate);
-        self.current.store(Arc::new(ActiveConfig::new(certificate, self.speaks)?));
+        self.current.store(Arc::new(ActiveConfig::new(certificate, self.alpn)?));
         Ok(is_other)
     }
 

@@ -124,7 +124,7 @@ struct DemoKeys {
     live: SecretText,
 }
 
-/// The keys of the previous start. A key that is missing or no longer valid is issued anew.
+/// The keys of the previous start. A key that is missing or no longer valid is replaced by a new one.
 async fn demo_keys(data: &DataDir, server: &Server) -> anyhow::Result<DemoKeys> {
     let path = data.demo_keys();
     let kept = read_keys(&path);

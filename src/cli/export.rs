@@ -17,8 +17,8 @@ use crate::model::World;
 
 /// Write a whole world as feed lines that `ingest` reads back unchanged
 ///
-/// Safe on a running server: it writes a consistent snapshot of the world without blocking requests or changes. Ingested
-/// into an empty data directory, the lines give the same world again.
+/// Safe on a running server: it writes a consistent snapshot of the world without blocking requests or changes.
+/// Ingested into an empty data directory, the lines give the same world again.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// World to export: live or sandbox

@@ -66,7 +66,8 @@ pub(super) fn odds_format(text: &str) -> Result<OddsFormat, String> {
     OddsFormat::parse(text).ok_or_else(|| "takes american, decimal or fractional".to_owned())
 }
 
-/// A sport's key, of the catalogue or of The Odds API. Whether the sport exists is checked later, against the catalogue.
+/// A sport's key, of the catalogue or of The Odds API. Whether the sport exists is checked later, against the
+/// catalogue.
 pub(super) fn sport(text: &str) -> Result<String, String> {
     let is_clean = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_clean { Ok(text.to_owned()) } else { Err("takes a sport's key, such as mma".to_owned()) }

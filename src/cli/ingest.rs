@@ -36,9 +36,9 @@ const PIECES_WAITING: usize = 4;
 /// not at all: with one rejected line the exit code is 1 and nothing is written. Other changes wait meanwhile, and the
 /// input may have at most 1 GiB. An outcome with an invalid price does not reject its line.
 ///
-/// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events, also
-/// historical ones. Each market of each bookmaker is one message; markets that the sport does not have and lay markets
-/// are rejected.
+/// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events,
+/// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have and lay
+/// markets are rejected.
 #[derive(Debug, Args)]
 pub(super) struct IngestArgs {
     /// File to read, or - for standard input

@@ -1,8 +1,8 @@
 //! The command line.
 //!
 //! One file per group of commands: its arguments, its action and its output. `flags` validates raw arguments,
-//! `invocation` finds the server or opens the file, and only `output` writes to standard output. An error is one line on
-//! standard error that says what to do next; the exit code is 0 for success, 1 for failure and 2 for wrong usage.
+//! `invocation` finds the server or opens the file, and only `output` writes to standard output. An error is one line
+//! on standard error that says what to do next; the exit code is 0 for success, 1 for failure and 2 for wrong usage.
 
 mod about;
 mod audit;

@@ -19,8 +19,8 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Run the service
 ///
-/// Shuts down gracefully on SIGTERM and SIGINT; reloads its configuration on SIGHUP. Refuses a data directory whose live
-/// world was simulated by `oddsbox demo`. One server at a time can use a data directory.
+/// Shuts down gracefully on SIGTERM and SIGINT; reloads its configuration on SIGHUP. Refuses a data directory whose
+/// live world was simulated by `oddsbox demo`. One server at a time can use a data directory.
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// Address of the public API; port 0 picks a free one
@@ -68,7 +68,8 @@ fn run(server: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(server)
 }
 
-/// Adds a console to a demo, unless its address is configured. Returns whether any port will do if the default is taken.
+/// Adds a console to a demo, unless its address is configured. Returns whether any port will do if the default is
+/// taken.
 fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
     let uses_default = demo && settings.get("console.listen").origin == SettingOrigin::Default;
     let address = uses_default.then(|| DEMO_CONSOLE.to_owned());

@@ -29,7 +29,7 @@ pub enum CatalogueFileError {
     Whole(CatalogueError),
 }
 
-/// What is wrong with one entry.
+/// Why an entry is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryProblem {
     #[error("{0:?} has a bad field `title`: 1 to 200 bytes without control characters")]

@@ -19,7 +19,8 @@ pub(super) fn fill_random(out: &mut [u8]) -> Result<(), RandomError> {
     let mut filled = 0;
     while filled < out.len() {
         getrandom::fill(&mut raw).map_err(RandomError)?;
-        // Rejection sampling: two of the 64 values have no letter and are skipped, so that the rest stay equally likely.
+        // Rejection sampling: two of the 64 values have no letter and are skipped, so that the rest stay equally
+        // likely.
         let letters = raw.iter().filter_map(|byte| ALPHABET.get(usize::from(byte & SIX_BITS)));
         for (slot, letter) in out.iter_mut().skip(filled).zip(letters) {
             *slot = *letter;

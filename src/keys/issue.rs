@@ -41,7 +41,8 @@ pub struct KeyChange {
     pub per_day: FieldEdit<u64>,
     pub per_month: FieldEdit<u64>,
     pub expires: FieldEdit<Timestamp>,
-    /// Resets the usage of the day and the month. The record holds no usage: the caller that stores the record resets it.
+    /// Resets the usage of the day and the month. The record holds no usage: the caller that stores the record resets
+    /// it.
     pub reset_usage: bool,
 }
 
@@ -121,8 +122,8 @@ pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyR
     Ok((record, secret))
 }
 
-/// Gives a key a new secret. The old one is accepted for `grace_seconds` more; grace periods of secrets replaced earlier
-/// stay as they are.
+/// Gives a key a new secret. The old one is accepted for `grace_seconds` more; grace periods of secrets replaced
+/// earlier stay as they are.
 pub fn rotate(key: &KeyRecord, grace_seconds: u32, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
     if key.revoked.is_some() {
         return Err(IssueError::Revoked(key.id.clone()));

@@ -2,8 +2,8 @@
 //!
 //! - [`LogWriter`] appends lines to a bounded buffer that one thread writes to standard error. When standard error is
 //!   blocked, full or closed, lines are dropped and counted; no caller ever blocks, fails or panics.
-//! - [`LineKind`] lists the kinds of lines that others than the operator can cause; at most [`LINES_PER_SECOND`] of a kind
-//!   are logged, and the next line reports how many were suppressed.
+//! - [`LineKind`] lists the kinds of lines that others than the operator can cause; at most [`LINES_PER_SECOND`] of a
+//!   kind are logged, and the next line reports how many were suppressed.
 //!
 //! Access lines of requests that were answered and charged are not rate-limited: they are the operator's record of each
 //! key's requests, and the key's own limits bound them. They go through the same buffer, so at worst they are dropped

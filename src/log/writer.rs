@@ -1,8 +1,8 @@
 //! The log's writer: callers append to a bounded buffer, and one thread writes it out.
 //!
 //! A caller never waits for the output, only for the lock of the buffer, which is not held during a write. Lines are
-//! dropped and counted if the buffer is full or the write fails. After the next successful write, a line reports how many
-//! were dropped.
+//! dropped and counted if the buffer is full or the write fails. After the next successful write, a line reports how
+//! many were dropped.
 
 use std::io::{self, Write};
 use std::mem;
@@ -165,8 +165,8 @@ impl Shared {
     }
 }
 
-/// Writes whole lines and returns how many were not written. After an error in the middle of a line, `is_torn` makes the
-/// next batch start on a new line.
+/// Writes whole lines and returns how many were not written. After an error in the middle of a line, `is_torn` makes
+/// the next batch start on a new line.
 fn write_batch(output: &mut impl Write, batch: &[u8], is_torn: &mut bool) -> u64 {
     if *is_torn && write_all(output, b"\n").is_ok() {
         *is_torn = false;

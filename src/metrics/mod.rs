@@ -5,8 +5,8 @@
 //! - [`Histogram`]: durations by bucket
 //! - [`MetricsPage`]: the Prometheus text format; [`process`]: figures of this process from the operating system
 //!
-//! An update takes no lock, allocates nothing and is rarely contended. No label has a value that grows with the number of
-//! keys, addresses or requests.
+//! An update takes no lock, allocates nothing and is rarely contended. No label has a value that grows with the number
+//! of keys, addresses or requests.
 
 mod histogram;
 mod history;

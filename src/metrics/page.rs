@@ -1,7 +1,7 @@
 //! The Prometheus text format, version 0.0.4.
 //!
-//! A family starts with its name, kind and help, followed by its samples. Durations are in seconds, sizes in bytes. Label
-//! values are escaped here, so they may be any text.
+//! A family starts with its name, kind and help, followed by its samples. Durations are in seconds, sizes in bytes.
+//! Label values are escaped here, so they may be any text.
 
 use std::fmt::{self, Display, Write};
 use std::time::Duration;

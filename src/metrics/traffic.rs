@@ -1,7 +1,7 @@
 //! Requests and connections of the public API.
 //!
-//! Every request is counted by route, status and duration. The counters are split into a few shards, and a thread always
-//! updates the same one, to avoid contention on cache lines; readers sum over the shards.
+//! Every request is counted by route, status and duration. The counters are split into a few shards, and a thread
+//! always updates the same one, to avoid contention on cache lines; readers sum over the shards.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -74,7 +74,8 @@ pub struct Totals {
 pub struct OpenConnection<'t>(&'t Traffic);
 
 impl Traffic {
-    /// Counters for these routes, the last of which also counts unknown ones, and for these reasons to refuse a request.
+    /// Counters for these routes, the last of which also counts unknown ones, and for these reasons to refuse a
+    /// request.
     pub fn new(routes: &'static [&'static str], reasons: &'static [&'static str]) -> Self {
         let shard = || Shard {
             routes: std::iter::repeat_with(RouteCounts::default).take(routes.len().max(1)).collect(),

@@ -63,7 +63,8 @@ pub struct Outcome {
     pub point: Option<Point>,
 }
 
-/// A record's identifier: a hash of its sport, event, bookmaker and market, so it is stable across machines and versions.
+/// A record's identifier: a hash of its sport, event, bookmaker and market, so it is stable across machines and
+/// versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(u64);
 

@@ -1,4 +1,4 @@
-//! A whole simulated world: what one endpoint says, the others say too.
+//! A whole simulated world: all endpoints agree with each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ async fn sandbox() -> (Service, Key) {
     (service, key)
 }
 
-/// Every record of a list, page by page.
+/// All records of a list, page by page.
 async fn all(service: &Service, key: &Key, path: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut at = Some(path.to_owned());

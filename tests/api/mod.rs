@@ -1,4 +1,4 @@
-//! The public interface over a real socket.
+//! The public API over a real socket.
 
 mod auth;
 mod books;
@@ -15,7 +15,6 @@ mod feeds;
 pub mod fixture;
 mod future;
 mod keys;
-mod life;
 mod limits;
 mod maintenance;
 mod markets;
@@ -28,6 +27,7 @@ mod push;
 mod refresh;
 mod requests;
 mod restart;
+mod retention;
 mod scores;
 mod smoke;
 mod sources;

@@ -12,13 +12,13 @@ const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"
 const UNKNOWN_SPORT: &str = r#"{"type":"event","sport":"chess","id":"c1","competition":"WC","commence_time":"2099-01-01T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
 const UNKNOWN_EVENT: &str = r#"{"type":"score","sport":"mma","event":"nobody","status":"live","home_score":0,"away_score":0,"updated_at":"2026-01-01T00:00:00Z"}"#;
 
-/// Who runs these tests, as the system knows them.
+/// The user that runs these tests.
 fn user() -> String {
     oddsbox::admin::own_name().expect("a name")
 }
 
 #[test]
-fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
+fn exit_code_is_2_for_wrong_usage_and_1_for_failure_with_a_message_on_stderr() {
     let directory = Directory::new();
     directory.run("keys issue --sandbox --name first").succeeded();
     let usages =
@@ -41,7 +41,7 @@ fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
 }
 
 #[test]
-fn commands_on_nothing_say_what_makes_it() {
+fn commands_without_data_say_how_to_create_it() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
     for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "export"] {
@@ -52,7 +52,7 @@ fn commands_on_nothing_say_what_makes_it() {
 }
 
 #[test]
-fn a_setting_that_does_not_exist_is_named() {
+fn unknown_setting_is_rejected_by_name() {
     let directory = Directory::new();
     let (_kept, path) = file_with(b"refesh = \"10s\"\n");
     let told = directory.run(&format!("config show --config {}", path.display())).failed();
@@ -101,7 +101,7 @@ async fn a_restricted_key_reads_its_groups_and_no_others() {
     server.stop();
 }
 
-/// Each command that prints, with what it is run on.
+/// Each command that prints, with its arguments.
 fn printing(id: &str, feed: &str) -> Vec<String> {
     let lines = [
         "keys issue --sandbox --name another",
@@ -169,7 +169,7 @@ fn ready_is_0_only_while_a_server_answers() {
     assert!(told.contains("no server runs"), "a socket that nobody listens on is no server: {told}");
 }
 
-/// Everything but the times and the random parts of answers.
+/// Removes times and random parts from answers.
 fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
     fn walk(value: &mut Value, keys: &[Issued]) {
         match value {
@@ -190,7 +190,7 @@ fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
                 for value in values.iter_mut() {
                     walk(value, keys);
                 }
-                // Keys of the same second are listed by their ids, which are random.
+                // Keys of the same second are ordered by their random ids.
                 if values.iter().all(|value| value["scope"].is_string()) {
                     values.sort_by_key(|key| key["id"].to_string());
                 }
@@ -210,7 +210,7 @@ fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
     answer
 }
 
-/// A whole session of commands; every answer.
+/// Runs a whole sequence of commands; returns every answer.
 fn session(directory: &Directory) -> Vec<(String, Value)> {
     let first = Issued::from(&directory.json("keys issue --sandbox --name first --per-month 9000"));
     let second =
@@ -264,7 +264,7 @@ fn commands_answer_the_same_with_and_without_a_server() {
 }
 
 #[tokio::test]
-async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
+async fn accepted_lines_are_served_and_rejected_ones_counted_by_reason() {
     let directory = Directory::new();
     let server = directory.serve();
     let live = Issued::from(&directory.json("keys issue --live --name app --approved-by ada"));
@@ -300,7 +300,7 @@ async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
 }
 
 #[test]
-fn a_strict_input_names_every_line_that_would_be_rejected() {
+fn strict_ingest_reports_every_rejected_line() {
     let directory = Directory::new();
     directory.run("keys issue --sandbox --name first").succeeded();
     let (_kept, feed) = file_with(format!("{EVENT}\n{UNKNOWN_SPORT}\n{UNKNOWN_EVENT}\n").as_bytes());
@@ -309,13 +309,13 @@ fn a_strict_input_names_every_line_that_would_be_rejected() {
 }
 
 #[tokio::test]
-async fn maintenance_closes_the_data_and_says_so() {
+async fn maintenance_answers_503_and_is_shown_in_the_status() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app"));
     let data = async || get(server.address(), "/v1/sports/mma/odds", &key.secret).await;
     let status = async || get(server.address(), "/v1/status", &key.secret).await.json()["status"].clone();
-    // One of the simulated books is silent for a while of each hour, and the status then says degraded.
+    // A simulated bookmaker is silent for part of each hour, and the status is then degraded.
     assert_eq!(data().await.status, 200);
     assert_ne!(status().await, "maintenance");
     let on = directory.json("maintenance on --for 1m");
@@ -330,11 +330,11 @@ async fn maintenance_closes_the_data_and_says_so() {
     let used = directory.json(&format!("keys show {}", key.id))["used_today"].clone();
     assert_eq!(used, 1, "only the request that was answered counts");
     directory.run("maintenance off").succeeded();
-    // One of the simulated books is silent for a while of each hour, and the status then says degraded.
+    // A simulated bookmaker is silent for part of each hour, and the status is then degraded.
     assert_eq!(data().await.status, 200);
     assert_ne!(status().await, "maintenance");
 
-    // It outlives the server, whichever way that ends.
+    // It survives any kind of restart.
     directory.run("maintenance on").succeeded();
     server.kill();
     let server = directory.serve();
@@ -347,7 +347,7 @@ async fn maintenance_closes_the_data_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_maintenance_ends_by_itself() {
+async fn maintenance_ends_automatically() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000"));
@@ -362,7 +362,7 @@ async fn a_maintenance_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn the_audit_log_names_who_did_what() {
+async fn audit_log_records_who_did_what() {
     let directory = Directory::new();
     let alone = Issued::from(&directory.json("keys issue --sandbox --name alone"));
     let server = directory.serve();
@@ -400,7 +400,7 @@ async fn the_audit_log_names_who_did_what() {
 }
 
 #[tokio::test]
-async fn a_rotated_secret_works_at_once_and_the_old_one_for_its_grace() {
+async fn rotated_secret_works_immediately_and_the_old_one_until_its_grace_period_ends() {
     let directory = Directory::new();
     let server = directory.serve();
     let first = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000"));
@@ -419,7 +419,7 @@ async fn a_rotated_secret_works_at_once_and_the_old_one_for_its_grace() {
 }
 
 #[tokio::test]
-async fn an_expired_key_is_refused_and_can_be_given_more_time() {
+async fn expired_key_is_rejected_and_can_be_extended() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000 --expires 2s"));
@@ -432,7 +432,7 @@ async fn an_expired_key_is_refused_and_can_be_given_more_time() {
 }
 
 #[tokio::test]
-async fn use_is_counted_the_same_for_clients_operators_and_the_next_server() {
+async fn usage_is_the_same_for_clients_operators_and_after_a_restart() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve();

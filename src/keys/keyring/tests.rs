@@ -161,7 +161,7 @@ fn keys_are_found_by_id_or_name_and_listed_in_order_of_issue() {
     assert_eq!(keyring.get(&keys[0].id).unwrap().record(), &keys[0]);
     assert_eq!(keyring.find(keys[0].id.as_str()).len(), 1);
     assert_eq!(keyring.find("a test").len(), 4);
-    assert_eq!(keyring.find("nobody").len(), 0);
+    assert_eq!(keyring.find("unknown").len(), 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The burst limit: a fixed window of sixty seconds that opens with the first request.
 //!
-//! The window's start and its count share one atomic word, so that exactly as many concurrent requests pass as the limit
-//! allows. It uses the monotonic clock, so setting the wall clock opens no new window.
+//! The window's start and its count share one atomic word, so that exactly as many concurrent requests pass as the
+//! limit allows. It uses the monotonic clock, so setting the wall clock opens no new window.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

@@ -143,7 +143,7 @@ impl Meter {
         }
     }
 
-    /// Takes effect at once and keeps the counters.
+    /// Takes effect immediately and keeps the counters.
     pub fn set_limits(&self, limits: Limits) {
         self.burst.set_limit(limits.burst_per_minute);
         self.day.set_limit(limits.per_day);

@@ -6,16 +6,17 @@
 //! request passes beyond them, so a crash can lose what was granted and not used, but never grant it twice.
 //!
 //! A clock that was days ahead and has been corrected leaves a period that the correct clock does not reach for a long
-//! time. Requests are counted in that period until the clock's own day, or month, ends, and then in the period after it.
-//! So setting the clock refunds nothing, and locks a key out for at most one period and the tolerance that separates a
-//! wrong clock from a small correction. This also holds for a period that ends while the process is stopped. What was
-//! used of the next month while the clock was ahead stays used when that month begins; an operator can reset it.
+//! time. Requests are counted in that period until the clock's own day, or month, ends, and then in the period after
+//! it. So setting the clock refunds nothing, and locks a key out for at most one period and the tolerance that
+//! separates a wrong clock from a small correction. This also holds for a period that ends while the process is
+//! stopped. What was used of the next month while the clock was ahead stays used when that month begins; an operator
+//! can reset it.
 //!
-//! While the process runs, its dates come from a clock that cannot be set (see [`crate::clock`]): setting the wall clock
-//! ahead, or back and forth, begins no period early. A restart trusts the wall clock.
+//! While the process runs, its dates come from a clock that cannot be set (see [`crate::clock`]): setting the wall
+//! clock ahead, or back and forth, begins no period early. A restart trusts the wall clock.
 //!
-//! Every guarantee depends on the atomic update of a single word, none on the order in which two words are seen. That is
-//! why the orderings are relaxed, except for those that [`Quota::restart`] needs.
+//! Every guarantee depends on the atomic update of a single word, none on the order in which two words are seen. That
+//! is why the orderings are relaxed, except for those that [`Quota::restart`] needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -22,8 +22,8 @@ struct DecimalQuote {
     scale: u32,
 }
 
-/// The fraction for a profit of `milli` thousandths: a traditional one that reads as the decimal, else the exact fraction
-/// if it is simple, else the simplest that rounds to the decimal. In lowest terms.
+/// The fraction for a profit of `milli` thousandths: a traditional one that reads as the decimal, else the exact
+/// fraction if it is simple, else the simplest that rounds to the decimal. In lowest terms.
 pub(super) fn of_decimal(milli: u32) -> (u32, u32) {
     let quote = match milli % 10 {
         0 => DecimalQuote { units: milli / 10, scale: 100 },

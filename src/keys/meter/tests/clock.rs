@@ -1,5 +1,5 @@
-//! Effects of clock changes on a key: while the process runs, setting the clock refunds nothing; over a restart it begins
-//! at most one period, and no key is locked out for longer than a day or month and the day of tolerance.
+//! Effects of clock changes on a key: while the process runs, setting the clock refunds nothing; over a restart it
+//! begins at most one period, and no key is locked out for longer than a day or month and the day of tolerance.
 
 use super::*;
 use crate::clock::Clock;
@@ -207,8 +207,8 @@ fn clock_set_ahead_by_months_begins_no_month() {
     assert_eq!(passed(&meter, &clock), 2);
 }
 
-/// The failure that this prevents: two time sources that differ by days set the clock in turn, and each change gives every
-/// key a new day.
+/// The failure that this prevents: two time sources that differ by days set the clock in turn, and each change gives
+/// every key a new day.
 #[test]
 fn clock_set_back_and_forth_begins_only_the_days_that_really_elapse() {
     for (one, other) in [(0, 2 * DAY), (0, 400 * DAY), (2 * YEAR, 0)] {

@@ -1,4 +1,4 @@
-//! Starting, stopping, and everything that can be in the way of it.
+//! Startup and shutdown, and everything that can go wrong with them.
 
 use std::fs;
 use std::io;
@@ -15,35 +15,35 @@ use super::seed::stay_within_the_day;
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"UFC","commence_time":"2099-01-01T00:00:00Z","home":"Ana Ruiz","away":"Bea Holt","status":"scheduled"}"#;
 
-/// Time enough to drain for as long as a test likes.
+/// A drain timeout longer than any test.
 const PATIENT: &[(&str, &str)] = &[("ODDSBOX_DRAIN_TIMEOUT", "80s"), ("ODDSBOX_HEADER_TIMEOUT", "80s")];
 
-/// A key in a directory without a server.
+/// A directory with a key, without a server.
 fn with_key() -> (Directory, Issued) {
     let directory = Directory::new();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000 --per-day 50000"));
     (directory, key)
 }
 
-/// Begins a request and leaves it there, so that a stop has something to wait for.
+/// Starts a request and leaves it incomplete, so that a shutdown has to wait for it.
 async fn begin_request(server: &Server) -> Connection {
     let mut connection = Connection::open(server.address()).await.expect("a connection");
     connection.write(b"GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\n").await.expect("a part");
-    // Whatever came before these was read before these were answered.
+    // When these are answered, everything sent before them has been read.
     for _ in 0..20 {
         get(server.address(), "/healthz", "").await;
     }
     connection
 }
 
-/// Waits until the public door accepts nobody any more.
+/// Waits until the public listener accepts no more connections.
 async fn until_closed(server: &Server) {
     let address = server.address();
     until("the public door closes", async || Connection::open(address).await.is_err()).await;
 }
 
 #[tokio::test]
-async fn a_socket_that_a_crash_left_behind_is_in_nobodys_way() {
+async fn stale_socket_of_a_crash_is_replaced() {
     let (directory, key) = with_key();
     directory.serve().kill();
     assert!(directory.socket().exists(), "nobody was left to take it away");
@@ -57,7 +57,7 @@ async fn a_socket_that_a_crash_left_behind_is_in_nobodys_way() {
 }
 
 #[test]
-fn only_the_owner_can_reach_the_file_and_the_socket() {
+fn only_the_owner_can_access_the_file_and_the_socket() {
     let (directory, _) = with_key();
     let server = directory.serve();
     let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
@@ -68,19 +68,19 @@ fn only_the_owner_can_reach_the_file_and_the_socket() {
 }
 
 #[tokio::test]
-async fn a_second_server_on_a_directory_gives_up_with_one_line() {
+async fn second_server_on_a_directory_fails_with_one_line() {
     let (directory, key) = with_key();
     let server = directory.serve();
     let told = Server::spawn(directory.path(), &[]).failed();
     assert!(told.contains("in use by another oddsbox") && told.contains("oddsbox.redb"), "{told}");
-    // The first one has noticed nothing.
+    // The first server is unaffected.
     assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     directory.run("ready").succeeded();
     server.stop();
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_in_one_line() {
+fn port_in_use_is_reported_on_one_line() {
     let (directory, _) = with_key();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
@@ -90,7 +90,7 @@ fn a_port_that_is_taken_is_said_in_one_line() {
     assert_eq!(fs::read(directory.file()).expect("a file"), before);
 }
 
-/// Everything that opens a file, on a file that cannot be opened: one line each, and not a byte is changed.
+/// All commands that open a file, on a file that cannot be opened: one line each, and the file is unchanged.
 fn refuse(directory: &Path, part: &str) {
     let file = directory.join("oddsbox.redb");
     let before = fs::read(&file).ok();
@@ -105,7 +105,7 @@ fn refuse(directory: &Path, part: &str) {
 }
 
 #[test]
-fn a_place_that_cannot_hold_a_directory_is_said_in_one_line() {
+fn impossible_data_path_is_reported_on_one_line() {
     let (_kept, file) = file_with(b"a file");
     refuse(&file, "not a directory");
     refuse(&file.join("below"), "not a directory");
@@ -113,7 +113,7 @@ fn a_place_that_cannot_hold_a_directory_is_said_in_one_line() {
 }
 
 #[test]
-fn a_directory_without_permission_is_said_in_one_line() {
+fn missing_permission_is_reported_on_one_line() {
     let directory = tempfile::tempdir().expect("a directory");
     let closed = directory.path().join("closed");
     fs::create_dir(&closed).expect("a directory");
@@ -127,7 +127,7 @@ fn a_directory_without_permission_is_said_in_one_line() {
 }
 
 #[test]
-fn a_file_that_is_not_ours_is_left_alone() {
+fn foreign_file_is_left_unchanged() {
     let empty_pages = vec![0; 65_536];
     for contents in [b"hello\n".as_slice(), &[0xFF; 5000], &empty_pages, b"redb"] {
         let directory = Directory::new();
@@ -140,7 +140,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_left_alone() {
+fn truncated_file_is_left_unchanged() {
     let (directory, _) = with_key();
     directory.serve().stop();
     let closed = fs::read(directory.file()).expect("a file");
@@ -156,7 +156,7 @@ fn a_file_that_was_cut_is_left_alone() {
 }
 
 #[test]
-fn a_path_too_long_for_a_socket_is_said_in_one_line() {
+fn path_too_long_for_a_socket_is_reported_on_one_line() {
     let directory = Directory::new();
     let long = directory.path().join("d".repeat(120));
     let told = Server::spawn(&long, &[]).failed();
@@ -164,7 +164,7 @@ fn a_path_too_long_for_a_socket_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn a_stop_answers_what_was_begun_and_keeps_the_count() {
+async fn shutdown_completes_requests_and_keeps_usage() {
     stay_within_the_day(60).await;
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
@@ -187,7 +187,7 @@ async fn a_stop_answers_what_was_begun_and_keeps_the_count() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_the_drain_at_once() {
+async fn second_signal_ends_the_drain_immediately() {
     stay_within_the_day(60).await;
     let (directory, key) = with_key();
     let mut server = directory.serve_with(PATIENT);
@@ -208,7 +208,7 @@ async fn a_second_signal_ends_the_drain_at_once() {
     assert_eq!(directory.json(&format!("keys show {}", key.id))["used_today"], 7, "the counters are kept all the same");
 }
 
-/// Requests from many connections until the server is gone: how many were sent, and how many answered with 200.
+/// Sends requests on many connections until the server is gone; returns how many were sent and answered with 200.
 async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
     let client = |_| {
         let secret = secret.to_owned();
@@ -235,7 +235,7 @@ async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_under_load_keeps_the_count() {
+async fn shutdown_under_load_keeps_usage() {
     stay_within_the_day(120).await;
     let directory = Directory::new();
     for signals in [1, 2, 1, 2, 2] {
@@ -258,7 +258,7 @@ async fn a_stop_under_load_keeps_the_count() {
 }
 
 #[tokio::test]
-async fn the_admin_door_works_while_the_server_drains() {
+async fn admin_socket_works_while_the_server_drains() {
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
     let mut held = begin_request(&server).await;
@@ -277,7 +277,7 @@ async fn the_admin_door_works_while_the_server_drains() {
 }
 
 #[tokio::test]
-async fn a_server_that_drains_is_not_ready() {
+async fn draining_server_is_not_ready() {
     let (directory, _) = with_key();
     let server = directory.serve_with(PATIENT);
     let held = begin_request(&server).await;
@@ -289,18 +289,18 @@ async fn a_server_that_drains_is_not_ready() {
 }
 
 #[test]
-fn a_signal_during_the_start_ends_it_in_order() {
+fn signal_during_the_start_leaves_the_file_intact() {
     let (directory, _) = with_key();
     let server = Server::spawn(directory.path(), &[]);
     server.terminate();
-    // Before it listens for signals it dies of them like any process; after that it ends in order.
+    // Before its signal handler is installed it is killed by the signal; after that it shuts down gracefully.
     let (code, _, log) = server.end();
     assert!(code.is_none() || code == Some(0), "{code:?} {log}");
     assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(1), "the file is in order");
     directory.serve().stop();
 }
 
-/// Commands that were started at a bad time. Each has done its work or says in one line why not.
+/// Commands started at a bad time. Each succeeds or says on one line why not.
 fn judge(directory: &Directory, key: &Issued, commands: Vec<Started>) -> usize {
     let mut succeeded = 0;
     for command in commands {
@@ -331,7 +331,7 @@ fn commands_while_a_server_starts_are_answered() {
 }
 
 #[test]
-fn commands_while_a_server_stops_are_answered_or_told_to_try_again() {
+fn commands_while_a_server_stops_are_answered_or_asked_to_retry() {
     let (directory, key) = with_key();
     for _ in 0..3 {
         let server = directory.serve();
@@ -344,7 +344,7 @@ fn commands_while_a_server_stops_are_answered_or_told_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_new_directory_can_be_begun_by_many_at_once() {
+async fn concurrent_commands_can_create_a_directory() {
     for _ in 0..3 {
         let directory = Directory::new();
         let line = "keys issue --sandbox --name app --json";
@@ -360,12 +360,12 @@ async fn a_new_directory_can_be_begun_by_many_at_once() {
     }
 }
 
-/// Reads from a pipe and has the file meanwhile.
+/// Reads from a pipe while it holds the file.
 fn hold_the_file(directory: &Directory) -> Started {
     let mut holder = Started::new(directory.path(), ["ingest", "-", "--json"]);
     holder.write(&format!("{EVENT}\n"));
     let began = Instant::now();
-    // Whoever else opens the file finds that it is locked.
+    // Any other process finds the file locked.
     loop {
         let file = fs::File::open(directory.file()).expect("a file");
         match file.try_lock() {
@@ -379,7 +379,7 @@ fn hold_the_file(directory: &Directory) -> Started {
 }
 
 #[tokio::test]
-async fn a_server_waits_for_the_command_that_has_the_file() {
+async fn server_waits_for_a_command_that_uses_the_file() {
     let (directory, key) = with_key();
     let mut holder = hold_the_file(&directory);
     let mut server = Server::spawn(directory.path(), &[]);
@@ -395,7 +395,7 @@ async fn a_server_waits_for_the_command_that_has_the_file() {
 }
 
 #[test]
-fn whoever_waits_too_long_for_the_file_says_so_in_one_line() {
+fn lock_timeout_is_reported_on_one_line() {
     let (directory, _) = with_key();
     let mut holder = hold_the_file(&directory);
     let server = Server::spawn(directory.path(), &[]);
@@ -409,7 +409,7 @@ fn whoever_waits_too_long_for_the_file_says_so_in_one_line() {
 }
 
 #[tokio::test]
-async fn a_stream_whose_server_goes_away_says_so_and_its_lines_are_kept() {
+async fn ingest_reports_a_lost_server_and_written_lines_are_kept() {
     let (directory, _) = with_key();
     let live = Issued::from(&directory.json("keys issue --live --name live --approved-by ada"));
     for is_orderly in [true, false] {
@@ -438,7 +438,7 @@ async fn a_stream_whose_server_goes_away_says_so_and_its_lines_are_kept() {
 }
 
 #[tokio::test]
-async fn the_admin_door_speaks_plain_http() {
+async fn admin_socket_speaks_plain_http() {
     let (directory, key) = with_key();
     let server = directory.serve();
     let ask = async |request: String| -> io::Result<String> {
@@ -460,7 +460,7 @@ async fn the_admin_door_speaks_plain_http() {
     assert!(listed.contains(&key.id) && !listed.contains(&key.secret), "{listed}");
     let wrong = ask(post(r#"{"command":"keys-burn"}"#)).await.expect("an answer");
     assert!(wrong.starts_with("HTTP/1.1 400") && wrong.contains("bad_request"), "{wrong}");
-    // The public door knows none of it.
+    // The public API has none of these paths.
     for path in ["/command", "/readyz", "/livez", "/ingest"] {
         assert_eq!(get(server.address(), path, &key.secret).await.status, 404, "{path}");
     }
