@@ -200,7 +200,7 @@ impl FeedTable<'_> {
             key: self.key()?,
             world: self.parse("world", "takes live or sandbox", World::parse)?,
             sports: self.parse("sports", "takes at least one sport, such as mma,tennis", names)?,
-            regions: self.parse("regions", "takes us, uk, eu, au, between commas", |text| {
+            regions: self.parse("regions", "takes us, uk, eu, au, separated by commas", |text| {
                 names(text)?.iter().map(|region| Region::parse(region)).collect()
             })?,
             markets: self.parse("markets", "takes h2h, spreads, totals, outrights, or our own keys", markets)?,
@@ -209,7 +209,7 @@ impl FeedTable<'_> {
             })?,
             interval: self.duration("interval", 1, 86_400)?,
             scores_interval: scores.then_some(scores_interval),
-            requests_per_day: self.parse("requests_per_day", "takes a whole number from 1 on", budget)?,
+            requests_per_day: self.parse("requests_per_day", "takes a whole number of 1 or more", budget)?,
             timeout: self.duration("timeout", 1, 600)?,
             ca: Some(self.get("ca").text).filter(|path| !path.is_empty()).map(PathBuf::from),
         })

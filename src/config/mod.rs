@@ -270,7 +270,7 @@ impl Settings {
             connections_per_address: (per_address > 0).then_some(per_address),
             trusted_proxies: self.parse(
                 "trusted_proxies",
-                "takes IP addresses and networks such as 10.0.0.0/8 or ::1, with commas between them",
+                "takes IP addresses and networks such as 10.0.0.0/8 or ::1, separated by commas",
                 Networks::parse,
             )?,
             header_timeout: self.duration("header_timeout", 1, 3600)?,

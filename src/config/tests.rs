@@ -164,7 +164,7 @@ fn trusted_proxies_is_a_list_of_addresses_and_networks() {
     assert_eq!(variable.to_string(), "192.0.2.1/32,10.0.0.0/8");
     assert_eq!(
         read("trusted_proxies = \"caddy\"", &[]).unwrap_err().to_string(),
-        "trusted_proxies = \"caddy\" (from oddsbox.toml): takes IP addresses and networks such as 10.0.0.0/8 or ::1, with \
-         commas between them"
+        "trusted_proxies = \"caddy\" (from oddsbox.toml): takes IP addresses and networks such as 10.0.0.0/8 or ::1, separated \
+         by commas"
     );
 }

@@ -28,7 +28,7 @@ fn decoded(answer: &Answer) -> Vec<u8> {
             text
         }
         Some("zstd") => zstd::stream::decode_all(&*answer.body).unwrap(),
-        Some(other) => panic!("nobody asked for {other}"),
+        Some(other) => panic!("{other} was not requested"),
     }
 }
 

@@ -116,7 +116,7 @@ async fn link_works_once_and_starts_a_session_with_an_http_only_cookie() {
     let console = Console::start().await;
     let path = console.link_path().await;
     let looked = console.send("HEAD", &path, &[], "").await;
-    assert_eq!(looked.status, 405, "whoever only looks does not use the link up");
+    assert_eq!(looked.status, 405, "a GET does not use up the link");
     let opened = console.send("GET", &path, &[], "").await;
     assert_eq!(opened.status, 303);
     assert_eq!(opened.header("location"), Some("/"), "the secret is not in the next address");
@@ -295,7 +295,7 @@ async fn console_assets_are_public_and_cacheable() {
     assert_eq!((head.status, head.text()), (200, ""));
     assert_eq!(console.send("POST", "/app.js", &[], "").await.status, 405);
     for path in ["/api/odds", "/api/sports?world=live", "/api/history", "/api/strips"] {
-        assert_eq!(console.send("GET", path, &[], "").await.status, 401, "{path} is for whoever is signed in");
+        assert_eq!(console.send("GET", path, &[], "").await.status, 401, "{path} needs a session");
     }
 }
 

@@ -119,13 +119,13 @@ async fn tell(service: &Service, news: Vec<News>) {
 
 /// Exports, ingests elsewhere and compares responses and the export of the export, also from the file alone.
 async fn assert_round_trip(mut service: Service) {
-    let told = export(&server_door(&service).await).await;
+    let exported = export(&server_door(&service).await).await;
     let mut other = beside(&service, &[]).await;
-    let report = ingest(&server_door(&other).await, &told).await;
+    let report = ingest(&server_door(&other).await, &exported).await;
     assert_eq!((report.rejected, report.dropped_outcomes), (0, 0), "{report:?}");
-    assert_eq!(report.lines, told.lines().count() as u64);
+    assert_eq!(report.lines, exported.lines().count() as u64);
     assert_same(&everything(&service).await, &everything(&other).await);
-    assert!(export(&server_door(&other).await).await == told, "what is held is the same");
+    assert!(export(&server_door(&other).await).await == exported, "the stored world is the same");
 
     let clock = service.clock.clone();
     service.stop().await;
@@ -133,10 +133,10 @@ async fn assert_round_trip(mut service: Service) {
     for stopped in [&service, &other] {
         let door = file_door(stopped, &clock).await;
         let from_file = export(&door).await;
-        for (one, other) in from_file.lines().zip(told.lines()) {
+        for (one, other) in from_file.lines().zip(exported.lines()) {
             assert_eq!(one, other, "it is the same from the file");
         }
-        assert_eq!(from_file.len(), told.len());
+        assert_eq!(from_file.len(), exported.len());
         door.close().await.expect("an end");
     }
 }
@@ -223,9 +223,9 @@ async fn imported_world_keeps_close_times_and_retention() {
     ];
     service.ingest(&lines.concat()).await;
     service.advance(3_000).await;
-    let told = export(&server_door(&service).await).await;
+    let exported = export(&server_door(&service).await).await;
     let other = beside(&service, &[("retention", "1h")]).await;
-    ingest(&server_door(&other).await, &told).await;
+    ingest(&server_door(&other).await, &exported).await;
     let late = other.ingest_report(World::Live, &moneyline("mma", "m1", "betmgm", 500, -500)).await;
     assert_eq!(late.rejected(), 1, "the market closed after that");
     other.advance(599).await;
@@ -241,9 +241,9 @@ async fn ingesting_an_export_into_its_own_world_changes_nothing() {
     service.ingest(&super::fixture::every_sport()).await;
     service.advance(30).await;
     let door = server_door(&service).await;
-    let told = export(&door).await;
+    let exported = export(&door).await;
     service.advance(10).await;
-    let report = ingest(&door, &told).await;
+    let report = ingest(&door, &exported).await;
     assert_eq!((report.changed, report.rejected), (0, 0), "{report:?}");
-    assert!(export(&door).await == told);
+    assert!(export(&door).await == exported);
 }

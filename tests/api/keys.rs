@@ -21,14 +21,14 @@ async fn a_key_is_its_prefix_30_random_characters_and_6_of_checksum() {
 #[tokio::test]
 async fn mistyped_key_is_distinguished_from_an_unknown_one() {
     let service = Service::start().await;
-    let told = async |secret: &str| super::fixture::message(&service.get_as(secret, "/v1/books").await);
+    let message = async |secret: &str| super::fixture::message(&service.get_as(secret, "/v1/books").await);
     let unknown = oddsbox::keys::Secret::generate(KeyKind::Production).unwrap();
-    let unknown = told(unknown.expose()).await;
+    let unknown = message(unknown.expose()).await;
     for at in [0, 12, 30, 46] {
         let mut letters = service.live.clone().into_bytes();
         letters[at] = if letters[at] == b'x' { b'y' } else { b'x' };
         let mistyped = String::from_utf8(letters).unwrap();
-        assert_ne!(told(&mistyped).await, unknown, "a changed letter at {at}");
+        assert_ne!(message(&mistyped).await, unknown, "a changed letter at {at}");
     }
 }
 

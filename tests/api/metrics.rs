@@ -10,7 +10,7 @@ use crate::harness::{Answer, Figures, Service};
 /// One request to the admin socket.
 async fn ask(service: &Service, method: &str, path: &str, body: &str) -> Answer {
     let socket = DataDir::new(service.data()).socket().expect("a short path");
-    let mut stream = UnixStream::connect(socket).await.expect("a door");
+    let mut stream = UnixStream::connect(socket).await.expect("a connection");
     let length = body.len();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all((head + body).as_bytes()).await.expect("a request");

@@ -295,8 +295,8 @@ async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<Certifica
             // It may be closed before everything is sent.
             let _ = stream.write_all(&bytes).await;
             // The client is disconnected; its GOAWAY may be lost with the connection.
-            let told = frames::Said::read(&rest(stream).await);
-            assert!(matches!(told.goodbye, None | Some(frames::ENHANCE_YOUR_CALM)), "{told:?}");
+            let said = frames::Said::read(&rest(stream).await);
+            assert!(matches!(said.goodbye, None | Some(frames::ENHANCE_YOUR_CALM)), "{said:?}");
         }
     })
     .await;

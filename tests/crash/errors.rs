@@ -183,7 +183,7 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
             let usage = Usage { day_used: 100, ..Usage::fresh(clock.now()) };
             writer.take_leases(&[(key, usage)])
         }
-        // Whoever tries again after it was kept is told that the token is there.
+        // A retry after the token was stored fails because it exists.
         Asked::IssueToken => match writer.issue_token("new", World::Live, "test") {
             Err(FeederError::HasToken(_)) => Ok(()),
             other => other.map(|_| ()).map_err(fed),
@@ -285,7 +285,7 @@ fn suffer(
     if let Err(error) = &result {
         count.refused += 1;
         assert!(error.to_string().contains("nothing was changed"), "{asked_again}: {error}");
-        assert!(writer.boards().condition().is_unwritable(), "{asked_again}: nobody is told");
+        assert!(writer.boards().condition().is_unwritable(), "{asked_again}: the condition is not reported");
         assert_eq!(during, before, "{asked_again}");
         assert!(writer.keyring().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
     }
@@ -379,7 +379,7 @@ fn full_disk_stays_unwritable_until_a_write_as_large_as_the_refused_one_fits() {
     disk.limit(None);
     clock.advance(Duration::from_secs(2));
     writer.tick();
-    assert!(!is_unwritable(&writer), "it heals although nobody writes");
+    assert!(!is_unwritable(&writer), "it recovers without a write");
     writer.ingest(World::Live, many_events(&clock), true).expect("there is room");
     drop(writer);
     let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);

@@ -180,7 +180,7 @@ fn frames_that_are_wrong() -> Vec<Case> {
             Ends(&[PROTOCOL_ERROR, STREAM_CLOSED]),
         ),
         (
-            "a stream that was ended goes on",
+            "a closed stream continues",
             [ended.clone(), frame(DATA, 0, 1, b"x")].concat(),
             Then::Resets(&[STREAM_CLOSED]),
         ),
@@ -265,8 +265,8 @@ fn what_goes_on() -> Vec<Case> {
         ("a bit that is reserved", high, Then::Answers),
         ("a frame of an unknown kind", frame(0x16, 0xff, 0, b"whatever"), Then::GoesOn),
         ("one of those on a stream", [get(1, "/healthz"), frame(0xfe, 0, 1, b"?")].concat(), Then::Answers),
-        ("a setting that nobody knows", frame(SETTINGS, 0, 0, &setting(0xff, 7)), Then::GoesOn),
-        ("flags that nobody knows", frame(PING, 0xfe, 0, b"flags!!!"), Then::GoesOn),
+        ("an unknown setting", frame(SETTINGS, 0, 0, &setting(0xff, 7)), Then::GoesOn),
+        ("unknown flags", frame(PING, 0xfe, 0, b"flags!!!"), Then::GoesOn),
         ("an answer to no PING", frame(PING, ACK, 0, b"unasked!"), Then::GoesOn),
         ("PRIORITY of an idle stream", frame(PRIORITY, 0, 5, &[0, 0, 0, 0, 1]), Then::GoesOn),
     ]

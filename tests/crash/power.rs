@@ -171,8 +171,8 @@ fn simulated_disk_that_ignores_syncs_is_detected() {
             let lose = || lose(&record, cut_power_in_order, &mut random, &mut count);
             let Err(panic) = catch_unwind(AssertUnwindSafe(lose)) else { continue };
             let said = said(&*panic);
-            let is_told = ["is not as it was acknowledged", "is neither there nor not there"];
-            lost += u64::from(is_told.iter().any(|told| said.contains(told)));
+            let messages = ["is not as it was acknowledged", "is neither there nor not there"];
+            lost += u64::from(messages.iter().any(|message| said.contains(message)));
         }
     }
     println!("{} power losses on a disk that lies: {lost} lost what was acknowledged", count.losses);

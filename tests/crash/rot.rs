@@ -73,7 +73,7 @@ fn suffer(bytes: Vec<u8>, whole: &BTreeSet<String>, what: &str, count: &mut Coun
             assert!(loaded.damage.is_empty(), "{what}: {:?}", loaded.damage);
             let found = pieces(&loaded);
             let differs: Vec<_> = found.symmetric_difference(whole).collect();
-            assert!(differs.is_empty(), "{what}: {differs:?} is served, or missing, and nobody says so");
+            assert!(differs.is_empty(), "{what}: {differs:?} is served wrong or missing without an error");
             let report = store.check().unwrap_or_else(|error| panic!("{what}: the check itself failed: {error}"));
             assert!(report.is_clean(), "{what}: {report:?}");
             count.harmless += 1;

@@ -46,7 +46,7 @@ async fn simulated_world_continues_whatever_the_clock_is_set_to() {
     let service = Service::start().await;
     for by_ms in [SECOND_MS, -SECOND_MS, DAY_MS, -DAY_MS, YEAR_MS, -YEAR_MS, -YEAR_MS] {
         service.clock.set_unix_ms(service.clock.now().unix_ms + by_ms);
-        until(&format!("it goes on after {by_ms} ms"), async || goes_on(&service).await).await;
+        until(&format!("it continues after {by_ms} ms"), async || goes_on(&service).await).await;
     }
 }
 
@@ -54,10 +54,10 @@ async fn simulated_world_continues_whatever_the_clock_is_set_to() {
 async fn simulated_world_continues_after_a_restart_with_an_earlier_clock() {
     let mut service = Service::start().await;
     service.clock.set_unix_ms(START_MS + YEAR_MS);
-    until("it goes on a year later", async || goes_on(&service).await).await;
+    until("it continues a year later", async || goes_on(&service).await).await;
     // The new clock starts a year earlier.
     service = service.restart().await;
-    until("it goes on a year before", async || goes_on(&service).await).await;
+    until("it continues a year earlier", async || goes_on(&service).await).await;
 }
 
 fn read_at(at: Timestamp) -> String {
@@ -311,7 +311,7 @@ async fn clock_changes_under_load_grant_no_quota_twice_and_lock_no_key_out() {
     // From here on requests are counted in the month that the wrong clock entered, of which 60 are used.
     let watched = watched.at("the next true day", november(17), 300).await;
     let watched = watched.at("a day later", november(18), 360).await;
-    let watched = watched.at("the month is spent", november(30), 380).await;
+    let watched = watched.at("the month is exhausted", november(30), 380).await;
     let mut watched = watched.at("the next true month", december(1), 440).await;
     // A service that is restarted every midnight sees neither a day nor a month end.
     for (day, passed) in [(2, 500), (3, 560), (32, 620)] {

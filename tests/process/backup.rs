@@ -161,11 +161,11 @@ async fn restored_server_gives_the_same_responses() {
     let file = shelf.path().join("copy.redb");
     let done = directory.run(&format!("backup {}", file.display())).succeeded();
     assert!(done.stdout.contains("and verified them"), "{done:?}");
-    let told = directory.run(&format!("backup {}", file.display())).failed();
-    assert!(told.contains("is there already") && told.contains("--force"), "{told}");
+    let message = directory.run(&format!("backup {}", file.display())).failed();
+    assert!(message.contains("is there already") && message.contains("--force"), "{message}");
     directory.run(&format!("backup {} --force", file.display())).succeeded();
-    let told = directory.run(&format!("backup {} --force", directory.file().display())).failed();
-    assert!(told.contains("name another"), "{told}");
+    let message = directory.run(&format!("backup {} --force", directory.file().display())).failed();
+    assert!(message.contains("name another"), "{message}");
     other.run(&format!("restore {}", file.display())).succeeded();
     let mut answers = Vec::new();
     for directory in [&directory, &other] {
@@ -196,8 +196,8 @@ async fn restore_revives_no_secret_and_no_quota() {
     let used = issue(&door, used).await.expect("a key");
     let kept = issue(&door, kept).await.expect("a key");
     directory.run(&format!("backup {}", file.display())).succeeded();
-    let told = directory.run(&line).failed();
-    assert!(told.contains("a server runs") && told.contains("stop it"), "{told}");
+    let message = directory.run(&line).failed();
+    assert!(message.contains("a server runs") && message.contains("stop it"), "{message}");
 
     revoke(&door, &revoked.id).await.expect("a revocation");
     let renewed = rotate(&door, &rotated.id).await.expect("a rotation");
@@ -295,11 +295,11 @@ fn damaged_backup_is_rejected_and_nothing_changes() {
         ("damaged", "live mma event e1 bookmaker fanduel moneyline"),
     ];
     for (name, reason) in refusals {
-        let told = directory.run(&format!("restore {}", path(name).display())).failed();
-        assert!(told.contains(reason) && told.contains(name), "{name}: {told}");
+        let message = directory.run(&format!("restore {}", path(name).display())).failed();
+        assert!(message.contains(reason) && message.contains(name), "{name}: {message}");
     }
-    let told = directory.run(&format!("restore {}", directory.file().display())).failed();
-    assert!(told.contains("name a backup"), "{told}");
+    let message = directory.run(&format!("restore {}", directory.file().display())).failed();
+    assert!(message.contains("name a backup"), "{message}");
     assert_eq!(names_in(directory.path()), before.1);
     assert_eq!(directory.json(&format!("keys show {}", key.id))["status"], "active");
 
@@ -309,8 +309,8 @@ fn damaged_backup_is_rejected_and_nothing_changes() {
 
     // Revocations cannot be read from a damaged current file, so the restore needs an explicit flag.
     fs::write(directory.file(), "rot").expect("a file");
-    let told = directory.run(&format!("restore {}", path("good").display())).failed();
-    assert!(told.contains("--exact") && told.contains("revoke"), "{told}");
+    let message = directory.run(&format!("restore {}", path("good").display())).failed();
+    assert!(message.contains("--exact") && message.contains("revoke"), "{message}");
     directory.run(&format!("restore {} --exact", path("good").display())).succeeded();
     assert_eq!(directory.json("check")["clean"], true);
 }
@@ -324,8 +324,8 @@ fn empty_file_is_rejected_by_every_command_and_replaced_by_a_restore() {
     directory.json(&format!("keys revoke {}", key.id));
     fs::write(directory.file(), "").expect("an empty file");
     for command in ["keys list", "keys issue --sandbox --name new", "check", "serve --listen 127.0.0.1:0"] {
-        let told = directory.run(command).failed();
-        assert!(told.contains("is empty") && told.contains("oddsbox restore"), "{command}: {told}");
+        let message = directory.run(command).failed();
+        assert!(message.contains("is empty") && message.contains("oddsbox restore"), "{command}: {message}");
         assert_eq!(fs::metadata(directory.file()).expect("a file").len(), 0, "{command}");
     }
     let done = directory.run(&format!("restore {} --json", backup.display()));
@@ -361,8 +361,8 @@ fn backup_on_a_full_disk_fails_with_one_line_and_leaves_no_file() {
     let offline = directory.run(&line).failed();
     let server = quiet(&directory);
     let online = directory.run(&line).failed();
-    for told in [offline, online] {
-        assert!(told.contains("full") && told.contains("copy.redb"), "{told}");
+    for message in [offline, online] {
+        assert!(message.contains("full") && message.contains("copy.redb"), "{message}");
     }
     assert!(names_in(small.0.path()).is_empty());
     directory.run("keys issue --sandbox --name after").succeeded();
@@ -440,8 +440,8 @@ async fn lost_counters_count_as_exhausted_until_reset() {
     let shown = directory.json(&format!("keys show {}", key.id));
     assert_eq!((&shown["used_today"], &shown["remaining_today"]), (&1.into(), &999.into()), "{shown}");
     let log = log_of(&directory.door().await).await;
-    let told: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
-    assert!(told.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
+    let actions: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
+    assert!(actions.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
     server.kill();
     let server = quiet(&directory);
     assert_eq!(status_of(&server, &key.secret).await, 200, "so is that");

@@ -30,8 +30,8 @@ fn exit_code_is_2_for_wrong_usage_and_1_for_failure_with_a_message_on_stderr() {
     }
     for line in ["keys show nobody", "keys revoke nobody", "keys rotate nobody", "keys set nobody --burst 5"] {
         for line in [line.to_owned(), format!("{line} --json")] {
-            let told = directory.run(&line).failed();
-            assert!(told.contains("nobody") && told.contains("`oddsbox keys list`"), "{line}: {told}");
+            let message = directory.run(&line).failed();
+            assert!(message.contains("nobody") && message.contains("`oddsbox keys list`"), "{line}: {message}");
         }
     }
     for line in ["--help", "--version", "keys --help", "keys issue --help"] {
@@ -45,8 +45,8 @@ fn commands_without_data_say_how_to_create_it() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
     for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "export"] {
-        let told = run(&nothing, line).failed();
-        assert!(told.contains("`oddsbox serve`") && told.contains("nothing"), "{line}: {told}");
+        let message = run(&nothing, line).failed();
+        assert!(message.contains("`oddsbox serve`") && message.contains("nothing"), "{line}: {message}");
     }
     assert!(!nothing.exists(), "looking makes nothing");
 }
@@ -55,12 +55,12 @@ fn commands_without_data_say_how_to_create_it() {
 fn unknown_setting_is_rejected_by_name() {
     let directory = Directory::new();
     let (_kept, path) = file_with(b"refesh = \"10s\"\n");
-    let told = directory.run(&format!("config show --config {}", path.display())).failed();
-    assert!(told.contains("refesh") && told.contains("did you mean refresh"), "{told}");
+    let message = directory.run(&format!("config show --config {}", path.display())).failed();
+    assert!(message.contains("refesh") && message.contains("did you mean refresh"), "{message}");
     let (_kept, path) = file_with(b"refresh = \"soon\"\n");
     let done = directory.run(&format!("serve --listen 127.0.0.1:0 --config {}", path.display()));
-    let told = done.failed();
-    assert!(told.contains("refresh") && told.contains("soon"), "{told}");
+    let message = done.failed();
+    assert!(message.contains("refresh") && message.contains("soon"), "{message}");
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn a_production_key_needs_approval_and_only_it_can_be_restricted() {
     let done = directory.run("keys issue --live --name app");
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(done.stderr.contains("--approved-by"), "{done:?}");
-    let told = directory.run("keys issue --sandbox --name app --groups combat").failed();
-    assert!(told.contains("production"), "{told}");
-    let told = directory.run("keys issue --live --name app --approved-by ada --groups chess").failed();
-    assert!(told.contains("chess") && told.contains("combat"), "{told}");
+    let message = directory.run("keys issue --sandbox --name app --groups combat").failed();
+    assert!(message.contains("production"), "{message}");
+    let message = directory.run("keys issue --live --name app --approved-by ada --groups chess").failed();
+    assert!(message.contains("chess") && message.contains("combat"), "{message}");
     let key = directory.json("keys issue --live --name app --approved-by ada --groups combat");
     assert_eq!((&key["approved_by"], &key["groups"]), (&json!("ada"), &json!(["combat"])));
     let audit = directory.json("audit").to_string();
@@ -156,8 +156,8 @@ fn completions_as_json_are_one_document_too() {
 #[test]
 fn ready_is_0_only_while_a_server_answers() {
     let directory = Directory::new();
-    let told = directory.run("ready").failed();
-    assert!(told.contains("no server runs"), "{told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("no server runs"), "{message}");
     let server = directory.serve();
     assert_eq!(directory.run("ready").succeeded().stdout, "ready\n");
     server.stop();
@@ -165,8 +165,8 @@ fn ready_is_0_only_while_a_server_answers() {
     let server = directory.serve();
     server.kill();
     assert!(directory.socket().exists());
-    let told = directory.run("ready").failed();
-    assert!(told.contains("no server runs"), "a socket that nobody listens on is no server: {told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("no server runs"), "a socket without a listener is not a server: {message}");
 }
 
 /// Removes times and random parts from answers.
@@ -291,8 +291,8 @@ async fn accepted_lines_are_served_and_rejected_ones_counted_by_reason() {
     assert_eq!((&report["written"], &report["accepted"], &report["rejected"]), (&json!(true), &json!(2), &json!(0)));
     assert_eq!(events().await.as_array().map(Vec::len), Some(3), "the last line needs no end");
     for (line, part) in [("ingest no-such-file", "no-such-file"), ("ingest /", "cannot be read")] {
-        let told = directory.run(line).failed();
-        assert!(told.contains(part), "{told}");
+        let message = directory.run(line).failed();
+        assert!(message.contains(part), "{message}");
     }
     let text = directory.run(&format!("ingest {}", feed.display())).succeeded().stdout;
     assert!(text.contains("accepted") && text.contains("1 unknown_sport"), "{text}");
@@ -376,7 +376,7 @@ async fn audit_log_records_who_did_what() {
     server.stop();
     let entries = directory.json("audit");
     let entries = entries.as_array().expect("entries");
-    let told: Vec<(&str, &str, &str)> = entries
+    let actions: Vec<(&str, &str, &str)> = entries
         .iter()
         .map(|entry| ["who", "action", "subject"].map(|name| entry[name].as_str().unwrap_or("")).into())
         .collect();
@@ -389,10 +389,10 @@ async fn audit_log_records_who_did_what() {
         by("rotate", key.id.as_str()),
         by("set", key.id.as_str()),
     ];
-    assert_eq!(told[..5], expected, "{told:?}");
-    assert!(told[5..7].iter().all(|(who, action, _)| *who == user && action.contains("maintenance")), "{told:?}");
-    assert_eq!(told[7], by("revoke", key.id.as_str()));
-    assert_eq!(told.len(), 8, "what was refused changed nothing: {told:?}");
+    assert_eq!(actions[..5], expected, "{actions:?}");
+    assert!(actions[5..7].iter().all(|(who, action, _)| *who == user && action.contains("maintenance")), "{actions:?}");
+    assert_eq!(actions[7], by("revoke", key.id.as_str()));
+    assert_eq!(actions.len(), 8, "what was refused changed nothing: {actions:?}");
     let sequences: Vec<u64> = entries.iter().filter_map(|entry| entry["sequence"].as_u64()).collect();
     assert!(sequences.is_sorted() && sequences.len() == 8, "{sequences:?}");
     let text = directory.run("audit").succeeded().stdout;

@@ -84,7 +84,7 @@ async fn every_key_that_was_issued_works_after_a_crash() {
             }
         })
         .await;
-        assert!(directory.socket().exists(), "round {round}: nobody was left to take the socket away");
+        assert!(directory.socket().exists(), "round {round}: the killed server could not remove its socket");
     }
     let server = serve(&directory);
     expect(&server, 200, keys.iter().map(|key| &key.secret), "an issued key").await;
@@ -123,7 +123,7 @@ async fn every_revocation_holds_after_a_crash() {
         .await;
         let server = serve(&directory);
         expect(&server, 401, revoked.iter().map(|key| &key.secret), "a revoked key").await;
-        expect(&server, 200, waiting.map(|key| &key.secret), "a key that nobody revoked").await;
+        expect(&server, 200, waiting.map(|key| &key.secret), "a key that was not revoked").await;
         server.kill();
     }
     let server = serve(&directory);

@@ -214,8 +214,8 @@ fn corrupt_file_is_rejected_and_readable_rows_can_be_saved() {
     rot(&file, b"rotting");
     let rotten = fs::read(&file).expect("a file");
     for command in ["keys list", "serve --listen 127.0.0.1:0", "keys issue --sandbox --name five", "backup nowhere"] {
-        let told = directory.run(command).failed();
-        assert!(told.contains("damaged") && told.contains("restore a backup"), "{command}: {told}");
+        let message = directory.run(command).failed();
+        assert!(message.contains("damaged") && message.contains("restore a backup"), "{command}: {message}");
     }
     let done = directory.run("check --json");
     let report = done.document();

@@ -91,8 +91,8 @@ fn demo_and_serve_have_directories_of_their_own() {
     let command = server.lines_until(" status").concat();
     assert!(command.ends_with("--data ./oddsbox-demo status"), "{command}");
     server.stop();
-    let told = run_in(directory.path(), "keys list").failed();
-    assert!(told.contains("--data ./oddsbox-demo"), "where the demo's data is: {told}");
+    let message = run_in(directory.path(), "keys list").failed();
+    assert!(message.contains("--data ./oddsbox-demo"), "where the demo's data is: {message}");
     let mut server = Server::spawn_in(directory.path(), "serve");
     server.wait_until_ready();
     server.stop();
@@ -127,8 +127,8 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
     assert_eq!(directory.json("check")["clean"], true);
 
     let server = directory.serve();
-    let told = status(server.address(), &banner.live).await;
-    assert_eq!((&told["status"], &told["sports_active"], &told["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
+    let live = status(server.address(), &banner.live).await;
+    assert_eq!((&live["status"], &live["sports_active"], &live["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
     for path in ["/v1/sports/mma/odds", "/v1/sports/tennis/events", "/v1/sports/tennis/scores"] {
         assert_eq!(get(server.address(), path, &banner.live).await.json(), json!([]), "{path}");
     }
@@ -175,7 +175,7 @@ fn demo_refuses_a_live_world_that_is_not_simulated() {
 fn demo_clear_does_not_create_a_missing_directory() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
-    let told = run(&nothing, "demo clear").failed();
-    assert!(told.contains("no demo in") && told.contains("nothing"), "{told}");
+    let message = run(&nothing, "demo clear").failed();
+    assert!(message.contains("no demo in") && message.contains("nothing"), "{message}");
     assert!(!Path::new(&nothing).exists());
 }

@@ -28,18 +28,18 @@ fn export_round_trips_with_and_without_a_server() {
     let (_kept, lines) = file_with(LINES.as_bytes());
     let one = empty();
     assert_eq!(one.json(&format!("ingest {}", lines.display()))["accepted"], 4);
-    let told = one.run("export").succeeded().stdout;
-    assert!(told.lines().count() > 4 && told.contains(r#""id":"e1""#), "{told:.500}");
+    let exported = one.run("export").succeeded().stdout;
+    assert!(exported.lines().count() > 4 && exported.contains(r#""id":"e1""#), "{exported:.500}");
 
     let other = empty();
     let out = other.path().join("world.ndjson");
     let written = one.json(&format!("export --output {}", out.display()));
-    assert_eq!(written["lines"], told.lines().count());
-    assert_eq!(fs::read_to_string(&out).expect("a file"), told);
+    assert_eq!(written["lines"], exported.lines().count());
+    assert_eq!(fs::read_to_string(&out).expect("a file"), exported);
     let server = other.serve();
     let report = other.json(&format!("ingest {}", out.display()));
     assert_eq!((&report["rejected"], &report["lines"]), (&0.into(), &written["lines"]));
-    assert_eq!(other.run("export --world live").succeeded().stdout, told);
+    assert_eq!(other.run("export --world live").succeeded().stdout, exported);
     // The simulated world is long enough to arrive in many pieces.
     let sandbox = other.run("export --world sandbox").succeeded().stdout;
     assert!(sandbox.len() > 200_000 && sandbox.ends_with("}\n"), "{}", sandbox.len());
@@ -154,10 +154,10 @@ async fn feeders_under_tls_authenticate_by_token() {
 
     directory.run("feeds token scraper --revoke").succeeded();
     assert_eq!(push(&trusted, address, "late", &bearer).await, Some(401));
-    let told = directory.run("export --world live").succeeded().stdout;
-    assert!(told.contains(r#""id":"taken""#), "{told}");
+    let exported = directory.run("export --world live").succeeded().stdout;
+    assert!(exported.contains(r#""id":"taken""#), "{exported}");
     for event in ["nobody", "stranger", "mistyped", "wary", "late"] {
-        assert!(!told.contains(event), "{told}");
+        assert!(!exported.contains(event), "{exported}");
     }
     server.stop();
 }

@@ -51,8 +51,8 @@ fn ingest_that_accepts_nothing_is_exit_code_1() {
     let (_kept, lines) = file_with(format!("{UNKNOWN_EVENT}\nnot JSON\n\n").as_bytes());
     let done = directory.run(&format!("ingest {} --json", lines.display()));
     assert_eq!(done.code, Some(1), "{done:?}");
-    let told = done.complaint();
-    assert!(told.contains("none of 2 lines was accepted"), "{told}");
+    let message = done.complaint();
+    assert!(message.contains("none of 2 lines was accepted"), "{message}");
     let report = done.document();
     assert_eq!((&report["lines"], &report["accepted"], &report["rejected"]), (&json!(2), &json!(0), &json!(2)));
 

@@ -205,9 +205,9 @@ async fn secret_typed_in_place_of_an_id_is_not_repeated() {
     evidence.judge(&bodies);
     assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(1));
     assert_eq!(directory.json("feeds tokens").as_array().map(Vec::len), Some(1));
-    let told = directory.run(&with_secret("keys revoke SECRET", &key.secret)).failed();
+    let message = directory.run(&with_secret("keys revoke SECRET", &key.secret)).failed();
     let last_four = &key.secret[key.secret.len() - 4..];
-    assert!(told.contains("keys list") && told.contains(last_four), "how to find its id: {told}");
+    assert!(message.contains("keys list") && message.contains(last_four), "how to find its id: {message}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,14 +39,14 @@ async fn begin_request(server: &Server) -> Connection {
 /// Waits until the public listener accepts no more connections.
 async fn until_closed(server: &Server) {
     let address = server.address();
-    until("the public door closes", async || Connection::open(address).await.is_err()).await;
+    until("the public listener closes", async || Connection::open(address).await.is_err()).await;
 }
 
 #[tokio::test]
 async fn stale_socket_of_a_crash_is_replaced() {
     let (directory, key) = with_key();
     directory.serve().kill();
-    assert!(directory.socket().exists(), "nobody was left to take it away");
+    assert!(directory.socket().exists(), "the killed server could not remove it");
     let listed = directory.json("keys list");
     assert_eq!(listed[0]["id"], key.id.as_str(), "a command opens the file itself");
     let server = directory.serve();
@@ -71,8 +71,8 @@ fn only_the_owner_can_access_the_file_and_the_socket() {
 async fn second_server_on_a_directory_fails_with_one_line() {
     let (directory, key) = with_key();
     let server = directory.serve();
-    let told = Server::spawn(directory.path(), &[]).failed();
-    assert!(told.contains("in use by another oddsbox") && told.contains("oddsbox.redb"), "{told}");
+    let message = Server::spawn(directory.path(), &[]).failed();
+    assert!(message.contains("in use by another oddsbox") && message.contains("oddsbox.redb"), "{message}");
     // The first server is unaffected.
     assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     directory.run("ready").succeeded();
@@ -85,8 +85,8 @@ fn port_in_use_is_reported_on_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let before = fs::read(directory.file()).expect("a file");
-    let told = Server::spawn_on(directory.path(), &address, &[]).failed();
-    assert!(told.contains(&address) && told.contains("--listen"), "{told}");
+    let message = Server::spawn_on(directory.path(), &address, &[]).failed();
+    assert!(message.contains(&address) && message.contains("--listen"), "{message}");
     assert_eq!(fs::read(directory.file()).expect("a file"), before);
 }
 
@@ -94,12 +94,15 @@ fn port_in_use_is_reported_on_one_line() {
 fn refuse(directory: &Path, part: &str) {
     let file = directory.join("oddsbox.redb");
     let before = fs::read(&file).ok();
-    let mut told = vec![Server::spawn(directory, &[]).failed()];
+    let mut message = vec![Server::spawn(directory, &[]).failed()];
     for line in ["keys issue --sandbox --name app", "keys list", "check", "status"] {
-        told.push(run(directory, line).failed());
+        message.push(run(directory, line).failed());
     }
-    for told in told {
-        assert!(told.contains(part) || (before.is_none() && told.contains("no oddsbox data in")), "{part}: {told}");
+    for message in message {
+        assert!(
+            message.contains(part) || (before.is_none() && message.contains("no oddsbox data in")),
+            "{part}: {message}"
+        );
     }
     assert_eq!(fs::read(&file).ok(), before);
 }
@@ -122,8 +125,8 @@ fn missing_permission_is_reported_on_one_line() {
         // Root may write anywhere.
         return;
     }
-    let told = Server::spawn(&closed, &[]).failed();
-    assert!(told.contains("permission"), "{told}");
+    let message = Server::spawn(&closed, &[]).failed();
+    assert!(message.contains("permission"), "{message}");
 }
 
 #[test]
@@ -159,8 +162,8 @@ fn truncated_file_is_left_unchanged() {
 fn path_too_long_for_a_socket_is_reported_on_one_line() {
     let directory = Directory::new();
     let long = directory.path().join("d".repeat(120));
-    let told = Server::spawn(&long, &[]).failed();
-    assert!(told.contains("choose a shorter data directory"), "{told}");
+    let message = Server::spawn(&long, &[]).failed();
+    assert!(message.contains("choose a shorter data directory"), "{message}");
 }
 
 #[tokio::test]
@@ -283,8 +286,8 @@ async fn draining_server_is_not_ready() {
     let held = begin_request(&server).await;
     server.terminate();
     until_closed(&server).await;
-    let told = directory.run("ready").failed();
-    assert!(told.contains("starting or stopping"), "{told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("starting or stopping"), "{message}");
     drop(held);
 }
 
@@ -309,8 +312,8 @@ fn judge(directory: &Directory, key: &Issued, commands: Vec<Started>) -> usize {
             assert_eq!(done.document()[0]["id"], key.id.as_str(), "{done:?}");
             succeeded += 1;
         } else {
-            let told = done.failed();
-            assert!(told.contains("try again") || told.contains("in use"), "{told}");
+            let message = done.failed();
+            assert!(message.contains("try again") || message.contains("in use"), "{message}");
         }
     }
     assert_eq!(directory.json("keys list")[0]["id"], key.id.as_str());
@@ -325,7 +328,7 @@ fn commands_while_a_server_starts_are_answered() {
         let commands = (0..8).map(|_| Started::new(directory.path(), ["keys", "list", "--json"])).collect();
         let succeeded = judge(&directory, &key, commands);
         server.wait_until_ready();
-        assert_eq!(succeeded, 8, "whoever has the file has it for a moment only");
+        assert_eq!(succeeded, 8, "each command holds the file only briefly");
         server.stop();
     }
 }
@@ -400,10 +403,10 @@ fn lock_timeout_is_reported_on_one_line() {
     let mut holder = hold_the_file(&directory);
     let server = Server::spawn(directory.path(), &[]);
     let command = Started::new(directory.path(), ["keys", "list"]);
-    let told = server.failed();
-    assert!(told.contains("in use"), "{told}");
-    let told = command.done().failed();
-    assert!(told.contains("in use") && told.contains("try again"), "{told}");
+    let message = server.failed();
+    assert!(message.contains("in use"), "{message}");
+    let message = command.done().failed();
+    assert!(message.contains("in use") && message.contains("try again"), "{message}");
     assert!(!holder.has_ended());
     assert_eq!(holder.done().succeeded().document()["accepted"], json!(1));
 }
@@ -428,8 +431,8 @@ async fn ingest_reports_a_lost_server_and_written_lines_are_kept() {
         } else {
             server.kill();
         }
-        let told = stream.done().failed();
-        assert!(told.contains("does not answer") && told.contains("try again"), "{told}");
+        let message = stream.done().failed();
+        assert!(message.contains("does not answer") && message.contains("try again"), "{message}");
         let server = directory.serve();
         let events = get(server.address(), "/v1/sports/mma/events", &live.secret).await;
         assert!(events.text().contains(&id), "{events:?}");

@@ -50,7 +50,7 @@ async fn reload_applies_what_it_can_and_names_the_rest() {
     // An invalid file changes nothing and is reported on one line.
     fs::write(&file, "allow_query_key = true\nrefersh = \"7s\"\n").expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("not reloaded, nothing changed")).await;
+    until("it is logged", async || server.log().contains("not reloaded, nothing changed")).await;
     assert!(server.log().contains("there is no setting refersh; did you mean refresh?"), "{}", server.log());
     assert_eq!(asked().await, 401);
 
@@ -77,7 +77,7 @@ async fn a_reload_changes_the_log_level() {
     .await;
     fs::write(&file, "log = \"=nonsense=\"\n").expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("is no filter")).await;
+    until("it is logged", async || server.log().contains("is no filter")).await;
     server.stop();
 }
 
@@ -100,13 +100,13 @@ async fn reload_applies_a_new_certificate_and_rejects_an_invalid_one() {
     server.hang_up();
     until("the second is shown", async || healthy(&second).await).await;
     assert!(!healthy(&first).await);
-    until("it is told", async || server.log().contains("the certificate")).await;
+    until("it is logged", async || server.log().contains("the certificate")).await;
 
     let other = Certificates::new();
     other.renew();
     fs::copy(other.key(), files.key()).expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("does not match the certificate")).await;
+    until("it is logged", async || server.log().contains("does not match the certificate")).await;
     assert!(healthy(&second).await);
     server.stop();
 }
@@ -179,7 +179,7 @@ async fn monitoring_address_accepts_no_commands() {
     let (directory, _, _) = configured("");
     let server = directory.serve_with(&[("ODDSBOX_ADMIN_LISTEN", "127.0.0.1:0")]);
     let log = server.log();
-    let line = log.lines().find(|line| line.contains("monitoring address")).expect("the address is told");
+    let line = log.lines().find(|line| line.contains("monitoring address")).expect("the address is logged");
     let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
     let address = line["address"].as_str().and_then(|address| address.parse().ok()).expect("an address");
     for path in ["/livez", "/readyz"] {

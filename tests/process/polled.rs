@@ -29,7 +29,9 @@ fn upstream(status: &'static str) -> String {
 
 #[tokio::test]
 async fn feed_key_is_not_logged_or_shown() {
-    for (status, told) in [("401 Unauthorized", "answered 401 INVALID_KEY"), ("200 OK", "the answer cannot be used")] {
+    for (status, expected) in
+        [("401 Unauthorized", "answered 401 INVALID_KEY"), ("200 OK", "the answer cannot be used")]
+    {
         let directory = Directory::new();
         let config = directory.path().join("oddsbox.toml");
         let file = format!(
@@ -42,7 +44,7 @@ async fn feed_key_is_not_logged_or_shown() {
 
         let path = config.display().to_string();
         let server = directory.serve_with(&[("ODDSBOX_CONFIG", &path)]);
-        until(told, async || server.log().contains(told)).await;
+        until(expected, async || server.log().contains(expected)).await;
         let log = server.stop();
         assert!(!log.contains(KEY), "{log}");
         assert!(!log.contains("apiKey"), "{log}");
