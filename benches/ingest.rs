@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use oddsbox::model::{
-    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventStatus, Market, Outcome, Point, Price, Record,
-    RecordId, Regions, Sport, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, Outcome, Point, Price,
+    Record, RecordId, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 use oddsbox::store::{Change, Store, StoreOptions};
 
@@ -77,7 +77,7 @@ impl Board {
 
     fn put_event(&self, number: u32) -> Change {
         let event = Arc::clone(&self.events[number as usize]);
-        Change::PutEvent { world: World::Live, sport: self.sport(number), event }
+        Change::PutEvent { world: World::Live, sport: self.sport(number), event, owner: EventOwner::Operator }
     }
 
     fn put_odds(&self, number: u32, book: u16, market: Market, round: u32) -> Change {

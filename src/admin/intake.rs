@@ -15,8 +15,10 @@ use crate::clock::Clock;
 use crate::feeds::{FeedKind, Ledger};
 use crate::keys::{Feeder, Feeders};
 use crate::model::{Catalogue, News, Reason, World};
-use crate::writer::{IngestReport, Sender, Whole, WriterHandle};
+use crate::writer::{IngestReport, Sender, Whole, Writer, WriterHandle};
 
+/// What the account names of feeders with a token begin with.
+const TOKEN_PREFIX: &str = "token/";
 const BATCH_LINES_MAX: usize = 1000;
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
@@ -48,8 +50,23 @@ impl Feed {
     }
 
     pub(super) fn token(feeders: Arc<Feeders>, feeder: Arc<Feeder>) -> Self {
-        let name = format!("token/{}", feeder.name).into();
+        let name = format!("{TOKEN_PREFIX}{}", feeder.name).into();
         Feed { name, kind: FeedKind::Token, token: Some((feeders, feeder)) }
+    }
+
+    /// Opens the accounts of the feeders that have used any of their quotas, as the file has it.
+    pub fn open_accounts(writer: &Writer, ledger: &Ledger) {
+        for world in World::ALL {
+            for (name, used) in writer.feeder_uses(world) {
+                let token = name.strip_prefix(TOKEN_PREFIX);
+                let kind = if token.is_some() { FeedKind::Token } else { FeedKind::Drop };
+                // A token that was issued again may be for the other world now: there it has another quota.
+                let is_moved = token.and_then(|name| writer.feeders().get(name)).is_some_and(|it| it.world != world);
+                if !is_moved {
+                    ledger.used((name, kind, world), 0, Some((used, writer.feeder_quota())));
+                }
+            }
+        }
     }
 
     /// Who sends, for a feed that is held to a quota.

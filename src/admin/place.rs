@@ -39,6 +39,11 @@ impl DataDir {
         self.0.join("demo-keys.json")
     }
 
+    /// Backups that were made from the console.
+    pub fn backups(&self) -> PathBuf {
+        self.0.join("backups")
+    }
+
     /// The directory that only its owner can enter.
     pub fn admin(&self) -> PathBuf {
         self.0.join("admin")

@@ -136,7 +136,7 @@ pub(super) fn told(reason: Reason) -> &'static str {
         Reason::FeederQuota => {
             "the feeder has added as many bookmakers or events as it may; `oddsbox feeds` shows its quota"
         }
-        Reason::NotOwnEvent => "a feeder removes only events that it has announced since the server started",
+        Reason::NotOwnEvent => "a feeder removes only events that it announced first",
         Reason::BadField => "the winner is neither of the two sides",
         _ => "it does not fit what is held",
     }

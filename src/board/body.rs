@@ -1,5 +1,5 @@
-//! Rendered answers: their bytes, their compressed forms and their validators, and the bounded store of them that
-//! lives and dies with a snapshot.
+//! Rendered answers: their bytes, their compressed forms and their validators, and the bounded cache of them that each
+//! snapshot owns.
 
 use std::hash::Hash;
 use std::io::Write;
@@ -22,21 +22,21 @@ pub enum Encoding {
     Zstd,
 }
 
-/// Bodies smaller than this are sent as they are: compressed they would hardly shrink.
+/// Smaller bodies are sent uncompressed: they would hardly shrink.
 pub const COMPRESS_BYTES_MIN: usize = 512;
 const GZIP_LEVEL: u32 = 4;
 const ZSTD_LEVEL: i32 = 1;
 
-/// A body without its content, with its place in a table.
+/// The memory of a cached body apart from its content.
 const ENTRY_BYTES: usize = 512;
 
 /// A rendered answer. Each encoding is a representation of its own, with a strong validator of its own.
 #[derive(Debug)]
 pub struct Body {
     identity: Bytes,
-    /// Of the content, which the validators are made of.
+    /// Of the content; the validators are derived from it.
     hash: u128,
-    /// `"…"`, quotes included, each written when it is first asked for: few answers are asked for in every encoding.
+    /// Quotes included. Each is made on first use: few answers are requested in every encoding.
     etags: [OnceLock<HeaderValue>; 3],
     gzip: OnceLock<Bytes>,
     zstd: OnceLock<Bytes>,
@@ -63,8 +63,7 @@ impl Body {
         self.identity.is_empty()
     }
 
-    /// The memory that it takes to keep this: both compressed forms together stay well below half of the text; the rest
-    /// is the entry itself.
+    /// The memory of a cached body. Both compressed forms together stay well below half of the text.
     pub(super) fn kept_bytes(&self) -> usize {
         self.identity.len() + self.identity.len() / 2 + ENTRY_BYTES + self.next.heap_bytes()
     }
@@ -95,7 +94,6 @@ impl Body {
     }
 }
 
-/// A value whose text can stand in a header; one that cannot would be no value at all.
 fn header(text: String) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\""))
 }
@@ -109,8 +107,8 @@ fn zstd(bytes: &[u8]) -> Bytes {
     in_memory(zstd::bulk::compress(bytes, ZSTD_LEVEL))
 }
 
-/// Writing to memory does not fail. If a codec breaks that promise all the same, an empty body with a strong validator
-/// would be a wrong answer kept for ever: better that the one request dies.
+/// Compressing in memory does not fail. If it ever does, an empty body with a strong validator would be a wrong answer
+/// that caches keep, so the request is aborted instead.
 #[expect(clippy::panic, reason = "no sound answer can be given, and the listener contains a panic to its connection")]
 fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
     match result {
@@ -119,7 +117,7 @@ fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
     }
 }
 
-/// The rendered answers of one snapshot, within a bound of bytes.
+/// A cache of rendered answers, within a bound of bytes.
 #[derive(Debug)]
 pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh, RandomState>);
 
@@ -132,7 +130,7 @@ impl<Q: HeapBytes> Weighter<Q, Arc<Body>> for Weigh {
     }
 }
 
-/// What a value holds outside of itself: a client decides how long a query is.
+/// The heap memory that a value owns. Clients decide how long a query is, so the bound must count it.
 pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
@@ -143,7 +141,7 @@ impl<T: HeapBytes> HeapBytes for Option<T> {
     }
 }
 
-/// What the table starts with; it grows as answers come.
+/// The initial capacity of a cache.
 const BODIES_EXPECTED: usize = 64;
 
 impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
@@ -151,12 +149,12 @@ impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
         Bodies(Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default()))
     }
 
-    /// The memory that is in use, queries included.
+    /// The memory in use, queries included.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.0.weight()
     }
 
-    /// The answer to a query, rendered if nobody asked before. Many who ask at once wait for one rendering.
+    /// The answer to a query, rendered if it is not cached. Concurrent requests for it wait for one rendering.
     pub(crate) fn get_or_render(&self, query: &Q, render: impl FnOnce() -> Body) -> Arc<Body> {
         if let Some(body) = self.0.get(query) {
             return body;

@@ -1,11 +1,11 @@
-//! The bookmakers of a world as queries need them: the register, and who is offered where.
+//! The bookmakers of a world as queries need them: the register, and which are offered in which regions.
 
 use std::sync::Arc;
 
 use super::coverage::BookSet;
 use crate::model::{Bookmakers, Region, Regions};
 
-/// A register of bookmakers with the set of each region. Never changes.
+/// A register of bookmakers with the set of each region. Immutable.
 #[derive(Debug)]
 pub struct Books {
     register: Bookmakers,

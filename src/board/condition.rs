@@ -1,5 +1,5 @@
-//! The service's own condition, as readers need to know it: whether the operator has closed it for maintenance, whether
-//! changes can be written, whether the writer is there at all, and whether the live world is simulated.
+//! The condition of the service as readers need to know it: whether it is in maintenance, whether writes succeed,
+//! whether the writer is running, and whether the live world is simulated.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +24,12 @@ impl Condition {
         maintenance.until.is_none_or(|until| now < until).then_some(maintenance)
     }
 
-    /// Whether a write was refused, and none as large has gone through since.
+    /// Whether a write failed, and none as large has succeeded since.
     pub fn is_unwritable(&self) -> bool {
         self.unwritable.load(Ordering::Relaxed)
     }
 
-    /// Whether the writer's thread has ended: no key can be revoked any more, so none may be accepted.
+    /// Whether the writer thread has ended: keys can no longer be revoked, so none may be accepted.
     pub fn has_writer_ended(&self) -> bool {
         self.writer_ended.load(Ordering::Relaxed)
     }

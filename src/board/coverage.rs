@@ -1,7 +1,6 @@
 //! Which bookmaker prices which market: one bit each, for an event, a run of events or a whole sport.
 //!
-//! A query asks a coverage whether anything below it can match before it looks closer, which is what lets a lookup
-//! skip everything that is not in its answer.
+//! A query tests the coverage of a group before it looks at its events, and so skips what cannot match.
 
 use crate::model::{BookId, Market};
 
@@ -87,7 +86,7 @@ impl Coverage {
         }
     }
 
-    /// The markets that anybody prices, in the order in which the interface lists them.
+    /// The markets that have a price, in the order in which the API lists them.
     pub(crate) fn markets(&self) -> impl Iterator<Item = Market> {
         Market::ALL.into_iter().filter(|market| self.meets(Some(*market), None))
     }
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_by_market_and_book_across_words() {
+    fn matches_by_market_and_book_across_words() {
         let pairs = [(book(3), Market::Spread), (book(130), Market::Moneyline)];
         let coverage = Coverage::of(pairs.into_iter());
         let late = BookSet::from_iter([book(130)]);

@@ -1,8 +1,8 @@
-//! The events of one sport in the order of every list, as a value that never changes.
+//! The events of one sport in the order of every list, as an immutable value.
 //!
-//! Nodes stand in chunks, chunks in spans, and each of these carries a [`Summary`] of what is below it, so a lookup
-//! skips what cannot match: it costs what its answer costs, whatever the board holds. Applying edits copies only the
-//! chunks that they touch; everything else is shared with the index before.
+//! Nodes are grouped in chunks and chunks in spans, and each of these has a [`Summary`] of its content, so a lookup
+//! skips what cannot match and costs time in proportion to its answer. Applying edits copies only the chunks that they
+//! touch; everything else is shared with the previous index.
 
 use std::hash::BuildHasher;
 use std::ops::{ControlFlow, Range};
@@ -16,11 +16,11 @@ use super::node::{Edit, EventNode, OrderKey};
 use crate::model::{BookId, EventId, EventStatus, Market, Timestamp};
 
 const CHUNK_MAX: usize = 64;
-/// A touched chunk smaller than this joins its neighbour, so that chunks do not wear down to crumbs.
+/// A rebuilt chunk smaller than this is merged into its neighbour, so that chunks do not become ever smaller.
 const CHUNK_MIN: usize = 16;
 const SPAN: usize = 32;
 
-/// What stands below a chunk, a span or the whole index.
+/// What a chunk, a span or the whole index contains.
 #[derive(Clone, Debug, Default)]
 struct Summary {
     coverage: Coverage,
@@ -68,7 +68,7 @@ impl Summary {
 struct Chunk {
     /// Never empty.
     nodes: Box<[Arc<EventNode>]>,
-    /// When each of them begins, side by side, so that a search does not fetch the nodes that it passes over.
+    /// The commence time of each node, contiguous, so that a search does not dereference the nodes it skips.
     commences: Box<[Timestamp]>,
     summary: Summary,
 }
@@ -81,7 +81,7 @@ impl Chunk {
     }
 
     /// The first node at or after a key.
-    fn place_of(&self, key: OrderKey<'_>) -> usize {
+    fn position_of(&self, key: OrderKey<'_>) -> usize {
         let alike = range_of(&self.commences, key.commence);
         alike.start + self.nodes[alike].partition_point(|node| node.key() < key)
     }
@@ -91,10 +91,10 @@ impl Chunk {
     }
 }
 
-/// Where a time stands in a list in order; an empty range if it is not there.
+/// The range of a time in a sorted list; empty if it is not there.
 fn range_of(times: &[Timestamp], time: Timestamp) -> Range<usize> {
-    let start = times.partition_point(|held| *held < time);
-    start..start + times[start..].partition_point(|held| *held == time)
+    let start = times.partition_point(|other| *other < time);
+    start..start + times[start..].partition_point(|other| *other == time)
 }
 
 /// What an event must have to be visited.
@@ -126,7 +126,7 @@ impl Filter<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     chunks: Arc<[Arc<Chunk>]>,
-    /// When the last event of each chunk begins.
+    /// The commence time of the last event of each chunk.
     ends: Arc<[Timestamp]>,
     /// The summary of each run of [`SPAN`] chunks.
     spans: Arc<[Summary]>,
@@ -135,7 +135,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// Builds an index from nodes that are already in order, as a file gives them.
+    /// Builds an index from nodes that are already in order.
     pub fn from_sorted(nodes: Vec<Arc<EventNode>>) -> Self {
         let ids = nodes.iter().map(|node| (node.event().id.clone(), node.event().commence)).collect();
         let mut chunks = Vec::with_capacity(nodes.len().div_ceil(CHUNK_MAX / 2));
@@ -143,14 +143,14 @@ impl Index {
         Index::new(chunks, ids)
     }
 
-    /// An index of some of these nodes, given in order. It shares the map of ids, which may know more than it holds.
+    /// An index of some of these nodes, given in order. It shares the map of ids, which may have more than the index.
     pub(crate) fn subset(&self, nodes: Vec<Arc<EventNode>>) -> Self {
         let mut chunks = Vec::with_capacity(nodes.len().div_ceil(CHUNK_MAX / 2));
         push_chunks(&mut chunks, nodes);
         Index::new(chunks, self.ids.clone())
     }
 
-    /// Whether this is the very same index, and not one that was made of it.
+    /// Whether this is the same index, by identity.
     pub(crate) fn is(&self, other: &Index) -> bool {
         Arc::ptr_eq(&self.chunks, &other.chunks)
     }
@@ -187,7 +187,7 @@ impl Index {
     pub fn get(&self, id: &str) -> Option<&Arc<EventNode>> {
         let key = OrderKey { commence: self.ids.get(id)?, id };
         let chunk = self.chunks.get(self.chunk_of(key))?;
-        chunk.nodes.get(chunk.place_of(key)).filter(|node| node.key() == key)
+        chunk.nodes.get(chunk.position_of(key)).filter(|node| node.key() == key)
     }
 
     /// Every node in order.
@@ -211,7 +211,7 @@ impl Index {
     ) -> ControlFlow<()> {
         let mut at = from.map_or(0, |key| self.chunk_of(key));
         let mut skip = match (from, self.chunks.get(at)) {
-            (Some(key), Some(chunk)) => chunk.place_of(key),
+            (Some(key), Some(chunk)) => chunk.position_of(key),
             _ => 0,
         };
         while at < self.chunks.len() {
@@ -232,7 +232,7 @@ impl Index {
         ControlFlow::Continue(())
     }
 
-    /// The chunk in which a key stands or would stand.
+    /// The chunk that contains a key, or would contain it.
     fn chunk_of(&self, key: OrderKey<'_>) -> usize {
         let alike = range_of(&self.ends, key.commence);
         alike.start + self.chunks[alike].partition_point(|chunk| chunk.last_key().is_some_and(|last| last < key))
@@ -242,72 +242,73 @@ impl Index {
     #[must_use]
     pub fn apply(&self, edits: &[Edit]) -> Index {
         let mut ids = self.ids.clone();
-        let mut steps = Vec::with_capacity(edits.len());
+        let mut edits_by_key = Vec::with_capacity(edits.len());
         for edit in edits {
-            let held = ids.get(edit.id.as_str());
+            let before = ids.get(edit.id.as_str());
             let commence = edit.node.as_ref().map(|node| node.event().commence);
-            if let Some(held) = held.filter(|held| commence != Some(*held)) {
-                steps.push(Step { key: OrderKey { commence: held, id: edit.id.as_str() }, node: None });
+            if let Some(before) = before.filter(|before| commence != Some(*before)) {
+                edits_by_key.push(KeyEdit { key: OrderKey { commence: before, id: edit.id.as_str() }, node: None });
             }
             if let (Some(node), Some(commence)) = (&edit.node, commence) {
-                steps.push(Step { key: OrderKey { commence, id: edit.id.as_str() }, node: Some(node) });
+                edits_by_key.push(KeyEdit { key: OrderKey { commence, id: edit.id.as_str() }, node: Some(node) });
             }
-            ids.set(&edit.id, held, commence);
+            ids.set(&edit.id, before, commence);
         }
-        steps.sort_unstable_by_key(|step| step.key);
-        Index::new(self.rebuilt_chunks(&steps), ids)
+        edits_by_key.sort_unstable_by_key(|edit| edit.key);
+        Index::new(self.rebuilt_chunks(&edits_by_key), ids)
     }
 
-    /// Copies the chunks that the steps fall into and shares the others. A step beyond the last chunk's last key
-    /// belongs to the last chunk, so that a sport that grows at its end does not start a chunk for each event.
-    fn rebuilt_chunks(&self, mut steps: &[Step<'_>]) -> Vec<Arc<Chunk>> {
+    /// Copies the chunks that contain an edit and shares the others. An edit after the last key goes into the last
+    /// chunk, so that a sport that grows at its end does not get a chunk for each event.
+    fn rebuilt_chunks(&self, mut edits_by_key: &[KeyEdit<'_>]) -> Vec<Arc<Chunk>> {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         for (at, chunk) in self.chunks.iter().enumerate() {
             let is_last = at + 1 == self.chunks.len();
-            let here = steps.partition_point(|step| is_last || chunk.last_key().is_some_and(|last| step.key <= last));
+            let here =
+                edits_by_key.partition_point(|edit| is_last || chunk.last_key().is_some_and(|last| edit.key <= last));
             if here == 0 {
                 chunks.push(Arc::clone(chunk));
                 continue;
             }
-            push_chunks(&mut chunks, merge(&chunk.nodes, &steps[..here]));
-            steps = &steps[here..];
+            push_chunks(&mut chunks, merge(&chunk.nodes, &edits_by_key[..here]));
+            edits_by_key = &edits_by_key[here..];
         }
-        push_chunks(&mut chunks, steps.iter().filter_map(|step| step.node.cloned()).collect());
+        push_chunks(&mut chunks, edits_by_key.iter().filter_map(|edit| edit.node.cloned()).collect());
         chunks
     }
 }
 
-/// Puts the node at the key, or takes out what is there.
+/// Sets the node at a key, or removes it.
 #[derive(Debug)]
-struct Step<'a> {
+struct KeyEdit<'a> {
     key: OrderKey<'a>,
     node: Option<&'a Arc<EventNode>>,
 }
 
-/// The nodes of a chunk with the steps that fall into it, both in order.
-fn merge(nodes: &[Arc<EventNode>], steps: &[Step<'_>]) -> Vec<Arc<EventNode>> {
-    let mut merged = Vec::with_capacity(nodes.len() + steps.len());
+/// The nodes of a chunk with edits applied, both in order.
+fn merge(nodes: &[Arc<EventNode>], edits_by_key: &[KeyEdit<'_>]) -> Vec<Arc<EventNode>> {
+    let mut merged = Vec::with_capacity(nodes.len() + edits_by_key.len());
     let mut rest = nodes;
-    for step in steps {
-        let before = rest.partition_point(|node| node.key() < step.key);
+    for edit in edits_by_key {
+        let before = rest.partition_point(|node| node.key() < edit.key);
         merged.extend_from_slice(&rest[..before]);
         rest = &rest[before..];
-        if rest.first().is_some_and(|node| node.key() == step.key) {
+        if rest.first().is_some_and(|node| node.key() == edit.key) {
             rest = &rest[1..];
         }
-        merged.extend(step.node.cloned());
+        merged.extend(edit.node.cloned());
     }
     merged.extend_from_slice(rest);
     merged
 }
 
-/// Appends nodes as chunks of fair size, joining a crumb with the chunk before it.
+/// Appends nodes as chunks of even size; too few for a chunk are merged into the one before.
 fn push_chunks(chunks: &mut Vec<Arc<Chunk>>, mut nodes: Vec<Arc<EventNode>>) {
     if nodes.is_empty() {
         return;
     }
-    let crumb = nodes.len() < CHUNK_MIN;
-    if let Some(last) = chunks.pop_if(|last| crumb && last.nodes.len() + nodes.len() <= CHUNK_MAX) {
+    let is_small = nodes.len() < CHUNK_MIN;
+    if let Some(last) = chunks.pop_if(|last| is_small && last.nodes.len() + nodes.len() <= CHUNK_MAX) {
         nodes.splice(0..0, last.nodes.iter().cloned());
     }
     let pieces = nodes.len().div_ceil(CHUNK_MAX);
@@ -315,7 +316,7 @@ fn push_chunks(chunks: &mut Vec<Arc<Chunk>>, mut nodes: Vec<Arc<EventNode>>) {
     chunks.extend(nodes.chunks(size).map(|piece| Arc::new(Chunk::new(piece.to_vec()))));
 }
 
-/// Where each event stands, by id. Sharded, so that an edit copies one shard and shares the rest.
+/// The commence time of each event by id. Sharded, so that an edit copies one shard and shares the rest.
 #[derive(Clone, Debug)]
 struct IdMap {
     hasher: RandomState,
@@ -326,7 +327,7 @@ const ID_SHARDS: usize = 256;
 
 impl IdMap {
     fn shard_of(&self, id: &str) -> usize {
-        // The high bits choose the shard, so that the shard's own table still sees well-spread low bits.
+        // The high bits select the shard: the low ones are left to the shard's own table.
         usize::from(self.hasher.hash_one(id).to_be_bytes()[0])
     }
 
@@ -334,9 +335,9 @@ impl IdMap {
         self.shards[self.shard_of(id)].get(id).copied()
     }
 
-    /// Moves an event from where it is `held` to `commence`, `None` standing for nowhere.
-    fn set(&mut self, id: &EventId, held: Option<Timestamp>, commence: Option<Timestamp>) {
-        if held == commence {
+    /// Changes the commence time of an event; `None` means that it is not in the index.
+    fn set(&mut self, id: &EventId, before: Option<Timestamp>, commence: Option<Timestamp>) {
+        if before == commence {
             return;
         }
         let at = self.shard_of(id.as_str());

@@ -1,9 +1,15 @@
-//! The board: what readers are answered from.
+//! The board: immutable snapshots of each world and sport, which every request is answered from.
 //!
-//! Snapshots of each world and sport that never change, behind an atomic pointer. A lookup costs what its answer
-//! costs, not what the board holds; a rendered answer is kept inside the snapshot that it was rendered from, within
-//! a bound of bytes, and dies with it. Nothing here waits, and nothing here reads a disk.
+//! A lookup costs time in proportion to its answer, not to the size of the board. Rendered answers are cached inside the
+//! snapshot that they were rendered from, within a bound of bytes, and are dropped with it, so nothing ever has to be
+//! invalidated. Nothing here blocks or does I/O.
+//!
+//! - `snapshot` what is published: worlds, sports, prices; `condition` the state of the service itself
+//! - `index`, `node`, `coverage` the events of a sport and how they are searched; `select` finds the results of a query
+//! - `query` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
+//! - `body` a rendered answer; `target_cache` answers by the raw text of the request target
 
+mod answers;
 mod body;
 mod books;
 mod condition;
@@ -14,8 +20,8 @@ mod query;
 pub(crate) mod render;
 mod select;
 mod snapshot;
+mod target_cache;
 pub mod v4;
-mod words;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use books::Books;
@@ -24,4 +30,4 @@ pub use index::Index;
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery};
 pub use snapshot::{Boards, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
-pub use words::{Said, Words};
+pub use target_cache::{CachedAnswer, TargetCache};

@@ -1,27 +1,27 @@
-//! Everything held of one event: what it is, its score, its records, and the marks of closed markets.
+//! One event with its score, its records and the marks of closed markets.
 //!
-//! A node never changes. The writer takes a [`Draft`] of it, applies news to that, and finishes a new node.
+//! A node is immutable. The writer makes a [`Draft`] of it, applies news to the draft, and finishes a new node.
 
 use std::sync::Arc;
 
 use super::coverage::Coverage;
 use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Outcome, Record, Score, Timestamp};
 
-/// The place of an event in every list: by commence time, then by id.
+/// The sort key of an event in every list: by commence time, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OrderKey<'a> {
     pub commence: Timestamp,
     pub id: &'a str,
 }
 
-/// An event and everything that hangs on it.
+/// An event and everything that belongs to it.
 #[derive(Clone, Debug)]
 pub struct EventNode {
     event: Arc<Event>,
     score: Option<Arc<Score>>,
     /// Sorted by bookmaker key, then market key, as answers list them.
     records: Box<[Arc<Record>]>,
-    /// What each record is of, side by side, so that a filter does not fetch the records that it passes over.
+    /// The bookmaker and market of each record, contiguous, so that a filter does not dereference the records it skips.
     pairs: Box<[(BookId, Market)]>,
     closed: Box<[Closed]>,
     coverage: Coverage,
@@ -65,13 +65,13 @@ impl EventNode {
     }
 }
 
-/// What became of a piece of news.
+/// The effect of a piece of news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     Changed,
-    /// It says what was known already.
+    /// It repeats what is stored.
     Unchanged,
-    /// It is older than what is held.
+    /// It is older than what is stored.
     Late,
 }
 
@@ -89,7 +89,7 @@ impl Draft {
         Draft { event, score: None, records: Vec::new(), closed: Vec::new() }
     }
 
-    /// Puts together what a file holds of an event; `records` in any order.
+    /// Builds a draft from what the file has of an event; `records` in any order.
     pub fn assemble(
         event: Arc<Event>,
         score: Option<Arc<Score>>,
@@ -119,23 +119,23 @@ impl Draft {
         self.records.iter().find(|record| record.bookmaker == book && record.market == market)
     }
 
-    /// Takes a record in, unless something newer is held of the same bookmaker and market.
+    /// Stores a record, unless a newer one of the same bookmaker and market is stored.
     pub fn put(&mut self, mut record: Arc<Record>) -> Applied {
         let (book, market) = (record.bookmaker, record.market);
         if self.closed(book, market).is_some_and(|mark| record.last_update < mark.at) {
             return Applied::Late;
         }
-        let held = self.records.iter_mut().find(|held| held.bookmaker == book && held.market == market);
-        match held {
-            Some(held) if record.last_update < held.last_update => return Applied::Late,
-            Some(held) if *held == record => return Applied::Unchanged,
-            Some(held) => {
-                share_names(&mut record, &self.event, Some(held));
-                *held = record;
+        let stored = self.records.iter_mut().find(|stored| stored.bookmaker == book && stored.market == market);
+        match stored {
+            Some(stored) if record.last_update < stored.last_update => return Applied::Late,
+            Some(stored) if *stored == record => return Applied::Unchanged,
+            Some(stored) => {
+                share_names(&mut record, &self.event, Some(stored));
+                *stored = record;
             }
             None => {
-                let alike = self.records.iter().find(|held| held.market == market);
-                share_names(&mut record, &self.event, alike.map(|held| &**held));
+                let alike = self.records.iter().find(|stored| stored.market == market);
+                share_names(&mut record, &self.event, alike.map(|stored| &**stored));
                 self.records.push(record);
             }
         }
@@ -143,11 +143,11 @@ impl Draft {
         Applied::Changed
     }
 
-    /// Closes a market of a bookmaker as of a time, unless a newer price or a newer close is held. Closing what was
-    /// never open leaves a mark too: an older price may still be on its way.
+    /// Closes a market of a bookmaker as of a time, unless a newer price or a newer close is stored. Closing a market
+    /// that was never open leaves a mark too, since an older price may still arrive.
     pub fn close(&mut self, mark: Closed) -> Applied {
         let pair = (mark.bookmaker, mark.market);
-        if let Some(at) = self.records.iter().position(|held| (held.bookmaker, held.market) == pair) {
+        if let Some(at) = self.records.iter().position(|stored| (stored.bookmaker, stored.market) == pair) {
             if mark.at < self.records[at].last_update {
                 return Applied::Late;
             }
@@ -155,16 +155,16 @@ impl Draft {
             self.closed.push(mark);
             return Applied::Changed;
         }
-        match self.closed.iter_mut().find(|held| (held.bookmaker, held.market) == pair) {
-            Some(held) if mark.at < held.at => return Applied::Late,
-            Some(held) if mark.at == held.at => return Applied::Unchanged,
-            Some(held) => *held = mark,
+        match self.closed.iter_mut().find(|stored| (stored.bookmaker, stored.market) == pair) {
+            Some(stored) if mark.at < stored.at => return Applied::Late,
+            Some(stored) if mark.at == stored.at => return Applied::Unchanged,
+            Some(stored) => *stored = mark,
             None => self.closed.push(mark),
         }
         Applied::Changed
     }
 
-    /// Closes every open market, as an event's end does, and tells which.
+    /// Closes every open market, as the end of an event does, and returns their marks.
     pub fn close_all(&mut self, at: Timestamp) -> Vec<Closed> {
         let marks: Vec<Closed> = self
             .records
@@ -199,16 +199,16 @@ impl Draft {
     }
 }
 
-/// Lets the outcomes of a new record share the names that the event or a record `alike` holds already. A name is then
-/// in memory once instead of once for each price, and whoever writes an answer reads it from one place.
+/// Makes the outcomes of a new record share the names of the event or of a record of the same market, so that a name
+/// is in memory once and not once for each price.
 fn share_names(record: &mut Arc<Record>, event: &Event, alike: Option<&Record>) {
     let Some(record) = Arc::get_mut(record) else { return };
     let alike: &[Outcome] = alike.map_or(&[], |alike| &alike.outcomes);
     for (at, outcome) in record.outcomes.iter_mut().enumerate() {
-        // Nearly always the outcomes stand in the same order.
-        let held = alike.get(at).into_iter().chain(alike).map(|outcome| &outcome.name);
-        let mut held = event.home().into_iter().chain(event.away()).chain(held);
-        if let Some(name) = held.find(|name| **name == outcome.name) {
+        // The outcomes are nearly always in the same order.
+        let names = alike.get(at).into_iter().chain(alike).map(|outcome| &outcome.name);
+        let mut names = event.home().into_iter().chain(event.away()).chain(names);
+        if let Some(name) = names.find(|name| **name == outcome.name) {
             outcome.name = Arc::clone(name);
         }
     }
@@ -229,7 +229,7 @@ impl From<&EventNode> for Draft {
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub id: EventId,
-    /// `None` takes the event out.
+    /// `None` removes the event.
     pub node: Option<Arc<EventNode>>,
 }
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_held_once_for_an_event() {
+    fn name_is_in_memory_once_for_each_event() {
         let event = Arc::new(Event {
             id: EventId::new("e1").unwrap(),
             competition: "League".into(),
@@ -271,8 +271,8 @@ mod tests {
             (1, ["Draw", "Bisons", "Else"], 2),
         ] {
             assert_eq!(draft.put(record(book, &names, at)), Applied::Changed);
-            let held = draft.record(BookId::from_number(book), Market::Moneyline).unwrap();
-            assert_eq!(held.outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), names);
+            let stored = draft.record(BookId::from_number(book), Market::Moneyline).unwrap();
+            assert_eq!(stored.outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), names);
         }
         let [first, second] = &draft.records[..] else { panic!("two records") };
         assert!(Arc::ptr_eq(&first.outcomes[0].name, event.home().unwrap()));

@@ -1,7 +1,7 @@
 //! What can be asked of a board, and where a page of an answer ends.
 //!
 //! A query is complete and canonical: equal queries have equal answers on the same snapshot, so a query is also the
-//! name under which a rendered answer is kept.
+//! key under which a rendered answer is cached.
 
 use super::body::HeapBytes;
 use crate::model::text::hex_pair;
@@ -42,8 +42,8 @@ impl EventIds {
     }
 }
 
-/// The last result of a page: the next page begins behind it. Made of what results are sorted by, so it holds on
-/// every machine and after every change.
+/// The last result of a page; the next page begins after it. It consists of the sort key, so it stays valid on every
+/// machine and after every change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     pub commence: Timestamp,
@@ -55,7 +55,7 @@ pub struct Cursor {
 impl Cursor {
     const SEPARATOR: char = ' ';
 
-    /// An opaque word for a URL: the hexadecimal form of the key.
+    /// An opaque text for a URL: the sort key in hexadecimal.
     pub fn to_text(&self) -> String {
         let mut key = format!("{}{}{}", self.commence.unix(), Self::SEPARATOR, self.event);
         if let Some((bookmaker, market)) = &self.record {
@@ -143,7 +143,7 @@ pub struct ScoresQuery {
 
 impl HeapBytes for EventId {
     fn heap_bytes(&self) -> usize {
-        // The text and the two counts of those who share it.
+        // The text and the two reference counts of its `Arc`.
         self.as_str().len() + 2 * size_of::<usize>()
     }
 }

@@ -39,15 +39,15 @@ impl<'q> Scope<'q> {
         Scope { filter, events, commence_from: None, commence_to: None, after }
     }
 
-    /// Lists are sorted by commence time, so a lower bound of it is a place to start from, as a cursor is.
+    /// Lists are sorted by commence time, so its lower bound is a position to start from, like a cursor.
     fn start(&self) -> Option<OrderKey<'q>> {
         let from = self.commence_from.map(|commence| OrderKey { commence, id: "" });
         from.max(self.after.map(Cursor::key))
     }
 }
 
-/// Visits the events of a scope in order, beginning with the event that the cursor stands in: whether that one
-/// still has results is for the caller to say.
+/// Visits the events of a scope in order, beginning with the event of the cursor: the caller decides whether that one
+/// has further results.
 pub(crate) fn visit_events<'a>(
     index: &'a Index,
     scope: &Scope<'_>,
@@ -130,22 +130,22 @@ pub(crate) fn records<'a>(
     let mut last: Option<(&EventNode, &Record)> = None;
     let mut more = false;
     visit_events(index, scope, |node| {
-        let mut behind = pick.records(node).filter(|record| is_behind(node, record, books, scope.after));
+        let mut rest = pick.records(node).filter(|record| is_after(node, record, books, scope.after));
         here.clear();
-        here.extend(behind.by_ref().take(left).map(|record| &**record));
+        here.extend(rest.by_ref().take(left).map(|record| &**record));
         if let Some(record) = here.last() {
             left -= here.len();
             last = Some((node, record));
             emit(node, &here);
         }
-        more = behind.next().is_some();
+        more = rest.next().is_some();
         if more { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     last.filter(|_| more).map(|(node, record)| Cursor::at_record(node, record, books))
 }
 
 /// Whether a record comes after the cursor. Events before the cursor's are not visited, so only its own matters.
-fn is_behind(node: &EventNode, record: &Record, books: &Bookmakers, after: Option<&Cursor>) -> bool {
+fn is_after(node: &EventNode, record: &Record, books: &Bookmakers, after: Option<&Cursor>) -> bool {
     let Some(after) = after.filter(|after| after.key() == node.key()) else { return true };
     match &after.record {
         Some((bookmaker, market)) => (books.key(record.bookmaker), record.market.key()) > (bookmaker, market.key()),

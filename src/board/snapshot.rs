@@ -1,29 +1,29 @@
-//! What readers see: immutable snapshots, one for each world and sport, behind an atomic pointer.
+//! Immutable snapshots, one for each world and sport, behind an atomic pointer.
 //!
-//! A sport's board has two versions of its index. `current` holds events and scores as they come; `published` is the
-//! index as of the last publication of prices, so that between two ticks of the refresh the odds stay byte for byte
-//! the same. Both share whatever did not change.
+//! A sport's board has two versions of its index. `current` has events and scores as they arrive; `published` is the
+//! index as of the last publication of prices, so that between two ticks the odds stay the same byte for byte. They
+//! share all nodes that did not change.
 
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::body::{Bodies, Body};
+use super::body::Bodies;
 use super::books::Books;
 use super::condition::Condition;
 use super::coverage::BookSet;
 use super::index::Index;
-use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
-use super::render;
-use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shelf, Shown, Upcoming, UpcomingQuery};
-use super::words::Words;
-use crate::model::{BookId, Catalogue, EventId, Source, Sport, SportId, Timestamp, V4Names, World};
+use super::target_cache::TargetCache;
+use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
+use crate::model::{BookId, Catalogue, EventId, Source, SportId, Timestamp, V4Names, World};
 
-/// What one publication of a sport may keep rendered.
+/// Bound on the rendered odds of one publication of a sport.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
-/// The same for each shape of its events and scores.
+/// Bound on each kind of rendered event and score lists of a sport.
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
+/// Bound on the rendered answers across the sports of a world.
+const UPCOMING_BYTES_MAX: u64 = 8 << 20;
 
 /// A source as of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +42,18 @@ pub struct Published {
     /// In the order of the bookmakers' keys.
     sources: Box<[PublishedSource]>,
     at_ms: i64,
-    bodies: Bodies<OddsQuery>,
-    words: Words,
-    v4: OnceLock<Shelf<PricedQuery>>,
+    pub(super) bodies: Bodies<OddsQuery>,
+    target_cache: TargetCache,
+    v4: OnceLock<V4Answers<PricedQuery>>,
 }
 
 impl Published {
     pub fn new(index: Index, books: Arc<Books>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
-        let (bodies, words, v4) = (Bodies::new(ODDS_BYTES_MAX), Words::default(), OnceLock::new());
-        Published { index, books, sources, at_ms, bodies, words, v4 }
+        let (bodies, target_cache, v4) = (Bodies::new(ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
+        Published { index, books, sources, at_ms, bodies, target_cache, v4 }
     }
 
-    /// The same publication without some events, for those that were removed since.
+    /// The same publication with another index: without the events that were removed since.
     #[must_use]
     pub fn without(&self, index: Index) -> Self {
         Published::new(index, Arc::clone(&self.books), self.sources.clone(), self.at_ms)
@@ -71,18 +71,18 @@ impl Published {
         &self.sources
     }
 
-    /// The odds that were asked for, by the target of the request.
-    pub fn words(&self) -> &Words {
-        &self.words
+    /// The odds served so far, by request target.
+    pub fn target_cache(&self) -> &TargetCache {
+        &self.target_cache
     }
 
-    pub(crate) fn v4(&self, names: &V4Names) -> &Shelf<PricedQuery> {
-        self.v4.get_or_init(|| Shelf::new(&self.index, names, ODDS_BYTES_MAX))
+    pub(crate) fn v4(&self, names: &V4Names) -> &V4Answers<PricedQuery> {
+        self.v4.get_or_init(|| V4Answers::new(&self.index, names, ODDS_BYTES_MAX))
     }
 
     fn kept_bytes(&self) -> u64 {
-        let v4 = self.v4.get().map_or(0, |shelf| shelf.bodies.kept_bytes());
-        self.bodies.kept_bytes() + self.words.kept_bytes() as u64 + v4
+        let v4 = self.v4.get().map_or(0, |answers| answers.bodies.kept_bytes());
+        self.bodies.kept_bytes() + self.target_cache.kept_bytes() as u64 + v4
     }
 
     /// When this was published.
@@ -117,21 +117,21 @@ impl SourceState {
     }
 }
 
-/// The events of a sport with their scores and markets, and what was rendered of them.
+/// The events of a sport with their scores and markets, and the answers rendered from them.
 #[derive(Debug)]
-struct Listing {
+pub(super) struct Listing {
     current: Index,
     published: Arc<Published>,
-    event_bodies: Bodies<EventsQuery>,
-    score_bodies: Bodies<ScoresQuery>,
-    one_event_bodies: Bodies<EventId>,
-    v4: OnceLock<Shelf<ListQuery>>,
+    pub(super) event_bodies: Bodies<EventsQuery>,
+    pub(super) score_bodies: Bodies<ScoresQuery>,
+    pub(super) one_event_bodies: Bodies<EventId>,
+    v4: OnceLock<V4Answers<ListQuery>>,
 }
 
-/// Everything that readers can know of one sport in one world.
+/// One sport in one world.
 #[derive(Clone, Debug)]
 pub struct SportBoard {
-    listing: Arc<Listing>,
+    pub(super) listing: Arc<Listing>,
     /// In the order of the bookmakers' keys.
     sources: Arc<[SourceState]>,
 }
@@ -149,7 +149,7 @@ impl SportBoard {
         SportBoard { listing: Arc::new(listing), sources }
     }
 
-    /// The same events and prices with newer reads: what was rendered stays good.
+    /// The same events and prices with newer reads; rendered answers stay valid.
     #[must_use]
     pub fn with_sources(&self, sources: Arc<[SourceState]>) -> Self {
         SportBoard { listing: Arc::clone(&self.listing), sources }
@@ -167,12 +167,16 @@ impl SportBoard {
         &self.sources
     }
 
-    /// The memory of rendered answers that are kept, with the queries that they answer.
+    /// The memory of cached answers and their queries.
     pub fn kept_bytes(&self) -> u64 {
         let Listing { published, event_bodies, score_bodies, one_event_bodies, v4, .. } = &*self.listing;
-        let v4 = v4.get().map_or(0, |shelf| shelf.bodies.kept_bytes());
+        let v4 = v4.get().map_or(0, |answers| answers.bodies.kept_bytes());
         let lists = event_bodies.kept_bytes() + score_bodies.kept_bytes() + one_event_bodies.kept_bytes();
         published.kept_bytes() + lists + v4
+    }
+
+    pub(crate) fn v4(&self, names: &V4Names) -> &V4Answers<ListQuery> {
+        self.listing.v4.get_or_init(|| V4Answers::new(self.current(), names, EVENTS_BYTES_MAX))
     }
 
     /// Events that are scheduled or live.
@@ -185,7 +189,7 @@ impl SportBoard {
         self.published().index.coverage().book_count()
     }
 
-    /// Whether any source of the sport holds a price that is not stale.
+    /// Whether any source of the sport has a price that is not stale.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.sources.iter().any(|source| !source.source.is_idle() && !source.is_stale(now))
     }
@@ -193,81 +197,6 @@ impl SportBoard {
     pub fn has_stale_source(&self, now: Timestamp) -> bool {
         self.sources.iter().any(|source| source.is_stale(now))
     }
-
-    pub fn odds(&self, sport_key: &str, query: &OddsQuery) -> Arc<Body> {
-        let board = &**self.published();
-        let render = if query.by_bout { render::bouts } else { render::odds };
-        board.bodies.get_or_render(query, || render(board, sport_key, query))
-    }
-
-    pub fn events(&self, sport_key: &str, query: &EventsQuery) -> Arc<Body> {
-        self.listing.event_bodies.get_or_render(query, || render::events(self, sport_key, query))
-    }
-
-    pub fn scores(&self, sport_key: &str, query: &ScoresQuery) -> Arc<Body> {
-        self.listing.score_bodies.get_or_render(query, || render::scores(self, sport_key, query))
-    }
-
-    /// One event; `None` if it is unknown or removed.
-    pub fn event(&self, sport_key: &str, id: &str) -> Option<Arc<Body>> {
-        let node = self.current().get(id)?;
-        Some(self.listing.one_event_bodies.get_or_render(&node.event().id, || render::event(self, node, sport_key)))
-    }
-}
-
-/// In the shape of The Odds API. A sport that has no name there is asked for by none.
-impl SportBoard {
-    pub(crate) fn v4(&self, names: &V4Names) -> &Shelf<ListQuery> {
-        self.listing.v4.get_or_init(|| Shelf::new(self.current(), names, EVENTS_BYTES_MAX))
-    }
-
-    /// Prices under a key; `None` for one event that is unknown, over or of another key.
-    pub fn v4_priced(&self, sport: &Sport, names: &V4Names, query: &PricedQuery) -> Option<Arc<Body>> {
-        let (published, kind) = (&**self.published(), sport.kind);
-        let shelf = published.v4(names);
-        let competition = shelf.competitions.get(&query.key);
-        let (id, shown) = match &query.what {
-            Priced::Events { prices, scope } => {
-                let render = || render::v4::odds(published, competition, kind, prices, scope);
-                return Some(shelf.bodies.get_or_render(query, render));
-            }
-            Priced::OneEvent { id, shown } => (id, shown),
-        };
-        let render = |competition: &Competition, node: &EventNode, is_published| match shown {
-            Shown::Odds(prices) => render::v4::event_odds(published, competition, node, kind, prices, is_published),
-            Shown::Markets { books, dates } => {
-                render::v4::event_markets(published, competition, node, kind, (books, *dates), is_published)
-            }
-        };
-        if let Some((competition, node)) = open_event(competition, id) {
-            return Some(shelf.bodies.get_or_render(query, || render(competition, node, true)));
-        }
-        // An event that came since the last publication is known by now, and its prices wait for the next.
-        let (competition, node) = open_event(self.v4(names).competitions.get(&query.key), id)?;
-        Some(Arc::new(render(competition, node, false)))
-    }
-
-    /// Events and scores under a key.
-    pub fn v4_listed(&self, sport: &Sport, names: &V4Names, query: &ListQuery) -> Arc<Body> {
-        let shelf = self.v4(names);
-        let competition = shelf.competitions.get(&query.key);
-        shelf.bodies.get_or_render(query, || match &query.what {
-            Listed::Events { dates, scope } => render::v4::events(competition, *dates, scope),
-            Listed::Scores { dates, scope, ended_since } => {
-                render::v4::scores(competition, *dates, scope, *ended_since)
-            }
-            Listed::Participants => {
-                let published = self.published().v4(names).competitions.get(&query.key);
-                render::v4::participants(competition, published, sport)
-            }
-        })
-    }
-}
-
-/// An event of a competition that is not over.
-fn open_event<'a>(competition: Option<&'a Competition>, id: &EventId) -> Option<(&'a Competition, &'a EventNode)> {
-    let node = competition?.index.get(id.as_str()).filter(|node| !node.event().status.is_over())?;
-    Some((competition?, node))
 }
 
 /// A world as of one moment.
@@ -275,32 +204,27 @@ fn open_event<'a>(competition: Option<&'a Competition>, id: &EventId) -> Option<
 pub struct WorldBoard {
     sports: Box<[SportBoard]>,
     books: Arc<Books>,
-    upcoming: Upcoming,
+    /// Answers across sports, valid until a sport publishes.
+    pub(super) upcoming: Arc<Bodies<UpcomingQuery>>,
 }
 
 impl WorldBoard {
     pub fn new(sports: Box<[SportBoard]>, books: Arc<Books>) -> Self {
-        WorldBoard { sports, books, upcoming: Upcoming::new() }
+        WorldBoard { sports, books, upcoming: Arc::new(Bodies::new(UPCOMING_BYTES_MAX)) }
     }
 
-    /// Takes over what is still good of what the world before has rendered.
+    /// Takes over the answers across sports of the previous board, if the same prices are published.
     #[must_use]
-    fn succeeding(self, before: &WorldBoard) -> Self {
-        WorldBoard { upcoming: Upcoming::succeeding(before, &self.sports), ..self }
+    fn with_answers_of(self, previous: &WorldBoard) -> Self {
+        let is_same = |(one, other): (&SportBoard, &SportBoard)| Arc::ptr_eq(one.published(), other.published());
+        let is_unchanged =
+            previous.sports.len() == self.sports.len() && previous.sports.iter().zip(&self.sports).all(is_same);
+        if is_unchanged { WorldBoard { upcoming: Arc::clone(&previous.upcoming), ..self } } else { self }
     }
 
-    pub(crate) fn upcoming(&self) -> &Upcoming {
-        &self.upcoming
-    }
-
-    /// The memory of rendered answers that are of no one sport.
+    /// The memory of cached answers across sports.
     pub fn kept_bytes_across_sports(&self) -> u64 {
-        self.upcoming.0.kept_bytes()
-    }
-
-    /// What is on now and next in the sports of the query.
-    pub fn v4_upcoming(&self, catalogue: &Catalogue, query: &UpcomingQuery) -> Arc<Body> {
-        self.upcoming.0.get_or_render(query, || render::v4::upcoming(self, catalogue, query))
+        self.upcoming.kept_bytes()
     }
 
     pub fn sport(&self, id: SportId) -> &SportBoard {
@@ -320,7 +244,7 @@ impl WorldBoard {
     }
 }
 
-/// Both worlds and the service's own condition, shared by every reader. Only the writer stores into it.
+/// Both worlds and the condition of the service, shared by every reader. Only the writer publishes to it.
 #[derive(Debug)]
 pub struct Boards {
     catalogue: Arc<Catalogue>,
@@ -341,7 +265,7 @@ impl Boards {
         &self.condition
     }
 
-    /// The world as it is now. A request loads it once and answers from what it got.
+    /// The current snapshot of a world. A request loads it once and reads nothing else.
     pub fn load(&self, world: World) -> arc_swap::Guard<Arc<WorldBoard>> {
         self.worlds[world.index()].load()
     }
@@ -351,8 +275,8 @@ impl Boards {
     }
 
     pub(crate) fn publish(&self, world: World, board: WorldBoard) {
-        let kept = &self.worlds[world.index()];
-        let board = board.succeeding(&kept.load());
-        kept.store(Arc::new(board));
+        let current = &self.worlds[world.index()];
+        let board = board.with_answers_of(&current.load());
+        current.store(Arc::new(board));
     }
 }

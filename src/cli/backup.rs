@@ -90,7 +90,7 @@ fn restored(answer: &RestoreAnswer) -> String {
     if let Some(kept) = &answer.kept_as {
         let _ = writeln!(text, "The replaced file is kept as {}.", kept.display());
     }
-    let Carried { revoked, unreadable, rotated, expiries, usage, gone } = &answer.carried;
+    let Carried { revoked, unreadable, rotated, expiries, usage, gone, tokens, feeders } = &answer.carried;
     let lists = [
         ("Still revoked", revoked),
         ("Revoked because they were unreadable in the replaced file", unreadable),
@@ -98,6 +98,8 @@ fn restored(answer: &RestoreAnswer) -> String {
         ("Earlier expiry kept", expiries),
         ("Usage since the backup kept", usage),
         ("Issued since the backup and lost", gone),
+        ("Feeders whose tokens are still revoked or replaced", tokens),
+        ("Feeders whose quota usage since the backup is kept", feeders),
     ];
     for (what, keys) in lists.into_iter().filter(|(_, keys)| !keys.is_empty()) {
         let _ = writeln!(text, "{what}: {}.", keys.join(", "));

@@ -3,6 +3,8 @@
 
 pub mod catalogue;
 mod feeds;
+#[cfg(test)]
+mod reference;
 mod settings;
 
 use std::net::SocketAddr;

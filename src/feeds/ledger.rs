@@ -1,6 +1,7 @@
 //! What each feed has brought since the server started: for the operator, who wants to see which one fails.
 //!
-//! Every way in has an account under its feed's name. Nothing here decides anything, and nothing of it is kept.
+//! Every way in has an account under its feed's name. Nothing here decides anything, and nothing of it is stored; what
+//! feeders have used of their quotas is copied here from the writer, which stores it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -30,16 +30,16 @@ pub(super) const PARAMETERS: &[Parameter] =
 const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
 pub(super) fn get(view: &SportView<'_>, asked: &Asked<'_>) -> Result<Content, ApiError> {
-    let words = view.board().published().words();
-    if let Some(said) = words.find(asked.target) {
-        let link = said.link.clone();
-        return Ok(Content { link, ..Content::kept(Arc::clone(&said.body), Freshness::UntilRefresh) });
+    let cache = view.board().published().target_cache();
+    if let Some(cached) = cache.get(asked.target) {
+        let link = cached.link.clone();
+        return Ok(Content { link, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
     }
     let query = read(view, &Params::read(asked.query, PARAMETERS)?)?;
     let body = view.board().odds(&view.sport.key, &query);
     let link = body.next().and_then(|cursor| link::next(asked, cursor));
     if !query::holds_key(asked.query) {
-        words.keep(asked.target, &body, link.clone());
+        cache.insert(asked.target, &body, link.clone());
     }
     Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
 }

@@ -1,22 +1,21 @@
 //! What is open to everyone: the root, the documentation and the liveness check. Prepared once, at the start.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::{HeaderName, HeaderValue};
 
-use super::docs;
+use super::docs::{self, SITE, SitePage};
 use super::reply::{Content, Freshness};
 use super::route::Route;
 use crate::board::Body;
 
-const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-const CSS: HeaderValue = HeaderValue::from_static("text/css; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The page loads one stylesheet from here, and nothing else from anywhere.
+/// Pages load their stylesheet and script from here and send requests only here.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
 const ROOT: &str = r#"{"service":"oddsbox","docs":"/docs","openapi":"/openapi.json","status":"/v1/status"}"#;
@@ -33,21 +32,16 @@ pub(super) struct Pages {
     root: Page,
     healthz: Page,
     open_api: Page,
-    docs: Page,
-    docs_style: Page,
+    docs: BTreeMap<&'static str, Page>,
 }
 
 impl Pages {
     pub(super) fn new() -> Self {
-        let mut docs = page(docs::html(), HTML, Freshness::Shared);
-        docs.headers.push((CONTENT_SECURITY_POLICY, POLICY));
-        docs.headers.push((REFERRER_POLICY, HeaderValue::from_static("no-referrer")));
         Pages {
             root: page(ROOT, JSON, Freshness::Shared),
             healthz: page(HEALTHZ, JSON, Freshness::Revalidated),
             open_api: page(docs::OPENAPI, JSON, Freshness::Shared),
-            docs,
-            docs_style: page(docs::STYLE, CSS, Freshness::Shared),
+            docs: SITE.iter().map(|(path, file)| (path.as_str(), docs_page(file))).collect(),
         }
     }
 
@@ -57,14 +51,20 @@ impl Pages {
             Route::Root => Some(&self.root),
             Route::Healthz => Some(&self.healthz),
             Route::OpenApi => Some(&self.open_api),
-            Route::Docs => Some(&self.docs),
-            Route::DocsStyle => Some(&self.docs_style),
+            Route::Docs { page } => self.docs.get(&**page),
             _ => None,
         }
     }
 }
 
-fn page(text: impl Into<String>, media_type: HeaderValue, freshness: Freshness) -> Page {
-    let body = Arc::new(Body::new(text.into().into_bytes(), None));
+fn docs_page(file: &'static SitePage) -> Page {
+    let mut page = page(file.text.as_str(), HeaderValue::from_static(file.media_type), Freshness::Shared);
+    page.headers.push((CONTENT_SECURITY_POLICY, POLICY));
+    page.headers.push((REFERRER_POLICY, HeaderValue::from_static("no-referrer")));
+    page
+}
+
+fn page(text: &'static str, media_type: HeaderValue, freshness: Freshness) -> Page {
+    let body = Arc::new(Body::new(text.as_bytes(), None));
     Page { content: Content { media_type, ..Content::kept(body, freshness) }, headers: Vec::new() }
 }

@@ -11,8 +11,10 @@ use super::percent::{self, Plus};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Route<'p> {
     Root,
-    Docs,
-    DocsStyle,
+    /// A file below `/docs`; the start page is the empty path.
+    Docs {
+        page: Cow<'p, str>,
+    },
     OpenApi,
     Healthz,
     Sports,
@@ -147,8 +149,9 @@ impl<'p> Route<'p> {
         let [first, second, sport, list, id, _] = segments;
         Some(match (count, &*first, &*second, &*list) {
             (1, "", ..) => Route::Root,
-            (1, "docs", ..) => Route::Docs,
-            (2, "docs", "style.css", _) => Route::DocsStyle,
+            (1, "docs", ..) => Route::Docs { page: Cow::Borrowed("") },
+            (2, "docs", page, _) if !page.is_empty() => Route::Docs { page: second },
+            (3, "docs", "guide", _) => Route::Docs { page: Cow::Owned(format!("guide/{sport}")) },
             (1, "openapi.json", ..) => Route::OpenApi,
             (1, "healthz", ..) => Route::Healthz,
             (2, "v1", "sports", _) => Route::Sports,
@@ -164,7 +167,7 @@ impl<'p> Route<'p> {
 
     pub(super) fn needs_key(&self) -> bool {
         match self {
-            Route::Root | Route::Docs | Route::DocsStyle | Route::OpenApi | Route::Healthz => false,
+            Route::Root | Route::Docs { .. } | Route::OpenApi | Route::Healthz => false,
             Route::Unknown { version } | Route::Malformed { version } => version.is_some(),
             _ => true,
         }
@@ -183,8 +186,7 @@ impl<'p> Route<'p> {
     pub(super) const fn template(&self) -> &'static str {
         match self {
             Route::Root => "/",
-            Route::Docs => "/docs",
-            Route::DocsStyle => "/docs/style.css",
+            Route::Docs { .. } => "/docs",
             Route::OpenApi => "/openapi.json",
             Route::Healthz => "/healthz",
             Route::Sports => "/v1/sports",
@@ -200,10 +202,9 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(super) const TEMPLATES: [&'static str; 20] = [
+    pub(super) const TEMPLATES: [&'static str; 19] = [
         "/",
         "/docs",
-        "/docs/style.css",
         "/openapi.json",
         "/healthz",
         "/v1/sports",
@@ -288,9 +289,11 @@ mod tests {
         let sport = |key: &'static str| Cow::Borrowed(key);
         for (path, route) in [
             ("/", Route::Root),
-            ("/docs", Route::Docs),
-            ("/docs/", Route::Docs),
-            ("/docs/style.css", Route::DocsStyle),
+            ("/docs", Route::Docs { page: sport("") }),
+            ("/docs/", Route::Docs { page: sport("") }),
+            ("/docs/style.css", Route::Docs { page: sport("style.css") }),
+            ("/docs/guide", Route::Docs { page: sport("guide") }),
+            ("/docs/guide/api", Route::Docs { page: sport("guide/api") }),
             ("/openapi.json", Route::OpenApi),
             ("/healthz", Route::Healthz),
             ("/v1/sports", Route::Sports),

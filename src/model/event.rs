@@ -82,6 +82,18 @@ impl fmt::Display for EventStatus {
     }
 }
 
+/// Whose an event is: of whoever announced it first. A feeder removes only its own events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EventOwner {
+    /// Stored by a version that did not keep owners, and not announced since.
+    #[default]
+    Nobody,
+    /// Announced by one of the operator's own feeds.
+    Operator,
+    /// By the name that the feeder sends under.
+    Feeder(Arc<str>),
+}
+
 /// Who competes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Contest {

@@ -23,7 +23,7 @@ pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
 pub use budget::{FeedBudget, ReportedCredits};
-pub use event::{Contest, Event, EventId, EventStatus};
+pub use event::{Contest, Event, EventId, EventOwner, EventStatus};
 pub use maintenance::Maintenance;
 pub use market::{Market, Settlement};
 pub use news::{ClosedNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};

@@ -3,7 +3,7 @@
 /// The quota of one feeder. Prices, scores and repeated announcements are not counted: they add no lasting rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeederQuota {
-    /// New bookmakers in a UTC day, and since the server started.
+    /// New bookmakers in a UTC day, and in all.
     pub bookmakers_per_day: u32,
     pub bookmakers: u32,
     /// New events in a UTC day, and at one time.
@@ -34,6 +34,25 @@ impl FeederUse {
     #[must_use]
     pub fn on(self, day: u32) -> Self {
         if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, ..self } }
+    }
+
+    /// Whether nothing has been added, leaving aside the events that are there now: their owners say how many those are.
+    pub fn is_unused(self) -> bool {
+        (self.bookmakers_today, self.bookmakers, self.events_today) == (0, 0, 0)
+    }
+
+    /// What was used at least, of two counts of the same feeder; the events that are there now are of the first.
+    #[must_use]
+    pub fn joined(self, other: Self) -> Self {
+        let day = self.day.max(other.day);
+        let (one, other) = (self.on(day), other.on(day));
+        FeederUse {
+            day,
+            bookmakers_today: one.bookmakers_today.max(other.bookmakers_today),
+            bookmakers: one.bookmakers.max(other.bookmakers),
+            events_today: one.events_today.max(other.events_today),
+            events: one.events,
+        }
     }
 
     /// Counts a new bookmaker, if the quota has room for it.

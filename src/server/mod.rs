@@ -33,8 +33,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admin::{
-    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Monitor, MonitorError,
-    Setup,
+    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Feed, Monitor,
+    MonitorError, Setup,
 };
 use crate::board::Boards;
 use crate::clock::Clock;
@@ -150,9 +150,11 @@ impl Server {
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
         let changes = Arc::clone(opened.writer.changes());
         let feeders = Arc::clone(opened.writer.feeders());
+        let ledger = Arc::default();
+        Feed::open_accounts(&opened.writer, &ledger);
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let lease_requests = opened.lease_requests;
-        let (ledger, config) = (Arc::default(), watch::Sender::new(Arc::new(config)));
+        let config = watch::Sender::new(Arc::new(config));
         Ok(Server {
             data,
             config,

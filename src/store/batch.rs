@@ -1,6 +1,7 @@
 //! The rows of one commit, and how they are written: in one transaction, each table in the order of its keys (in
 //! random order it takes seven times as long), each index together with the rows that it is an index of.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use redb::{Database, Durability, Key, TableDefinition, WriteTransaction};
@@ -16,7 +17,7 @@ use super::tables::{
 /// Sealed rows by table and key; where a row may also go away, `None` takes it away.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    pub(super) meta: BTreeMap<&'static str, Option<Vec<u8>>>,
+    pub(super) meta: BTreeMap<Cow<'static, str>, Option<Vec<u8>>>,
     pub(super) names: BTreeMap<u32, Vec<u8>>,
     pub(super) books: BTreeMap<BookKey, Vec<u8>>,
     pub(super) events: BTreeMap<EventKey, Vec<u8>>,
@@ -105,7 +106,7 @@ impl Batch {
         put(&txn, FEEDERS.definition, feeders.iter().map(|(key, row)| (&**key, &**row)))?;
         change(&txn, BUDGETS.definition, budgets.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         put(&txn, AUDIT.definition, audit.iter().map(|(key, row)| (*key, &**row)))?;
-        change(&txn, META.definition, meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        change(&txn, META.definition, meta.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         change(&txn, SOURCES.definition, sources.iter().map(|(key, row)| (*key, row.as_deref())))?;
         let polls = polls.iter().map(|((world, scope, event), row)| ((*world, &**scope, &**event), row.as_deref()));
         change(&txn, POLLS.definition, polls)?;

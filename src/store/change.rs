@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventId, FeedBudget, Maintenance, Market, Record, Score, Source, SportId,
-    Timestamp, World,
+    BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
+    Source, SportId, Timestamp, World,
 };
 
 /// One change. A batch of them is applied in its order, all or nothing.
@@ -26,6 +26,7 @@ pub enum Change {
         world: World,
         sport: SportId,
         event: Arc<Event>,
+        owner: EventOwner,
     },
     /// With its score, its prices and its closed marks.
     RemoveEvent {
@@ -93,6 +94,13 @@ pub enum Change {
     },
     /// Under its name; the token before is forgotten.
     PutFeeder(Arc<Feeder>),
+    /// What a feeder has added in a world, apart from its token, so that a new token changes nothing in it. The events that
+    /// are there now are not stored with it: their owners are.
+    PutFeederUse {
+        world: World,
+        feed: Arc<str>,
+        used: FeederUse,
+    },
     SetMaintenance(Option<Maintenance>),
     /// Whether the live world holds simulated prices.
     SetSimulated(bool),

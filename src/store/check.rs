@@ -18,7 +18,7 @@ use super::scan::{guarded, scan_telling};
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, CoverageKey, EVENTS, EventKey, FEEDERS, KEY_ORDER, KEYS, META,
     META_MAINTENANCE, NAMES, ODDS, OddsKey, POLLS, SCHEDULE, SCORES, SOURCES, SPORTS, ScheduleKey, Table, USAGE,
-    coverage_key, describe_world, world_of,
+    coverage_key, describe_world, meta_use_of, world_of,
 };
 use crate::model::Market;
 use crate::model::sport::is_key;
@@ -176,8 +176,10 @@ impl Checker {
     }
 
     fn meta(&mut self, txn: &ReadTransaction) -> Result<(), StoreError> {
-        self.found.scan(&META, txn, META.describe, |key, row| {
-            if key == META_MAINTENANCE { row.maintenance().map(|_| ()) } else { Ok(()) }
+        self.found.scan(&META, txn, META.describe, |key, row| match meta_use_of(key) {
+            Some(feeder) => feeder.and_then(|_| row.feeder_use().map(|_| ())),
+            None if key == META_MAINTENANCE => row.maintenance().map(|_| ()),
+            None => Ok(()),
         })?;
         self.found.scan(&CATALOGUE, txn, CATALOGUE.describe, |_, _| Ok(()))?;
         self.found.scan(&AUDIT, txn, AUDIT.describe, |_, _| Ok(()))
@@ -209,6 +211,7 @@ impl Checker {
         found.scan(&EVENTS, txn, name, |key, row| {
             known_world(key.0)?;
             known(sports.contains_key(&key.1), "its sport is missing")?;
+            row.owner(names)?;
             let event = row.event(names)?;
             event_ids.insert(key, event.id.as_str().into());
             events.insert(key, event.commence.unix());

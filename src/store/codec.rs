@@ -125,7 +125,27 @@ impl Row for CatalogueRow {}
 impl Row for SportRow {}
 impl Row for BookRow {}
 impl Row for NameRow {}
-impl Row for EventRow {}
+impl Row for EventRow {
+    const VERSION: u8 = 2;
+
+    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        /// Format 2 and before.
+        #[derive(Decode)]
+        struct First {
+            id: String,
+            competition: u32,
+            commence: u32,
+            contest: ContestRow,
+            status: u8,
+            changed: u32,
+        }
+        if version != 1 {
+            return Err(Flaw::Version(version));
+        }
+        let First { id, competition, commence, contest, status, changed } = decode(row)?;
+        Ok(EventRow { id, competition, commence, contest, status, changed, owner: OwnerRow::Nobody })
+    }
+}
 impl Row for ScoreRow {}
 impl Row for OddsRow {
     const VERSION: u8 = 2;
@@ -168,6 +188,13 @@ pub(super) enum MetaRow {
     },
     /// The live world was filled by the simulator.
     Simulated,
+    /// What a feeder has added in a world, of which the row's key has the names.
+    FeederUse {
+        day: u32,
+        bookmakers_today: u32,
+        bookmakers: u32,
+        events_today: u32,
+    },
 }
 
 /// A piece of the catalogue's text.
@@ -208,6 +235,14 @@ pub(super) struct EventRow {
     pub(super) contest: ContestRow,
     pub(super) status: u8,
     pub(super) changed: u32,
+    pub(super) owner: OwnerRow,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(super) enum OwnerRow {
+    Nobody,
+    Operator,
+    Feeder { name: u32 },
 }
 
 #[derive(Debug, Encode, Decode)]

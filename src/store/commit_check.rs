@@ -46,7 +46,7 @@ impl Batch {
         } = self;
         let mut check = CommitCheck { txn, compared: 0, differs: false };
         check.rows(AUDIT.definition, audit.iter().map(|(key, row)| (*key, Some(&**row))))?;
-        check.rows(META.definition, meta.iter().map(|(key, row)| (*key, row.as_deref())))?;
+        check.rows(META.definition, meta.iter().map(|(key, row)| (&**key, row.as_deref())))?;
         check.rows(KEYS.definition, keys.iter().map(|(key, row)| (&**key, Some(&**row))))?;
         check.rows(KEYS.definition, gone_keys.iter().map(|key| (&**key, None)))?;
         check.rows(USAGE.definition, usage.iter().map(|(key, row)| (&**key, Some(&**row))))?;

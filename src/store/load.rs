@@ -22,11 +22,12 @@ use super::scan::{guarded, scan};
 use super::sports::SportNumbers;
 use super::tables::{
     BUDGETS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
-    events_of, odds_of_sport, world_number, world_of,
+    events_of, meta_use_of, odds_of_sport, world_number, world_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, Maintenance, Market, Regions, SportId, World,
+    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, Regions, SportId,
+    World,
 };
 
 /// What was read, the names by number, and which of those nothing uses.
@@ -54,14 +55,14 @@ pub(super) fn read(
 ) -> Result<Reading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
     let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
-    let (maintenance, simulated_live) = read_meta(txn, &mut damage)?;
+    let mut meta = Meta::read(txn, &mut damage)?;
     let mut loaded = Loaded {
         keys,
         damaged_usage,
         feeders: read_feeders(txn, &mut damage)?,
         feed_budgets: read_budgets(txn, &mut damage)?,
-        maintenance,
-        simulated_live,
+        maintenance: meta.maintenance,
+        simulated_live: meta.is_simulated,
         ..Loaded::default()
     };
     let mut seen = Seen::default();
@@ -74,7 +75,8 @@ pub(super) fn read(
             part.sport
         });
         let (sports, bookmakers) = (sports.collect(), context.bookmakers);
-        loaded.worlds[world.index()] = LoadedWorld { sports, bookmakers, polls: Vec::new() };
+        let feeder_uses = std::mem::take(&mut meta.feeder_uses[world.index()]);
+        loaded.worlds[world.index()] = LoadedWorld { sports, bookmakers, polls: Vec::new(), feeder_uses };
     }
     read_polls(txn, sports, &mut loaded, &mut damage)?;
     let mut still_used = Vec::new();
@@ -271,18 +273,30 @@ fn read_budgets(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(B
     Ok(budgets)
 }
 
-/// The maintenance notice, and whether the live world is simulated. A damaged mark still marks: a file that may hold
-/// invented prices must not be served as real.
-fn read_meta(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Option<Maintenance>, bool), StoreError> {
-    let mut maintenance = None;
-    scan(&META, txn, .., damage, |key, row| {
-        if key == META_MAINTENANCE {
-            maintenance = Some(row.maintenance()?);
-        }
-        Ok(())
-    })?;
-    let is_simulated = txn.open_table(META.definition)?.get(META_SIMULATED)?.is_some();
-    Ok((maintenance, is_simulated))
+/// What stands in the file once, and what feeders have added in each world.
+struct Meta {
+    maintenance: Option<Maintenance>,
+    is_simulated: bool,
+    feeder_uses: [Vec<(Box<str>, FeederUse)>; World::ALL.len()],
+}
+
+impl Meta {
+    /// A damaged mark of the simulator still marks: a file that may hold invented prices must not be served as real. A
+    /// feeder whose use is damaged begins anew.
+    fn read(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Self, StoreError> {
+        let is_simulated = txn.open_table(META.definition)?.get(META_SIMULATED)?.is_some();
+        let mut meta = Meta { maintenance: None, is_simulated, feeder_uses: Default::default() };
+        scan(&META, txn, .., damage, |key, row| {
+            if key == META_MAINTENANCE {
+                meta.maintenance = Some(row.maintenance()?);
+            } else if let Some(feeder) = meta_use_of(key) {
+                let (world, feed) = feeder?;
+                meta.feeder_uses[world.index()].push((feed.into(), row.feeder_use()?));
+            }
+            Ok(())
+        })?;
+        Ok(meta)
+    }
 }
 
 /// Reads the rows of a sport for the names that they use, and counts the open records.

@@ -15,7 +15,7 @@ use super::tables::{
     EVENTS, EventKey, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, ScheduleKey, describe_event, describe_schedule,
     events_of, odds_of_sport, schedule_of, sources_of, world_number,
 };
-use crate::model::{BookId, Closed, Event, Market, Record, RecordId};
+use crate::model::{BookId, Closed, Market, Record, RecordId};
 
 pub(super) struct SportLoader<'a> {
     txn: &'a ReadTransaction,
@@ -84,16 +84,18 @@ impl<'a> SportLoader<'a> {
     }
 
     fn events(&mut self) -> Result<(Vec<LoadedEvent>, Positions), StoreError> {
-        let mut found: FastMap<u32, Arc<Event>> = FastMap::default();
+        let mut found: FastMap<u32, LoadedEvent> = FastMap::default();
         self.seen.events += scan(&EVENTS, self.txn, self.event_range(), &mut self.damage, |key, row| {
-            found.insert(key.2, Arc::new(row.event(self.names)?));
+            let (owner, event) = (row.owner(self.names)?, Arc::new(row.event(self.names)?));
+            let (score, records, closed) = (None, Vec::new(), Vec::new());
+            found.insert(key.2, LoadedEvent { event, owner, score, records, closed });
             Ok(())
         })?;
         let mut numbered = Vec::with_capacity(found.len());
         for row in self.txn.open_table(SCHEDULE)?.range::<ScheduleKey>(schedule_of(self.world(), self.number))? {
             let key = row?.0.value();
             match found.get(&key.3) {
-                Some(event) if event.commence.unix() == key.2 => numbered.extend(found.remove_entry(&key.3)),
+                Some(loaded) if loaded.event.commence.unix() == key.2 => numbered.extend(found.remove_entry(&key.3)),
                 _ => self.damage.add("schedule", describe_schedule(key), "it points to no event"),
             }
         }
@@ -103,18 +105,17 @@ impl<'a> SportLoader<'a> {
             self.damage.add(EVENTS.name, describe_event(key), "it is not in the schedule");
             numbered.push((number, event));
         }
-        numbered.sort_by(|(_, a), (_, b)| (a.commence, &a.id).cmp(&(b.commence, &b.id)));
+        numbered.sort_by(|(_, a), (_, b)| (a.event.commence, &a.event.id).cmp(&(b.event.commence, &b.event.id)));
         self.keep_one_of_each(&mut numbered);
         let positions = numbered.iter().enumerate().map(|(at, (number, _))| (*number, at)).collect();
-        let loaded = |(_, event)| LoadedEvent { event, score: None, records: Vec::new(), closed: Vec::new() };
-        Ok((numbered.into_iter().map(loaded).collect(), positions))
+        Ok((numbered.into_iter().map(|(_, loaded)| loaded).collect(), positions))
     }
 
     /// Two events of one id can only come from damage; the later number is the one in use.
-    fn keep_one_of_each(&mut self, numbered: &mut Vec<(u32, Arc<Event>)>) {
+    fn keep_one_of_each(&mut self, numbered: &mut Vec<(u32, LoadedEvent)>) {
         let mut newest: FastMap<&str, u32> = FastMap::default();
-        for (number, event) in numbered.iter() {
-            let held = newest.entry(event.id.as_str()).or_insert(*number);
+        for (number, loaded) in numbered.iter() {
+            let held = newest.entry(loaded.event.id.as_str()).or_insert(*number);
             *held = (*held).max(*number);
         }
         if newest.len() == numbered.len() {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::error::DamageList;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmakers, Closed, Event, EventId, FeedBudget, Maintenance, Market, Record, Score, Source, SportId, World,
+    BookId, Bookmakers, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
+    Source, SportId, World,
 };
 
 /// Everything in the file that can be served, and what of it cannot.
@@ -42,6 +43,8 @@ pub struct LoadedWorld {
     /// By the index of the catalogue's sport ids.
     pub sports: Vec<LoadedSport>,
     pub polls: Vec<LoadedPoll>,
+    /// What feeders have added, in the order of their names; without the events that are there now.
+    pub feeder_uses: Vec<(Box<str>, FeederUse)>,
 }
 
 /// Records of an event, each by its bookmaker and market.
@@ -67,6 +70,7 @@ pub struct LoadedSport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedEvent {
     pub event: Arc<Event>,
+    pub owner: EventOwner,
     pub score: Option<Arc<Score>>,
     /// In the order of bookmaker key and market key.
     pub records: Vec<Arc<Record>>,

@@ -92,7 +92,7 @@ impl Counters {
                 counters = Counters { name: next_name, event: next_event, audit: next_audit };
                 Ok(())
             }
-            MetaRow::Maintenance { .. } | MetaRow::Simulated => Err(Flaw::Malformed),
+            _ => Err(Flaw::Malformed),
         })?;
         if let Some(last) = txn.open_table(NAMES.definition)?.range::<u32>(..)?.next_back() {
             counters.name = counters.name.max(last?.0.value().saturating_add(1));

@@ -18,9 +18,10 @@ use super::rows::NumberNames;
 use super::sports::SportNumbers;
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
+    META_SIMULATED, NAMES, ODDS, OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, meta_use_key,
+    world_number,
 };
-use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
+use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
 /// A batch that is being put together.
 pub(super) struct Staging<'a> {
@@ -92,7 +93,7 @@ impl<'a> Staging<'a> {
                 self.put_bookmaker(*world, *id, bookmaker, *origin)
             }
             Change::RemoveBookmaker { world, id } => self.remove_bookmaker(*world, *id),
-            Change::PutEvent { world, sport, event } => self.put_event(*world, *sport, event),
+            Change::PutEvent { world, sport, event, owner } => self.put_event(*world, *sport, event, owner),
             Change::RemoveEvent { world, sport, event } => self.remove_event(*world, *sport, event),
             Change::PutScore { world, sport, event, score } => self.put_score(*world, *sport, event, score),
             Change::PutOdds { world, sport, event, record } => self.put_odds(*world, *sport, event, record),
@@ -161,14 +162,20 @@ impl<'a> Staging<'a> {
                 let row = sealed(FEEDERS.seal(&&*feeder.name, &FeederRow::of(feeder)), &feeder.name)?;
                 self.batch.feeders.insert(feeder.name.to_string(), row);
             }
+            Change::PutFeederUse { world, feed, used } => {
+                let key = meta_use_key(*world, feed);
+                let row = (!used.is_unused()).then(|| META.seal(&&*key, &MetaRow::of_use(*used))).transpose();
+                let row = sealed(row, feed)?;
+                self.batch.meta.insert(key.into(), row);
+            }
             Change::SetMaintenance(maintenance) => {
                 let seal = |maintenance| META.seal(&META_MAINTENANCE, &MetaRow::of_maintenance(maintenance));
                 let row = maintenance.map(seal).transpose();
-                self.batch.meta.insert(META_MAINTENANCE, sealed(row, META_MAINTENANCE)?);
+                self.batch.meta.insert(META_MAINTENANCE.into(), sealed(row, META_MAINTENANCE)?);
             }
             Change::SetSimulated(is_simulated) => {
                 let row = is_simulated.then(|| META.seal(&META_SIMULATED, &MetaRow::Simulated)).transpose();
-                self.batch.meta.insert(META_SIMULATED, sealed(row, META_SIMULATED)?);
+                self.batch.meta.insert(META_SIMULATED.into(), sealed(row, META_SIMULATED)?);
             }
             Change::PutFeedBudget { feed, budget } => {
                 let row = sealed(BUDGETS.seal(&&**feed, &BudgetRow::of(*budget)), feed)?;
@@ -217,11 +224,11 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    fn put_event(&mut self, world: World, sport: SportId, event: &Event) -> Result<(), StoreError> {
+    fn put_event(&mut self, world: World, sport: SportId, event: &Event, owner: &EventOwner) -> Result<(), StoreError> {
         let known = self.event(world, sport, &event.id);
         let number = known.map_or(self.news.counters.event, |entry| entry.number);
         let key = (world_number(world), self.sport(sport)?, number);
-        let row = EventRow::of(event, &mut self.names);
+        let row = EventRow::of(event, owner, &mut self.names);
         self.batch.events.insert(key, sealed(EVENTS.seal(&key, &row), &event.id)?);
 
         let entry = EventEntry { number, commence: event.commence };
@@ -285,7 +292,7 @@ impl<'a> Staging<'a> {
         }
         if self.news.counters != self.mirror.counters {
             let row = sealed(META.seal(&META_COUNTERS, &self.news.counters.row()), META_COUNTERS)?;
-            self.batch.meta.insert(META_COUNTERS, Some(row));
+            self.batch.meta.insert(META_COUNTERS.into(), Some(row));
         }
         self.news.names = self.names.new;
         Ok((self.batch, self.news))

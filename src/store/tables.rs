@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use redb::{Key, TableDefinition};
 
 use super::codec::{
-    AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, Flaw, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
     ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::model::{Market, World};
@@ -80,6 +80,20 @@ pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
+/// What the keys of feeders' uses begin with; the world and the feeder's name follow.
+const META_USE: &str = "use/";
+
+/// The key of what a feeder has added in a world.
+pub(super) fn meta_use_key(world: World, feed: &str) -> String {
+    format!("{META_USE}{world}/{feed}")
+}
+
+/// The world and the feeder that such a key names; `None` for a key of anything else.
+pub(super) fn meta_use_of(key: &str) -> Option<Result<(World, &str), Flaw>> {
+    let (name, feed) = key.strip_prefix(META_USE)?.split_once('/').unwrap_or_default();
+    let world = World::ALL.into_iter().find(|world| world.name() == name);
+    Some(world.map(|world| (world, feed)).ok_or(Flaw::Invalid("its world is unknown")))
+}
 
 pub(super) fn world_number(world: World) -> u8 {
     match world {

@@ -1,8 +1,10 @@
 //! Bookmakers that a feed declared and that nothing names any more, deleted where the numbers run out.
 //!
 //! A world has a fixed number of numbers, and a feeder can declare bookmakers that never get a price. When few numbers
-//! are left, these are deleted as the file is opened, and only then: nobody holds a number yet. A number that anything
-//! names stays what it is, and a file with a damaged row keeps all of them, since that row may name any.
+//! are left, these are deleted as the file is opened, and only then: while a server runs, published boards, the ring of
+//! recent price changes and requests in flight hold numbers, and nothing counts who holds which, so a number that was
+//! given to another bookmaker could show prices under the wrong name. A number that anything names stays what it is, and a
+//! file with a damaged row keeps all of them, since that row may name any.
 
 use redb::{ReadTransaction, ReadableDatabase};
 

@@ -66,7 +66,8 @@ fn keep_catalogue_and_order_of_keys(txn: &WriteTransaction) -> Result<(), StoreE
     Ok(())
 }
 
-/// Format 3 keeps the budgets of polled feeds, and marks a live world that the simulator filled. Version 0.1.0 left no
+/// Format 3 keeps the budgets of polled feeds, the owners of events and the used quotas of feeders (in rows that need no
+/// step), and marks a live world that the simulator filled. Version 0.1.0 left no
 /// mark: its demonstration is known by the production key that it issued on its first run.
 fn mark_simulated_world(txn: &WriteTransaction) -> Result<(), StoreError> {
     txn.open_table(BUDGETS.definition)?;

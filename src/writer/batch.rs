@@ -358,12 +358,16 @@ impl<'w> Batch<'w> {
             if !self.state.polls.is_empty() {
                 places.extend(slot.places(&id));
             }
-            if slot.is_unchanged() {
+            let owner = self.additions.owner_of(&self.state.owners, sport, &id);
+            let is_unchanged = slot.is_unchanged();
+            if !is_unchanged || owner.1 {
+                slot.changes(self.world, &id, owner, &mut self.changes);
+            }
+            if is_unchanged {
                 continue;
             }
             let step = step_of(&mut sports, self.state, sport);
             step.repriced |= !slot.touched.is_empty() || slot.is_moved_with_prices();
-            slot.changes(self.world, &id, &mut self.changes);
             if self.keeps_moved {
                 slot.moved(&id, &mut moved);
             }
@@ -387,6 +391,7 @@ impl<'w> Batch<'w> {
         }
         let books = register.map(|register| Arc::new(Books::new(register)));
         self.report.added = self.additions.used();
+        self.changes.extend(self.additions.change(self.world));
         let additions = self.additions;
         (self.changes, Step { books, sports: sports.into_values().collect(), places, moved, additions }, self.report)
     }

@@ -147,7 +147,7 @@ impl Writer {
         let mut events: BTreeSet<(World, SportId, EventId)> = BTreeSet::new();
         for change in changes {
             match change {
-                Change::PutEvent { world, sport, event } => drop(events.insert((*world, *sport, event.id.clone()))),
+                Change::PutEvent { world, sport, event, .. } => drop(events.insert((*world, *sport, event.id.clone()))),
                 Change::RemoveEvent { world, sport, event }
                 | Change::PutScore { world, sport, event, .. }
                 | Change::PutOdds { world, sport, event, .. }
@@ -174,6 +174,7 @@ impl Writer {
                     undo.extend(self.held_usage(id));
                 }
                 Change::PutFeeder(feeder) => undo.push(Change::PutFeeder(self.held_feeder(feeder))),
+                Change::PutFeederUse { world, feed, .. } => undo.push(self.held_use(*world, feed)),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::SetSimulated(_) => undo.push(Change::SetSimulated(self.simulated_live)),
                 Change::PutFeedBudget { feed, .. } | Change::RemoveFeedBudget { feed } => {
@@ -219,6 +220,11 @@ impl Writer {
         })
     }
 
+    fn held_use(&self, world: World, feed: &Arc<str>) -> Change {
+        let used = self.worlds[world.index()].owners.used(feed);
+        Change::PutFeederUse { world, feed: Arc::clone(feed), used }
+    }
+
     fn held_key(&self, id: &KeyId) -> Change {
         match self.keyring.get(id) {
             Some(held) => Change::PutKey(Arc::new(held.record().clone())),
@@ -245,7 +251,8 @@ impl Writer {
         let held = self.worlds[world.index()].sports[sport.index()].current.get(event.as_str());
         let mut changes = vec![Change::RemoveEvent { world, sport, event: event.clone() }];
         let Some(held) = held else { return changes };
-        changes.push(Change::PutEvent { world, sport, event: Arc::clone(held.event()) });
+        let owner = self.worlds[world.index()].owners.owner(sport, &event);
+        changes.push(Change::PutEvent { world, sport, event: Arc::clone(held.event()), owner });
         let score = held.score().map(Arc::clone);
         changes.extend(score.map(|score| Change::PutScore { world, sport, event: event.clone(), score }));
         let records = held.records().iter().map(Arc::clone);

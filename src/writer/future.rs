@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::batch::{SportStep, Step};
-use super::owners::Additions;
-use super::state::SourceEntry;
+use super::owners::{Additions, Owners};
+use super::state::{SourceEntry, WorldState};
 use super::{WriteError, Writer};
 use crate::board::{Draft, Edit, EventNode, Index};
 use crate::model::{BookId, Bookmakers, Closed, Event, News, Reason, Record, Score, SportId, Timestamp, World};
@@ -137,22 +137,23 @@ impl Writer {
         if self.simulated_live {
             return Ok(mended);
         }
-        let mut sports = Vec::new();
+        let mut steps = Vec::new();
         for sport in self.catalogue.sport_ids() {
-            let state = &self.worlds[world.index()].sports[sport.index()];
-            let mut mending = Mending { sport, now, changes: &mut changes, mended: &mut mended };
-            let index = mending.index(&state.current, self.worlds[world.index()].books.register());
+            let WorldState { sports, books, owners, .. } = &*self.worlds[world.index()];
+            let state = &sports[sport.index()];
+            let mut mending = Mending { sport, now, owners, changes: &mut changes, mended: &mut mended };
+            let index = mending.index(&state.current, books.register());
             let sources = mending.sources(&state.sources);
             if index.is_some() || sources.is_some() {
                 let repriced = index.is_some();
                 let sources = sources.unwrap_or_else(|| state.sources.clone());
-                sports.push(SportStep { sport, index, sources, repriced, removed: Vec::new() });
+                steps.push(SportStep { sport, index, sources, repriced, removed: Vec::new() });
             }
         }
         self.commit(&changes)?;
-        if !sports.is_empty() {
-            let step =
-                Step { books: None, sports, places: Vec::new(), moved: Vec::new(), additions: Additions::default() };
+        if !steps.is_empty() {
+            let (places, moved, additions) = (Vec::new(), Vec::new(), Additions::default());
+            let step = Step { books: None, sports: steps, places, moved, additions };
             self.take_step(world, step, now.unix_ms());
         }
         Ok(mended)
@@ -163,6 +164,7 @@ impl Writer {
 struct Mending<'a> {
     sport: SportId,
     now: Timestamp,
+    owners: &'a Owners,
     changes: &'a mut Vec<Change>,
     mended: &'a mut Mended,
 }
@@ -181,7 +183,8 @@ impl Mending<'_> {
         let mut event = Arc::clone(node.event());
         if is_ahead(event.changed, now) {
             event = Arc::new(Event { changed: now, ..(*event).clone() });
-            self.changes.push(Change::PutEvent { world, sport, event: Arc::clone(&event) });
+            let owner = self.owners.owner(sport, id);
+            self.changes.push(Change::PutEvent { world, sport, event: Arc::clone(&event), owner });
             self.mended.events += 1;
         }
         let mut score = node.score().cloned();

@@ -43,7 +43,7 @@ use crate::board::Boards;
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
-use crate::model::{Catalogue, FeedBudget, FeederQuota, Maintenance, News, Timestamp, World};
+use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
 pub use budget::FeedCharge;
@@ -205,6 +205,16 @@ impl Writer {
 
     pub fn feeders(&self) -> &Arc<Feeders> {
         &self.feeders
+    }
+
+    /// What each feeder has used of its quota in a world.
+    pub fn feeder_uses(&self, world: World) -> impl Iterator<Item = (&Arc<str>, FeederUse)> {
+        self.worlds[world.index()].owners.uses()
+    }
+
+    /// What one feeder may add.
+    pub fn feeder_quota(&self) -> FeederQuota {
+        self.options.quota
     }
 
     /// The last changes of prices.

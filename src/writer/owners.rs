@@ -1,15 +1,18 @@
 //! Who announced which event, and what each feeder has added of its quota.
 //!
-//! Known since the server started, and not stored: an event of the file belongs to nobody until it is announced again,
-//! and then to whoever does that first. The operator's own feeds (commands, polls, files, the simulator) have no quota
-//! of their own here and may remove anything; what they announce belongs to no feeder.
+//! Both are in the file, committed with the news that changed them: the owner in the row of its event, the use of a quota
+//! in a row of its own under the feeder's name. So neither a restart nor a new token of the same name gives a quota back
+//! or takes an event away. An event that a version without owners stored belongs to nobody until it is announced again,
+//! and then to whoever does that first. The operator's own feeds (commands, polls, the simulator) have no quota here and
+//! may remove anything; what they announce belongs to no feeder.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use crate::model::{EventId, FeederQuota, FeederUse, Reason, SportId};
+use crate::model::{EventId, EventOwner, FeederQuota, FeederUse, Reason, SportId, World};
+use crate::store::Change;
 
 /// Who sends a batch of news that is held to a quota.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +27,8 @@ type EventKey = (SportId, EventId);
 /// The owners of one world's events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
-    /// The feeder's name; `None` for the operator's own feeds.
-    events: HashMap<EventKey, Option<Arc<str>>>,
+    /// Without those that belong to nobody.
+    events: HashMap<EventKey, EventOwner>,
     uses: BTreeMap<Arc<str>, FeederUse>,
 }
 
@@ -34,43 +37,98 @@ pub(super) struct Owners {
 pub(super) struct Additions {
     sender: Option<Sender>,
     quota: FeederQuota,
+    /// What the sender had used before the batch.
+    before: FeederUse,
     used: FeederUse,
     /// Events that were announced and had no owner.
     events: HashSet<EventKey>,
 }
 
 impl Owners {
+    /// The owners as the file has them.
+    pub(super) fn loaded(
+        events: impl Iterator<Item = (SportId, EventId, EventOwner)>,
+        uses: Vec<(Box<str>, FeederUse)>,
+    ) -> Self {
+        let uses = uses.into_iter().map(|(name, used)| (name.into(), used)).collect();
+        let mut owners = Owners { events: HashMap::default(), uses };
+        for (sport, event, owner) in events {
+            match &owner {
+                EventOwner::Nobody => continue,
+                EventOwner::Operator => {}
+                EventOwner::Feeder(name) => owners.uses.entry(Arc::clone(name)).or_default().events += 1,
+            }
+            owners.events.insert((sport, event), owner);
+        }
+        owners
+    }
+
+    pub(super) fn owner(&self, sport: SportId, event: &EventId) -> EventOwner {
+        self.events.get(&(sport, event.clone())).cloned().unwrap_or_default()
+    }
+
+    /// What a feeder has used of its quota.
+    pub(super) fn used(&self, name: &str) -> FeederUse {
+        self.uses.get(name).copied().unwrap_or_default()
+    }
+
+    /// Every feeder that has added anything.
+    pub(super) fn uses(&self) -> impl Iterator<Item = (&Arc<str>, FeederUse)> {
+        self.uses.iter().map(|(name, used)| (name, *used))
+    }
+
     /// Begins a batch of a sender, or of the operator's own feeds.
     pub(super) fn begin(&self, sender: Option<Sender>, quota: FeederQuota, day: u32) -> Additions {
-        let used = sender.as_ref().and_then(|sender| self.uses.get(&sender.name)).copied().unwrap_or_default();
-        Additions { sender, quota, used: used.on(day), events: HashSet::default() }
+        let used = sender.as_ref().map(|sender| self.used(&sender.name)).unwrap_or_default().on(day);
+        Additions { sender, quota, before: used, used, events: HashSet::default() }
     }
 
     /// Forgets an event that was removed.
     pub(super) fn forget(&mut self, sport: SportId, event: &EventId) {
-        let owner = self.events.remove(&(sport, event.clone())).flatten();
-        if let Some(used) = owner.and_then(|owner| self.uses.get_mut(&owner)) {
+        let owner = self.events.remove(&(sport, event.clone()));
+        if let Some(EventOwner::Feeder(name)) = owner
+            && let Some(used) = self.uses.get_mut(&name)
+        {
             used.events = used.events.saturating_sub(1);
         }
     }
 
     /// Takes over what a batch added, after the events that it removed were forgotten.
     pub(super) fn take(&mut self, additions: Additions) {
+        let owner = additions.owner();
         let Additions { sender, used, events, .. } = additions;
-        let name = sender.map(|sender| sender.name);
-        let mut count = name.as_ref().and_then(|name| self.uses.get(name)).map_or(0, |used| used.events);
+        let mut count = sender.as_ref().map_or(0, |sender| self.used(&sender.name).events);
         for event in events {
-            if self.events.insert(event, name.clone()).is_none() {
+            if self.events.insert(event, owner.clone()).is_none() {
                 count += 1;
             }
         }
-        if let Some(name) = name {
-            self.uses.insert(name, FeederUse { events: count, ..used });
+        if let Some(sender) = sender {
+            self.uses.insert(sender.name, FeederUse { events: count, ..used });
         }
     }
 }
 
 impl Additions {
+    /// Whose the events are that the batch adds.
+    fn owner(&self) -> EventOwner {
+        self.sender.as_ref().map_or(EventOwner::Operator, |sender| EventOwner::Feeder(Arc::clone(&sender.name)))
+    }
+
+    /// The owner of an event after this batch, and whether the batch made it so.
+    pub(super) fn owner_of(&self, owners: &Owners, sport: SportId, event: &EventId) -> (EventOwner, bool) {
+        let is_added = self.events.contains(&(sport, event.clone()));
+        (if is_added { self.owner() } else { owners.owner(sport, event) }, is_added)
+    }
+
+    /// The sender's use of its quota, if the batch adds to it.
+    pub(super) fn change(&self, world: World) -> Option<Change> {
+        let sender = self.sender.as_ref()?;
+        let counts = |used: FeederUse| (used.bookmakers_today, used.bookmakers, used.events_today);
+        let is_same = counts(self.used) == counts(self.before);
+        (!is_same).then(|| Change::PutFeederUse { world, feed: Arc::clone(&sender.name), used: self.used })
+    }
+
     /// What the sender has used with this batch, for one that has a quota.
     pub(super) fn used(&self) -> Option<(FeederUse, FeederQuota)> {
         self.sender.as_ref().map(|_| (self.used, self.quota))
@@ -103,8 +161,10 @@ impl Additions {
     /// Whether the sender may remove an event.
     pub(super) fn remove(&mut self, owners: &Owners, sport: SportId, event: &EventId) -> Result<(), Reason> {
         let key = (sport, event.clone());
-        let owner = owners.events.get(&key).and_then(Option::as_ref);
-        let is_own = self.sender.as_ref().is_some_and(|sender| owner == Some(&sender.name));
+        let is_own = match (owners.events.get(&key), &self.sender) {
+            (Some(EventOwner::Feeder(owner)), Some(sender)) => *owner == sender.name,
+            _ => false,
+        };
         let may_remove = self.sender.as_ref().is_none_or(|sender| sender.removes_any);
         let is_added = self.events.remove(&key);
         if !is_own && !is_added && !may_remove {

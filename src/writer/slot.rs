@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::changes::Moved;
 use crate::board::{Draft, Edit, EventNode};
-use crate::model::{BookId, Bookmakers, EventId, Market, SportId, World};
+use crate::model::{BookId, Bookmakers, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
 
 /// The records of an event that a batch put or closed.
@@ -68,15 +68,22 @@ impl Slot {
         }
     }
 
-    pub(super) fn changes(&self, world: World, id: &EventId, changes: &mut Vec<Change>) {
+    /// The changes of the file, with the event's owner and whether it has become that only now.
+    pub(super) fn changes(
+        &self,
+        world: World,
+        id: &EventId,
+        (owner, is_new_owner): (EventOwner, bool),
+        changes: &mut Vec<Change>,
+    ) {
         let sport = self.sport;
         let before = self.before.as_ref().filter(|_| !self.removed);
         if self.removed && self.before.is_some() {
             changes.push(Change::RemoveEvent { world, sport, event: id.clone() });
         }
         let Some(draft) = &self.draft else { return };
-        if before.is_none_or(|before| before.event() != draft.event()) {
-            changes.push(Change::PutEvent { world, sport, event: Arc::clone(draft.event()) });
+        if is_new_owner || before.is_none_or(|before| before.event() != draft.event()) {
+            changes.push(Change::PutEvent { world, sport, event: Arc::clone(draft.event()), owner });
         }
         if let Some(score) = draft.score()
             && before.and_then(|before| before.score()) != Some(score)

@@ -56,11 +56,15 @@ impl WorldState {
     pub(super) fn new(loaded: LoadedWorld, catalogue: &Catalogue, now_ms: i64, stale_after_s: u32) -> Self {
         let books = Arc::new(Books::new(loaded.bookmakers));
         let polls: Polls = loaded.polls.into_iter().map(PollState::loaded).collect();
+        let events = catalogue.sport_ids().zip(&loaded.sports).flat_map(|(sport, loaded)| {
+            loaded.events.iter().map(move |held| (sport, held.event.id.clone(), held.owner.clone()))
+        });
+        let owners = Owners::loaded(events, loaded.feeder_uses);
         let sports = catalogue.sport_ids().zip(loaded.sports).map(|(id, sport)| {
             let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
             SportState::new(sport, &books, now_ms, stale_after_s)
         });
-        WorldState { sports: sports.collect(), books, polls, owners: Owners::default() }
+        WorldState { sports: sports.collect(), books, polls, owners }
     }
 
     pub(super) fn board(&self) -> WorldBoard {

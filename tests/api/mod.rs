@@ -11,6 +11,7 @@ mod console;
 mod errors;
 mod events;
 mod export;
+mod feeder_restart;
 mod feeds;
 pub mod fixture;
 mod future;

@@ -12,31 +12,33 @@ use tokio::net::TcpStream;
 use super::fixture::{EVENING, bookmaker, event, moneyline, remove};
 use crate::harness::{Answer, Service};
 
+const PUSHED: [(&str, &str); 2] = [("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")];
+
 /// A service with a push listener.
-struct Pushed {
-    service: Service,
+pub(super) struct Pushed {
+    pub(super) service: Service,
     door: Door,
     address: SocketAddr,
 }
 
 impl Pushed {
-    async fn start() -> Pushed {
+    pub(super) async fn start() -> Pushed {
         Pushed::start_with(&[]).await
     }
 
-    async fn of(service: Service) -> Pushed {
+    pub(super) async fn of(service: Service) -> Pushed {
         let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
         let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
         let address = status.server.and_then(|server| server.ingest_address).expect("an address");
         Pushed { service, door, address }
     }
 
-    async fn token(&self, name: &str, world: WorldName) -> String {
+    pub(super) async fn token(&self, name: &str, world: WorldName) -> String {
         let issued: TokenAnswer = self.door.ask(Command::FeedsToken { name: name.into(), world }).await.expect("one");
         issued.token.expect("a token").expose().to_owned()
     }
 
-    async fn revoke(&self, name: &str) {
+    pub(super) async fn revoke(&self, name: &str) {
         let command = Command::FeedsTokenRevoke { name: name.into() };
         let _: TokenAnswer = self.door.ask(command).await.expect("revoked");
     }
@@ -54,7 +56,7 @@ impl Pushed {
         read(stream).await
     }
 
-    async fn post(&self, token: &str, query: &str, body: &[u8]) -> Answer {
+    pub(super) async fn post(&self, token: &str, query: &str, body: &[u8]) -> Answer {
         self.send(&format!("POST /ingest{query} HTTP/1.1\r\nauthorization: Bearer {token}"), body).await
     }
 
@@ -266,12 +268,18 @@ async fn server_ingests_files_of_the_drop_directory() {
 }
 
 impl Pushed {
-    async fn start_with(settings: &[(&'static str, &str)]) -> Pushed {
-        let all = [&[("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")], settings].concat();
+    pub(super) async fn start_with(settings: &[(&'static str, &str)]) -> Pushed {
+        let all = [&PUSHED, settings].concat();
         Pushed::of(Service::start_with(&all).await).await
     }
 
-    async fn account(&self, name: &str) -> oddsbox::admin::FeedAnswer {
+    /// Stops in order and starts again on the same directory.
+    pub(super) async fn restart_with(self, settings: &[(&'static str, &str)]) -> Pushed {
+        let all = [&PUSHED, settings].concat();
+        Pushed::of(self.service.restart_with(&all).await).await
+    }
+
+    pub(super) async fn account(&self, name: &str) -> oddsbox::admin::FeedAnswer {
         let feeds = self.feeds().await.feeds.expect("a server");
         feeds.into_iter().find(|feed| feed.name == name).expect("its account")
     }

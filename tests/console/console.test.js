@@ -40,9 +40,9 @@ test("a link signs in once, and the secret leaves the address", async () => {
   const [cookie] = await page.context().cookies();
   assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, "Strict", "/"]);
   assert.equal(await page.evaluate(() => document.cookie), "", "no script reads it");
-  for (const name of ["Board", "Feeds", "Keys", "Overview"]) {
+  for (const name of ["Board", "Feeds", "Keys", "Audit", "Service", "Overview"]) {
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }).click();
-    await page.getByRole("heading", { name, level: 1 }).waitFor();
+    await page.getByRole("heading", { name: name === "Audit" ? "Audit log" : name, level: 1 }).waitFor();
   }
   assert.deepEqual(page.faults, []);
 
@@ -66,7 +66,7 @@ test("a key is issued, used, rotated and revoked", async () => {
   assert.match(secret, /^sk_live_ob_\w{36}$/);
   assert.equal(await service.get("/v1/sports", secret), 200);
   assert.equal(await service.get("/v1/sports/golf/odds", secret), 403, "it is restricted to combat");
-  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "I have stored it" }).click();
   await page.locator("dialog").waitFor({ state: "detached" });
   assert.ok(!(await page.content()).includes(secret), "the secret is shown once");
   await page.getByRole("row", { name: "desk <b>" }).getByText("only combat").waitFor();
@@ -81,7 +81,7 @@ test("a key is issued, used, rotated and revoked", async () => {
   const rotated = await page.locator("output.secret").textContent();
   assert.equal(await service.get("/v1/sports", secret), 401);
   assert.equal(await service.get("/v1/sports", rotated), 200);
-  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "I have stored it" }).click();
 
   await page.getByRole("button", { name: "Revoke desk <b>" }).click();
   await page.getByRole("dialog").getByText("cannot be brought back").waitFor();
@@ -92,9 +92,15 @@ test("a key is issued, used, rotated and revoked", async () => {
   await page.getByRole("row", { name: "desk <b>" }).waitFor({ state: "detached" });
   assert.equal(await service.get("/v1/sports", rotated), 401);
 
-  const log = page.getByRole("complementary", { name: "Audit log" });
-  await log.getByText("revoke", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Audit" }).click();
+  const log = page.getByRole("region", { name: "Audit log" });
+  await log.getByText("revoke", { exact: true }).first().waitFor();
   assert.match(await log.textContent(), /console \(.+\)/);
+  await page.getByLabel("Action").selectOption("revoke");
+  await page.getByText(/^1 of \d+ entries/).waitFor();
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export CSV" }).click();
+  assert.equal((await saved).suggestedFilename(), "oddsbox-audit.csv");
   assert.deepEqual(page.faults, []);
 });
 
@@ -166,7 +172,7 @@ test("signing out from the command line ends what is open in a browser", async (
 test("everything can be reached from the keyboard, and nothing runs off a small screen", async () => {
   const page = await browser.signedIn(service, { viewport: { width: 360, height: 740 } });
   const origin = new URL(page.url()).origin;
-  for (const [name, title] of [["overview", "Overview"], ["board/live/mma", "Board"], ["feeds", "Feeds"], ["keys", "Keys"]]) {
+  for (const [name, title] of [["overview", "Overview"], ["board/live/mma", "Board"], ["feeds", "Feeds"], ["keys", "Keys"], ["audit", "Audit log"]]) {
     await page.goto(`${origin}/#/${name}`);
     // The page before stays until the next has its first data.
     await page.locator("h1", { hasText: title }).waitFor();

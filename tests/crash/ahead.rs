@@ -10,8 +10,8 @@ use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
 use oddsbox::feeds::wire;
 use oddsbox::model::{
-    BookId, Closed, Contest, Event, EventId, EventStatus, Market, Outcome, Price, Record, RecordId, Score, ScoreStatus,
-    Source, SportId, Timestamp, World,
+    BookId, Closed, Contest, Event, EventId, EventOwner, EventStatus, Market, Outcome, Price, Record, RecordId, Score,
+    ScoreStatus, Source, SportId, Timestamp, World,
 };
 use oddsbox::store::{AuditNote, Change, LoadedSport, Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
@@ -64,7 +64,7 @@ fn whole_event(id: &str, books: [BookId; 2], at: Timestamp) -> Vec<Change> {
     let score =
         Score { status: ScoreStatus::Live, points: Some((1, 0)), periods: Box::default(), winner: None, updated: at };
     vec![
-        Change::PutEvent { world, sport, event: Arc::new(event) },
+        Change::PutEvent { world, sport, event: Arc::new(event), owner: EventOwner::Nobody },
         Change::PutOdds { world, sport, event: id.clone(), record: Arc::new(record) },
         Change::CloseOdds { world, sport, event: id.clone(), closed },
         Change::PutScore { world, sport, event: id, score: Arc::new(score) },

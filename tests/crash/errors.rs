@@ -13,10 +13,10 @@ use oddsbox::clock::Clock;
 use oddsbox::keys::{BURST_MAX, KeyChange, KeyId, KeyKind, Limits, NewKey, Usage};
 use oddsbox::model::{
     Bookmaker, Contest, EventId, EventNews, EventStatus, FeedBudget, Maintenance, Market, News, OddsNews, Outcome,
-    Price, Region, Regions, Timestamp, World,
+    Price, Region, Regions, SportId, Timestamp, World,
 };
 use oddsbox::store::Change;
-use oddsbox::writer::{FeedCharge, FeederError, Issued, KeyError, Poll, PollScope, WriteError, Writer};
+use oddsbox::writer::{FeedCharge, FeederError, Issued, KeyError, Poll, PollScope, Sender, WriteError, Writer};
 
 use super::disk::{Disk, Trouble};
 use super::writer_run::{NOON_MS, news, open_writer, the_catalogue};
@@ -33,6 +33,7 @@ fn filled(clock: &Clock) -> (Vec<u8>, String, String) {
     poll(&mut writer, clock, &["betmgm", "unibet"], 300).expect("a poll");
     let issued = issue(&mut writer).expect("a key");
     writer.issue_token("old", World::Live, "test").expect("a token");
+    push(&mut writer, "first", &["before"], &[]).expect("a push");
     writer.flush().expect("a flush");
     drop(writer);
     (disk.bytes(), issued.key.id().as_str().to_owned(), issued.secret.expose().to_owned())
@@ -50,19 +51,22 @@ fn issue(writer: &mut Writer) -> Result<Issued, KeyError> {
     writer.issue_key(new, "test")
 }
 
+fn announcement(sport: SportId, id: EventId) -> EventNews {
+    EventNews {
+        sport,
+        id,
+        competition: "cup".into(),
+        commence: Timestamp::from_unix_ms(NOON_MS).plus_seconds(24 * 3600),
+        contest: Contest::Sides { home: "home".into(), away: "away".into() },
+        status: EventStatus::Scheduled,
+    }
+}
+
 /// A complete poll of one event, with a price of each bookmaker.
 fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) -> Result<(), WriteError> {
     let sport = the_catalogue().find("tennis").expect("tennis");
     let event = EventId::new("polled").expect("an id");
-    let contest = Contest::Sides { home: "home".into(), away: "away".into() };
-    let mut news = vec![News::Event(EventNews {
-        sport,
-        id: event.clone(),
-        competition: "cup".into(),
-        commence: Timestamp::from_unix_ms(NOON_MS).plus_seconds(24 * 3600),
-        contest,
-        status: EventStatus::Scheduled,
-    })];
+    let mut news = vec![News::Event(announcement(sport, event.clone()))];
     news.extend(books.iter().map(|book| {
         let outcome =
             |name: &str| Outcome { name: name.into(), price: Price::from_american(150).expect("a price"), point: None };
@@ -82,10 +86,24 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
     writer.poll(poll).map(|report| assert_eq!(report.news.rejected(), 0))
 }
 
+/// A feeder declares a bookmaker, announces events and removes others. Events removed before stay removed.
+fn push(writer: &mut Writer, book: &str, announced: &[&str], removed: &[&str]) -> Result<(), WriteError> {
+    let sport = the_catalogue().find("tennis").expect("tennis");
+    let id = |id: &str| EventId::new(id).expect("an id");
+    let book = Bookmaker { key: book.into(), title: "Fed".into(), regions: Regions::only(Region::Uk) };
+    let mut news = vec![News::Bookmaker(book)];
+    news.extend(announced.iter().map(|event| News::Event(announcement(sport, id(event)))));
+    news.extend(removed.iter().map(|event| News::Remove { sport, event: id(event) }));
+    let sender = Sender { name: "token/old".into(), removes_any: false };
+    writer.ingest_charged(World::Live, news, true, None, Some(sender)).map(|_| ())
+}
+
 /// The operations of a writer to try while the disk fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Asked {
     Ingest,
+    /// A feeder adds events, and removes some that it announced before.
+    Push,
     /// Closes a price.
     Poll,
     /// Writes nothing but the scope.
@@ -107,8 +125,9 @@ enum Asked {
     Flush,
 }
 
-const ASKED: [Asked; 16] = [
+const ASKED: [Asked; 17] = [
     Asked::Ingest,
+    Asked::Push,
     Asked::Poll,
     Asked::PollAgain,
     Asked::EndPolls,
@@ -144,6 +163,7 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutFeeder(_) => Some(Asked::IssueToken),
         Change::SetMaintenance(_) => Some(Asked::Maintain),
         Change::SetSimulated(_) => Some(Asked::Simulate),
+        Change::PutFeederUse { .. } => Some(Asked::Push),
         Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
         // When a file is opened; when a source is retired; to undo a key or a budget that was never in force.
@@ -171,6 +191,7 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
             let news = [vec![News::Bookmaker(declared)], some_news(&mut random, clock)].concat();
             writer.ingest(World::Live, news, true).map(|_| ())
         }
+        Asked::Push => push(writer, "fed", &["after"], &["before"]),
         Asked::Poll => poll(writer, clock, &["betmgm"], 300),
         Asked::PollAgain => poll(writer, clock, &["betmgm", "unibet"], 999),
         Asked::EndPolls => writer.end_polls(World::Live, "feed", &[], |_| {}).map(|_| ()),
@@ -234,7 +255,9 @@ fn stored(bytes: Vec<u8>, id: &str) -> String {
     let worlds = World::ALL.map(|world| {
         let world = loaded.world(world);
         let books: Vec<_> = world.bookmakers.iter().map(|(id, book)| (id, Arc::clone(book))).collect();
-        format!("{books:?} {:?}", world.polls)
+        let events = world.sports.iter().flat_map(|sport| &sport.events);
+        let owners: Vec<_> = events.map(|held| (&held.event.id, &held.owner)).collect();
+        format!("{books:?} {:?} {owners:?} {:?}", world.polls, world.feeder_uses)
     });
     let feeders: Vec<_> = loaded.feeders.iter().filter(|feeder| feeder.revoked.is_none()).map(|it| &it.name).collect();
     let usage: Vec<_> = loaded.keys.iter().filter(|(key, _)| key.id.as_str() == id).map(|(_, usage)| usage).collect();

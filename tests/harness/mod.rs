@@ -213,6 +213,13 @@ impl Service {
         Service::start_in(directory, &[]).await
     }
 
+    /// Stops gracefully and restarts on the same directory with some settings changed.
+    pub async fn restart_with(mut self, settings: &[(&'static str, &str)]) -> Service {
+        self.stop().await;
+        let Service { directory, .. } = self;
+        Service::start_in(directory, settings).await
+    }
+
     /// Stops gracefully and restarts on the same directory, with a clock that continues from the old one.
     pub async fn restart_now(mut self) -> Service {
         self.stop().await;

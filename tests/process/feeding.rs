@@ -4,10 +4,12 @@ use std::fs;
 use std::net::SocketAddr;
 
 use rustls_pki_types::CertificateDer;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::command::{Directory, file_with};
+use crate::harness::Answer;
 use crate::harness::tls::{Certificates, ask_trusting};
 
 const LINES: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}
@@ -160,4 +162,54 @@ async fn feeders_under_tls_authenticate_by_token() {
         assert!(!exported.contains(event), "{exported}");
     }
     server.stop();
+}
+
+/// Sends lines by a token; the report.
+async fn send(directory: &Directory, token: &str, lines: &str) -> Value {
+    let status = directory.json("status");
+    let address = status["server"]["ingest_address"].as_str().unwrap_or_else(|| panic!("{status}"));
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!(
+        "POST /ingest HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-length: {}\r\n\r\n{lines}",
+        lines.len()
+    );
+    stream.write_all(request.as_bytes()).await.expect("bytes");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    Answer::parse(&answer).json()
+}
+
+#[tokio::test]
+async fn used_quota_and_owners_of_events_last_over_a_kill() {
+    let directory = empty();
+    let issue = |name: &str| {
+        let issued = directory.json(&format!("feeds token {name}"));
+        issued["token"].as_str().expect("a token").to_owned()
+    };
+    let (one, two) = (issue("one"), issue("two"));
+    let serve = || {
+        let quota = [("ODDSBOX_INGEST_BOOKMAKERS", "1"), ("ODDSBOX_INGEST_EVENTS", "2")];
+        directory.serve_with(&[&quota[..], &[("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0")]].concat())
+    };
+    let server = serve();
+    assert_eq!(send(&directory, &one, LINES).await["accepted"], 4);
+    let used = |directory: &Directory| {
+        let feeds = directory.json("feeds")["feeds"].clone();
+        let feed = feeds.as_array().expect("feeds").iter().find(|feed| feed["name"] == "token/one").cloned();
+        feed.unwrap_or_else(|| panic!("{feeds}"))["added"].clone()
+    };
+    let before = used(&directory);
+    server.kill();
+
+    let server = serve();
+    assert_eq!(used(&directory), before);
+    let more = LINES.replace("house", "other").replace("e1", "e2").replace("t1", "t2");
+    let report = send(&directory, &one, &more).await;
+    assert_eq!(report["rejected_by_reason"]["feeder_quota"], 3, "{report}");
+    let remove = r#"{"type":"remove","sport":"mma","event":"e1"}"#.to_owned() + "\n";
+    assert_eq!(send(&directory, &two, &remove).await["rejected_by_reason"]["not_own_event"], 1);
+    assert_eq!(send(&directory, &one, &remove).await["accepted"], 1);
+    server.kill();
+    assert_eq!(directory.json("check")["clean"], true);
 }

@@ -28,6 +28,11 @@ const ALL: &[(&str, &str, &str)] = files![
     "/board.js" "board.js" JAVASCRIPT,
     "/feeds.js" "feeds.js" JAVASCRIPT,
     "/keys.js" "keys.js" JAVASCRIPT,
+    "/audit.js" "audit.js" JAVASCRIPT,
+    "/service.js" "service.js" JAVASCRIPT,
+    "/dialog.js" "dialog.js" JAVASCRIPT,
+    "/filters.js" "filters.js" JAVASCRIPT,
+    "/prices.js" "prices.js" JAVASCRIPT,
 ];
 
 /// What is shown for a link that does not open.

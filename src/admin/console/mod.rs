@@ -8,6 +8,7 @@
 //! Commands go through the admin protocol and nothing else: whatever the page can change, a command can. Nothing is
 //! loaded from any other place, and no secret stays in an address.
 
+mod backup;
 mod desk;
 mod door;
 mod files;

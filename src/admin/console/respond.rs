@@ -24,7 +24,7 @@ use tracing::Level;
 use super::desk::{Desk, LinkRefused, OpenError, SESSION_S, Session};
 use super::files::{Files, REFUSED};
 use super::strips::Strips;
-use super::{guard, views};
+use super::{backup, guard, views};
 use crate::admin::protocol::FailureBody;
 use crate::admin::respond::{read_command, status_of};
 use crate::admin::{Command, Context, Failure, execute};
@@ -216,6 +216,10 @@ async fn change(
         return reply;
     }
     let command = match read_command(request.into_body()).await {
+        Ok(Command::Backup(order)) => match backup::into_directory(&order, &console.context.data) {
+            Ok(order) => Command::Backup(order),
+            Err(error) => return failed(error),
+        },
         Ok(command) if is_for_console(&command) => command,
         Ok(_) => {
             let told = "this command is for the command line only";
@@ -229,7 +233,7 @@ async fn change(
     }
 }
 
-/// What the page needs. Whoever gets hold of a session gets no further: no new links, no files.
+/// What the page needs. A stolen session gets no further: no new links, and no files but backups in their directory.
 fn is_for_console(command: &Command) -> bool {
     matches!(
         command,
@@ -245,6 +249,9 @@ fn is_for_console(command: &Command) -> bool {
             | Command::Feeds { .. }
             | Command::MaintenanceOn { .. }
             | Command::MaintenanceOff
+            | Command::FeedsToken { .. }
+            | Command::FeedsTokenRevoke { .. }
+            | Command::Progress
     )
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::sparklines::{self, sparklines};
 use super::strips::Strips;
 use crate::admin::Context;
-use crate::board::{Body, EventIds, EventsQuery, Limit, OddsQuery, SportBoard};
+use crate::board::{Body, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery, SportBoard};
 use crate::http::percent::{self, Plus};
 use crate::http::{books, sports};
 use crate::metrics::History;
@@ -65,6 +65,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
         "/api/books" => given.world().map(|world| Arc::new(books::render(context.boards.load(world).books()))),
         "/api/odds" => odds(&given, context),
         "/api/events" => events(&given, context),
+        "/api/scores" => scores(&given, context),
         "/api/sparklines" => sparklines_of(&given, context),
         "/api/history" => Ok(history(context)),
         "/api/markets" => markets(&given, context),
@@ -122,6 +123,13 @@ fn events(given: &Given<'_>, context: &Context) -> View {
             after: None,
         };
         Ok(board.events(key, &query))
+    })
+}
+
+fn scores(given: &Given<'_>, context: &Context) -> View {
+    board(given, context, |board, key| {
+        let query = ScoresQuery { status: None, events: Some(given.events()?), limit: Limit::DEFAULT, after: None };
+        Ok(board.scores(key, &query))
     })
 }
 

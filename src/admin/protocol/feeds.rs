@@ -53,12 +53,12 @@ pub struct FeedAnswer {
     pub upstream: Option<UpstreamAnswer>,
 }
 
-/// What a feeder has added.
+/// What a feeder has added; restarts change nothing in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedAnswer {
     pub bookmakers_today: u32,
     pub bookmakers_per_day: u32,
-    /// Since the server started.
+    /// In all.
     pub bookmakers: u32,
     pub bookmakers_max: u32,
     pub events_today: u32,

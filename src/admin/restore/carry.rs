@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Moment;
-use crate::keys::{KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
+use crate::model::World;
 use crate::store::{Change, Loaded};
 
-/// What was carried over from the file that was replaced, by the ids of the keys.
+/// What was carried over from the file that was replaced, by the ids of the keys if nothing else is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
     /// Revoked since the backup, and still.
@@ -24,6 +25,12 @@ pub struct Carried {
     pub usage: Vec<String>,
     /// Issued since the backup, which does not know them: they open nothing any more.
     pub gone: Vec<String>,
+    /// The feeders whose tokens were revoked or replaced since, by their names.
+    #[serde(default)]
+    pub tokens: Vec<String>,
+    /// The feeders that have used more of their quotas since, by the names of their feeds.
+    #[serde(default)]
+    pub feeders: Vec<String>,
 }
 
 /// What going back must not undo.
@@ -61,7 +68,41 @@ pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Ch
     let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
     let gone = held.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
     carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
+    carry_tokens(held, backup, now, &mut changes, &mut carried);
+    carry_feeder_uses(held, backup, &mut changes, &mut carried);
     (changes, carried)
+}
+
+/// Tokens of feeders: what was revoked or replaced since the backup opens nothing.
+fn carry_tokens(held: &Loaded, backup: &Loaded, now: Moment, changes: &mut Vec<Change>, carried: &mut Carried) {
+    let is_unreadable =
+        |name: &str| held.damage.listed().iter().any(|damage| damage.table == "feeders" && damage.key == name);
+    for feeder in backup.feeders.iter().filter(|feeder| feeder.revoked.is_none()) {
+        let newer = match held.feeders.iter().find(|newer| newer.name == feeder.name) {
+            // One that is older than the backup's has been replaced by it.
+            Some(newer) if newer == feeder || newer.created < feeder.created => continue,
+            Some(newer) => newer.clone(),
+            None if is_unreadable(&feeder.name) => Feeder { revoked: Some(now.timestamp()), ..feeder.clone() },
+            None => continue,
+        };
+        carried.tokens.push(newer.name.to_string());
+        changes.push(Change::PutFeeder(Arc::new(newer)));
+    }
+}
+
+/// What feeders have used of their quotas since the backup.
+fn carry_feeder_uses(held: &Loaded, backup: &Loaded, changes: &mut Vec<Change>, carried: &mut Carried) {
+    for world in World::ALL {
+        let known: BTreeMap<_, _> = backup.world(world).feeder_uses.iter().cloned().collect();
+        for (feed, newer) in &held.world(world).feeder_uses {
+            let before = known.get(feed).copied().unwrap_or_default();
+            let used = before.joined(*newer);
+            if used != before {
+                changes.push(Change::PutFeederUse { world, feed: Arc::from(&**feed), used });
+                carried.feeders.push(feed.to_string());
+            }
+        }
+    }
 }
 
 /// The backup's key with what took secrets out of service since.
@@ -92,8 +133,8 @@ fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> Key
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{KeyKind, Limits, NewKey, issue};
-    use crate::model::{Catalogue, Sport, SportKind, Timestamp};
+    use crate::keys::{KeyKind, Limits, NewKey, SecretHash, issue};
+    use crate::model::{Catalogue, FeederUse, Sport, SportKind, Timestamp};
 
     const NOW: Moment = Moment::unset(1_794_657_600_000, 0);
 
@@ -162,6 +203,66 @@ mod tests {
         assert_eq!(joined(&later, &ending).0.expires, Some(at(60)));
         assert_eq!(joined(&ending, &later).0.expires, Some(at(60)));
         assert_eq!(joined(&ending, &old).0.expires, Some(at(60)));
+    }
+
+    fn feeder(created: u32, revoked: Option<u32>, hash: u8) -> Feeder {
+        let (name, last_four) = ("scraper".into(), "wxyz".into());
+        let revoked = revoked.map(at);
+        Feeder { name, world: World::Live, created: at(created), revoked, hash: SecretHash([hash; 32]), last_four }
+    }
+
+    /// The token that is in place after a restore, and whether that was listed.
+    fn restored(held: Option<Feeder>, backup: &Feeder) -> (Feeder, bool) {
+        let backup_file = Loaded { feeders: vec![backup.clone()], ..Loaded::default() };
+        let held = Loaded { feeders: held.into_iter().collect(), ..Loaded::default() };
+        let (changes, carried) = carry_over(&held, &backup_file, NOW);
+        let put = changes.into_iter().find_map(|change| match change {
+            Change::PutFeeder(feeder) => Some(Feeder::clone(&feeder)),
+            _ => None,
+        });
+        (put.unwrap_or_else(|| backup.clone()), !carried.tokens.is_empty())
+    }
+
+    #[test]
+    fn feed_token_that_was_ended_since_the_backup_stays_ended() {
+        let old = feeder(0, None, 1);
+        let (revoked, reissued) = (feeder(0, Some(5), 1), feeder(6, None, 2));
+        assert_eq!(restored(Some(revoked.clone()), &old), (revoked.clone(), true));
+        assert_eq!(restored(Some(reissued.clone()), &old), (reissued.clone(), true));
+        assert_eq!(restored(Some(old.clone()), &old), (old.clone(), false));
+        assert_eq!(restored(None, &old), (old.clone(), false), "a file in place that never knew it");
+        assert_eq!(restored(Some(old), &reissued), (reissued.clone(), false), "a backup that is later");
+        assert_eq!(restored(Some(reissued), &revoked), (revoked, false), "what the backup revoked stays revoked");
+    }
+
+    #[test]
+    fn quota_that_a_feeder_has_used_since_the_backup_stays_used() {
+        let loaded = |used: FeederUse| {
+            let mut loaded = Loaded::default();
+            loaded.worlds[World::Live.index()].feeder_uses = vec![("token/a".into(), used)];
+            loaded
+        };
+        let used = |day, bookmakers_today, bookmakers, events_today| FeederUse {
+            day,
+            bookmakers_today,
+            bookmakers,
+            events_today,
+            events: 0,
+        };
+        let carried = |held, backup| {
+            let (changes, carried) = carry_over(&loaded(held), &loaded(backup), NOW);
+            assert_eq!(changes.is_empty(), carried.feeders.is_empty());
+            changes.into_iter().next().map(|change| match change {
+                Change::PutFeederUse { world: World::Live, used, .. } => used,
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(carried(used(5, 1, 9, 7), used(5, 1, 9, 7)), None);
+        assert_eq!(carried(used(5, 1, 9, 7), used(5, 2, 8, 3)), Some(used(5, 2, 9, 7)));
+        assert_eq!(carried(used(6, 1, 9, 7), used(5, 2, 8, 3)), Some(used(6, 1, 9, 7)));
+        assert_eq!(carried(used(4, 1, 7, 7), used(5, 2, 8, 3)), None, "a backup that is later");
+        let (changes, _) = carry_over(&loaded(used(5, 1, 9, 7)), &Loaded::default(), NOW);
+        assert_eq!(changes.len(), 1, "the backup knows nothing of the feeder");
     }
 
     #[test]

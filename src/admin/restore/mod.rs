@@ -6,7 +6,7 @@
 //! 4. the file that is replaced gets a second name, and the copy takes its place in one step.
 //!
 //! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
-//! again, and what keys have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
+//! again, tokens of feeders included, and what keys and feeders have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
 //! is restored unless the backup is asked for exactly as it is. If it is empty, there is nothing left to carry over: the
 //! backup is restored, and the answer says so.
 
@@ -260,6 +260,8 @@ impl Restore {
             count("rotated", &carried.rotated),
             count("with an earlier expiry", &carried.expiries),
             count("with newer usage", &carried.usage),
+            count("feed tokens", &carried.tokens),
+            count("feeders with newer usage", &carried.feeders),
         ];
         let carried: Vec<String> = parts.into_iter().flatten().collect();
         let detail = match (self.order.exact, carried.is_empty()) {
@@ -268,7 +270,7 @@ impl Restore {
                 "the file that it replaces was empty: no revocation and no quota could be carried over".to_owned()
             }
             (false, true) => "no key had to be carried over".to_owned(),
-            (false, false) => format!("keys carried over: {}", carried.join(", ")),
+            (false, false) => format!("carried over: {}", carried.join(", ")),
         };
         AuditNote {
             at,

@@ -51,7 +51,7 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     out.extend_from_slice(b",\"status\":");
     json::string(event.status.key(), out);
     out.extend_from_slice(b",\"markets\":");
-    // What has a price now is what Get Odds serves now: the published prices, not those still waiting for the tick.
+    // The markets that Get Odds serves now: published prices, not those that wait for the next tick.
     let priced = board.published().index().get(event.id.as_str());
     json::array(priced.into_iter().flat_map(|node| node.markets()), out, |market, out| json::string(market.key(), out));
     out.push(b'}');

@@ -3,7 +3,7 @@
 /// Writes a string with its quotes.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    // Without an early exit the compiler looks at many bytes at once, and names are short.
+    // No early exit, so that the compiler vectorises it; names are short.
     if text.bytes().fold(0, |special, byte| special | is_special(byte)) != 0 {
         escaped(text, out);
     } else {
@@ -12,13 +12,13 @@ pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// One for a byte that stands in no string as it is, otherwise nought.
+/// 1 for a byte that must be escaped, otherwise 0.
 #[inline]
 pub(super) fn is_special(byte: u8) -> u8 {
     u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\')
 }
 
-/// What stands between the quotes of a string that has something to escape.
+/// Writes a string with escapes, without its quotes.
 #[cold]
 pub(super) fn escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";

@@ -9,59 +9,58 @@ use crate::model::text::Room;
 use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
 use super::json;
-use super::pen::{Pen, put_text};
+use super::record_writer::{RecordWriter, put_text};
 
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
     let books = board.books_of(query);
     let pick = Pick { market: query.market, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
     let register = board.books().register();
-    let mut lines = Lines::new(sport_key, query.format, register);
-    super::penned(|pen| {
-        pen.write(1, 0, |room| room.put(b"["));
+    let mut odds = OddsWriter::new(sport_key, query.format, register);
+    super::record_body(|writer| {
+        writer.write(1, 0, |room| room.put(b"["));
         let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
-            lines.write(node, records, pen);
+            odds.write(node, records, writer);
         });
-        pen.write(1, 0, |room| room.put(b"]"));
+        writer.write(1, 0, |room| room.put(b"]"));
         next
     })
 }
 
 /// Writes the records of an answer, event by event.
-struct Lines<'a> {
+struct OddsWriter<'a> {
     sport_key: &'a str,
     format: OddsFormat,
     register: &'a Bookmakers,
-    /// How every record of an event begins: `{"id":"`, sixteen bytes for the id, and
+    /// The beginning of every record of an event: `{"id":"`, sixteen bytes for the id, and
     /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
     head: Vec<u8>,
-    /// The time of the record before, which is often that of the next one too.
+    /// The time of the previous record as text; the next one often has the same.
     updated: (Timestamp, [u8; 20]),
     is_first: bool,
 }
 
 const OPENING: &[u8; 23] = b"{\"id\":\"................";
 const ID_AT: usize = OPENING.len() - 16;
-/// The most that a record takes besides its head, its bookmaker and its outcomes.
+/// The maximum size of a record without its head, bookmaker and outcomes.
 const RECORD_MAX: usize = 160;
-/// The most that an outcome takes besides its name.
+/// The maximum size of an outcome without its name.
 const OUTCOME_MAX: usize = 40 + Price::JSON_MAX + Point::TEXT_MAX;
 
-impl<'a> Lines<'a> {
+impl<'a> OddsWriter<'a> {
     fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
         let updated = (Timestamp::default(), Timestamp::default().iso());
-        Lines { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
+        OddsWriter { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
     }
 
-    /// Writes the records of an event. Counting what they take also fetches them from memory, many at a time, where
-    /// writing would wait for each.
-    fn write(&mut self, node: &EventNode, records: &[&Record], pen: &mut Pen<'_>) {
+    /// Writes the records of an event. Computing their size first also loads them into the CPU cache, many at a time.
+    fn write(&mut self, node: &EventNode, records: &[&Record], writer: &mut RecordWriter<'_>) {
         self.begin_event(node);
         let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
         let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
         let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.len()).sum();
         let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
-        pen.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
+        writer.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
     }
 
     fn begin_event(&mut self, node: &EventNode) {

@@ -23,7 +23,7 @@ pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -
 
 fn write_score(node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
     let (event, score) = (node.event(), node.score());
-    // Without a score, two sides stand at nil-nil until the start; what they stand at after it is not known.
+    // Without a score, two sides have 0 points each until the start; after it their points are unknown.
     let is_unplayed = event.status == EventStatus::Scheduled && matches!(event.contest, Contest::Sides { .. });
     let unplayed = is_unplayed.then_some((0, 0));
     let points = score.map_or(unplayed, |score| score.points);

@@ -31,8 +31,8 @@ impl Competitions {
         }
     }
 
-    /// Events are told apart by name first, so that a key is made once for each name and not once for each event. Two
-    /// names that make the same key share it, under the title of the one whose event comes first.
+    /// Groups events by name first, so that a key is derived once for each name and not once for each event. Two names
+    /// with the same key share it, under the title of the one whose event comes first.
     fn split(index: &Index, names: &V4Names) -> Self {
         let mut by_name: HashMap<(&str, Option<&str>), usize> = HashMap::new();
         let mut by_key: HashMap<Box<str>, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! What can be asked of a board in the words of The Odds API. As everywhere, a query is complete and canonical: it is
-//! the name under which its answer is kept.
+//! Queries in the terms of The Odds API. Like every query, these are complete and canonical, so that a query is the
+//! key under which its answer is cached.
 
 use crate::board::body::HeapBytes;
 use crate::board::query::{Cursor, EventIds};
@@ -29,7 +29,7 @@ impl MarketSet {
     }
 }
 
-/// The markets asked for, for each kind of sport: `totals` is another market in a fight than in a match.
+/// The requested markets, for each kind of sport: `totals` is another market in a fight than in a match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MarketsByKind([MarketSet; 3]);
 
@@ -70,7 +70,7 @@ impl PricedBooks {
     }
 }
 
-/// Fields that are there only for who asks for them. Nothing is known of any of them, so they are null.
+/// Optional fields. Their values are never known here, so they are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Extras {
     pub links: bool,
@@ -97,7 +97,7 @@ pub struct Scoped {
     pub after: Option<Cursor>,
 }
 
-/// A question about prices under one key.
+/// A query for prices under one sport key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PricedQuery {
     pub key: Box<str>,
@@ -121,7 +121,7 @@ pub enum Shown {
     },
 }
 
-/// A question about events and scores under one key.
+/// A query for events and scores under one sport key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ListQuery {
     pub key: Box<str>,
@@ -143,10 +143,10 @@ pub enum Listed {
     Participants,
 }
 
-/// What is on now and next, across sports.
+/// Events live now and next, across sports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UpcomingQuery {
-    /// Those that the asking key may read.
+    /// Those that the API key may read.
     pub sports: SportSet,
     pub prices: Prices,
     pub scope: Scoped,

@@ -54,22 +54,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
 #[derive(Debug, Deserialize)]
 pub(super) struct Document {
     pub info: Info,
-    pub tags: Vec<Tag>,
     pub paths: Pairs<PathItem>,
     pub components: Components,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Info {
-    pub title: String,
     pub version: String,
     pub summary: String,
-    pub description: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Tag {
-    pub name: String,
     pub description: String,
 }
 
@@ -86,6 +78,9 @@ pub(super) struct Operation {
     pub summary: String,
     #[serde(default)]
     pub description: String,
+    /// A request target to show and to try.
+    #[serde(rename = "x-example")]
+    pub example: Option<String>,
     #[serde(default)]
     pub parameters: Vec<Reference>,
     pub responses: Pairs<Response>,
@@ -115,6 +110,8 @@ pub(super) struct Response {
     pub reference: Option<String>,
     #[serde(default)]
     pub description: String,
+    #[serde(default)]
+    pub headers: Pairs<serde::de::IgnoredAny>,
     #[serde(default)]
     pub content: Pairs<Media>,
 }

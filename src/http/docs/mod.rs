@@ -1,24 +1,22 @@
-//! The description of the interface: the `OpenAPI` document for programs, and the same as a page for people.
+//! The documentation: the `OpenAPI` document for programs, and pages for people.
 //!
-//! The document is written by hand and held against the router, the endpoints and their answers by the tests. The page
-//! is made from it at the start, needs no script and nothing from the network.
+//! The document is written by hand and compared with the router, the endpoints and their answers by the tests. The
+//! pages are generated once for each process: a page for each endpoint from the document, and the guide from Markdown.
+//! They load nothing from the network. The script adds search, copy buttons and *try it*; without it everything can be
+//! read.
 
 mod document;
-mod page;
+mod endpoint;
+mod guide;
+mod html;
+mod layout;
+mod reference;
+mod sample;
+mod site;
 #[cfg(test)]
 mod tests;
 
-use self::document::Document;
+pub(super) use site::{SITE, SitePage};
 
 /// The document itself.
 pub const OPENAPI: &str = include_str!("openapi.json");
-pub(super) const STYLE: &str = include_str!("style.css");
-
-/// The page.
-pub(super) fn html() -> String {
-    match serde_json::from_str::<Document>(OPENAPI) {
-        Ok(document) => page::render(&document),
-        // A test reads the document, so this is not met; it is no reason not to start.
-        Err(_) => "<!doctype html><title>oddsbox</title><p>See <a href=\"/openapi.json\">/openapi.json</a>.".to_owned(),
-    }
-}

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use schema::{check, resolved};
 
-use super::{OPENAPI, html};
+use super::{OPENAPI, SITE};
 use crate::http::query::Parameter;
 use crate::http::route::Route;
 use crate::http::testing::Fixture;
@@ -230,21 +230,66 @@ fn its_own_examples_fit_its_schemas() {
 }
 
 #[test]
-fn the_page_shows_every_operation_parameter_and_code() {
-    let (document, page) = (document(), html());
+fn each_documented_operation_has_a_page_with_its_parameters() {
+    let document = document();
+    let mut pages = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
-        assert!(page.contains(&format!("<code class=\"path\">GET {path}</code>")), "{path}");
+        let id = item["get"]["operationId"].as_str().unwrap();
+        let Some(page) = SITE.get(id) else {
+            assert!(!Route::of(&filled(path)).needs_key(), "{path} has no page");
+            continue;
+        };
+        pages += 1;
+        assert!(page.text.contains(&format!("<code class=\"path\">GET {path}</code>")), "{path}");
         for name in query_names(&document, &item["get"]) {
-            assert!(page.contains(&format!("<td><code>{name}</code>")), "{name}");
+            assert!(page.text.contains(&format!("<td><code>{name}</code>")), "{name}");
         }
     }
+    assert!(pages >= 15, "{pages}");
+}
+
+#[test]
+fn example_of_each_operation_is_answered() {
+    let (document, fixture) = (document(), Fixture::new());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let Some(example) = item["get"]["x-example"].as_str() else { continue };
+        assert_eq!(Route::of(&filled(path)).template(), Route::of(example.split('?').next().unwrap()).template());
+        assert_eq!(fixture.get(&example.replace("EVENT_ID", "mma-1")).status, 200, "{example}");
+    }
+}
+
+#[test]
+fn pages_list_every_error_code_and_load_nothing_from_elsewhere() {
+    let document = document();
     for schema in ["ErrorCode", "V4ErrorCode"] {
         for code in document["components"]["schemas"][schema]["enum"].as_array().unwrap() {
-            assert!(page.contains(code.as_str().unwrap()), "{code}");
+            assert!(SITE["errors"].text.contains(code.as_str().unwrap()), "{code}");
         }
     }
     let anchor = v4::DETAILS_URL.split_once('#').unwrap().1;
-    assert!(page.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
-    assert!(!page.contains("<script") && !page.contains("http://") && !page.contains("https://"));
-    assert_eq!(page.matches("<table>").count(), page.matches("</table>").count());
+    assert!(SITE[""].text.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
+    for (path, page) in SITE.iter().filter(|(_, page)| page.media_type.starts_with("text/html")) {
+        assert!(!page.text.contains("src=\"http") && !page.text.contains("style="), "{path}");
+        assert_eq!(page.text.matches("<table>").count(), page.text.matches("</table>").count(), "{path}");
+    }
+}
+
+#[test]
+fn every_link_of_the_pages_leads_somewhere() {
+    let html = SITE.iter().filter(|(_, page)| page.media_type.starts_with("text/html"));
+    for (path, page) in html {
+        for link in page.text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match target.strip_prefix("/docs") {
+                Some(target) => target.trim_start_matches('/'),
+                None if target.is_empty() => path,
+                None => {
+                    assert_eq!(target, "/openapi.json", "{path}");
+                    continue;
+                }
+            };
+            let found = SITE.get(target).unwrap_or_else(|| panic!("{path} links to {link}"));
+            assert!(anchor.is_empty() || found.text.contains(&format!("id=\"{anchor}\"")), "{path} links to {link}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{seconds, timestamp};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
-use crate::model::{FeedBudget, Maintenance, ReportedCredits, Timestamp, World};
+use crate::model::{FeedBudget, FeederUse, Maintenance, ReportedCredits, Timestamp, World};
 use crate::store::change::AuditNote;
 use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
 use crate::store::tables::world_number;
@@ -98,7 +98,22 @@ impl MetaRow {
             MetaRow::Maintenance { since, until } => {
                 Ok(Maintenance { since: Timestamp::from_unix(since), until: timestamp(until) })
             }
-            MetaRow::Counters { .. } | MetaRow::Simulated => Err(Flaw::Invalid("it is another kind of row")),
+            _ => Err(Flaw::Invalid("it is another kind of row")),
+        }
+    }
+
+    pub(in crate::store) fn of_use(used: FeederUse) -> Self {
+        // How many of its events are there now follows from the rows of the events.
+        let FeederUse { day, bookmakers_today, bookmakers, events_today, events: _ } = used;
+        MetaRow::FeederUse { day, bookmakers_today, bookmakers, events_today }
+    }
+
+    pub(in crate::store) fn feeder_use(&self) -> Result<FeederUse, Flaw> {
+        match *self {
+            MetaRow::FeederUse { day, bookmakers_today, bookmakers, events_today } => {
+                Ok(FeederUse { day, bookmakers_today, bookmakers, events_today, events: 0 })
+            }
+            _ => Err(Flaw::Invalid("it is another kind of row")),
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::{NumberNames, seconds, timestamp};
 use crate::model::sport::is_key;
 use crate::model::{
-    Bookmaker, Contest, Event, EventId, EventStatus, Period, Regions, Score, ScoreStatus, Source, Timestamp,
+    Bookmaker, Contest, Event, EventId, EventOwner, EventStatus, Period, Regions, Score, ScoreStatus, Source, Timestamp,
 };
-use crate::store::codec::{BookRow, ContestRow, EventRow, Flaw, ScoreRow, SourceRow, Standing};
+use crate::store::codec::{BookRow, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow, Standing};
 use crate::store::names::NamesByNumber;
 
 impl BookRow {
@@ -23,7 +23,7 @@ impl BookRow {
 }
 
 impl EventRow {
-    pub(in crate::store) fn of(event: &Event, names: &mut impl NumberNames) -> Self {
+    pub(in crate::store) fn of(event: &Event, owner: &EventOwner, names: &mut impl NumberNames) -> Self {
         EventRow {
             id: event.id.as_str().to_owned(),
             competition: names.number(&event.competition),
@@ -36,7 +36,20 @@ impl EventRow {
             },
             status: event.status as u8,
             changed: event.changed.unix(),
+            owner: match owner {
+                EventOwner::Nobody => OwnerRow::Nobody,
+                EventOwner::Operator => OwnerRow::Operator,
+                EventOwner::Feeder(name) => OwnerRow::Feeder { name: names.number(name) },
+            },
         }
+    }
+
+    pub(in crate::store) fn owner(&self, names: &NamesByNumber) -> Result<EventOwner, Flaw> {
+        Ok(match self.owner {
+            OwnerRow::Nobody => EventOwner::Nobody,
+            OwnerRow::Operator => EventOwner::Operator,
+            OwnerRow::Feeder { name } => EventOwner::Feeder(names.get(name)?),
+        })
     }
 
     pub(in crate::store) fn event_id(&self) -> Result<EventId, Flaw> {
@@ -59,10 +72,14 @@ impl EventRow {
     }
 
     pub(in crate::store) fn name_numbers(&self) -> Vec<u32> {
-        match self.contest {
+        let mut numbers = match self.contest {
             ContestRow::Sides { home, away } => vec![self.competition, home, away],
             ContestRow::Tournament { title } => vec![self.competition, title],
+        };
+        if let OwnerRow::Feeder { name } = self.owner {
+            numbers.push(name);
         }
+        numbers
     }
 }
 

@@ -9,7 +9,7 @@ use redb::ReadableDatabase;
 use super::property::batches;
 use super::*;
 use crate::keys::Usage;
-use crate::model::{Closed, FeedBudget, Maintenance, Score, ScoreStatus, Source};
+use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, Source};
 use crate::store::BookOrigin;
 use crate::store::stage::Staging;
 
@@ -49,6 +49,7 @@ batch_of_each! {
     RemoveKey => [Change::RemoveKey(key("old").id.clone())],
     PutUsage => [put_usage("old", 9)],
     PutFeeder => [Change::PutFeeder(Arc::new(Feeder { name: "new".into(), ..feeder() }))],
+    PutFeederUse => [put_use("token/old", 2)],
     SetMaintenance => [Change::SetMaintenance(Some(Maintenance { since: at(1), until: None }))],
     SetSimulated => [Change::SetSimulated(true)],
     PutFeedBudget => [put_budget("new", 1)],
@@ -86,6 +87,10 @@ fn put_budget(feed: &str, spent: u64) -> Change {
     Change::PutFeedBudget { feed: feed.into(), budget: FeedBudget { day: 1, spent, ..FeedBudget::default() } }
 }
 
+fn put_use(feed: &str, bookmakers: u32) -> Change {
+    Change::PutFeederUse { world: WORLD, feed: feed.into(), used: FeederUse { bookmakers, ..FeederUse::default() } }
+}
+
 /// A file in which each of the batches makes a difference.
 fn base() -> Vec<u8> {
     let memory = Memory::new(Vec::new());
@@ -114,6 +119,7 @@ fn base() -> Vec<u8> {
             put_usage("old", 1),
             Change::PutFeeder(Arc::new(feeder())),
             put_budget("old", 1),
+            put_use("token/old", 1),
             Change::Audit(note("first")),
         ])
         .unwrap();

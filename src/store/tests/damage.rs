@@ -3,9 +3,9 @@
 use redb::{Key, ReadableDatabase, ReadableTable};
 
 use super::*;
-use crate::model::{FeedBudget, Score, ScoreStatus, Source};
+use crate::model::{FeedBudget, FeederUse, Score, ScoreStatus, Source};
 use crate::store::check::checked;
-use crate::store::codec::{EventRow, Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
+use crate::store::codec::{EventRow, Flaw, MetaRow, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
 use crate::store::rows::NumberNames;
 use crate::store::tables::{self, Table};
 use crate::store::{Integrity, OpenError};
@@ -17,6 +17,7 @@ pub(super) fn filled() -> Memory {
     let score = Score { status: ScoreStatus::Live, points: None, periods: [].into(), winner: None, updated: at(1) };
     let source = Source { last_read: at(5), latency_ms: 1, empty_since: None };
     let (world, sport) = (World::Live, sport_id(0));
+    let used = FeederUse { bookmakers: 1, ..FeederUse::default() };
     store
         .commit(&[
             put_event(world, "a", 1),
@@ -29,6 +30,7 @@ pub(super) fn filled() -> Memory {
             Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
             Change::PutFeeder(Arc::new(feeder())),
             Change::PutFeedBudget { feed: "feed".into(), budget: FeedBudget::default() },
+            Change::PutFeederUse { world, feed: "token/a".into(), used },
             Change::SetSimulated(true),
             Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
             put_poll("feed/mma"),
@@ -104,6 +106,26 @@ fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     assert_eq!(spoiled(&tables::BUDGETS).1.feed_budgets.len(), 0);
     assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "whose sport is lost, nobody can find");
     assert_eq!(count(&spoiled(&tables::BOOKS).1), (2, 2), "the first row is the sandbox's");
+}
+
+#[test]
+fn damaged_use_of_a_quota_is_found_and_dropped_and_the_feeder_begins_anew() {
+    let used = FeederUse { bookmakers: 1, ..FeederUse::default() };
+    for (key, row) in [
+        ("use/live/token/a", MetaRow::Simulated),
+        ("use/nowhere/token/b", MetaRow::of_use(used)),
+        ("use/", MetaRow::of_use(used)),
+    ] {
+        let memory = filled();
+        plant(&memory, &tables::META, &key, &row);
+        let mut store = memory.open();
+        let loaded = store.load().unwrap();
+        assert!(loaded.damage.listed().iter().any(|damage| damage.key == key), "{:?}", loaded.damage);
+        assert_eq!(loaded.world(World::Live).feeder_uses.is_empty(), key == "use/live/token/a");
+        assert!(!store.check().unwrap().is_clean(), "{key}");
+        assert_eq!(store.drop_damaged().unwrap(), 1, "{key}");
+        assert!(store.check().unwrap().is_clean(), "{key}");
+    }
 }
 
 #[test]

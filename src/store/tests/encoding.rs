@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use super::*;
 use crate::keys::{Retired, Usage};
-use crate::model::{Closed, FeedBudget, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
+use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
     AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
     SportRow, Standing, UsageRow,
 };
+use crate::store::names::NamesByNumber;
 use crate::store::rows::NumberNames;
 use crate::store::tables::{
     AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
@@ -37,6 +38,10 @@ fn check(kind: &str, bytes: &[u8], pinned: &str) {
     });
     println!("{kind:<12} {:>3} bytes  {hex}", bytes.len());
     assert_eq!(hex, pinned, "{kind}");
+}
+
+fn unhex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
 #[test]
@@ -66,12 +71,9 @@ fn odds_rows_are_small_and_stay_as_they_are() {
 #[test]
 fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
     let key = (1, 4, 16_000, 12, 0);
-    let sealed = |hex: &str| -> Vec<u8> {
-        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
-    };
-    let first = ODDS.unseal(&key, &sealed("0102fb31750a0bfb32750302853bb16a0000a14d9936")).unwrap();
+    let first = ODDS.unseal(&key, &unhex("0102fb31750a0bfb32750302853bb16a0000a14d9936")).unwrap();
     assert_eq!((first.outcomes.len(), first.last_update(), first.bookmaker_update()), (2, at(5), Ok(None)));
-    let closed = ODDS.unseal(&key, &sealed("0100853bb16a00004046396b")).unwrap();
+    let closed = ODDS.unseal(&key, &unhex("0100853bb16a00004046396b")).unwrap();
     assert_eq!((closed.outcomes.len(), closed.last_update(), closed.bookmaker_update()), (0, at(5), Ok(None)));
 
     let mut record = (*record("mma", "a", 0, Market::Moneyline, 5)).clone();
@@ -82,6 +84,17 @@ fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte()
     assert_eq!(ODDS.unseal(&key, &row).unwrap().bookmaker_update(), Ok(Some(at(6))));
     let wrong = OddsRow { bookmaker_later_s: i64::MIN, ..OddsRow::of(&record, &mut names()) };
     assert!(wrong.bookmaker_update().is_err());
+}
+
+#[test]
+fn event_row_of_version_1_belongs_to_nobody() {
+    let names = NamesByNumber::default();
+    let first = unhex("01026531fb3175fcbc3bb16a00fb3275fb337500fc803bb16a0670d054");
+    let row = EVENTS.unseal(&(1, 2, 3), &first).unwrap();
+    assert_eq!((&*row.id, row.commence, row.owner(&names)), ("e1", at(60).unix(), Ok(EventOwner::Nobody)));
+    let written = EventRow::of(&event("e1", 60), &EventOwner::Feeder("token/a".into()), &mut self::names());
+    assert_eq!(written.name_numbers().len(), 4, "the owner's name stays in the file with the event");
+    assert!(written.owner(&names).is_err(), "an owner whose name is missing is damage");
 }
 
 #[test]
@@ -97,18 +110,19 @@ fn rows_of_the_world_stay_as_they_are() {
     check("name", &NAMES.seal(&70_000, &NameRow("Zoë".to_owned())).unwrap(), "01045a6fc3ab1153e61a");
     check(
         "event",
-        &EVENTS.seal(&(1, 2, 3), &EventRow::of(&event("e1", 60), &mut names())).unwrap(),
-        "01026531fb3175fcbc3bb16a00fb3275fb337500fc803bb16a0670d054",
+        &EVENTS.seal(&(1, 2, 3), &EventRow::of(&event("e1", 60), &EventOwner::Operator, &mut names())).unwrap(),
+        "02026531fb3175fcbc3bb16a00fb3275fb337500fc803bb16a01a64765be",
     );
     let tournament = Event {
         contest: Contest::Tournament { title: "The Open".into() },
         status: EventStatus::Cancelled,
         ..(*event("e2", 60)).clone()
     };
+    let owner = EventOwner::Feeder("token/a".into());
     check(
         "tournament",
-        &EVENTS.seal(&(1, 2, 3), &EventRow::of(&tournament, &mut names())).unwrap(),
-        "01026532fb3175fcbc3bb16a01fb327503fc803bb16a3dc36900",
+        &EVENTS.seal(&(1, 2, 3), &EventRow::of(&tournament, &owner, &mut names())).unwrap(),
+        "02026532fb3175fcbc3bb16a01fb327503fc803bb16a02fb3375565e1831",
     );
     let score = Score {
         status: ScoreStatus::Final,
@@ -179,5 +193,11 @@ fn rows_of_the_administration_stay_as_they_are() {
     check("counters", &META.seal(&"counters", &counters).unwrap(), "0100fc70110100fb803e05847b8911");
     let maintenance = MetaRow::of_maintenance(Maintenance { since: at(1), until: Some(at(2)) });
     check("maintenance", &META.seal(&"maintenance", &maintenance).unwrap(), "0101fc813bb16a01fc823bb16aeda10b31");
+    let used = FeederUse { day: 20_772, bookmakers_today: 1, bookmakers: 300, events_today: 4, events: 9 };
+    check(
+        "feeder use",
+        &META.seal(&"use/live/token/a", &MetaRow::of_use(used)).unwrap(),
+        "0103fb245101fb2c0104eff4e09a",
+    );
     check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
 }

@@ -27,8 +27,8 @@ use redb::StorageBackend;
 use super::{AuditNote, Change, Loaded, Store, StoreOptions};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, SecretHash};
 use crate::model::{
-    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Point, Price,
-    Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, OddsFormat, Outcome, Point,
+    Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
@@ -95,7 +95,7 @@ fn record(sport: &str, event: &str, book: u16, market: Market, update: u32) -> A
 }
 
 fn put_event(world: World, id: &str, commence: u32) -> Change {
-    Change::PutEvent { world, sport: sport_id(0), event: event(id, commence) }
+    Change::PutEvent { world, sport: sport_id(0), event: event(id, commence), owner: EventOwner::Nobody }
 }
 
 fn put_odds(world: World, id: &str, book: u16, market: Market) -> Change {

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::{Feeder, Usage};
-use crate::model::{Bookmakers, Closed, FeedBudget, Maintenance, ReportedCredits, Score, ScoreStatus, Source};
+use crate::model::{
+    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, Source,
+};
 use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
 const SPORTS: [&str; 2] = ["mma", "tennis"];
@@ -24,6 +26,7 @@ struct Plain {
     issued: Vec<String>,
     used: BTreeMap<String, Option<Timestamp>>,
     feeders: BTreeMap<Box<str>, Feeder>,
+    uses: BTreeMap<(World, Box<str>), FeederUse>,
     /// Without their events.
     polls: BTreeMap<Scope, LoadedPoll>,
     polled: BTreeMap<Scope, BTreeMap<EventId, Vec<(BookId, Market)>>>,
@@ -36,6 +39,7 @@ struct Plain {
 #[derive(Clone, Debug)]
 struct PlainEvent {
     event: Arc<Event>,
+    owner: EventOwner,
     score: Option<Arc<Score>>,
     odds: BTreeMap<(u16, Market), Result<Arc<Record>, Closed>>,
 }
@@ -61,10 +65,12 @@ impl Plain {
                 self.books.insert((world, id.number()), Some(bookmaker));
             }
             Change::RemoveBookmaker { world, id } => self.remove_book(world, id),
-            Change::PutEvent { world, sport, event } => {
+            Change::PutEvent { world, sport, event, owner } => {
                 let key = (world, sport.index(), event.id.clone());
-                let new = PlainEvent { event: Arc::clone(&event), score: None, odds: BTreeMap::new() };
-                self.events.entry(key).or_insert(new).event = event;
+                let (score, odds) = (None, BTreeMap::new());
+                let new = PlainEvent { event: Arc::clone(&event), owner: EventOwner::Nobody, score, odds };
+                let held = self.events.entry(key).or_insert(new);
+                (held.event, held.owner) = (event, owner);
             }
             Change::RemoveEvent { world, sport, event } => {
                 self.events.remove(&(world, sport.index(), event));
@@ -98,6 +104,10 @@ impl Plain {
                 self.used.insert(key.as_str().to_owned(), last_used);
             }
             Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
+            Change::PutFeederUse { world, feed, used } => {
+                let (key, used) = ((world, Box::from(&*feed)), FeederUse { events: 0, ..used });
+                let _ = if used.is_unused() { self.uses.remove(&key) } else { self.uses.insert(key, used) };
+            }
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::SetSimulated(is_simulated) => self.simulated_live = is_simulated,
             Change::PutFeedBudget { feed, budget } => drop(self.budgets.insert(feed, budget)),
@@ -177,6 +187,8 @@ impl Plain {
             }
             target.sports = (0..SPORTS.len()).map(|sport| self.sport(world, sport, &target.bookmakers)).collect();
             target.polls = self.polls(world);
+            let uses = self.uses.iter().filter(|((at, _), _)| *at == world);
+            target.feeder_uses = uses.map(|((_, feed), used)| (feed.clone(), *used)).collect();
         }
         for id in &self.issued {
             let (key, usage) = &self.keys[id];
@@ -202,7 +214,8 @@ impl PlainEvent {
         records.sort_by_key(|record| (books.key(record.bookmaker).to_owned(), record.market.key()));
         let marks = self.odds.values().filter_map(|odds| odds.as_ref().err().copied());
         let closed = marks.filter(|closed| books.get(closed.bookmaker).is_some()).collect();
-        LoadedEvent { event: Arc::clone(&self.event), score: self.score.clone(), records, closed }
+        let (event, owner) = (Arc::clone(&self.event), self.owner.clone());
+        LoadedEvent { event, owner, score: self.score.clone(), records, closed }
     }
 }
 
@@ -228,7 +241,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutBookmaker { world, id: bookmaker, bookmaker: Arc::new(book), origin: BookOrigin::Declared }
         }
         1 => Change::RemoveBookmaker { world, id: bookmaker },
-        2..=5 => Change::PutEvent { world, sport, event: self::event(&id, u32::from(pick(6, 3))) },
+        2..=5 | 36 => feeder_change(kind, world, sport, &id, seed),
         6 => Change::RemoveEvent { world, sport, event },
         7 => {
             let winner = seed[6].is_multiple_of(2).then(|| "winner".into());
@@ -285,6 +298,19 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     }
 }
 
+/// An event with its owner, or what a feeder has used of its quota.
+fn feeder_change(kind: u8, world: World, sport: SportId, id: &str, seed: [u8; 8]) -> Change {
+    let feed = ["drop", "token/a"][usize::from(seed[5] % 2)];
+    if kind == 36 {
+        let (day, bookmakers, events_today) = (seed[2].into(), (seed[6] % 3).into(), (seed[7] % 2).into());
+        let used = FeederUse { day, bookmakers_today: bookmakers, bookmakers, events_today, events: 9 };
+        return Change::PutFeederUse { world, feed: feed.into(), used };
+    }
+    let owners = [EventOwner::Nobody, EventOwner::Operator, EventOwner::Feeder(feed.into())];
+    let owner = owners[usize::from(seed[7] % 3)].clone();
+    Change::PutEvent { world, sport, event: event(id, (seed[6] % 3).into()), owner }
+}
+
 /// A change of what polls last had, of two scopes whose names begin alike.
 fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8; 8]) -> Change {
     let scope = ["feed", "feed/mma"][usize::from(seed[3] % 2)].into();
@@ -301,7 +327,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
 }
 
 pub(super) fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..36, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..37, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use redb::ReadableDatabase;
+use redb::{ReadableDatabase, ReadableTable};
 
 use super::*;
 use crate::store::OpenError;
-use crate::store::codec::{self, Flaw, Row};
-use crate::store::tables::{BUDGETS, CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER};
+use crate::store::codec::{self, ContestRow, EventRow, Flaw, Row};
+use crate::store::tables::{BUDGETS, CATALOGUE, EVENTS, EventKey, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, Table};
 use crate::store::upgrade::UPGRADES;
 
 fn fill(store: &mut Store) {
@@ -24,9 +24,37 @@ fn fill(store: &mut Store) {
         .unwrap();
 }
 
-/// Makes the file what format 2 was: without the budgets of polled feeds.
+/// The row of an event as format 2 had it.
+#[derive(bincode::Encode, bincode::Decode)]
+struct EventWithoutOwner {
+    id: String,
+    competition: u32,
+    commence: u32,
+    contest: ContestRow,
+    status: u8,
+    changed: u32,
+}
+
+impl Row for EventWithoutOwner {}
+
+fn forget_owners(txn: &redb::WriteTransaction) {
+    let first = Table::<EventKey, EventWithoutOwner>::new(EVENTS.name, |_| String::new());
+    let mut table = txn.open_table(EVENTS.definition).unwrap();
+    let rows = table.range::<EventKey>(..).unwrap().map(|row| {
+        let (key, row) = row.unwrap();
+        (key.value(), EVENTS.unseal(&key.value(), row.value()).unwrap())
+    });
+    for (key, row) in rows.collect::<Vec<_>>() {
+        let EventRow { id, competition, commence, contest, status, changed, owner: _ } = row;
+        let row = EventWithoutOwner { id, competition, commence, contest, status, changed };
+        table.insert(key, &*first.seal(&key, &row).unwrap()).unwrap();
+    }
+}
+
+/// Makes the file what format 2 was: without the budgets of polled feeds and the owners of events.
 fn make_second_format(db: &redb::Database) {
     let txn = db.begin_write().unwrap();
+    forget_owners(&txn);
     txn.delete_table(BUDGETS.definition).unwrap();
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 2).unwrap();
     txn.commit().unwrap();
@@ -109,6 +137,21 @@ fn live_world_of_a_0_1_demo_is_marked_as_simulated() {
     assert!(issued("oddsbox demo", "production"));
     assert!(!issued("oddsbox demo", "sandbox"));
     assert!(!issued("ada", "production"));
+}
+
+#[test]
+fn event_of_an_older_file_belongs_to_nobody_until_it_is_put_with_an_owner() {
+    let memory = Memory::new(Vec::new());
+    let owner = EventOwner::Feeder("token/a".into());
+    let put = Change::PutEvent { world: World::Live, sport: sport_id(0), event: event("a", 1), owner: owner.clone() };
+    memory.open().commit(std::slice::from_ref(&put)).unwrap();
+    let owner_of = |store: &mut Store| store.load().unwrap().world(World::Live).sports[0].events[0].owner.clone();
+    assert_eq!(owner_of(&mut memory.open()), owner);
+    make_second_format(&memory.raw());
+    assert_eq!(owner_of(&mut memory.open()), EventOwner::Nobody);
+    memory.open().commit(&[put]).unwrap();
+    assert_eq!(owner_of(&mut memory.open()), owner);
+    assert!(memory.open().check().unwrap().is_clean());
 }
 
 #[test]

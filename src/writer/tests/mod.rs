@@ -1,6 +1,7 @@
 //! What the tests of the writer share: a writer on a file of its own, and news for it.
 
 mod lanes;
+mod owners;
 mod undo;
 
 use std::sync::Arc;
@@ -27,12 +28,16 @@ fn now() -> Timestamp {
 /// A writer on an empty file, which is gone with the directory.
 fn open() -> (TempDir, Writer) {
     let directory = tempfile::tempdir().unwrap();
+    let writer = open_in(&directory, NOW_MS);
+    (directory, writer)
+}
+
+/// A writer on the file of a directory, at a given time.
+fn open_in(directory: &TempDir, unix_ms: i64) -> Writer {
     let catalogue = Arc::new(catalogue::builtin());
     let path = directory.path().join("oddsbox.redb");
     let store = Store::open(&path, Arc::clone(&catalogue), StoreOptions::default()).unwrap();
-    let options = WriterOptions::default();
-    let writer = Writer::open(store, catalogue, Clock::manual(NOW_MS), options).unwrap().writer;
-    (directory, writer)
+    Writer::open(store, catalogue, Clock::manual(unix_ms), WriterOptions::default()).unwrap().writer
 }
 
 fn tennis(writer: &Writer) -> SportId {

@@ -3,10 +3,11 @@
 use super::*;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, FeedBudget, Maintenance, Record, Region, Regions, Score, ScoreStatus, Source,
+    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, Record, Region, Regions, Score,
+    ScoreStatus, Source,
 };
 use crate::store::{AuditNote, BookOrigin, Change};
-use crate::writer::{Poll, PollScope};
+use crate::writer::{Poll, PollScope, Sender};
 
 const SCOPE: &str = "feed/old";
 
@@ -52,6 +53,9 @@ fn filled() -> Base {
     let budget = FeedBudget { day: 1, spent: 1, ..FeedBudget::default() };
     writer.store.commit(&[Change::PutFeedBudget { feed: "old".into(), budget }]).unwrap();
     writer.feed_budgets.insert("old".into(), budget);
+    let sender = Some(Sender { name: "token/old".into(), removes_any: false });
+    let news = vec![News::Bookmaker(bookmaker("fed", "Fed")), event(sport, "c")];
+    assert_eq!(writer.ingest_charged(WORLD, news, true, None, sender).unwrap().rejected(), 0);
     writer.flush().unwrap();
     let find = |key: &str| writer.worlds[WORLD.index()].books.register().find(key).unwrap();
     let (declared, retitled, idle) = (find("declared"), find("unibet"), find("draftkings"));
@@ -63,7 +67,7 @@ impl Base {
         let state = &self.writer.worlds[WORLD.index()].sports[self.sport.index()];
         let held = Event::clone(state.current.get("a").unwrap().event());
         let event = Arc::new(Event { id: event_id(id), competition: "Other".into(), ..held });
-        Change::PutEvent { world: WORLD, sport: self.sport, event }
+        Change::PutEvent { world: WORLD, sport: self.sport, event, owner: EventOwner::Nobody }
     }
 
     fn put_odds(&self, bookmaker: BookId) -> Change {
@@ -96,7 +100,7 @@ impl Base {
         let worlds = loaded.worlds.map(|world| {
             // Numbers that no bookmaker has any more do not matter.
             let books: Vec<_> = world.bookmakers.iter().map(|(id, book)| (id, Arc::clone(book))).collect();
-            (books, world.sports, world.polls)
+            (books, world.sports, world.polls, world.feeder_uses)
         });
         let state =
             (worlds, loaded.keys, loaded.feeders, loaded.feed_budgets, loaded.maintenance, loaded.simulated_live);
@@ -128,7 +132,7 @@ batches_of_each! { base;
         [Change::RemoveBookmaker { world: WORLD, id: base.declared }],
         [Change::RemoveBookmaker { world: WORLD, id: base.retitled }],
     ],
-    PutEvent => [[base.put_event("a")], [base.put_event("new")]],
+    PutEvent => [[base.put_event("a")], [base.put_event("c")], [base.put_event("new")]],
     RemoveEvent => [[Change::RemoveEvent { world: WORLD, sport: base.sport, event: event_id("a") }]],
     PutScore => [[put_score(base.sport)]],
     PutOdds => [[base.put_odds(base.declared)], [base.put_odds(base.idle)]],
@@ -145,6 +149,7 @@ batches_of_each! { base;
     RemoveKey => [[Change::RemoveKey(base.key.clone())]],
     PutUsage => [[Change::PutUsage { key: base.key.clone(), usage: Usage { day: 1, day_used: 9, month: 1, month_used: 9 }, last_used: Some(now()) }]],
     PutFeeder => [[Change::PutFeeder(Arc::new(Feeder { revoked: Some(now()), ..Feeder::clone(&base.writer.feeders.get("old").unwrap()) }))]],
+    PutFeederUse => [[put_use("token/old")], [put_use("token/new")]],
     SetMaintenance => [[Change::SetMaintenance(Some(Maintenance { since: now(), until: None }))]],
     SetSimulated => [[Change::SetSimulated(true)]],
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
@@ -170,6 +175,11 @@ fn put_poll(scope: &str, sport: SportId) -> Change {
 fn put_polled(event: &str, bookmaker: BookId) -> Change {
     let records = [(bookmaker, Market::Spread)].into();
     Change::PutPolled { world: WORLD, scope: SCOPE.into(), event: event_id(event), records }
+}
+
+fn put_use(feed: &str) -> Change {
+    let used = FeederUse { day: 1, bookmakers_today: 7, bookmakers: 7, ..FeederUse::default() };
+    Change::PutFeederUse { world: WORLD, feed: feed.into(), used }
 }
 
 fn put_budget(feed: &str) -> Change {

@@ -1,4 +1,4 @@
-// The frame: which page is shown, how often it looks again, the theme, and the way in and out.
+// The frame: which page is shown, how often it is refreshed, the theme, signing in and out.
 
 import { h, notify, setText } from "./dom.js";
 import { command, signIn, signOut, who } from "./server.js";
@@ -6,8 +6,10 @@ import { overview } from "./overview.js";
 import { board } from "./board.js";
 import { feeds } from "./feeds.js";
 import { keys } from "./keys.js";
+import { audit } from "./audit.js";
+import { service } from "./service.js";
 
-const PAGES = { overview, board, feeds, keys };
+const PAGES = { overview, board, feeds, keys, audit, service };
 const LOOK_EVERY_MS = 1000;
 const STATUS_EVERY = 5;
 

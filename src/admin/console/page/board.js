@@ -1,75 +1,21 @@
 // Board: what a client sees. Events as rows, bookmakers as columns, the best price of each outcome marked.
 
 import { choice, copy, h, setText, time, words } from "./dom.js";
+import { makeFilters } from "./filters.js";
 import { sparkline } from "./plot.js";
+import { OUTCOMES_SHOWN, grouped, signed, written } from "./prices.js";
 import { command, view, who } from "./server.js";
 
 const FORMATS = ["american", "decimal", "fractional"];
 const REGIONS = ["us", "uk", "eu", "au"];
 const EVENTS_PER_VIEW = 100;
-const SPARKLINES_EVERY = 15;
+const SPARKOUTCOMES_SHOWN_EVERY = 15;
 const SOURCES_EVERY = 5;
 const MARKETS_EVERY = 10;
-/** Outcomes shown of an event before it is opened. */
-const LINES = 6;
-
+const SCORES_EVERY = 2;
+/** The order in which a sport's markets are tried when none was chosen. */
+const FIRST_MARKETS = ["moneyline", "outright"];
 const STORED = "board";
-
-/** Profit for each unit staked, to compare prices in any form. */
-function profit(price) {
-  if (typeof price === "string") {
-    const [above, below] = price.split("/").map(Number);
-    return above / below;
-  }
-  return price;
-}
-
-function value(price, format) {
-  if (format === "decimal") return price - 1;
-  if (format === "american") return price >= 100 ? price / 100 : 100 / -price;
-  return profit(price);
-}
-
-function written(price, format) {
-  if (format === "american") return price > 0 ? `+${price}` : `\u2212${-price}`;
-  if (format === "decimal") return price.toFixed(price >= 100 ? 1 : price * 100 % 1 > 0.001 ? 3 : 2);
-  return price;
-}
-
-const signed = (point, market) => (market === "spread" && point > 0 ? `+${point}` : String(point).replace("-", "\u2212"));
-
-/** The records of each event: its outcomes in order, and each bookmaker's price of each. */
-function grouped(records, format) {
-  const events = new Map();
-  for (const record of records) {
-    let event = events.get(record.event_id);
-    if (!event) events.set(record.event_id, (event = { id: record.event_id, names: [], books: new Map() }));
-    const prices = new Map();
-    for (const { name, price, point } of record.outcomes) {
-      if (!event.names.includes(name)) event.names.push(name);
-      if (!prices.has(name)) prices.set(name, { price, point, value: value(price, format) });
-    }
-    event.books.set(record.bookmaker, { prices, updated: record.last_update });
-  }
-  for (const event of events.values()) judge(event);
-  return events;
-}
-
-/** The best price of each outcome. Prices of different lines do not compare: the commonest line counts. */
-function judge(event) {
-  event.best = new Map();
-  for (const name of event.names) {
-    const offers = [...event.books].map(([book, { prices }]) => ({ book, ...prices.get(name) })).filter(({ value }) => value !== undefined);
-    const lines = new Map();
-    for (const { point } of offers) lines.set(point, (lines.get(point) ?? 0) + 1);
-    const point = [...lines].sort((one, other) => other[1] - one[1])[0]?.[0];
-    const alike = offers.filter((offer) => offer.point === point);
-    const most = Math.max(...alike.map((offer) => offer.value));
-    event.best.set(name, { point, value: most, books: new Set(alike.filter((offer) => offer.value === most).map(({ book }) => book)) });
-  }
-  // A long field is listed from its favourite on.
-  if (event.names.length > LINES) event.names.sort((one, other) => event.best.get(one).value - event.best.get(other).value);
-}
 
 function chosen(rest) {
   const stored = JSON.parse(localStorage.getItem(STORED) ?? "{}");
@@ -80,13 +26,14 @@ function chosen(rest) {
   return {
     world: pick(world ?? stored.world, ["live", "sandbox"], "live"),
     sport: pick(sport ?? stored.sport, sports, sports[0]),
-    market: pick(market ?? stored.market, who().markets, "moneyline"),
+    // Empty until the markets of the sport are known.
+    market: pick(market ?? (sport ? "" : stored.market), who().markets, ""),
     format: pick(format ?? stored.format, FORMATS, "american"),
     regions: (list.length ? list : ["us"]).join(","),
   };
 }
 
-const address = (at) => `#/board/${at.world}/${at.sport}/${at.market}/${at.format}/${at.regions}`;
+const address = (at) => `#/board/${at.world}/${at.sport}/${at.market || "-"}/${at.format}/${at.regions}`;
 
 export function board(root, rest) {
   let at = chosen(rest);
@@ -96,23 +43,27 @@ export function board(root, rest) {
   let isLiveSimulated = false;
   let markets = [];
   let titles = new Map();
+  let scores = new Map();
+  let isPartial = false;
   let stale = new Set();
   let named = new Map();
   let lines = new Map();
   let groups = new Map();
   let rows = new Map();
   let books = [];
+  let shownBooks = [];
   const opened = new Set();
+  const filters = makeFilters(() => draw(false));
 
   const controls = h("div", { class: "controls" });
-  const told = h("p", { class: "soft board-told" });
+  const summary = h("p", { class: "soft board-summary", role: "status" });
   const head = h("tr");
   const body = h("tbody");
   const table = h("table", { class: "board" }, h("thead", {}, head), body);
   const more = h("button", { type: "button", hidden: true, onclick: () => { pages += 1; } }, "More events");
   const curl = h("button", { type: "button", onclick: () => copy(curlLine(), "The curl line") }, "Copy as curl");
   const simulated = h("span", { class: "state warn", hidden: true }, "simulated");
-  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), simulated, curl), controls, told,
+  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), simulated, curl), controls, filters.element, summary,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Prices" }, table), more);
 
   /** Exactly this view, for a client with a key of this world. */
@@ -136,10 +87,10 @@ export function board(root, rest) {
       const next = list.includes(key) ? list.filter((one) => one !== key) : REGIONS.filter((one) => one === key || list.includes(one));
       return button("region", key, key, list.includes(key), { regions: (next.length ? next : list).join(",") });
     };
-    const listed = markets.includes(at.market) ? markets : [at.market, ...markets];
+    const listed = !at.market || markets.includes(at.market) ? markets : [at.market, ...markets];
     controls.replaceChildren(
       group("World", ["live", "sandbox"].map((world) => button("world", world, world, world === at.world, { world }))),
-      group("Sport", who().sports.map(({ key, title }) => button("sport", key, title, key === at.sport, { sport: key, market: "moneyline" }))),
+      group("Sport", who().sports.map(({ key, title }) => button("sport", key, title, key === at.sport, { sport: key, market: "" }))),
       group("Market", listed.map((market) => button("market", market, words(market), market === at.market, { market }))),
       group("Regions", REGIONS.map(region)),
       group("Format", FORMATS.map((format) => button("format", format, format, format === at.format, { format }))));
@@ -148,17 +99,17 @@ export function board(root, rest) {
 
   async function records() {
     const all = [];
-    let isNew = false;
     let after = null;
     for (let page = 0; page < pages; page += 1) {
       const query = `world=${at.world}&sport=${at.sport}&market=${at.market}&odds_format=${at.format}&regions=${at.regions}`;
       const got = await view(`/api/odds?${query}${after ? `&after=${after}` : ""}`);
       all.push(...got.document);
-      isNew ||= got.isNew;
       after = got.next;
       if (!after) break;
     }
-    return { all, isNew, hasMore: Boolean(after) };
+    // The page may end within an event: its other bookmakers are on the next one.
+    const cut = after ? all.at(-1)?.event_id : null;
+    return { all: cut ? all.filter(({ event_id }) => event_id !== cut) : all, hasMore: Boolean(after) };
   }
 
   async function events(ids) {
@@ -171,16 +122,22 @@ export function board(root, rest) {
     return found;
   }
 
+  /** The title of a bookmaker, with its key where several share the title. */
+  function name(book) {
+    const title = titles.get(book) ?? book;
+    const isShared = [...titles].some(([other, shared]) => other !== book && shared === title);
+    return isShared ? `${title} (${book})` : title;
+  }
+
   function showHead() {
-    const name = (book) => titles.get(book) ?? book;
     head.replaceChildren(
       h("th", { scope: "col", class: "what" }, "Event"), h("th", { scope: "col", class: "hour" }, "Last hour"), h("th", { scope: "col", class: "best" }, "Best"),
-      ...books.map((book) => h("th", { scope: "col", class: stale.has(book) ? "book stale" : "book", title: stale.has(book) ? `${name(book)}: no good read of late` : name(book) },
+      ...shownBooks.map((book) => h("th", { scope: "col", class: stale.has(book) ? "book stale" : "book", title: stale.has(book) ? `${name(book)}: no good read of late` : name(book) },
         h("span", { class: "name" }, name(book)), stale.has(book) ? h("span", { class: "mark" }, "stale") : null)));
   }
 
   function shownNames(group) {
-    return group.names.length <= LINES || opened.has(group.id) ? group.names : group.names.slice(0, LINES);
+    return group.names.length <= OUTCOMES_SHOWN || opened.has(group.id) ? group.names : group.names.slice(0, OUTCOMES_SHOWN);
   }
 
   /** A row with a cell for each bookmaker and a line for each outcome. */
@@ -189,17 +146,17 @@ export function board(root, rest) {
     const line = (name) => h("span", { class: "line" }, h("span", { class: "point" }), h("span", { class: "price" }));
     const cell = (kind) => h("td", { class: kind }, names.map(line));
     const meta = h("span", { class: "meta" });
-    const opener = group.names.length > LINES
+    const opener = group.names.length > OUTCOMES_SHOWN
       ? h("button", { type: "button", class: "quiet", onclick: () => { opened.has(group.id) ? opened.delete(group.id) : opened.add(group.id); draw(false); } },
         opened.has(group.id) ? "Show fewer" : `Show all ${group.names.length}`)
       : null;
     const what = h("th", { scope: "row", class: "what" }, meta, names.map((name) => h("span", { class: "line" }, name)), opener);
-    const row = { shape: shapeOf(group), meta, hour: h("td", { class: "hour" }), best: cell("best"), cells: new Map(books.map((book) => [book, cell("book")])), values: new Map() };
+    const row = { shape: shapeOf(group), meta, hour: h("td", { class: "hour" }), best: cell("best"), cells: new Map(shownBooks.map((book) => [book, cell("book")])), values: new Map() };
     row.tr = h("tr", {}, what, row.hour, row.best, ...row.cells.values());
     return row;
   }
 
-  const shapeOf = (group) => `${shownNames(group).join("\n")}\n\n${books.join(" ")}`;
+  const shapeOf = (group) => `${shownNames(group).join("\n")}\n\n${shownBooks.join(" ")}`;
 
   function write(place, offer, isBest, key, row, flashes) {
     const [point, price] = place.children;
@@ -222,7 +179,9 @@ export function board(root, rest) {
     const event = named.get(group.id);
     const status = event && event.status !== "scheduled" ? ` · ${event.status}` : "";
     const title = event?.title ?? event?.competition ?? "";
-    setText(row.meta, event ? `${time(event.commence_time)}${status} · ${title}` : group.id);
+    const score = event?.status === "scheduled" ? undefined : scores.get(group.id);
+    const points = score && score.home_score !== null ? ` ${score.home_score}\u2013${score.away_score}` : "";
+    setText(row.meta, event ? `${time(event.commence_time)}${status}${points} · ${title}` : group.id);
     row.meta.classList.toggle("live", event?.status === "live");
     const spark = lines.get(group.id);
     if (spark && row.spark !== spark) {
@@ -230,7 +189,7 @@ export function board(root, rest) {
       const known = spark.points.filter((point) => point !== null);
       const share = (point) => `${(point / 100).toFixed(1)} %`;
       const label = known.length ? `Chance of ${spark.outcome}: ${share(known[0])} to ${share(known.at(-1))}` : "Nothing known of the last hour";
-      row.hour.replaceChildren(sparkline(spark.points, label), h("span", { class: "share" }, known.length ? share(known.at(-1)) : ""));
+      row.hour.replaceChildren(sparkline(spark.points, label), h("span", { class: "share" }, known.length ? `${spark.outcome} ${share(known.at(-1))}` : ""));
       row.hour.title = label;
     }
     shownNames(group).forEach((name, number) => {
@@ -245,19 +204,42 @@ export function board(root, rest) {
     for (const [book, cell] of row.cells) cell.classList.toggle("stale", stale.has(book));
   }
 
+  /** The events that pass the filters, sorted; and the columns that have a price in any of them. */
+  function selected() {
+    const list = [...groups.values()].filter((group) => filters.accepts(named.get(group.id), group));
+    const priced = new Set(list.flatMap((group) => [...group.books.keys()]));
+    return { list: filters.sorted(list, named), columns: books.filter((book) => priced.has(book) && filters.acceptsBook(book)) };
+  }
+
   function draw(flashes) {
+    const { list, columns } = selected();
+    const shape = `${columns.join(" ")} ${[...stale].sort().join(" ")} ${titles.size}`;
+    if (head.dataset.shape !== shape || !head.firstChild) {
+      shownBooks = columns;
+      showHead();
+      head.dataset.shape = shape;
+    }
     const kept = new Map();
     const trs = [];
-    for (const [id, group] of groups) {
-      let row = rows.get(id);
+    for (const group of list) {
+      let row = rows.get(group.id);
       if (!row || row.shape !== shapeOf(group)) row = makeRow(group);
       fillRow(row, group, flashes);
-      kept.set(id, row);
+      kept.set(group.id, row);
       trs.push(row.tr);
     }
     rows = kept;
     const isSame = trs.length === body.children.length && trs.every((tr, number) => body.children[number] === tr);
     if (!isSame) body.replaceChildren(...trs);
+    showSummary(list.length, columns.length);
+  }
+
+  function showSummary(events, columns) {
+    const total = isPartial ? `the first ${groups.size}` : `${groups.size}`;
+    const some = events === groups.size ? `${isPartial ? "The first " : ""}${events} events` : `${events} of ${total} events`;
+    setText(summary, groups.size
+      ? `${some} at ${columns} bookmakers, as a client with a ${at.world} key sees them`
+      : `No prices${at.market ? ` of ${words(at.market)}` : ""} in ${at.regions.split(",").join(", ")} now`);
   }
 
   function turn(rest) {
@@ -265,11 +247,12 @@ export function board(root, rest) {
     at = chosen(rest);
     localStorage.setItem(STORED, JSON.stringify(at));
     if (before.world !== at.world || before.sport !== at.sport) [markets, titles, stale] = [[], new Map(), new Set()];
-    [pages, named, lines, groups, rows, books] = [1, new Map(), new Map(), new Map(), new Map(), []];
+    [pages, named, lines, groups, rows, books, shownBooks, scores] = [1, new Map(), new Map(), new Map(), new Map(), [], [], new Map()];
+    if (before.world !== at.world || before.sport !== at.sport) filters.reset();
     opened.clear();
     body.replaceChildren();
     head.replaceChildren();
-    setText(told, "…");
+    setText(summary, "…");
     showControls();
   }
 
@@ -292,26 +275,37 @@ export function board(root, rest) {
       if (isOther()) return;
       stale = new Set(sources.filter(({ sport }) => sport === at.sport).map(({ bookmaker }) => bookmaker));
     }
+    if (!at.market) return chooseMarket();
     const { all, hasMore } = await records();
     if (isOther()) return;
     groups = grouped(all, at.format);
+    isPartial = hasMore;
     named = await events([...groups.keys()]);
+    if (number % SCORES_EVERY === 0) await readScores();
     if (number % SPARKLINES_EVERY === 0 && groups.size) {
       const { document, isNew } = await view(`/api/sparklines?world=${at.world}&sport=${at.sport}&market=${at.market}`);
       if (isNew || !lines.size) lines = new Map(Object.entries(document.events));
     }
     if (isOther()) return;
     books = [...new Set(all.map(({ bookmaker }) => bookmaker))].sort();
-    const shape = `${books.join(" ")} ${[...stale].sort().join(" ")} ${titles.size}`;
-    if (head.dataset.shape !== shape || !head.firstChild) {
-      showHead();
-      head.dataset.shape = shape;
-    }
+    filters.offer([...new Set([...named.values()].map((event) => event.title ?? event.competition))].sort(), books.map((book) => [book, name(book)]));
     draw(true);
     more.hidden = !hasMore;
-    setText(told, groups.size
-      ? `${groups.size} events at ${books.length} bookmakers, as a client with a ${at.world} key sees them`
-      : `No prices of ${words(at.market)} in ${at.regions.split(",").join(", ")} now`);
+  }
+
+  /** Goes on to the first market that has prices; without any, to the one that the page begins with. */
+  function chooseMarket() {
+    const market = FIRST_MARKETS.find((market) => markets.includes(market)) ?? markets[0] ?? FIRST_MARKETS[0];
+    history.replaceState(null, "", address({ ...at, market }));
+    turn([at.world, at.sport, market, at.format, at.regions]);
+  }
+
+  async function readScores() {
+    const live = [...named.values()].filter(({ status }) => status === "live").map(({ id }) => id).slice(0, EVENTS_PER_VIEW);
+    if (!live.length) return;
+    const list = live.map(encodeURIComponent).join(",");
+    const { document } = await view(`/api/scores?world=${at.world}&sport=${at.sport}&event_ids=${list}`);
+    scores = new Map(document.map((score) => [score.event_id, score]));
   }
 
   /** Neither changes while a server runs. */

@@ -1,6 +1,7 @@
-// Feeds: what each feed brought and what of it was turned away, and how fresh each source is.
+// Feeds: what each feed brought and what was rejected, the tokens of feeders, and how fresh each source is.
 
-import { count, h, seconds, time, words } from "./dom.js";
+import { dialog, field, showSecret, text } from "./dialog.js";
+import { count, h, notify, seconds, time, words } from "./dom.js";
 import { strip } from "./plot.js";
 import { command, view } from "./server.js";
 
@@ -49,21 +50,57 @@ function sourceRow(source, strips, titles) {
 
 async function titlesOf(world) {
   const { document } = await view(`/api/books?world=${world}`);
-  return new Map(document.map(({ key, title }) => [key, title]));
+  const shared = (title) => document.filter((other) => other.title === title).length > 1;
+  return new Map(document.map(({ key, title }) => [key, shared(title) ? `${title} (${key})` : title]));
 }
 
 export function feeds(root) {
   const rows = h("tbody");
   const sources = h("div", { class: "sources" });
+  const tokens = h("tbody");
+  let listed = "";
   root.append(
     h("h1", {}, "Feeds"),
     h("section", { class: "card" },
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Feeds" },
         h("table", {}, h("thead", {}, h("tr", {}, column("Feed"), column("World"), column("Last good"), column("Accepted", "number"), column("Rejected", "number"), column("Why"), column("Upstream"))), rows))),
+    h("div", { class: "title section" }, h("h2", {}, "Feeders"), h("button", { type: "button", onclick: issue }, "Issue a token")),
+    h("section", { class: "card" },
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Feeders" },
+        h("table", {}, h("thead", {}, h("tr", {}, column("Feeder"), column("World"), column("Token"), column("Since"), column("State"), column("Actions"))), tokens))),
     h("h2", {}, "Sources"),
     h("p", { class: "soft legend" }, "How long ago each bookmaker was last read well, over the last hour: ",
       h("span", { class: "swatch good" }, "fresh"), " ", h("span", { class: "swatch warn" }, "ageing"), " ", h("span", { class: "swatch bad" }, "stale")),
     sources);
+
+  function issue() {
+    const world = h("select", { name: "world" }, ["live", "sandbox"].map((name) => h("option", { value: name }, name)));
+    dialog("Issue a token", [
+      field("Name", text("name", { required: true, maxlength: 40, pattern: "[A-Za-z0-9._\\-]+" }), "Letters, digits, dots, - and _."),
+      field("World", world, "The feeder sends lines to this world only."),
+    ], "Issue", async (form) => {
+      const issued = await command("feeds-token", { name: form.name.value.trim(), world: form.world.value });
+      showSecret(issued.token, `Token of ${issued.name}`);
+    });
+  }
+
+  function revoke(token) {
+    dialog(`Revoke the token of ${token.name}?`, [h("p", {}, "A request in progress ends with its next batch.")], "Revoke", async () => {
+      await command("feeds-token-revoke", { name: token.name });
+      notify(`Token of ${token.name} revoked`);
+    }, "danger");
+  }
+
+  function showTokens(all) {
+    const state = JSON.stringify(all);
+    if (state === listed) return;
+    listed = state;
+    const row = (token) => h("tr", {},
+      h("th", { scope: "row" }, token.name), h("td", {}, token.world), h("td", {}, h("code", {}, token.hint)), h("td", {}, time(token.created)),
+      h("td", {}, h("span", { class: `state ${token.status === "active" ? "good" : "bad"}` }, token.status)),
+      h("td", {}, token.status === "active" ? h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke ${token.name}`, onclick: () => revoke(token) }, "Revoke") : null));
+    tokens.replaceChildren(...(all.length ? all.map(row) : [h("tr", {}, h("td", { colspan: "6", class: "soft" }, "No feeder has a token."))]));
+  }
 
   function showSources(all, strips, titles) {
     const groups = new Map();
@@ -81,7 +118,8 @@ export function feeds(root) {
   return {
     async look(number) {
       if (number % LOOK_EVERY !== 0) return;
-      const { feeds, sources: all } = await command("feeds");
+      const { feeds, tokens: issued, sources: all } = await command("feeds");
+      showTokens(issued ?? []);
       const titles = { live: await titlesOf("live"), sandbox: await titlesOf("sandbox") };
       rows.replaceChildren(...(feeds?.length ? feeds.map(feedRow) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "Nothing has come in since the start."))]));
       showSources(all, (await view("/api/strips")).document, titles);

@@ -1,42 +1,13 @@
-// Keys: who may read, how much of it they use, and the log of what was done.
+// Keys: who may read, and how much of their limits they use.
 
-import { copy, count, h, notify, time } from "./dom.js";
+import { dialog, field, showSecret, text, whole } from "./dialog.js";
+import { count, h, notify, time } from "./dom.js";
 import { command, who } from "./server.js";
 
 const LOOK_EVERY = 3;
-const AUDIT_ENTRIES = 60;
 const DAY_S = 86_400;
 
 const column = (name, kind) => h("th", { scope: "col", class: kind ?? null }, name);
-
-/** A dialog that is gone from the page when it closes. `act` may refuse by throwing: the reason is shown. */
-function dialog(title, content, label, act, kind = "primary") {
-  const problem = h("p", { class: "bad problem", role: "alert" });
-  const cancel = h("button", { type: "button", onclick: () => box.close() }, act ? "Cancel" : "Close");
-  const go = act ? h("button", { type: "submit", class: kind }, label) : null;
-  const form = h("form", {}, h("h2", {}, title), ...content, problem, h("div", { class: "actions" }, cancel, go));
-  const box = h("dialog", { "aria-label": title }, form);
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    go.disabled = true;
-    try {
-      await act(form.elements);
-      box.close();
-    } catch (error) {
-      problem.textContent = error.message;
-    } finally {
-      go.disabled = false;
-    }
-  });
-  box.addEventListener("close", () => box.remove());
-  document.body.append(box);
-  box.showModal();
-  return box;
-}
-
-const field = (label, input, hint) => h("label", { class: "field" }, h("span", {}, label), input, hint ? h("small", {}, hint) : null);
-const text = (name, attributes) => h("input", { name, type: "text", autocomplete: "off", spellcheck: "false", ...attributes });
-const whole = (name, attributes) => text(name, { inputmode: "numeric", pattern: "[0-9]*", ...attributes });
 
 function groupBoxes(chosen) {
   return h("fieldset", { class: "field" }, h("legend", {}, "Only these groups of sports"),
@@ -49,33 +20,16 @@ const checkedGroups = (form) => [...form].filter((input) => input.name === "grou
 const numberOf = (text) => (text.trim() === "" ? null : Number(text));
 const daysToSeconds = (text) => numberOf(text) === null ? null : numberOf(text) * DAY_S;
 
-/** The one time that a secret is seen. */
-function showSecret(key, told) {
-  const secret = h("output", { class: "secret" }, key.key);
-  const box = dialog(told, [
-    h("p", {}, "This is the only time that the secret is shown. Keep it where its owner's server can read it."),
-    secret,
-    h("div", { class: "actions start" }, h("button", { type: "button", class: "primary", onclick: () => copy(key.key, "The secret") }, "Copy secret")),
-  ]);
-  // It does not stay in the page.
-  box.addEventListener("close", () => { secret.textContent = ""; });
-}
-
 export function keys(root) {
   const rows = h("tbody");
-  const audit = h("ol", { class: "audit" });
   const filter = h("input", { type: "checkbox", onchange: () => refresh() });
   let listed = "";
-  let logged = "";
   root.append(
     h("div", { class: "title" }, h("h1", {}, "Keys"),
       h("label", { class: "inline" }, filter, "Show revoked and expired"),
       h("button", { type: "button", class: "primary", onclick: issue }, "Issue a key")),
-    h("div", { class: "keys" },
-      h("section", { class: "card" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys" },
-        h("table", {}, h("thead", {}, h("tr", {}, column("Name"), column("Kind"), column("Today"), column("A minute", "number"), column("Last used"), column("State"), column("")))
-          , rows))),
-      h("aside", { class: "card", "aria-label": "Audit log" }, h("header", {}, h("h2", {}, "Audit log")), audit)));
+    h("section", { class: "card keys" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys" },
+      h("table", {}, h("thead", {}, h("tr", {}, column("Name"), column("Kind"), column("Today"), column("A minute", "number"), column("Last used"), column("State"), column("Actions"))), rows))));
 
   function use(key) {
     const limit = key.limits.requests_per_day;
@@ -126,7 +80,7 @@ export function keys(root) {
       if (form.month.value.trim()) fields.requests_per_month = numberOf(form.month.value);
       const key = await command("keys-issue", fields);
       await refresh();
-      showSecret(key, `Key ${key.name} issued`);
+      showSecret(key.key, `Key ${key.name} issued`);
     });
   }
 
@@ -136,7 +90,7 @@ export function keys(root) {
     dialog(`Rotate ${key.name}`, [h("p", {}, "The key gets a new secret and keeps its limits and counters."), field("The old secret", grace)], "Rotate", async (form) => {
       const rotated = await command("keys-rotate", { id: key.id, grace_s: Number(form.grace.value) });
       await refresh();
-      showSecret(rotated, `New secret of ${key.name}`);
+      showSecret(rotated.key, `New secret of ${key.name}`);
     });
   }
 
@@ -167,7 +121,7 @@ export function keys(root) {
     });
   }
 
-  /** Rows are made anew only if anything differs, so that a button keeps its focus. */
+  /** Rows are replaced only if something changed, so that a button keeps its focus. */
   async function refresh() {
     const all = await command("keys-list");
     const shown = all.filter(({ status }) => filter.checked || status === "active");
@@ -177,14 +131,6 @@ export function keys(root) {
       const focused = document.activeElement?.getAttribute("aria-label");
       rows.replaceChildren(...(shown.length ? shown.map(row) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "There are no keys yet."))]));
       if (focused) [...rows.querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === focused)?.focus();
-    }
-    const entries = await command("audit-tail", { limit: AUDIT_ENTRIES });
-    const newest = String(entries.at(-1)?.sequence);
-    if (newest !== logged) {
-      logged = newest;
-      audit.replaceChildren(...entries.reverse().map((entry) => h("li", {},
-        h("div", {}, h("b", {}, entry.action), " ", h("span", {}, entry.subject)),
-        h("small", {}, `${time(entry.at)} · ${entry.who}`), entry.detail ? h("small", {}, entry.detail) : null)));
     }
   }
 

@@ -56,8 +56,9 @@ export function overview(root) {
     if (span) setText(maintenance, `Closed for maintenance since ${time(span.since)}${span.until ? `, until ${time(span.until)}` : ""}.`);
     for (const [name, shown] of Object.entries(worlds)) {
       const held = status.worlds[name];
-      shown.status.className = `state ${{ ok: "good", degraded: "warn" }[held.status] ?? "bad"}`;
-      setText(shown.status, name === "live" && held.simulated ? `simulated, ${held.status}` : held.status);
+      const isInvented = name === "live" && held.simulated;
+      shown.status.className = `state ${isInvented && held.status === "ok" ? "warn" : { ok: "good", degraded: "warn" }[held.status] ?? "bad"}`;
+      setText(shown.status, isInvented ? `simulated, ${held.status}` : held.status);
       setText(shown.told, `${count(held.records)} prices of ${count(held.events)} events from ${count(held.sources)} sources, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
     }
   }

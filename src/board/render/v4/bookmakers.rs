@@ -20,21 +20,21 @@ pub(super) fn book_set(published: &Published, books: &PricedBooks) -> Arc<BookSe
     }
 }
 
-/// What of an event's prices an answer shows, and how.
+/// Writes the bookmakers of an event: which prices an answer shows, and how.
 #[derive(Debug)]
-pub(super) struct Sheet<'a> {
+pub(super) struct BookmakerWriter<'a> {
     kind: SportKind,
     markets: MarketSet,
     books: Arc<BookSet>,
     register: &'a Bookmakers,
     prices: &'a Prices,
-    /// Whether a bookmaker carries a time of its own; in the answer for one event only its markets do.
+    /// Whether a bookmaker has a `last_update` of its own; in the answer for one event only its markets do.
     dates_books: bool,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> BookmakerWriter<'a> {
     pub(super) fn new(published: &'a Published, kind: SportKind, prices: &'a Prices) -> Self {
-        Sheet {
+        BookmakerWriter {
             kind,
             markets: prices.markets.of(kind),
             books: book_set(published, &prices.books),
@@ -44,14 +44,14 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// For the answer that is about one event.
+    /// For the answer about one event.
     pub(super) fn of_one_event(self) -> Self {
-        Sheet { dates_books: false, ..self }
+        BookmakerWriter { dates_books: false, ..self }
     }
 
-    /// Without any price: for an event that is known and not yet published.
+    /// Without any price, for an event that is not yet published.
     pub(super) fn blank(self) -> Self {
-        Sheet { books: Arc::default(), ..self }
+        BookmakerWriter { books: Arc::default(), ..self }
     }
 
     /// `,"bookmakers":[…]}`: the end of an event.

@@ -1,7 +1,7 @@
 //! Answers in the shape of The Odds API, version 4.
 //!
-//! A list ends after [`EVENTS_MAX`] events or the first event past [`LIST_BYTES_MAX`], whichever comes first, and says
-//! where it goes on as every list here does: that interface knows no pages, and its lists stay far below both.
+//! A list ends after [`EVENTS_MAX`] events or the first event past [`LIST_BYTES_MAX`], whichever comes first, and then
+//! carries a `Link` to the rest. The Odds API has no pages; its lists stay far below both bounds.
 
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ mod markets;
 mod odds;
 mod participants;
 mod scores;
+mod upcoming;
 
 pub(crate) use events::events;
 pub(crate) use markets::event_markets;
@@ -30,7 +31,7 @@ pub(crate) use scores::scores;
 const EVENTS_MAX: usize = Limit::MAX as usize;
 const LIST_BYTES_MAX: usize = 4 << 20;
 
-/// What the events of an answer stand under.
+/// The sport key and title that the events of an answer are listed under.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heading<'a> {
     key: &'a str,
@@ -58,7 +59,7 @@ fn page<'a>(
     select::events(index, &scope, EVENTS_MAX, accept)
 }
 
-/// Writes the events of a page until it is long enough.
+/// Writes the events of a page, up to the bound on bytes.
 fn write_page(
     (page, next): (Vec<&Arc<EventNode>>, Option<Cursor>),
     out: &mut Vec<u8>,
@@ -87,8 +88,7 @@ fn open_event(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut 
     heading_and_time(event, heading, dates, out);
 }
 
-/// The same with `"has_outrights":true` behind the id of a tournament: upstream marks priced events with a field so, and
-/// no others.
+/// The same with `"has_outrights":true` after the id of a tournament, as The Odds API marks priced events with a field.
 fn open_priced_event(event: &Event, heading: Heading<'_>, dates: DateFormat, out: &mut Vec<u8>) {
     open_id(event, out);
     if matches!(event.contest, Contest::Tournament { .. }) {

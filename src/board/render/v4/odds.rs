@@ -1,14 +1,15 @@
-//! Events with their prices: those of a key, one of them, or what is on now and next.
+//! Events with their prices: those of a sport key, one of them, or those live now and next.
 
 use crate::board::body::Body;
 use crate::board::index::Filter;
 use crate::board::node::EventNode;
 use crate::board::render;
 use crate::board::snapshot::{Published, WorldBoard};
-use crate::board::v4::{self, Competition, Prices, Scoped, UpcomingEvent, UpcomingQuery};
+use crate::board::v4::{Competition, Prices, Scoped, UpcomingQuery};
 use crate::model::{Catalogue, SportKind};
 
-use super::bookmakers::Sheet;
+use super::bookmakers::BookmakerWriter;
+use super::upcoming::{UpcomingEvent, upcoming_events};
 use super::{Heading, LIST_BYTES_MAX, open_priced_event, page, sides, write_page};
 
 /// Every open event, priced or not. A key without events has an empty list.
@@ -20,9 +21,11 @@ pub(crate) fn odds(
     scope: &Scoped,
 ) -> Body {
     let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
-    let sheet = Sheet::new(published, kind, prices);
+    let bookmakers = BookmakerWriter::new(published, kind, prices);
     let page = page(&competition.index, Filter::Open, scope, |_| true);
-    render::body(|out| write_page(page, out, |node, out| write_event(node, competition.into(), &sheet, prices, out)))
+    render::body(|out| {
+        write_page(page, out, |node, out| write_event(node, competition.into(), &bookmakers, prices, out))
+    })
 }
 
 /// One event; without prices if they are not published yet.
@@ -34,18 +37,18 @@ pub(crate) fn event_odds(
     prices: &Prices,
     is_published: bool,
 ) -> Body {
-    let sheet = Sheet::new(published, kind, prices).of_one_event();
-    let sheet = if is_published { sheet } else { sheet.blank() };
+    let bookmakers = BookmakerWriter::new(published, kind, prices).of_one_event();
+    let bookmakers = if is_published { bookmakers } else { bookmakers.blank() };
     render::body(|out| {
-        write_event(node, competition.into(), &sheet, prices, out);
+        write_event(node, competition.into(), &bookmakers, prices, out);
         None
     })
 }
 
 pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &UpcomingQuery) -> Body {
-    let mut events = v4::upcoming(world, catalogue, query).into_iter();
+    let mut events = upcoming_events(world, catalogue, query).into_iter();
     render::body(|out| {
-        // What is on now comes before what is next, so an answer that is long enough ends with the latest.
+        // Live events come before upcoming ones, so reaching the bound cuts off the latest.
         let within = |out: &Vec<u8>| out.len() < LIST_BYTES_MAX;
         out.push(b'[');
         while let Some(UpcomingEvent { sport, names, published, node, .. }) = events.next().filter(|_| within(out)) {
@@ -53,16 +56,22 @@ pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &Upcomi
                 out.push(b',');
             }
             let (key, title) = (names.key_of(node.event()), names.title_of(node.event()));
-            let sheet = Sheet::new(published, sport.kind, &query.prices);
-            write_event(node, Heading { key: &key, title: &title }, &sheet, &query.prices, out);
+            let bookmakers = BookmakerWriter::new(published, sport.kind, &query.prices);
+            write_event(node, Heading { key: &key, title: &title }, &bookmakers, &query.prices, out);
         }
         out.push(b']');
         None
     })
 }
 
-fn write_event(node: &EventNode, heading: Heading<'_>, sheet: &Sheet<'_>, prices: &Prices, out: &mut Vec<u8>) {
+fn write_event(
+    node: &EventNode,
+    heading: Heading<'_>,
+    bookmakers: &BookmakerWriter<'_>,
+    prices: &Prices,
+    out: &mut Vec<u8>,
+) {
     open_priced_event(node.event(), heading, prices.dates, out);
     sides(node.event(), out);
-    sheet.close_event(node, out);
+    bookmakers.close_event(node, out);
 }

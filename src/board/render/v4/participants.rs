@@ -9,7 +9,7 @@ use crate::board::render::{self, json};
 use crate::board::v4::Competition;
 use crate::model::{Market, Sport};
 
-/// `current` knows the sides; the field of a tournament is who has a price to win it in `published`.
+/// `current` has the sides; the field of a tournament is every name with an outright price in `published`.
 pub(crate) fn participants(current: Option<&Competition>, published: Option<&Competition>, sport: &Sport) -> Body {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for node in current.into_iter().flat_map(|competition| competition.index.iter()) {
@@ -31,7 +31,7 @@ pub(crate) fn participants(current: Option<&Competition>, published: Option<&Com
     })
 }
 
-/// A hash of the sport and the name: the same in every competition, on every machine and for ever.
+/// A hash of the sport and the name: the same in every competition and on every machine.
 fn id_of(sport_key: &str, name: &str) -> String {
     let mut hash = Xxh3::new();
     for part in [sport_key, name] {
@@ -44,7 +44,7 @@ fn id_of(sport_key: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn an_id_is_the_same_for_ever() {
+    fn id_is_stable() {
         assert_eq!(super::id_of("mma", "Ana Silva"), "par_4dbea4fded60d4d47975f2a088b9938a");
     }
 }

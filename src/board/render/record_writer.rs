@@ -1,23 +1,23 @@
-//! Writes answers that are made of many short pieces: it makes room for a whole record at once.
+//! Writes answers that consist of many short pieces: capacity is checked once for each event, not for each piece.
 
 use super::json;
 use crate::model::text::Room;
 
-/// The bytes of an answer, and how far they are written. What follows means nothing.
+/// The buffer of an answer and the length written so far; bytes after it are unused.
 #[derive(Debug)]
-pub(super) struct Pen<'a> {
+pub(super) struct RecordWriter<'a> {
     bytes: &'a mut Vec<u8>,
     at: usize,
 }
 
 /// A byte of text takes six at worst: `\u001f`.
 const ESCAPED_MAX: usize = 6;
-/// What the bytes grow by at least.
+/// The least that the buffer grows by.
 const GROWTH: usize = 16 << 10;
 
-impl<'a> Pen<'a> {
+impl<'a> RecordWriter<'a> {
     pub(super) fn new(bytes: &'a mut Vec<u8>) -> Self {
-        Pen { bytes, at: 0 }
+        RecordWriter { bytes, at: 0 }
     }
 
     pub(super) fn written(&self) -> &[u8] {
@@ -37,7 +37,7 @@ impl<'a> Pen<'a> {
     }
 }
 
-/// What stands between the quotes of a JSON string.
+/// Writes a JSON string without its quotes.
 #[inline]
 pub(super) fn put_text(text: &str, room: &mut Room<'_>) {
     if is_plain(text.as_bytes()) {
@@ -54,7 +54,7 @@ fn put_escaped(text: &str, room: &mut Room<'_>) {
     room.put_slice(&escaped);
 }
 
-/// Whether a text stands in JSON as it is.
+/// Whether a text needs no escape in JSON.
 #[inline]
 fn is_plain(text: &[u8]) -> bool {
     match text.len() {
@@ -65,7 +65,7 @@ fn is_plain(text: &[u8]) -> bool {
     }
 }
 
-/// The same for a text of `N` to twice `N` bytes, whose first and last are all there is.
+/// The same for a text of `N` to `2 * N` bytes, which its first and last `N` bytes cover.
 #[inline]
 fn are_ends_plain<const N: usize>(text: &[u8]) -> bool {
     let (Some(first), Some(last)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else { return false };
@@ -80,20 +80,20 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The pen and the general writer write the same, wherever the special byte stands.
+        /// Equal to the general writer, wherever the special byte is.
         #[test]
         fn texts_are_written_as_json_writes_them(text in "[ -~]{0,40}", at in 0..41_usize, special in any::<char>()) {
             let text: String = text.chars().take(at).chain([special]).chain(text.chars().skip(at)).collect();
             for text in [&text[..], &text.replace(['"', '\\'], "")] {
                 let (mut bytes, mut expected) = (Vec::new(), Vec::new());
-                let mut pen = Pen::new(&mut bytes);
-                pen.write(2, text.len(), |room| {
+                let mut writer = RecordWriter::new(&mut bytes);
+                writer.write(2, text.len(), |room| {
                     room.put(b"\"");
                     put_text(text, room);
                     room.put(b"\"");
                 });
                 json::string(text, &mut expected);
-                prop_assert_eq!(pen.written(), &expected[..]);
+                prop_assert_eq!(writer.written(), &expected[..]);
             }
         }
     }

@@ -1,45 +1,22 @@
-//! What is on now and what comes next, across sports.
+//! Selects the events that are live now and those that start next, across sports.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use super::query::{Scoped, UpcomingQuery};
-use crate::board::body::Bodies;
 use crate::board::index::Filter;
 use crate::board::node::EventNode;
 use crate::board::select::{self, Scope};
-use crate::board::snapshot::{Published, SportBoard, WorldBoard};
+use crate::board::snapshot::{Published, WorldBoard};
+use crate::board::v4::{Scoped, UpcomingQuery};
 use crate::model::{Catalogue, EventStatus, Sport, Timestamp, V4Names};
 
 /// How many events that have not begun are listed.
 const NEXT_MAX: usize = 8;
-/// How many of each sport that have: far more than are ever on at once.
+/// How many events that have begun are listed for each sport: far more than are ever live at once.
 const STARTED_MAX: usize = 500;
 
-/// What a world may keep rendered of this.
-const BYTES_MAX: u64 = 8 << 20;
-
-/// The answers across sports. They hold as long as no sport publishes: a world that succeeds another with the same
-/// publications takes them over.
-#[derive(Clone, Debug)]
-pub(crate) struct Upcoming(pub Arc<Bodies<UpcomingQuery>>);
-
-impl Upcoming {
-    pub(crate) fn new() -> Self {
-        Upcoming(Arc::new(Bodies::new(BYTES_MAX)))
-    }
-
-    /// Those of the world before, if the same prices are published now.
-    pub(crate) fn succeeding(before: &WorldBoard, sports: &[SportBoard]) -> Self {
-        let same = |(one, other): (&SportBoard, &SportBoard)| Arc::ptr_eq(one.published(), other.published());
-        let all_same = before.sports().len() == sports.len() && before.sports().iter().zip(sports).all(same);
-        if all_same { before.upcoming().clone() } else { Upcoming::new() }
-    }
-}
-
-/// An event of the list, and where it stands.
+/// An event of the list.
 #[derive(Debug)]
-pub(crate) struct UpcomingEvent<'a> {
+pub(super) struct UpcomingEvent<'a> {
     pub sport: &'a Sport,
     pub names: &'a V4Names,
     pub published: &'a Published,
@@ -47,9 +24,9 @@ pub(crate) struct UpcomingEvent<'a> {
     has_begun: bool,
 }
 
-/// Every open event that has begun and the next few that have not, in order. "Now" is each sport's publication, so
-/// that the answer changes with the prices and not in between.
-pub(crate) fn upcoming<'a>(
+/// Every open event that has begun and the next few that have not, in order. "Now" is the time of each sport's
+/// publication, so that the answer changes only when prices do.
+pub(super) fn upcoming_events<'a>(
     world: &'a WorldBoard,
     catalogue: &'a Catalogue,
     query: &UpcomingQuery,
@@ -59,7 +36,7 @@ pub(crate) fn upcoming<'a>(
         let Some(names) = &sport.v4 else { continue };
         let published = &**world.sport(id).published();
         let event = |(node, has_begun)| UpcomingEvent { sport, names, published, node, has_begun };
-        found.extend(of_sport(published, &query.scope).into_iter().map(event));
+        found.extend(events_of_sport(published, &query.scope).into_iter().map(event));
     }
     found.sort_unstable_by_key(|found| found.node.key());
     let mut next = 0..NEXT_MAX;
@@ -68,7 +45,7 @@ pub(crate) fn upcoming<'a>(
 }
 
 /// The candidates of one sport, and whether each has begun.
-fn of_sport<'a>(published: &'a Published, scope: &Scoped) -> Vec<(&'a EventNode, bool)> {
+fn events_of_sport<'a>(published: &'a Published, scope: &Scoped) -> Vec<(&'a EventNode, bool)> {
     let now = Timestamp::from_unix_ms(published.at_ms());
     let (mut started, mut next) = (Vec::new(), Vec::new());
     for status in [EventStatus::Live, EventStatus::Scheduled] {
@@ -84,7 +61,7 @@ fn of_sport<'a>(published: &'a Published, scope: &Scoped) -> Vec<(&'a EventNode,
                 list.push((&**node, has_begun));
                 return ControlFlow::Continue(());
             }
-            // Those that have begun come first: a full list of the others has nothing behind it.
+            // Events that have begun sort first, so once the list of the others is full nothing more is needed.
             if has_begun { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
     }
