@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use oddsbox::clock::Moment;
 use oddsbox::keys::issue::issue;
 use oddsbox::keys::{
-    BURST_MAX, Cost, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Meter, NewKey, Refusal, Secret, Usage,
+    BURST_MAX, Cost, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Meter, NewKey, Refusal, Secret, Usage,
 };
 use oddsbox::model::{Catalogue, Sport, SportKind, Timestamp};
 
@@ -38,9 +38,9 @@ fn new_key() -> (KeyRecord, Secret) {
 fn keyring() -> (Keyring, Vec<String>) {
     let issued: Vec<_> = (0..KEYS).map(|_| new_key()).collect();
     let texts = issued.iter().step_by(KEYS / 100).map(|(_, secret)| secret.expose().to_owned()).collect();
-    let (desk, _) = LeaseDesk::open();
+    let (queue, _) = LeaseQueue::open();
     let loaded = issued.into_iter().map(|(record, _)| (record, Usage::default()));
-    (Keyring::new(Arc::new(catalogue()), loaded, desk), texts)
+    (Keyring::new(Arc::new(catalogue()), loaded, queue), texts)
 }
 
 /// Charges one in full and grants a lease where one is needed, once in some thousand times.

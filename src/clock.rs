@@ -1,8 +1,8 @@
-//! Time, passed in: everything that depends on the hour asks a [`Clock`], never the system.
+//! The clock. Code that depends on the time takes a [`Clock`] and never reads the system's.
 //!
 //! A moment has three readings. `unix_ms` is the wall clock, which an operator or NTP may set; dates use it. `mono_ms`
-//! only ever grows; windows use it. `steady_ms` is the wall clock as it was at the start, advanced by the time that has
-//! really passed since: quotas use it, so that no key gets one back because somebody set the clock.
+//! only increases; windows use it. `steady_ms` is the wall clock at the start plus the time elapsed since; quotas use
+//! it, so that setting the clock refunds no quota.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::model::Timestamp;
 
-/// By how much a clock may run fast or slow: `steady_ms` follows the wall clock by no more than this share of the time
-/// since the start. NTP slews by half of it at most.
+/// The tolerated drift of a clock: `steady_ms` follows the wall clock by at most this fraction of the time since the
+/// start. NTP slews by at most half of it.
 const DRIFT_ONE_IN: i64 = 1_000;
 const DRIFT_MS_MAX: i64 = 3_600_000;
 
@@ -24,23 +24,23 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// A moment of a clock that was never set.
+    /// A moment of a clock that has not been set since the start.
     pub const fn unset(unix_ms: i64, mono_ms: u64) -> Self {
         Moment { unix_ms, mono_ms, steady_ms: unix_ms }
     }
 
-    /// The second that has begun.
+    /// The current second of the wall clock.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_unix_ms(self.unix_ms)
     }
 
-    /// The same on the clock that nobody can set.
+    /// The current second of the steady clock.
     pub fn steady_timestamp(self) -> Timestamp {
         Timestamp::from_unix_ms(self.steady_ms)
     }
 
-    /// The whole second that lies `seconds` ahead at least: what is to last so long must not end within the second that
-    /// has begun. Zero seconds from now is the second that has begun.
+    /// The first whole second that is at least `seconds` ahead, so that a period of that length does not end early. For
+    /// zero, the current second.
     pub fn in_seconds(self, seconds: u32) -> Timestamp {
         let has_fraction = self.timestamp().unix_ms() < self.unix_ms;
         let rounded_up = u32::from(seconds > 0 && has_fraction);
@@ -48,30 +48,30 @@ impl Moment {
     }
 }
 
-/// Where a component gets its time from; clones read the same clock.
+/// A source of time. Clones read the same clock.
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock(ClockSource);
 
 #[derive(Clone, Debug)]
-enum Source {
-    System(Arc<Start>),
-    Manual(Arc<Hands>),
+enum ClockSource {
+    System(Arc<SystemStart>),
+    Manual(Arc<ManualClock>),
 }
 
 /// The readings of the system's clocks at the start.
 #[derive(Debug)]
-struct Start {
+struct SystemStart {
     instant: Instant,
     unix_ms: i64,
-    /// How long the machine had been suspended by then.
+    /// How long the machine had been suspended before the start.
     suspended_ms: i64,
-    /// How long it has been suspended since, as far as is known.
+    /// How long it has been suspended since, as last measured.
     slept_ms: AtomicI64,
 }
 
-impl Start {
-    /// [`Moment::steady_ms`]. How long the machine was suspended is asked only if the wall clock is ahead: nearly every
-    /// request is spared that.
+impl SystemStart {
+    /// [`Moment::steady_ms`]. The time suspended is measured only if the wall clock is ahead, which saves the system
+    /// calls for nearly every request.
     fn steady_ms(&self, mono_ms: i64, unix_ms: i64) -> i64 {
         let steady = |slept_ms: i64| steady_ms(self.unix_ms, mono_ms.saturating_add(slept_ms), unix_ms);
         let known = steady(self.slept_ms.load(Ordering::Relaxed));
@@ -84,7 +84,7 @@ impl Start {
 }
 
 #[derive(Debug)]
-struct Hands {
+struct ManualClock {
     started_unix_ms: i64,
     unix_ms: AtomicI64,
     mono_ms: AtomicU64,
@@ -94,7 +94,7 @@ struct Hands {
 impl Clock {
     /// The machine's own clock.
     pub fn system() -> Self {
-        Clock(Source::System(Arc::new(Start {
+        Clock(ClockSource::System(Arc::new(SystemStart {
             instant: Instant::now(),
             unix_ms: system_unix_ms(),
             suspended_ms: system_suspended_ms(),
@@ -102,58 +102,58 @@ impl Clock {
         })))
     }
 
-    /// A clock that stands still until it is moved, for tests and simulations.
+    /// A clock that changes only when it is set, for tests and simulations.
     pub fn manual(unix_ms: i64) -> Self {
         let (mono_ms, suspended_ms) = (AtomicU64::new(0), AtomicI64::new(0));
-        let hands = Hands { started_unix_ms: unix_ms, unix_ms: AtomicI64::new(unix_ms), mono_ms, suspended_ms };
-        Clock(Source::Manual(Arc::new(hands)))
+        let manual = ManualClock { started_unix_ms: unix_ms, unix_ms: AtomicI64::new(unix_ms), mono_ms, suspended_ms };
+        Clock(ClockSource::Manual(Arc::new(manual)))
     }
 
     pub fn now(&self) -> Moment {
         self.now_at(Instant::now())
     }
 
-    /// The same for who has just looked at the monotonic clock.
+    /// Like [`Clock::now`], for callers that have just read the monotonic clock.
     pub fn now_at(&self, instant: Instant) -> Moment {
         match &self.0 {
-            Source::System(start) => {
+            ClockSource::System(start) => {
                 let (unix_ms, mono_ms) = (system_unix_ms(), millis(instant.saturating_duration_since(start.instant)));
                 Moment { unix_ms, mono_ms: mono_ms.unsigned_abs(), steady_ms: start.steady_ms(mono_ms, unix_ms) }
             }
-            Source::Manual(hands) => {
-                let (unix_ms, mono_ms) = (hands.unix_ms.load(Ordering::SeqCst), hands.mono_ms.load(Ordering::SeqCst));
+            ClockSource::Manual(manual) => {
+                let (unix_ms, mono_ms) = (manual.unix_ms.load(Ordering::SeqCst), manual.mono_ms.load(Ordering::SeqCst));
                 let awake_ms = i64::try_from(mono_ms).unwrap_or(i64::MAX);
-                let elapsed_ms = awake_ms.saturating_add(hands.suspended_ms.load(Ordering::SeqCst));
-                Moment { unix_ms, mono_ms, steady_ms: steady_ms(hands.started_unix_ms, elapsed_ms, unix_ms) }
+                let elapsed_ms = awake_ms.saturating_add(manual.suspended_ms.load(Ordering::SeqCst));
+                Moment { unix_ms, mono_ms, steady_ms: steady_ms(manual.started_unix_ms, elapsed_ms, unix_ms) }
             }
         }
     }
 
-    /// Lets time pass on a manual clock: both readings move on. The system's clock is left alone.
+    /// Advances a manual clock, wall time and monotonic. No effect on the system's clock.
     pub fn advance(&self, by: Duration) {
-        if let Source::Manual(hands) = &self.0 {
-            hands.unix_ms.fetch_add(millis(by), Ordering::SeqCst);
-            hands.mono_ms.fetch_add(millis(by).unsigned_abs(), Ordering::SeqCst);
+        if let ClockSource::Manual(manual) = &self.0 {
+            manual.unix_ms.fetch_add(millis(by), Ordering::SeqCst);
+            manual.mono_ms.fetch_add(millis(by).unsigned_abs(), Ordering::SeqCst);
         }
     }
 
-    /// Sets a manual clock's wall time, as an operator would: the monotonic reading does not move.
+    /// Sets the wall time of a manual clock, as an operator would. The monotonic reading does not change.
     pub fn set_unix_ms(&self, unix_ms: i64) {
-        if let Source::Manual(hands) = &self.0 {
-            hands.unix_ms.store(unix_ms, Ordering::SeqCst);
+        if let ClockSource::Manual(manual) = &self.0 {
+            manual.unix_ms.store(unix_ms, Ordering::SeqCst);
         }
     }
 
-    /// Lets time pass on a manual clock as it does while a machine is suspended: the monotonic reading does not move.
+    /// Advances a manual clock as suspending the machine does: the monotonic reading does not change.
     pub fn suspend(&self, by: Duration) {
-        if let Source::Manual(hands) = &self.0 {
-            hands.unix_ms.fetch_add(millis(by), Ordering::SeqCst);
-            hands.suspended_ms.fetch_add(millis(by), Ordering::SeqCst);
+        if let ClockSource::Manual(manual) = &self.0 {
+            manual.unix_ms.fetch_add(millis(by), Ordering::SeqCst);
+            manual.suspended_ms.fetch_add(millis(by), Ordering::SeqCst);
         }
     }
 }
 
-/// The wall clock, as far as the time that has passed since the start bears it out.
+/// The wall clock, limited to the time elapsed since the start and the tolerated drift.
 fn steady_ms(started_unix_ms: i64, elapsed_ms: i64, unix_ms: i64) -> i64 {
     let expected = started_unix_ms.saturating_add(elapsed_ms);
     let drift = (elapsed_ms / DRIFT_ONE_IN).clamp(0, DRIFT_MS_MAX);
@@ -164,7 +164,7 @@ fn system_unix_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
 }
 
-/// How long the machine has been suspended since it was booted. [`Instant`] does not count that time.
+/// How long the machine has been suspended since boot. [`Instant`] does not include that time.
 #[cfg(target_os = "linux")]
 fn system_suspended_ms() -> i64 {
     use rustix::time::{ClockId, clock_gettime};
@@ -176,7 +176,7 @@ fn system_suspended_ms() -> i64 {
     ms(ClockId::Boottime) - awake
 }
 
-/// Unknown here: after a suspension, quotas come back late until a restart.
+/// Unknown on this system: after a suspension, quotas reset late until a restart.
 #[cfg(not(target_os = "linux"))]
 fn system_suspended_ms() -> i64 {
     0
@@ -186,22 +186,22 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Notices steps of the wall clock, each once however often it is asked.
+/// Detects steps of the wall clock and reports each once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepWatch {
-    /// By how much the wall clock was ahead when it was last looked at.
+    /// How far the wall clock was ahead at the last check.
     ahead_ms: i64,
     /// When a step was last reported.
     reported_at_ms: Option<u64>,
 }
 
 impl StepWatch {
-    /// Steps shorter than this are not worth a line: `steady_ms` absorbs them soon.
+    /// Shorter steps are not reported: `steady_ms` soon absorbs them.
     const STEP_MS_MIN: i64 = 1_000;
     const REPORT_EVERY_MS: u64 = 60_000;
 
-    /// By how many milliseconds the wall clock is ahead of the time that has really passed (behind if negative), if it
-    /// was set since the last look. At most one report a minute, whatever the clock does.
+    /// If the wall clock was set since the last check, how many milliseconds it is ahead of the steady clock (negative
+    /// if behind). At most one report a minute.
     pub fn look(&mut self, now: Moment) -> Option<i64> {
         let ahead_ms = now.unix_ms.saturating_sub(now.steady_ms);
         if ahead_ms.abs_diff(self.ahead_ms) < Self::STEP_MS_MIN.unsigned_abs() {
@@ -225,7 +225,7 @@ mod tests {
     const DAY_MS: i64 = 86_400_000;
 
     #[test]
-    fn a_step_moves_the_wall_clock_and_not_the_steady_one() {
+    fn setting_the_clock_does_not_move_the_steady_clock() {
         let clock = Clock::manual(NOON_MS);
         for by_ms in [DAY_MS, -DAY_MS, 1, -1] {
             clock.set_unix_ms(NOON_MS + by_ms);
@@ -234,36 +234,36 @@ mod tests {
         clock.set_unix_ms(NOON_MS + DAY_MS);
         clock.advance(DAY);
         let drift_ms = DAY_MS / 1_000;
-        assert_eq!(clock.now().steady_ms, NOON_MS + DAY_MS + drift_ms, "it follows as far as a clock may drift");
+        assert_eq!(clock.now().steady_ms, NOON_MS + DAY_MS + drift_ms, "it follows within the tolerated drift");
         clock.set_unix_ms(NOON_MS);
         assert_eq!(clock.now().steady_ms, NOON_MS + DAY_MS - drift_ms);
         clock.advance(10_000 * DAY);
         clock.set_unix_ms(NOON_MS);
-        assert_eq!(clock.now().steady_ms, NOON_MS + 10_001 * DAY_MS - DRIFT_MS_MAX, "and no further than an hour");
+        assert_eq!(clock.now().steady_ms, NOON_MS + 10_001 * DAY_MS - DRIFT_MS_MAX, "and by at most an hour");
     }
 
     #[test]
-    fn a_clock_that_drifts_or_is_corrected_by_little_is_followed() {
+    fn steady_clock_follows_drift_and_small_corrections() {
         let clock = Clock::manual(NOON_MS);
         for day in 1..=40 {
             clock.advance(DAY);
-            // Nine seconds a day: a hundred parts in a million, as cheap quartz has it.
+            // Nine seconds a day, 100 ppm, is typical of cheap quartz.
             clock.set_unix_ms(clock.now().unix_ms + 9_000);
             assert_eq!(clock.now().steady_ms, clock.now().unix_ms, "day {day}");
         }
     }
 
     #[test]
-    fn time_spent_suspended_has_really_passed() {
+    fn steady_clock_includes_time_suspended() {
         let clock = Clock::manual(NOON_MS);
         clock.suspend(3 * DAY);
         assert_eq!(clock.now(), Moment { unix_ms: NOON_MS + 3 * DAY_MS, mono_ms: 0, steady_ms: NOON_MS + 3 * DAY_MS });
         clock.set_unix_ms(NOON_MS + 9 * DAY_MS);
-        assert_eq!(clock.now().steady_ms, NOON_MS + 3 * DAY_MS + 3 * DAY_MS / 1_000, "a step on top of it has not");
+        assert_eq!(clock.now().steady_ms, NOON_MS + 3 * DAY_MS + 3 * DAY_MS / 1_000, "but not a step on top of it");
     }
 
     #[test]
-    fn the_systems_clock_is_steady() {
+    fn system_clock_agrees_with_its_steady_reading() {
         let clock = Clock::system();
         let now = clock.now();
         assert!((now.unix_ms - now.steady_ms).abs() < 60_000, "{now:?}");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn each_step_is_reported_once_and_steps_without_end_once_a_minute() {
+    fn each_step_is_reported_once_and_repeated_steps_once_a_minute() {
         let (clock, mut watch) = (Clock::manual(NOON_MS), StepWatch::default());
         assert_eq!(watch.look(clock.now()), None);
         clock.set_unix_ms(NOON_MS + DAY_MS);
@@ -291,10 +291,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_last_ends_with_a_whole_second_and_not_before_its_time() {
+    fn in_seconds_rounds_up_to_a_whole_second() {
         let at = |unix_ms: i64, seconds: u32| Moment::unset(unix_ms, 0).in_seconds(seconds).unix_ms() - NOON_MS;
         assert_eq!([at(NOON_MS, 3), at(NOON_MS + 1, 3), at(NOON_MS + 999, 3)], [3_000, 4_000, 4_000]);
-        assert_eq!(at(NOON_MS + 999, 0), 0, "nothing is nothing");
+        assert_eq!(at(NOON_MS + 999, 0), 0, "zero is not rounded up");
         assert_eq!(Moment::unset(NOON_MS + 1, 0).in_seconds(u32::MAX), Timestamp::MAX);
     }
 }

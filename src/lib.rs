@@ -1,20 +1,22 @@
 //! oddsbox: a sports odds data service in one process.
 //!
-//! Feeds of prices come in, one redb file keeps everything, a read-only HTTP interface answers from memory. The house:
+//! Feeds deliver prices, one redb file stores all data, and a read-only HTTP API serves it from memory. The modules:
 //!
-//! - [`model`]: what the service is about; plain values with their invariants
-//! - [`keys`]: API keys, their secrets, limits and meters
-//! - [`store`]: the file, and the only place that knows redb
-//! - [`board`]: immutable snapshots that every answer is read from
-//! - [`feeds`]: what comes in: the feed line, the simulator
-//! - [`writer`]: the one hand that changes anything: commit, publish, answer
-//! - [`http`]: the public door, read-only
-//! - [`admin`]: the admin door, a Unix socket, and the client of it
-//! - [`config`], [`clock`]: what the operator set, and what time it is
-//! - [`tls`]: certificates and handshakes, for whatever listens
-//! - [`log`]: writing log lines without waiting, and limits on the kinds that strangers can cause
-//! - [`networks`]: IP addresses and networks that the operator lists
-//! - [`server`]: where all of it is put together
+//! - [`model`]: domain types and their invariants
+//! - [`keys`]: API keys: secrets, authentication, limits and meters
+//! - [`store`]: the database file; the only module that uses redb
+//! - [`board`]: immutable snapshots from which responses are rendered
+//! - [`feeds`]: input formats: feed lines, The Odds API, the simulator
+//! - [`writer`]: the single writer: applies every change, commits it, publishes new boards
+//! - [`http`]: the public API, read-only
+//! - [`admin`]: the admin API on a Unix socket, and its client
+//! - [`config`]: the operator's settings
+//! - [`clock`]: the time, passed in so that tests control it
+//! - [`tls`]: certificates and handshakes
+//! - [`log`]: non-blocking log output and rate limits on log lines
+//! - [`metrics`]: counters and histograms
+//! - [`networks`]: lists of IP addresses and networks
+//! - [`server`]: starts, connects and stops all parts
 //! - [`cli`]: the command line
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,13 @@
-//! The known name nearest to a mistyped one, for errors that help. A leaf.
+//! Suggestions for mistyped names in error messages.
 
-/// The candidate that takes the fewest single-character edits, if these are few enough for a typing mistake.
+/// The candidate with the smallest edit distance, if it is small enough for a typo.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.map(|candidate| (distance(name, candidate), candidate));
     let (edits, candidate) = near.min_by_key(|(edits, _)| *edits)?;
     (edits <= 1 + name.chars().count() / 4).then_some(candidate)
 }
 
-/// The Levenshtein distance, row by row; a capital letter is no mistake.
+/// The Levenshtein distance, ignoring case.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_typing_mistakes_and_nothing_far_off() {
+    fn suggests_near_names_only() {
         let known = ["odds_format", "regions", "limit"];
         assert_eq!(nearest("odd_format", known.into_iter()), Some("odds_format"));
         assert_eq!(nearest("region", known.into_iter()), Some("regions"));

@@ -1,15 +1,15 @@
-//! IP addresses and networks in CIDR notation, as an operator lists them.
+//! Lists of IP addresses and networks in CIDR notation.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// A list of networks; a plain address is a network of one. Cloning it is cheap.
+/// A list of networks; a single address is a network of one. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Arc<[Network]>);
 
 impl Networks {
-    /// Reads addresses and networks with commas between them; an empty text is an empty list.
+    /// Parses addresses and networks separated by commas; an empty text is an empty list.
     pub fn parse(text: &str) -> Option<Networks> {
         let items = text.split(',').map(str::trim);
         match text.trim() {
@@ -22,9 +22,9 @@ impl Networks {
         self.0.is_empty()
     }
 
-    /// Whether an address is in one of them. An IPv4 address mapped to IPv6, as a dual-stack socket reports it, is the
-    /// IPv4 address.
-    pub fn contain(&self, address: IpAddr) -> bool {
+    /// Whether an address is in one of the networks. An IPv4-mapped IPv6 address, as a dual-stack socket reports it,
+    /// counts as the IPv4 address.
+    pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(address))
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Networks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
-    /// How many leading bits of an address have to be those of `address`.
+    /// The number of leading bits that must match `address`.
     prefix: u32,
 }
 
@@ -56,7 +56,7 @@ impl Network {
         let address: IpAddr = address.parse().ok()?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix {
-            // "+8" is a number to the standard library.
+            // The standard library would accept "+8".
             Some(prefix) if prefix.bytes().all(|byte| byte.is_ascii_digit()) => prefix.parse().ok()?,
             Some(_) => return None,
             None => bits,
@@ -66,12 +66,12 @@ impl Network {
 
     fn contains(self, address: IpAddr) -> bool {
         match (self.address, address) {
-            (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
-                let differing = ours.to_bits() ^ theirs.to_bits();
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differing = own.to_bits() ^ other.to_bits();
                 differing.leading_zeros() >= self.prefix
             }
-            (IpAddr::V6(ours), IpAddr::V6(theirs)) => {
-                let differing = ours.to_bits() ^ theirs.to_bits();
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differing = own.to_bits() ^ other.to_bits();
                 differing.leading_zeros() >= self.prefix
             }
             _ => false,
@@ -97,14 +97,14 @@ mod tests {
             ("fe80::2", false),
             ("::ffff:10.1.2.3", true),
         ] {
-            assert_eq!(networks.contain(address.parse().unwrap()), is_in, "{address}");
+            assert_eq!(networks.contains(address.parse().unwrap()), is_in, "{address}");
         }
         let all = Networks::parse("0.0.0.0/0").unwrap();
-        assert!(all.contain([203, 0, 113, 1].into()) && !all.contain("::1".parse().unwrap()));
+        assert!(all.contains([203, 0, 113, 1].into()) && !all.contains("::1".parse().unwrap()));
     }
 
     #[test]
-    fn lists_that_are_no_networks_are_rejected() {
+    fn malformed_lists_are_rejected() {
         assert!(Networks::parse(" ").unwrap().is_empty());
         for text in ["10.0.0.0/33", "::/129", "localhost", "10.0.0.0/", "10.0.0.0/+8", "10.0.0.1,", "10.0.0.1:80"] {
             assert_eq!(Networks::parse(text), None, "{text}");

@@ -1,9 +1,8 @@
-//! TLS for whatever listens: a certificate with its key from two PEM files, and the handshake.
+//! TLS for listeners: a certificate with its key from two PEM files, and the handshake.
 //!
-//! An [`Acceptor`] belongs to one door and is shared by its connections. Replacing its certificate concerns connections
-//! that come later; those that are open go on with what they began. TLS 1.2 and 1.3, nothing older. How long a
-//! handshake may take is the door's business: it bounds the wait for [`Acceptor::accept`]. A private key is in no log,
-//! error or `Debug`.
+//! An [`Acceptor`] belongs to one listener and is shared by its connections. A replaced certificate applies to new
+//! connections only. TLS 1.2 and 1.3, nothing older. The listener bounds the duration of a handshake. A private key
+//! never appears in a log, an error or `Debug`.
 
 use std::fmt;
 use std::fs::File;
@@ -22,40 +21,40 @@ use tokio_rustls::TlsAcceptor;
 
 pub use tokio_rustls::server::TlsStream;
 
-/// Far more than any chain of certificates takes.
+/// Far more than any certificate chain needs.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 const H2: &[u8] = b"h2";
 
-/// What a door speaks under TLS, to be agreed on in the handshake.
+/// The application protocols that a listener offers in the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub enum Alpn {
     /// HTTP/2 or HTTP/1.1, as the client prefers.
     Http,
-    /// HTTP/1.1 alone.
+    /// HTTP/1.1 only.
     Http1,
-    /// Something that has no name in the handshake.
+    /// No protocol negotiation.
     Unnamed,
 }
 
-impl Speaks {
+impl Alpn {
     fn names(self) -> Vec<Vec<u8>> {
         match self {
-            Speaks::Http => vec![H2.to_vec(), b"http/1.1".to_vec()],
-            Speaks::Http1 => vec![b"http/1.1".to_vec()],
-            Speaks::Unnamed => Vec::new(),
+            Alpn::Http => vec![H2.to_vec(), b"http/1.1".to_vec()],
+            Alpn::Http1 => vec![b"http/1.1".to_vec()],
+            Alpn::Unnamed => Vec::new(),
         }
     }
 }
 
-/// Why two files are no certificate to serve with. Each message names the file.
+/// Why a certificate cannot be used. Each message names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     #[error("the {what} {path} cannot be read ({error}): name a PEM file with tls.{what}", path = path.display())]
     Unreadable { what: &'static str, path: PathBuf, error: io::Error },
-    #[error("{path} is no PEM file of a {what} ({detail})", path = path.display())]
+    #[error("{path} is not a PEM file with a {what} ({detail})", path = path.display())]
     NotPem { what: &'static str, path: PathBuf, detail: String },
-    #[error("there is no certificate in {path}: it takes the server's own, then those that vouch for it", path = path.display())]
+    #[error("there is no certificate in {path}: it takes the server's certificate, followed by its chain", path = path.display())]
     NoCertificate { path: PathBuf },
     #[error("there is no private key in {path}: it takes one in PKCS#8, PKCS#1 or SEC1 form, without a passphrase", path = path.display())]
     NoKey { path: PathBuf },
@@ -70,7 +69,7 @@ pub enum CertificateError {
     Mismatch { certificate: PathBuf, key: PathBuf },
 }
 
-/// A chain of certificates and the private key of its first.
+/// A certificate chain and the private key of its first certificate.
 #[derive(Clone)]
 pub struct Certificate(Arc<CertifiedKey>);
 
@@ -92,7 +91,7 @@ impl Certificate {
             .map_err(|error| CertificateError::UnusableKey { path: key.to_owned(), error })?;
         let certified = CertifiedKey::new(chain, signing);
         match certified.keys_match() {
-            // A key that cannot tell what it belongs to is given the benefit of the doubt.
+            // Accepted: for some keys rustls cannot tell whether they match.
             Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
                 Ok(Certificate(Arc::new(certified)))
             }
@@ -103,7 +102,7 @@ impl Certificate {
         }
     }
 
-    /// Whether clients are shown the same.
+    /// Whether both have the same chain.
     fn is_same_as(&self, other: &Certificate) -> bool {
         self.0.cert == other.0.cert
     }
@@ -120,7 +119,7 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> 
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     const WHAT: &str = "key";
-    // What is wrong with the file's text may quote it: only the kind of mistake is told.
+    // The parser's message may quote the key, so it is not passed on.
     PrivateKeyDer::from_pem_slice(&contents(path, WHAT)?).map_err(|error| match error {
         PemError::NoItemsFound => CertificateError::NoKey { path: path.to_owned() },
         _ => CertificateError::NotPem { what: WHAT, path: path.to_owned(), detail: "it is damaged".to_owned() },
@@ -137,53 +136,53 @@ fn contents(path: &Path, what: &'static str) -> Result<Vec<u8>, CertificateError
     Ok(bytes)
 }
 
-/// The server's side of handshakes at one door.
+/// The server side of TLS handshakes for one listener.
 #[derive(Debug)]
 pub struct Acceptor {
-    speaks: Speaks,
-    current: ArcSwap<Current>,
+    alpn: Alpn,
+    current: ArcSwap<ActiveConfig>,
 }
 
-/// A certificate and what was made of it. Sessions are remembered here, so they end with the certificate.
+/// A certificate and its TLS configuration, which holds the session cache: sessions end with the certificate.
 #[derive(Debug)]
-struct Current {
+struct ActiveConfig {
     certificate: Certificate,
     config: Arc<ServerConfig>,
 }
 
-impl Current {
-    fn new(certificate: Certificate, speaks: Speaks) -> Result<Self, rustls::Error> {
+impl ActiveConfig {
+    fn new(certificate: Certificate, alpn: Alpn) -> Result<Self, rustls::Error> {
         let provider = Arc::new(ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(Arc::clone(&certificate.0))));
-        config.alpn_protocols = speaks.names();
-        Ok(Current { certificate, config: Arc::new(config) })
+        config.alpn_protocols = alpn.names();
+        Ok(ActiveConfig { certificate, config: Arc::new(config) })
     }
 }
 
 impl Acceptor {
-    pub fn new(certificate: Certificate, speaks: Speaks) -> Result<Acceptor, rustls::Error> {
-        let current = ArcSwap::from_pointee(Current::new(certificate, speaks)?);
-        Ok(Acceptor { speaks, current })
+    pub fn new(certificate: Certificate, alpn: Alpn) -> Result<Acceptor, rustls::Error> {
+        let current = ArcSwap::from_pointee(ActiveConfig::new(certificate, alpn)?);
+        Ok(Acceptor { alpn, current })
     }
 
-    /// Shows another certificate from the next handshake on; whether it is another one.
+    /// Uses `certificate` from the next handshake on. Returns whether it differs from the current one.
     pub fn replace(&self, certificate: Certificate) -> Result<bool, rustls::Error> {
         let is_other = !self.current.load().certificate.is_same_as(&certificate);
-        self.current.store(Arc::new(Current::new(certificate, self.speaks)?));
+        self.current.store(Arc::new(ActiveConfig::new(certificate, self.alpn)?));
         Ok(is_other)
     }
 
-    /// Shakes hands. Waits for the client without a bound of its own.
+    /// Performs the handshake. There is no timeout here: the caller sets one.
     pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
         TlsAcceptor::from(Arc::clone(&self.current.load().config)).accept(stream).await
     }
 }
 
-/// Whether HTTP/2 was agreed on in the handshake.
-pub fn agreed_on_h2<S>(stream: &TlsStream<S>) -> bool {
+/// Whether the handshake negotiated HTTP/2.
+pub fn negotiated_h2<S>(stream: &TlsStream<S>) -> bool {
     stream.get_ref().1.alpn_protocol() == Some(H2)
 }
 

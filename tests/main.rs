@@ -1,27 +1,27 @@
-//! The integration tests: one binary, a module for each concern.
-#![allow(unreachable_pub, reason = "a test binary has no public face")]
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on stops")]
+//! The integration tests: one binary, one module per concern.
+#![allow(unreachable_pub, reason = "a test binary has no public API")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
-/// Random batches of news against a plain model of what a board must answer.
+/// Random batches of messages, checked against a simple model of the board.
 mod model;
 
 /// The service in the test's own process.
 mod harness;
 
-/// Feeds that are polled, from an upstream in the test's own process.
+/// Polled feeds, with an upstream in the test's own process.
 mod pull;
 
-/// The public interface over a real socket, row by row.
+/// The public API over a real socket, endpoint by endpoint.
 mod api;
 
-/// The binary itself, in processes of its own: keys, limits, crashes and the command line.
+/// The binary in a process of its own: keys, limits, crashes and the command line.
 mod process;
 
-/// Power losses, failing disks, rotten files, clocks that are set, crowds: what must hold all the same.
+/// Guarantees under power loss, failing disks, corrupt files, clock changes and overload.
 mod crash;
 
-/// The doors that bytes of strangers come through: the fuzzer's corpus, replayed and changed at random.
+/// Parsers of untrusted input: the fuzzer's corpus, replayed and mutated at random.
 mod fuzz;
 
-/// Who may import whom.
-mod house;
+/// Module boundaries.
+mod architecture;

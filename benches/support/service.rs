@@ -9,7 +9,7 @@ use http_body_util::Full;
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
 use oddsbox::http::{Handled, Head, Peer, Respond, Service, Settings, handle};
-use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
+use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
     Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
@@ -37,8 +37,8 @@ impl Bench {
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
         let (record, secret) = key();
         let (id, clock) = (record.id.clone(), Clock::system());
-        let (desk, _requests) = LeaseDesk::open();
-        let keyring = Arc::new(Keyring::new(catalogue, [(record, Usage::default())], desk));
+        let (queue, _requests) = LeaseQueue::open();
+        let keyring = Arc::new(Keyring::new(catalogue, [(record, Usage::default())], queue));
         // The whole day as one lease: storing leases is not what is measured here.
         let today = clock.now().timestamp().unix() / 86_400;
         let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };

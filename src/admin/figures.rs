@@ -9,13 +9,13 @@ use crate::board::SportBoard;
 use crate::clock::Moment;
 use crate::feeds::Ledger;
 use crate::log::{self, LineKind};
-use crate::metrics::{Kind, Page, process};
+use crate::metrics::{Kind, MetricsPage, process};
 use crate::model::{Timestamp, World};
 
 /// The page as of now.
 pub(super) fn page(context: &Context) -> String {
     let now = context.clock.now();
-    let mut page = Page::default();
+    let mut page = MetricsPage::default();
     about(&mut page, context, now);
     if let Some(server) = context.server.as_deref() {
         requests(&mut page, server);
@@ -30,7 +30,7 @@ pub(super) fn page(context: &Context) -> String {
     page.finish()
 }
 
-fn about(page: &mut Page, context: &Context, now: Moment) {
+fn about(page: &mut MetricsPage, context: &Context, now: Moment) {
     let condition = context.boards.condition();
     let maintenance = condition.maintenance(now.timestamp()).is_some();
     page.family("oddsbox_build_info", Kind::Gauge, "The version that runs; always 1.")
@@ -53,7 +53,7 @@ fn about(page: &mut Page, context: &Context, now: Moment) {
         .sample(&[("state", "expired")], keys.expired);
 }
 
-fn requests(page: &mut Page, server: &dyn ServerFacts) {
+fn requests(page: &mut MetricsPage, server: &dyn ServerFacts) {
     let totals = server.traffic().totals();
     page.family("oddsbox_http_requests_total", Kind::Counter, "Requests answered, by route and status.");
     for total in &totals {
@@ -65,7 +65,7 @@ fn requests(page: &mut Page, server: &dyn ServerFacts) {
     let help = "From a request's head to its answer, by route; without the time that the client takes.";
     page.family("oddsbox_http_request_duration_seconds", Kind::Histogram, help);
     for total in totals.iter().filter(|total| total.latency.count() > 0) {
-        page.spread(&[("route", total.route)], &total.latency);
+        page.histogram(&[("route", total.route)], &total.latency);
     }
     let help = "Requests that a key did not open: no good key (missing, malformed, unknown, revoked, expired, \
                 rotated_out), a spent limit (burst, day, month), another group of sports (group).";
@@ -75,7 +75,7 @@ fn requests(page: &mut Page, server: &dyn ServerFacts) {
     }
 }
 
-fn connections(page: &mut Page, server: &dyn ServerFacts) {
+fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     let traffic = server.traffic();
     page.family("oddsbox_http_connections", Kind::Gauge, "Connections open now.").sample(&[], traffic.connections());
     let help = "How many connections may be open: `connections`, or fewer where the limit of open files is too low.";
@@ -87,7 +87,7 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         Kind::Counter,
         "Connections closed as their address held too many.",
     )
-    .sample(&[], traffic.turned_away());
+    .sample(&[], traffic.rejected_connections());
     let heads = server.heads();
     let help =
         "Bytes of request heads that are not complete, over all listeners; the first 8 KiB of each are not counted.";
@@ -100,7 +100,7 @@ fn connections(page: &mut Page, server: &dyn ServerFacts) {
         .sample(&[], traffic.handshakes_failed());
 }
 
-fn board(page: &mut Page, context: &Context) {
+fn board(page: &mut MetricsPage, context: &Context) {
     type Count = fn(&SportBoard) -> usize;
     let families: [(&'static str, &'static str, Count); 3] = [
         ("oddsbox_events", "Events scheduled or live.", SportBoard::open_event_count),
@@ -141,7 +141,7 @@ fn each_sport(context: &Context, mut each: impl FnMut(&str, &str, &SportBoard)) 
 }
 
 /// The live world's sources. The sandbox's are always simulated, so their age tells nothing.
-fn sources(page: &mut Page, context: &Context, now: Timestamp) {
+fn sources(page: &mut MetricsPage, context: &Context, now: Timestamp) {
     let board = context.boards.load_full(World::Live);
     let catalogue = context.boards.catalogue();
     let register = board.books().register();
@@ -161,7 +161,7 @@ fn sources(page: &mut Page, context: &Context, now: Timestamp) {
     }
 }
 
-fn feeds(page: &mut Page, ledger: &Ledger) {
+fn feeds(page: &mut MetricsPage, ledger: &Ledger) {
     let accounts = ledger.accounts();
     page.family("oddsbox_feed_lines_accepted_total", Kind::Counter, "Lines of a feed that were taken.");
     for (feed, account) in &accounts {
@@ -196,12 +196,12 @@ fn feeds(page: &mut Page, ledger: &Ledger) {
     }
 }
 
-fn writing(page: &mut Page, context: &Context) {
+fn writing(page: &mut MetricsPage, context: &Context) {
     let writing = context.writer.writing();
     page.family("oddsbox_publish_duration_seconds", Kind::Histogram, "Publishing one sport's prices.")
-        .spread(&[], &writing.publications.spread());
+        .histogram(&[], &writing.publications.snapshot());
     page.family("oddsbox_commit_duration_seconds", Kind::Histogram, "Committing a batch to the database.")
-        .spread(&[], &writing.commits.spread());
+        .histogram(&[], &writing.commits.snapshot());
     page.family("oddsbox_commit_failures_total", Kind::Counter, "Commits that the database did not take.")
         .sample(&[], writing.failures());
     page.family("oddsbox_writer_queue_length", Kind::Gauge, "Operations that wait for the writer.")
@@ -218,7 +218,7 @@ fn writing(page: &mut Page, context: &Context) {
 }
 
 /// The log is the process's: these count from its start, whichever server of it is asked.
-fn log_lines(page: &mut Page) {
+fn log_lines(page: &mut MetricsPage) {
     let help = "Log lines dropped because standard error was blocked, full or closed.";
     page.family("oddsbox_log_lines_dropped_total", Kind::Counter, help).sample(&[], log::dropped());
     let help = "Log lines left out because too many of their kind came in a second.";
@@ -228,7 +228,7 @@ fn log_lines(page: &mut Page) {
     }
 }
 
-fn memory(page: &mut Page) {
+fn memory(page: &mut MetricsPage) {
     let families = [
         ("process_resident_memory_bytes", "Memory held in RAM.", process::resident_bytes()),
         ("process_open_fds", "Open file descriptors.", process::open_files()),
@@ -266,7 +266,7 @@ mod tests {
             Upstream { remaining: Some(40), used: None, budget_left: None, next_poll: None, used_up_until: None };
         ledger.upstream(acme, upstream);
         ledger.count(odd, at, 0, std::iter::empty());
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         feeds(&mut page, &ledger);
         let page = page.finish();
         let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();

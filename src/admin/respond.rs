@@ -30,7 +30,7 @@ use super::payload::Gathered;
 use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
 use super::taking::{self, BrokenOff, Terms};
-use crate::metrics::Page;
+use crate::metrics::MetricsPage;
 use crate::model::{OddsFormat, Region, Regions, World};
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
@@ -69,7 +69,7 @@ pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
         "/readyz" => Some(readyz(context)),
         "/metrics" => {
             let mut reply = Response::new(pieces::whole(Bytes::from(figures::page(context))));
-            reply.headers_mut().insert(CONTENT_TYPE, header(Page::MEDIA_TYPE));
+            reply.headers_mut().insert(CONTENT_TYPE, header(MetricsPage::MEDIA_TYPE));
             Some(reply)
         }
         _ => None,

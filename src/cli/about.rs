@@ -1,4 +1,4 @@
-//! What the program says about itself: its interface, its completions, its manual.
+//! `oddsbox openapi`, `completions` and `man`: generated documentation.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use clap::{Args, CommandFactory, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use super::invocation::Invocation;
 use super::output;
-use super::session::Session;
 
-/// Print the `openapi.json` of the public interface
+/// Print the `openapi.json` of the public API
 ///
 /// Needs no server and no data.
 #[derive(Debug, Args)]
-pub(super) struct Openapi {}
+pub(super) struct OpenapiArgs {}
 
-impl Openapi {
+impl OpenapiArgs {
     pub(super) fn run() -> anyhow::Result<ExitCode> {
         output::text(crate::http::OPENAPI)?;
         Ok(ExitCode::SUCCESS)
@@ -28,45 +28,45 @@ impl Openapi {
 ///
 /// Needs no server and no data.
 #[derive(Debug, Args)]
-pub(super) struct Completions {
+pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-impl Completions {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl CompletionsArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::Cli::command(), "oddsbox", &mut script);
         let script = String::from_utf8(script)?;
         let document = serde_json::json!({ "shell": self.shell.to_string(), "script": script });
-        session.output.answer(&document, |_| script.clone())?;
+        invocation.output.answer(&document, |_| script.clone())?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Write manual pages, one for each command
+/// Write manual pages, one per command
 ///
 /// Needs no server and no data.
 #[derive(Debug, Args)]
-pub(super) struct Man {
-    /// The directory to write them to; made if it is missing
+pub(super) struct ManArgs {
+    /// Directory to write to; created if it does not exist
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
 }
 
-impl Man {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl ManArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let dir = self.dir.display().to_string();
         let mut command = super::Cli::command().disable_help_subcommand(true);
         command.build();
         let written = std::fs::create_dir_all(&self.dir).and_then(|()| write_pages(&command, &self.dir));
         written.map_err(|error| anyhow::anyhow!("{dir} cannot be written to ({error}): name another directory"))?;
         let answer = serde_json::json!({ "directory": dir });
-        session.output.answer(&answer, |_| format!("The manual is in {dir}: try `man -l {dir}/oddsbox.1`.\n"))?;
+        invocation.output.answer(&answer, |_| format!("The manual is in {dir}: try `man -l {dir}/oddsbox.1`.\n"))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Writes a command's page, and those of the commands within it.
+/// Writes the pages of a command and its subcommands.
 pub(super) fn write_pages(command: &clap::Command, dir: &Path) -> io::Result<()> {
     for command in command.get_subcommands() {
         write_pages(command, dir)?;
@@ -75,19 +75,21 @@ pub(super) fn write_pages(command: &clap::Command, dir: &Path) -> io::Result<()>
     let page = clap_mangen::Man::new(command.clone()).source(source).manual("oddsbox manual");
     let mut text = Vec::new();
     page.render(&mut text)?;
-    what_all_commands_share().to_writer(&mut text)?;
+    common_sections().to_writer(&mut text)?;
     std::fs::write(dir.join(page.get_filename()), text)
 }
 
-/// What the definition of the command line does not hold, and a manual must.
-fn what_all_commands_share() -> Roff {
+/// The sections that are the same on every page and that clap does not generate.
+fn common_sections() -> Roff {
     let mut page = Roff::new();
     page.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in [("0", "done"), ("1", "failed; one line on standard error says why"), ("2", "wrong usage")] {
+    for (code, meaning) in
+        [("0", "success"), ("1", "failure; one line on standard error says why"), ("2", "wrong usage")]
+    {
         page.control("TP", ["4"]).text([bold(code)]).text([roman(meaning)]);
     }
     page.control("SH", ["ENVIRONMENT"]);
-    page.text([roman("Every setting of the configuration file is also a variable: "), bold("refresh")]);
+    page.text([roman("Every setting of the configuration file is also an environment variable: "), bold("refresh")]);
     page.text([roman("is "), bold("ODDSBOX_REFRESH"), roman(". "), bold("oddsbox config show"), roman(" lists them.")]);
     page.text([bold("NO_COLOR"), roman(" is honoured.")]);
     page

@@ -5,46 +5,46 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::invocation::{Invocation, block_on};
 use super::output;
-use super::session::{Session, block_on};
 use crate::admin::{Access, AuditAnswer, Command, Door};
 
-/// How often a follower looks.
+/// How often `--follow` polls.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
-/// As many entries as are fetched at once.
+/// The number of entries fetched at once.
 const PAGE: usize = 1000;
 
 /// Show who issued, rotated, revoked or changed what, and when
 ///
-/// Safe on a running server: it only looks. With --follow it goes on with whatever the server writes from now on; while
-/// no server runs it waits for one.
+/// Safe on a running server: it only reads. With --follow it keeps printing new entries; while no server runs, it waits
+/// for one.
 #[derive(Debug, Args)]
-pub(super) struct Audit {
-    /// Go on showing entries as they come
+pub(super) struct AuditArgs {
+    /// Keep printing new entries
     #[arg(long, conflicts_with = "json")]
     follow: bool,
 }
 
-impl Audit {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl AuditArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         block_on(async {
-            let door = session.door(Access::Existing).await?;
-            let entries = after(&door, None).await;
-            door.close().await?;
+            let backend = invocation.backend(Access::Existing).await?;
+            let entries = after(&backend, None).await;
+            backend.close().await?;
             let entries = entries?;
-            session.output.answer(&entries, |output| output.table(&HEADER, &rows(&entries)))?;
-            if self.follow { follow(session, entries.last().map(|entry| entry.sequence)).await } else { Ok(()) }
+            invocation.output.answer(&entries, |output| output.table(&HEADER, &rows(&entries)))?;
+            if self.follow { follow(invocation, entries.last().map(|entry| entry.sequence)).await } else { Ok(()) }
         })?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Every entry behind one, page by page.
-async fn after(door: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
+/// All entries after `last`, fetched page by page.
+async fn after(backend: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
     let mut entries: Vec<AuditAnswer> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.sequence).or(last);
-        let page: Vec<AuditAnswer> = door.ask(Command::Audit { after, limit: Some(PAGE) }).await?;
+        let page: Vec<AuditAnswer> = backend.ask(Command::Audit { after, limit: Some(PAGE) }).await?;
         if page.is_empty() {
             return Ok(entries);
         }
@@ -52,12 +52,12 @@ async fn after(door: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer
     }
 }
 
-/// Asks the server only: a file that is opened every second would keep the next server out.
-async fn follow(session: &Session, mut last: Option<u64>) -> anyhow::Result<()> {
+/// Polls the server only: opening the file every second would keep the next server from starting.
+async fn follow(invocation: &Invocation, mut last: Option<u64>) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(FOLLOW_EVERY).await;
-        let Some(server) = Door::server(&session.data).await? else { continue };
-        // A server that stops in the middle of it is waited for like one that is not there.
+        let Some(server) = Door::server(&invocation.data).await? else { continue };
+        // If the server stops meanwhile, wait for the next one.
         let Ok(entries) = after(&server, last).await else { continue };
         last = entries.last().map(|entry| entry.sequence).or(last);
         for row in rows(&entries) {

@@ -1,34 +1,34 @@
-//! `oddsbox check`: whether the file is what it should be.
+//! `oddsbox check`: verifies the file.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::session::Session;
+use super::invocation::Invocation;
 use crate::admin::{Access, CheckAnswer, CheckOptions, Command};
 
-/// Read every record and index; say what is wrong and what to do
+/// Verify every record and index, and say what to do about problems
 ///
-/// Safe on a running server: requests and changes go on. The database's own pages are checked when no server runs, or
-/// with --pages.
+/// Safe on a running server: requests and changes continue. The pages of the database are verified only if no server
+/// runs, or with --pages.
 #[derive(Debug, Args)]
-pub(super) struct Check {
-    /// Check the database's own pages too while a server runs; changes wait until it is done
+pub(super) struct CheckArgs {
+    /// Also verify the pages of the database while a server runs; changes wait until it is done
     #[arg(long)]
     pages: bool,
-    /// Take out what is damaged, after a copy was made; refused while a server runs
+    /// Remove damaged rows after making a copy; refuses while a server runs
     #[arg(long)]
     drop_damaged: bool,
 }
 
-impl Check {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl CheckArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let options = CheckOptions { pages: self.pages, drop_damaged: self.drop_damaged };
-        let report: CheckAnswer = session.ask_watching(Access::Damaged, Command::Check(options))?;
-        session.output.answer(&report, |_| shown(&report))?;
+        let report: CheckAnswer = invocation.ask_with_progress(Access::Damaged, Command::Check(options))?;
+        invocation.output.answer(&report, |_| shown(&report))?;
         if !report.clean && report.dropped.is_none() {
-            anyhow::bail!("{}", report.advice.as_deref().unwrap_or("the file is not sound: restore a backup"));
+            anyhow::bail!("{}", report.advice.as_deref().unwrap_or("the file is damaged: restore a backup"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -40,13 +40,13 @@ fn shown(report: &CheckAnswer) -> String {
         let _ = writeln!(text, "{}, {}: {}", problem.table, problem.key, problem.reason);
     }
     if let Some(detail) = &report.integrity_detail {
-        let _ = writeln!(text, "the database itself: {detail}");
+        let _ = writeln!(text, "database pages: {detail}");
     }
     let rows: u64 = report.rows.values().sum();
     let _ = writeln!(text, "{rows} rows read, {} problems, pages {}", report.problem_count, report.integrity);
     if let Some(dropped) = &report.dropped {
         let copy = dropped.copy.display();
-        let _ = writeln!(text, "{} damaged rows were taken out; the file as it was is {copy}", dropped.rows);
+        let _ = writeln!(text, "{} damaged rows were removed; the original file is kept as {copy}", dropped.rows);
     }
     text
 }

@@ -1,29 +1,29 @@
-//! `oddsbox config`: what is set, and where.
+//! `oddsbox config`: the effective configuration.
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::invocation::Invocation;
 use super::output::Output;
-use super::session::Session;
-use crate::config::{SETTINGS, Settings};
+use crate::config::{SETTINGS, SettingValue, Settings};
 
-/// Look at the configuration
+/// Show the configuration
 #[derive(Debug, Subcommand)]
-pub(super) enum Config {
-    Show(Show),
+pub(super) enum ConfigCommand {
+    Show(ConfigShowArgs),
 }
 
-/// Show every setting, its value and where it came from
+/// Show every setting, its value and where it comes from
 ///
 /// Reads the file (--config) and the environment of this command, not those of a running server.
 #[derive(Debug, Args)]
-pub(super) struct Show {}
+pub(super) struct ConfigShowArgs {}
 
-/// A setting as it is shown.
+/// A row of the output.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SettingRow {
     name: String,
     value: String,
     from: String,
@@ -32,42 +32,42 @@ struct Shown {
     help: &'static str,
 }
 
-impl Config {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
-        let Config::Show(Show {}) = self;
-        let settings = session.settings()?;
-        let shown = shown(&settings);
-        session.output.answer(&shown, |output| table(output, &shown))?;
-        // Everything is shown first, so that a value that is not taken can be looked at.
+impl ConfigCommand {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        let ConfigCommand::Show(ConfigShowArgs {}) = self;
+        let settings = invocation.settings()?;
+        let rows = rows(&settings);
+        invocation.output.answer(&rows, |output| table(output, &rows))?;
+        // Validated only after printing, so that an invalid value can be inspected.
         settings.read()?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn shown(settings: &Settings) -> Vec<Shown> {
-    let one = |setting: &crate::config::Setting| {
-        let found = settings.get(setting.name);
-        Shown {
+fn rows(settings: &Settings) -> Vec<SettingRow> {
+    let row = |setting: &crate::config::Setting| {
+        let SettingValue { text, origin } = settings.get(setting.name);
+        SettingRow {
             name: setting.name.to_owned(),
-            value: found.value,
-            from: found.origin.to_string(),
+            value: text,
+            from: origin.to_string(),
             default: setting.default,
             variable: setting.variable(),
             help: setting.help,
         }
     };
-    let feeds = settings.feeds_shown().into_iter().map(|field| Shown {
+    let feeds = settings.feeds_shown().into_iter().map(|field| SettingRow {
         name: field.name,
-        value: field.found.value,
-        from: field.found.origin.to_string(),
+        value: field.value.text,
+        from: field.value.origin.to_string(),
         default: field.setting.default,
         variable: field.variable,
         help: field.setting.help,
     });
-    SETTINGS.iter().map(one).chain(feeds).collect()
+    SETTINGS.iter().map(row).chain(feeds).collect()
 }
 
-fn table(output: Output, settings: &[Shown]) -> String {
-    let row = |setting: &Shown| vec![setting.name.clone(), setting.value.clone(), setting.from.clone()];
+fn table(output: Output, settings: &[SettingRow]) -> String {
+    let row = |setting: &SettingRow| vec![setting.name.clone(), setting.value.clone(), setting.from.clone()];
     output.table(&["SETTING", "VALUE", "FROM"], &settings.iter().map(row).collect::<Vec<_>>())
 }

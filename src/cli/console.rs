@@ -1,31 +1,31 @@
-//! `oddsbox console`: the way into the operator's dashboard.
+//! `oddsbox console`: sign-in links of the web console.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::session::Session;
+use super::invocation::Invocation;
 use crate::admin::{Access, Command, ConsoleAnswer, SignedOutAnswer};
 
-/// Print a link that opens the console once, within 5 minutes
+/// Print a link to the console that works once, within 5 minutes
 ///
-/// Safe on a running server, which must have `[console] listen` set. What is done in the console stands in the audit
-/// log under the name of whoever ran this.
+/// Safe on a running server, which must have `[console] listen` set. The audit log records actions in the console under
+/// the name of the user who ran this command.
 #[derive(Debug, Args)]
-pub(super) struct Console {
-    /// End every session of the console, and every link
+pub(super) struct ConsoleArgs {
+    /// End all console sessions and invalidate all links
     #[arg(long)]
     sign_out: bool,
 }
 
-impl Console {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl ConsoleArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         if self.sign_out {
-            let answer: SignedOutAnswer = session.ask(Access::Existing, Command::ConsoleSignOut)?;
-            session.output.answer(&answer, |_| format!("Signed out: {} sessions ended.\n", answer.sessions))?;
+            let answer: SignedOutAnswer = invocation.ask(Access::Existing, Command::ConsoleSignOut)?;
+            invocation.output.answer(&answer, |_| format!("Signed out: {} sessions ended.\n", answer.sessions))?;
         } else {
-            let answer: ConsoleAnswer = session.ask(Access::Existing, Command::ConsoleLink)?;
-            session.output.answer(&answer, |_| format!("{}\n", answer.url.expose()))?;
+            let answer: ConsoleAnswer = invocation.ask(Access::Existing, Command::ConsoleLink)?;
+            invocation.output.answer(&answer, |_| format!("{}\n", answer.url.expose()))?;
         }
         Ok(ExitCode::SUCCESS)
     }

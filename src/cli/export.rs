@@ -10,26 +10,26 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 
 use super::flags;
-use super::output::Closed;
-use super::session::{Session, block_on};
+use super::invocation::{Invocation, block_on};
+use super::output::StdoutClosed;
 use crate::admin::{Access, Source};
 use crate::model::World;
 
-/// Write a whole world as feed lines that `ingest` takes back unchanged
+/// Write a whole world as feed lines that `ingest` reads back unchanged
 ///
-/// Safe on a running server: it writes the world as it is at that moment, as fast as it is taken, and holds up nobody.
-/// Taken into an empty data directory, the lines give the same world again.
+/// Safe on a running server: it writes a consistent snapshot of the world without blocking requests or changes.
+/// Ingested into an empty data directory, the lines give the same world again.
 #[derive(Debug, Args)]
-pub(super) struct Export {
-    /// The world to write: live or sandbox
+pub(super) struct ExportArgs {
+    /// World to export: live or sandbox
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
-    /// The file to write, in place of standard output; it appears when it is complete
+    /// File to write instead of standard output; it appears only when it is complete
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// What was written to a file.
+/// The result of an export to a file.
 #[derive(Debug, Serialize)]
 struct Written<'a> {
     world: &'static str,
@@ -38,65 +38,65 @@ struct Written<'a> {
     bytes: u64,
 }
 
-impl Export {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
-        if session.output.json && self.output.is_none() {
+impl ExportArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        if invocation.output.json && self.output.is_none() {
             anyhow::bail!("export writes feed lines, not one document: leave out --json, or name a file with --output");
         }
         block_on(async {
-            let door = session.door(Access::Existing).await?;
-            let source = door.export(self.world).await;
+            let backend = invocation.backend(Access::Existing).await?;
+            let source = backend.export(self.world).await;
             let written = match source {
-                Ok(source) => self.write(session, source).await,
+                Ok(source) => self.write(invocation, source).await,
                 Err(error) => Err(error.into()),
             };
-            door.close().await?;
+            backend.close().await?;
             written
         })?;
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn write(&self, session: &Session, source: Source) -> anyhow::Result<()> {
+    async fn write(&self, invocation: &Invocation, source: Source) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return match copy(source, &mut io::stdout().lock()).await {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
-                copied => copied.map(|_| ()).map_err(broken_off),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StdoutClosed.into()),
+                copied => copied.map(|_| ()).map_err(incomplete),
             };
         };
         let (lines, bytes) = write_file(path, source).await.map_err(|error| {
-            anyhow::anyhow!("{} cannot be written ({error}): nothing was left there", path.display())
+            anyhow::anyhow!("failed to write {} ({error}): no partial file was left", path.display())
         })?;
         let written = Written { world: self.world.name(), file: path, lines, bytes };
-        session.output.answer(&written, |_| {
+        invocation.output.answer(&written, |_| {
             format!("Wrote {lines} lines ({}) of the {} world to {}.\n", HumanBytes(bytes), self.world, path.display())
         })
     }
 }
 
-fn broken_off(error: io::Error) -> anyhow::Error {
-    anyhow::anyhow!("the export broke off and is not complete ({error}): try again")
+fn incomplete(error: io::Error) -> anyhow::Error {
+    anyhow::anyhow!("the export failed and is incomplete ({error}): try again")
 }
 
-/// Writes beside the file and puts it in its place when it is complete and on disk.
+/// Writes to a temporary file and renames it when it is complete and synced.
 async fn write_file(path: &Path, source: Source) -> io::Result<(u64, u64)> {
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-    let beside = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+    let temporary = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
     let write = async {
-        let mut file = File::options().write(true).create_new(true).open(&beside)?;
+        let mut file = File::options().write(true).create_new(true).open(&temporary)?;
         let copied = copy(source, &mut file).await?;
         file.sync_all()?;
-        fs::rename(&beside, path)?;
+        fs::rename(&temporary, path)?;
         Ok(copied)
     };
     let written = write.await;
     if written.is_err() {
-        // What is there is ours and of no use; if it cannot be removed, the error above says enough.
-        let _ = fs::remove_file(&beside);
+        // Best effort: the original error is the one to report.
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// Copies every piece; how many lines and bytes they were.
+/// Copies all pieces, and returns the number of lines and bytes.
 async fn copy(mut source: Source, out: &mut impl Write) -> io::Result<(u64, u64)> {
     let (mut lines, mut bytes) = (0, 0);
     while let Some(piece) = source.recv().await {

@@ -1,92 +1,93 @@
-//! `oddsbox feeds`: where prices come from, and how fresh they are.
+//! `oddsbox feeds`: feeds, sources and their freshness, and feed tokens.
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use super::flags::{self, shown_seconds};
+use super::invocation::Invocation;
 use super::output::{Output, or_dash};
-use super::session::Session;
 use crate::admin::{
     Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
 };
 use crate::model::World;
 
-/// Show every feed and source: what came, what was rejected and why, and how fresh each is
+/// Show all feeds and sources: accepted and rejected lines with reasons, and freshness
 ///
-/// Safe on a running server: it only looks. Feeds are counted by a server from its start; without one, only the
-/// sources and tokens are shown.
+/// Safe on a running server: it only reads. A server counts feeds from its start; without one, only sources and tokens
+/// are shown.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(super) struct Feeds {
+pub(super) struct FeedsArgs {
     #[command(subcommand)]
     command: Option<FeedsCommand>,
     /// Only this world: live or sandbox
     #[arg(long, value_parser = flags::world())]
     world: Option<World>,
-    /// Only sources that are stale
+    /// Only stale sources
     #[arg(long)]
     stale: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum FeedsCommand {
-    Token(Token),
-    Tokens(Tokens),
+    Token(TokenArgs),
+    Tokens(TokensArgs),
 }
 
-/// Issue a token for a feeder on another machine and show it, this once; or end it
+/// Issue a token for a feeder on another machine and show it once, or revoke it
 ///
-/// Safe on a running server: it is in force when the command returns. The feeder sends its lines to the address of
-/// the setting ingest.listen; a stream under way ends with its next batch when its token is revoked.
+/// Safe on a running server: it is in force when the command returns. The feeder pushes its lines to the address of the
+/// setting ingest.listen. When a token is revoked, its open streams end at their next batch.
 #[derive(Debug, Args)]
-struct Token {
-    /// The feeder's name: letters, digits, dots, - and _
+struct TokenArgs {
+    /// Name of the feeder: letters, digits, dots, - and _
     name: String,
-    /// The world that its lines go to: live or sandbox
+    /// World that its lines go to: live or sandbox
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
-    /// End the feeder's token
+    /// Revoke the feeder's token
     #[arg(long, conflicts_with = "world")]
     revoke: bool,
 }
 
 /// List the tokens of feeders, without their secrets
 ///
-/// Safe on a running server: it only looks.
+/// Safe on a running server: it only reads.
 #[derive(Debug, Args)]
-struct Tokens {}
+struct TokensArgs {}
 
-impl Feeds {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl FeedsArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         match self.command {
-            Some(FeedsCommand::Token(token)) => token.run(session)?,
-            Some(FeedsCommand::Tokens(Tokens {})) => {
-                let answer = ask(session, None, false)?;
-                session.output.answer(&answer.tokens, |output| tokens(output, &answer.tokens))?;
+            Some(FeedsCommand::Token(token)) => token.run(invocation)?,
+            Some(FeedsCommand::Tokens(TokensArgs {})) => {
+                let answer = ask(invocation, None, false)?;
+                invocation.output.answer(&answer.tokens, |output| tokens(output, &answer.tokens))?;
             }
             None => {
-                let answer = ask(session, self.world, self.stale)?;
-                session.output.answer(&answer, |output| shown(output, &answer))?;
+                let answer = ask(invocation, self.world, self.stale)?;
+                invocation.output.answer(&answer, |output| shown(output, &answer))?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn ask(session: &Session, world: Option<World>, stale: bool) -> anyhow::Result<FeedsAnswer> {
-    session.ask(Access::Existing, Command::Feeds { world: world.map(WorldName::from), stale })
+fn ask(invocation: &Invocation, world: Option<World>, stale: bool) -> anyhow::Result<FeedsAnswer> {
+    invocation.ask(Access::Existing, Command::Feeds { world: world.map(WorldName::from), stale })
 }
 
-impl Token {
-    fn run(self, session: &Session) -> anyhow::Result<()> {
+impl TokenArgs {
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
         if self.revoke {
-            let revoked: TokenAnswer = session.ask(Access::Existing, Command::FeedsTokenRevoke { name: self.name })?;
-            return session.output.answer(&revoked, |_| format!("Revoked the token of {}.\n", revoked.name));
+            let revoked: TokenAnswer =
+                invocation.ask(Access::Existing, Command::FeedsTokenRevoke { name: self.name })?;
+            return invocation.output.answer(&revoked, |_| format!("Revoked the token of {}.\n", revoked.name));
         }
         let command = Command::FeedsToken { name: self.name, world: self.world.into() };
-        let issued: TokenAnswer = session.ask(Access::Create, command)?;
-        session.output.answer(&issued, |output| issued_token(output, &issued))
+        let issued: TokenAnswer = invocation.ask(Access::Create, command)?;
+        invocation.output.answer(&issued, |output| issued_token(output, &issued))
     }
 }
 
@@ -102,7 +103,7 @@ fn issued_token(output: Output, issued: &TokenAnswer) -> String {
 
 fn shown(output: Output, answer: &FeedsAnswer) -> String {
     let feeds = match &answer.feeds {
-        None => "No server runs: feeds are counted by a server, from its start.\n".to_owned(),
+        None => "No server is running: feeds are counted only while one runs.\n".to_owned(),
         Some(feeds) => {
             let header = [
                 "FEED",
@@ -151,7 +152,7 @@ fn feed(feed: &FeedAnswer) -> Vec<String> {
     ]
 }
 
-/// What a feeder has added, of what it may.
+/// How much of its quota a feeder has used.
 fn added(added: &AddedAnswer) -> String {
     let of = |what, today, per_day, all, max| format!("{what} {today}/{per_day} today, {all}/{max} in all");
     let AddedAnswer { bookmakers_today, bookmakers_per_day, bookmakers, bookmakers_max, .. } = added;
@@ -163,15 +164,15 @@ fn added(added: &AddedAnswer) -> String {
     )
 }
 
-/// What is left, upstream and of the operator's own budget.
+/// The remaining credits, of the upstream and of the operator's daily budget.
 fn quota(upstream: &UpstreamAnswer) -> Option<String> {
     let left = upstream.remaining.map(|left| match &upstream.used_up_until {
         Some(until) => format!("{left} left, used up until {until}"),
         None => format!("{left} left"),
     });
     let budget = upstream.budget_left.map(|left| format!("{left} of the day's budget"));
-    let told: Vec<String> = [left, budget].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let parts: Vec<String> = [left, budget].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn source(source: &SourceAnswer) -> Vec<String> {

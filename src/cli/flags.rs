@@ -1,4 +1,4 @@
-//! Values of flags, checked where they are read.
+//! Parsers of flag values.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) fn seconds(text: &str) -> Result<u32, String> {
     u32::try_from(duration.as_secs()).map_err(|_| "is too long: 100 years at most".to_owned())
 }
 
-/// The same, and not nothing.
+/// A number of seconds above zero.
 pub(super) fn some_seconds(text: &str) -> Result<u32, String> {
     seconds(text).and_then(|seconds| if seconds == 0 { Err("takes 1s or more".to_owned()) } else { Ok(seconds) })
 }
@@ -28,7 +28,7 @@ pub(super) fn quota(text: &str) -> Result<Setting<u64>, String> {
     }
     match text.parse() {
         Ok(number) if number > 0 => Ok(Setting::To(number)),
-        _ => Err("takes a whole number from 1 on, or none".to_owned()),
+        _ => Err("takes a whole number of 1 or more, or none".to_owned()),
     }
 }
 
@@ -36,11 +36,11 @@ pub(super) fn quota(text: &str) -> Result<Setting<u64>, String> {
 pub(super) fn expiry(text: &str) -> Result<Setting<u32>, String> {
     match text {
         "never" => Ok(Setting::Remove),
-        _ => some_seconds(text).map(Setting::To).map_err(|told| format!("{told}, or never")),
+        _ => some_seconds(text).map(Setting::To).map_err(|message| format!("{message}, or never")),
     }
 }
 
-/// Sport groups between commas; none at all is a list of its own.
+/// A list of sport groups; empty for `none`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups(pub(super) Vec<String>);
 
@@ -51,7 +51,7 @@ pub(super) fn groups(text: &str) -> Result<Groups, String> {
     }
     let groups: Vec<String> = text.split(',').map(|group| group.trim().to_owned()).collect();
     if groups.iter().any(String::is_empty) {
-        return Err("takes groups between commas, or none".to_owned());
+        return Err("takes groups separated by commas, or none".to_owned());
     }
     Ok(Groups(groups))
 }
@@ -59,26 +59,27 @@ pub(super) fn groups(text: &str) -> Result<Groups, String> {
 /// `us,uk`.
 pub(super) fn regions(text: &str) -> Result<Regions, String> {
     let regions: Option<Regions> = text.split(',').map(|region| Region::parse(region.trim())).collect();
-    regions.ok_or_else(|| "takes us, uk, eu, au, between commas".to_owned())
+    regions.ok_or_else(|| "takes us, uk, eu, au, separated by commas".to_owned())
 }
 
 pub(super) fn odds_format(text: &str) -> Result<OddsFormat, String> {
     OddsFormat::parse(text).ok_or_else(|| "takes american, decimal or fractional".to_owned())
 }
 
-/// A sport's key: ours, or one of The Odds API. Whether there is such a sport, the catalogue knows.
+/// A sport's key, of the catalogue or of The Odds API. Whether the sport exists is checked later, against the
+/// catalogue.
 pub(super) fn sport(text: &str) -> Result<String, String> {
     let is_clean = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_clean { Ok(text.to_owned()) } else { Err("takes a sport's key, such as mma".to_owned()) }
 }
 
-/// A world by its name. The names are listed in the help, and shells complete them.
+/// A world by its name. The help lists the names, and shells complete them.
 pub(super) fn world() -> impl TypedValueParser<Value = World> {
     let names = World::ALL.map(World::name);
     PossibleValuesParser::new(names).try_map(|name| World::parse(&name).ok_or("takes live or sandbox"))
 }
 
-/// `1h 30m`, as it is shown.
+/// Formats a duration as `1h 30m`.
 pub(super) fn shown_seconds(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_in_the_units_that_people_use() {
+    fn durations_are_parsed_with_units() {
         assert_eq!(seconds("90d"), Ok(90 * 86_400));
         assert_eq!(seconds("1h 30m"), Ok(5400));
         assert_eq!(seconds("0s"), Ok(0));
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_expiries_can_be_taken_away() {
+    fn limits_and_expiries_can_be_removed() {
         assert_eq!(quota("none"), Ok(Setting::Remove));
         assert_eq!(quota("5000"), Ok(Setting::To(5000)));
         assert!(quota("0").is_err() && quota("-1").is_err() && quota("many").is_err());
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_stand_between_commas() {
+    fn groups_are_separated_by_commas() {
         assert_eq!(groups("combat, golf"), Ok(Groups(vec!["combat".into(), "golf".into()])));
         assert_eq!(groups("none"), Ok(Groups::default()));
         assert!(groups("").is_err() && groups("combat,").is_err());

@@ -15,92 +15,89 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
-use self::hint::{Given, START_BYTES_MAX, hint};
+use self::hint::{GivenCommand, START_BYTES_MAX, hint};
 use super::flags;
+use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use super::session::{Session, block_on};
 use crate::admin::{Access, Door, DoorError, IngestAnswer, IngestOptions, PayloadOptions, Source};
 use crate::model::{OddsFormat, Regions, World};
 
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that may wait for the writer; more would only fill the memory.
+/// Pieces that may be queued for the writer.
 const PIECES_WAITING: usize = 4;
 
-/// Take in events, prices and scores: feed lines, or a saved payload of The Odds API
+/// Ingest events, prices and scores: feed lines, or a saved payload of The Odds API
 ///
-/// Safe on a running server: lines are written in batches while requests go on, and prices are published when the
-/// input ends. Rejected lines are counted by reason and the first of each kind shown; the others are kept. It is exit
-/// code 1 if lines came and none was accepted. A data directory that is missing is made.
+/// Safe on a running server: lines are written in batches while requests continue, and prices are published when the
+/// input ends. Rejected lines are counted by reason and reported with the first example of each; the others are kept.
+/// The exit code is 1 if there were lines and none was accepted. A missing data directory is created.
 ///
-/// With --strict the whole input is read and checked before anything is written, and is then written at once, so that
-/// it is kept whole or not at all: one rejected line is exit code 1 with nothing written. Other changes wait for that
-/// long, and it takes 1 GiB at most. An outcome that is no price does not reject its line.
+/// With --strict the whole input is read and validated first and then written at once, so that it is kept completely or
+/// not at all: with one rejected line the exit code is 1 and nothing is written. Other changes wait meanwhile, and the
+/// input may have at most 1 GiB. An outcome with an invalid price does not reject its line.
 ///
-/// With --format the-odds-api the input is one answer of version 4 of The Odds API, as it was saved: odds, scores or
-/// events, also from its archive. Every bookmaker's market is a message of its own; what the sport does not have, lay
-/// markets among it, is rejected.
+/// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events,
+/// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have and lay
+/// markets are rejected.
 #[derive(Debug, Args)]
-pub(super) struct Ingest {
-    /// The file to read, or - for standard input
+pub(super) struct IngestArgs {
+    /// File to read, or - for standard input
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The world that the lines belong to
+    /// World that the lines belong to
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
-    /// Keep all of it or nothing
+    /// Write all of the input or nothing
     #[arg(long)]
     strict: bool,
-    /// What the input is
+    /// Format of the input
     #[arg(long, value_enum, default_value_t = Format::Lines)]
     format: Format,
-    /// The sport of a payload, where it does not say so itself: our key, or one of The Odds API
+    /// Sport of a payload that does not name it, by oddsbox's key or that of The Odds API
     #[arg(long, value_name = "KEY", value_parser = flags::sport, requires = "format")]
     sport: Option<String>,
-    /// How a payload's prices are quoted, where they do not show it: american, decimal or fractional
+    /// Price format of a payload, if it cannot be detected: american, decimal or fractional
     #[arg(long, value_name = "FORMAT", value_parser = flags::odds_format, requires = "format")]
     odds_format: Option<OddsFormat>,
-    /// Where a payload's bookmakers are offered that nobody has declared: us, uk, eu, au
+    /// Regions of a payload's undeclared bookmakers: us, uk, eu, au
     #[arg(long, value_name = "LIST", value_parser = flags::regions, requires = "format")]
     regions: Option<Regions>,
 }
 
-/// What an input is.
+/// The format of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Feed lines: one JSON object a line
+    /// Feed lines: one JSON object per line
     Lines,
-    /// An answer of version 4 of The Odds API
+    /// A response of version 4 of The Odds API
     TheOddsApi,
 }
 
-impl Ingest {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl IngestArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let input = Input::open(&self.file)?;
         let (answer, start) = block_on(async {
-            let door = session.door(Access::Create).await?;
+            let backend = invocation.backend(Access::Create).await?;
             let (source, seen) = input.start()?;
-            let answer = self.send(&door, source).await;
-            door.close().await?;
-            let Seen { start, broken } = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-            if let Some(error) = broken {
-                anyhow::bail!(
-                    "{} cannot be read to its end ({error}): mend that and send it again",
-                    self.file.display()
-                );
+            let answer = self.send(&backend, source).await;
+            backend.close().await?;
+            let InputState { start, error } = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+            if let Some(error) = error {
+                anyhow::bail!("failed to read {} ({error}): fix that and ingest it again", self.file.display());
             }
             Ok((answer, start))
         })?;
-        let hint = || hint(&start, self.given(), session);
+        let hint = || hint(&start, self.given(), invocation);
         let answer = answer.map_err(|error| match (&error, hint()) {
             (DoorError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
             _ => error.into(),
         })?;
         let (many, one) = self.words();
-        session.output.answer(&answer, |_| report(&answer, many, one))?;
+        invocation.output.answer(&answer, |_| report(&answer, many, one))?;
         let IngestAnswer { lines, accepted, rejected, .. } = answer;
         let advice = if accepted == 0 { hint() } else { None };
         if !answer.written {
-            let advice = advice.unwrap_or_else(|| "mend them and send it again".to_owned());
+            let advice = advice.unwrap_or_else(|| "fix them and ingest it again".to_owned());
             anyhow::bail!("{rejected} of {lines} {many} were rejected, so nothing was written: {advice}");
         }
         if lines > 0 && accepted == 0 {
@@ -110,24 +107,24 @@ impl Ingest {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn given(&self) -> Given<'_> {
-        Given { format: self.format, file: &self.file, world: self.world, strict: self.strict }
+    fn given(&self) -> GivenCommand<'_> {
+        GivenCommand { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, door: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
+    async fn send(&self, backend: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
-            Format::Lines => door.ingest(IngestOptions { world, strict }, source).await,
+            Format::Lines => backend.ingest(IngestOptions { world, strict }, source).await,
             Format::TheOddsApi => {
                 let (sport, odds_format) = (self.sport.clone(), self.odds_format);
                 let regions = self.regions.unwrap_or_default();
                 let options = PayloadOptions { world, strict, sport, odds_format, regions };
-                door.ingest_payload(&options, source).await
+                backend.ingest_payload(&options, source).await
             }
         }
     }
 
-    /// What is counted, and what an example names.
+    /// The words for what the report counts, and for what an example refers to.
     const fn words(&self) -> (&'static str, &'static str) {
         match self.format {
             Format::Lines => ("lines", "line"),
@@ -136,19 +133,19 @@ impl Ingest {
     }
 }
 
-/// Something to read lines from.
+/// An open input.
 struct Input {
     reader: Box<dyn Read + Send>,
     progress: ProgressBar,
 }
 
-/// What the reading thread leaves for the report.
+/// What the reading thread records for the report.
 #[derive(Debug, Default)]
-struct Seen {
+struct InputState {
     /// The beginning of the input.
     start: Vec<u8>,
-    /// What broke it off.
-    broken: Option<io::Error>,
+    /// The error that ended it.
+    error: Option<io::Error>,
 }
 
 impl Input {
@@ -158,21 +155,21 @@ impl Input {
         }
         let open = || {
             let file = File::open(path)?;
-            let found = file.metadata()?;
-            if found.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok((file, found)) }
+            let metadata = file.metadata()?;
+            if metadata.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok((file, metadata)) }
         };
-        let (file, found) = open().map_err(|error| {
+        let (file, metadata) = open().map_err(|error| {
             anyhow::anyhow!("{} cannot be read ({error}): name a file, or - for standard input", path.display())
         })?;
-        Ok(Input { reader: Box::new(file), progress: progress(found.is_file().then_some(found.len()))? })
+        Ok(Input { reader: Box::new(file), progress: progress(metadata.is_file().then_some(metadata.len()))? })
     }
 
-    /// Reads on a thread of its own, since a pipe may keep it waiting; no further ahead than the writer can follow.
-    fn start(self) -> io::Result<(Source, Arc<Mutex<Seen>>)> {
+    /// Reads on a separate thread, since a pipe may block. The channel bounds how far it reads ahead.
+    fn start(self) -> io::Result<(Source, Arc<Mutex<InputState>>)> {
         let Input { mut reader, progress } = self;
         let (sender, source) = mpsc::channel(PIECES_WAITING);
-        let seen = Arc::<Mutex<Seen>>::default();
-        let noted = Arc::clone(&seen);
+        let seen = Arc::<Mutex<InputState>>::default();
+        let recorded = Arc::clone(&seen);
         thread::Builder::new().name("input".to_owned()).spawn(move || {
             let mut piece = vec![0; PIECE_BYTES];
             loop {
@@ -180,7 +177,7 @@ impl Input {
                     Ok(0) => break,
                     Ok(count) => {
                         progress.inc(count as u64);
-                        let mut seen = noted.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut seen = recorded.lock().unwrap_or_else(PoisonError::into_inner);
                         let room = START_BYTES_MAX - seen.start.len();
                         seen.start.extend_from_slice(&piece[..count.min(room)]);
                         drop(seen);
@@ -188,9 +185,9 @@ impl Input {
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => {
-                        let told = io::Error::new(error.kind(), error.to_string());
-                        noted.lock().unwrap_or_else(PoisonError::into_inner).broken = Some(error);
-                        sender.blocking_send(Err(told))
+                        let copy = io::Error::new(error.kind(), error.to_string());
+                        recorded.lock().unwrap_or_else(PoisonError::into_inner).error = Some(error);
+                        sender.blocking_send(Err(copy))
                     }
                 };
                 if sent.is_err() {
@@ -203,7 +200,7 @@ impl Input {
     }
 }
 
-/// A bar on standard error. It hides itself where that is no terminal.
+/// A progress bar on standard error, hidden if that is not a terminal.
 fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
     let (bar, style) = match bytes {
         Some(bytes) => (ProgressBar::new(bytes), "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),

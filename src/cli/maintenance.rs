@@ -1,44 +1,44 @@
-//! `oddsbox maintenance`: closing the service for a while.
+//! `oddsbox maintenance`: turns maintenance mode on and off.
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 use super::flags;
-use super::session::Session;
+use super::invocation::Invocation;
 use crate::admin::{Access, Command, MaintenanceAnswer};
 
-/// Close the service for maintenance, or open it again
+/// Turn maintenance mode on or off
 #[derive(Debug, Subcommand)]
-pub(super) enum Maintenance {
-    On(On),
-    Off(Off),
+pub(super) enum MaintenanceCommand {
+    On(OnArgs),
+    Off(OffArgs),
 }
 
-/// Answer data requests with 503 until it is ended
+/// Answer data requests with 503
 ///
 /// Safe on a running server: it is in force when the command returns. Status requests are still answered.
 #[derive(Debug, Args)]
-pub(super) struct On {
-    /// When it ends by itself, such as 30m
+pub(super) struct OnArgs {
+    /// End automatically after this time, such as 30m
     #[arg(long = "for", value_name = "TIME", value_parser = flags::some_seconds)]
     time: Option<u32>,
 }
 
-/// Serve again
+/// Answer data requests again
 ///
 /// Safe on a running server: it is in force when the command returns.
 #[derive(Debug, Args)]
-pub(super) struct Off {}
+pub(super) struct OffArgs {}
 
-impl Maintenance {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
+impl MaintenanceCommand {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let command = match self {
-            Maintenance::On(on) => Command::MaintenanceOn { for_s: on.time },
-            Maintenance::Off(Off {}) => Command::MaintenanceOff,
+            MaintenanceCommand::On(on) => Command::MaintenanceOn { for_s: on.time },
+            MaintenanceCommand::Off(OffArgs {}) => Command::MaintenanceOff,
         };
-        let answer: MaintenanceAnswer = session.ask(Access::Existing, command)?;
-        session.output.answer(&answer, |_| shown(&answer))?;
+        let answer: MaintenanceAnswer = invocation.ask(Access::Existing, command)?;
+        invocation.output.answer(&answer, |_| shown(&answer))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,9 +1,8 @@
 //! The command line.
 //!
-//! One file for each group of commands: its arguments, what it does, what it prints. `flags` turns raw arguments into
-//! validated ones, `session` finds the server or the file, `output` is the only hand that writes to standard output.
-//! An error is one line on standard error that says what to do next; the exit code is 0 for done, 1 for failed and 2
-//! for wrong usage.
+//! One file per group of commands: its arguments, its action and its output. `flags` validates raw arguments,
+//! `invocation` finds the server or opens the file, and only `output` writes to standard output. An error is one line
+//! on standard error that says what to do next; the exit code is 0 for success, 1 for failure and 2 for wrong usage.
 
 mod about;
 mod audit;
@@ -16,11 +15,11 @@ mod export;
 mod feeds;
 mod flags;
 mod ingest;
+mod invocation;
 mod keys;
 mod maintenance;
 mod output;
 mod serve;
-mod session;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -31,21 +30,21 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueHint};
 
-use self::output::{Closed, Output};
-use self::session::Session;
+use self::invocation::Invocation;
+use self::output::{Output, StdoutClosed};
 use crate::admin::DataDir;
 
-/// Where everything is unless the operator says otherwise.
+/// The default data directory.
 const DEFAULT_DATA: &str = "./oddsbox-data";
 
 /// A self-hosted sports odds data service in one binary.
 ///
-/// Commands find the running server through the socket in its data directory, or open the data themselves when no
-/// server runs: both do the same.
+/// Commands find the running server through the socket in its data directory, or open the data themselves if no
+/// server runs; the result is the same.
 #[derive(Debug, Parser)]
 #[command(name = "oddsbox", version, max_term_width = 100)]
 struct Cli {
-    /// Directory that holds everything [default: ./oddsbox-data, for demo ./oddsbox-demo]
+    /// Data directory [default: ./oddsbox-data, for demo ./oddsbox-demo]
     #[arg(
         long,
         global = true,
@@ -72,35 +71,35 @@ struct Cli {
     json: bool,
 
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Serve(serve::Serve),
-    Demo(demo::Demo),
+enum CliCommand {
+    Serve(serve::ServeArgs),
+    Demo(demo::DemoArgs),
     #[command(subcommand)]
-    Keys(keys::Keys),
-    Ingest(ingest::Ingest),
-    Export(export::Export),
-    Feeds(feeds::Feeds),
-    Audit(audit::Audit),
-    Console(console::Console),
-    Status(status::Status),
+    Keys(keys::KeysCommand),
+    Ingest(ingest::IngestArgs),
+    Export(export::ExportArgs),
+    Feeds(feeds::FeedsArgs),
+    Audit(audit::AuditArgs),
+    Console(console::ConsoleArgs),
+    Status(status::StatusArgs),
     #[command(subcommand)]
-    Maintenance(maintenance::Maintenance),
-    Ready(status::Ready),
-    Backup(backup::Backup),
-    Restore(backup::Restore),
-    Check(check::Check),
+    Maintenance(maintenance::MaintenanceCommand),
+    Ready(status::ReadyArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
+    Check(check::CheckArgs),
     #[command(subcommand)]
-    Config(config::Config),
-    Openapi(about::Openapi),
-    Completions(about::Completions),
-    Man(about::Man),
+    Config(config::ConfigCommand),
+    Openapi(about::OpenapiArgs),
+    Completions(about::CompletionsArgs),
+    Man(about::ManArgs),
 }
 
-/// Runs the command line and gives its exit code.
+/// Parses the arguments, runs the command and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -111,36 +110,36 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match dispatch(cli) {
         Ok(code) => code,
-        Err(error) if error.is::<Closed>() => ExitCode::SUCCESS,
+        Err(error) if error.is::<StdoutClosed>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain("error", &error.to_string());
+            output::diagnostic("error", &error.to_string());
             ExitCode::FAILURE
         }
     }
 }
 
 fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
-    let default = if matches!(cli.command, Command::Demo(_)) { demo::DEMO_DATA } else { DEFAULT_DATA };
+    let default = if matches!(cli.command, CliCommand::Demo(_)) { demo::DEMO_DATA } else { DEFAULT_DATA };
     let data = DataDir::new(cli.data.unwrap_or_else(|| default.into()));
-    let session = Session { data, config: cli.config, output: Output::new(cli.json) };
+    let invocation = Invocation { data, config: cli.config, output: Output::new(cli.json) };
     match cli.command {
-        Command::Serve(serve) => serve.run(&session),
-        Command::Demo(demo) => demo.run(&session),
-        Command::Keys(keys) => keys.run(&session),
-        Command::Ingest(ingest) => ingest.run(&session),
-        Command::Export(export) => export.run(&session),
-        Command::Feeds(feeds) => feeds.run(&session),
-        Command::Audit(audit) => audit.run(&session),
-        Command::Console(console) => console.run(&session),
-        Command::Status(status::Status {}) => status::Status::run(&session),
-        Command::Maintenance(maintenance) => maintenance.run(&session),
-        Command::Ready(status::Ready {}) => status::Ready::run(&session),
-        Command::Backup(backup) => backup.run(&session),
-        Command::Restore(restore) => restore.run(&session),
-        Command::Check(check) => check.run(&session),
-        Command::Config(config) => config.run(&session),
-        Command::Openapi(about::Openapi {}) => about::Openapi::run(),
-        Command::Completions(completions) => completions.run(&session),
-        Command::Man(man) => man.run(&session),
+        CliCommand::Serve(serve) => serve.run(&invocation),
+        CliCommand::Demo(demo) => demo.run(&invocation),
+        CliCommand::Keys(keys) => keys.run(&invocation),
+        CliCommand::Ingest(ingest) => ingest.run(&invocation),
+        CliCommand::Export(export) => export.run(&invocation),
+        CliCommand::Feeds(feeds) => feeds.run(&invocation),
+        CliCommand::Audit(audit) => audit.run(&invocation),
+        CliCommand::Console(console) => console.run(&invocation),
+        CliCommand::Status(status::StatusArgs {}) => status::StatusArgs::run(&invocation),
+        CliCommand::Maintenance(maintenance) => maintenance.run(&invocation),
+        CliCommand::Ready(status::ReadyArgs {}) => status::ReadyArgs::run(&invocation),
+        CliCommand::Backup(backup) => backup.run(&invocation),
+        CliCommand::Restore(restore) => restore.run(&invocation),
+        CliCommand::Check(check) => check.run(&invocation),
+        CliCommand::Config(config) => config.run(&invocation),
+        CliCommand::Openapi(about::OpenapiArgs {}) => about::OpenapiArgs::run(),
+        CliCommand::Completions(completions) => completions.run(&invocation),
+        CliCommand::Man(man) => man.run(&invocation),
     }
 }

@@ -1,7 +1,7 @@
-//! Standard output: a document for programs, text and tables for people.
+//! Standard output: JSON for programs, text and tables for people.
 //!
-//! Tables and colours are for terminals; into a pipe a table goes as lines of fields between tabs. A reader who has
-//! seen enough and closes the pipe is no error.
+//! Aligned tables and colours are for terminals; in a pipe, a table is one line per row with tabs between the fields. A
+//! closed pipe is not an error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::keys::without_secrets;
 
 const ANNOUNCE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Nobody reads any further.
+/// The reader has closed standard output.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output was closed")]
-pub(super) struct Closed;
+pub(super) struct StdoutClosed;
 
-/// How a command prints.
+/// The output options of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Output {
     pub(super) json: bool,
@@ -30,16 +30,16 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(json: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Output { json, is_terminal, has_colours: is_terminal && !is_refused }
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Output { json, is_terminal, has_colours: is_terminal && !no_color }
     }
 
-    /// Prints an answer: as a document if that was asked for, else as `people` read it.
-    pub(super) fn answer<T: Serialize>(self, answer: &T, people: impl FnOnce(Self) -> String) -> anyhow::Result<()> {
-        if self.json { self.document(answer) } else { text(&people(self)) }
+    /// Prints an answer: as JSON with `--json`, else as the text that `format` returns.
+    pub(super) fn answer<T: Serialize>(self, answer: &T, format: impl FnOnce(Self) -> String) -> anyhow::Result<()> {
+        if self.json { self.document(answer) } else { text(&format(self)) }
     }
 
-    /// One JSON document.
+    /// Prints one JSON document.
     pub(super) fn document<T: Serialize>(self, document: &T) -> anyhow::Result<()> {
         let mut line =
             if self.is_terminal { serde_json::to_string_pretty(document)? } else { serde_json::to_string(document)? };
@@ -51,7 +51,7 @@ impl Output {
         if self.has_colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Rows under a header. The first column is never broken over lines, so that it can be copied.
+    /// A table. The first column is never wrapped, so that it can be copied.
     pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
         if !self.is_terminal {
             let header = header.join("\t");
@@ -72,42 +72,41 @@ impl Output {
     }
 }
 
-/// Writes text as it is.
+/// Writes text to standard output.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StdoutClosed.into()),
         written => Ok(written?),
     }
 }
 
-/// One line on standard error. There is nowhere left to report it if that fails.
-pub(super) fn complain(what: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", complaint(what, text));
+/// Writes one line to standard error. A failure is ignored, as there is nowhere left to report it.
+pub(super) fn diagnostic(level: &str, text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", diagnostic_line(level, text));
 }
 
-/// A message as one line.
-pub(super) fn complaint(what: &str, text: &str) -> String {
+/// A message on one line.
+pub(super) fn diagnostic_line(level: &str, text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    format!("{what}: {}", lines.join(" "))
+    format!("{level}: {}", lines.join(" "))
 }
 
-/// Writes text without waiting longer than a second for whoever reads it, for a server that has other things to do. What
-/// could not be written by then is still written when there is room.
+/// Writes text without blocking the server for longer than a second. If the reader is slower, the text is still written
+/// in the background.
 pub(super) async fn announce(text: String) -> anyhow::Result<()> {
     let (written, is_written) = tokio::sync::oneshot::channel();
-    // A thread that nobody waits for, since a write to a full pipe may never return.
+    // A detached thread, since a write to a full pipe may never return.
     std::thread::Builder::new().name("announce".to_owned()).spawn(move || {
         let _ = written.send(self::text(&text));
     })?;
     match tokio::time::timeout(ANNOUNCE_WITHIN, is_written).await {
         Ok(Ok(written)) => written,
-        Ok(Err(_)) | Err(_) => anyhow::bail!("standard output is blocked: nobody reads it"),
+        Ok(Err(_)) | Err(_) => anyhow::bail!("standard output is blocked: the reader does not read it"),
     }
 }
 
-/// Help, or what is wrong with the arguments. A secret among them is not repeated. Help that nobody reads to its end is no
-/// failure.
+/// Prints help or a usage error, with secrets among the arguments hidden. A closed pipe is not an error.
 pub(super) fn usage(error: &clap::Error) {
     let plain = error.to_string();
     let shown = without_secrets(&plain);
@@ -118,23 +117,23 @@ pub(super) fn usage(error: &clap::Error) {
     }
 }
 
-/// Names and values below each other.
+/// Names and values, one pair per line.
 pub(super) fn pairs(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     pairs.iter().map(|(name, value)| format!("{name:<width$}  {value}").trim_end().to_owned() + "\n").collect()
 }
 
-/// A value, or a dash where there is none.
+/// A value, or a dash if there is none.
 pub(super) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// A bar on standard error that shows how far something is, and goes when it is dropped.
+/// A progress bar on standard error, removed on drop.
 #[derive(Debug)]
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Only where somebody watches.
+    /// `None` if standard error is not a terminal.
     pub(super) fn on_terminal() -> Option<Bar> {
         if !io::stderr().is_terminal() {
             return None;

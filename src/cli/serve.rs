@@ -1,44 +1,44 @@
-//! `oddsbox serve`: the service itself, which `oddsbox demo` starts as well.
+//! `oddsbox serve`: runs the service, as does `oddsbox demo`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::session::Session;
+use super::invocation::Invocation;
 use super::{demo, output};
 use crate::admin::{ConsoleDesk, Setup};
-use crate::config::{Config, Origin, Settings};
+use crate::config::{Config, SettingOrigin, Settings};
 use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
 
-/// Where the demonstration's console is, if that port is free.
+/// The address of the demo's console, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
 
-/// How long the end of the process waits for standard error to take the last log lines.
+/// How long the process waits at its end until the last log lines are written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Run the service
 ///
-/// Stops in order on SIGTERM and SIGINT; reads its configuration again on SIGHUP. Refuses a directory whose live world
-/// `oddsbox demo` has simulated. One server at a time can use a data directory.
+/// Shuts down gracefully on SIGTERM and SIGINT; reloads its configuration on SIGHUP. Refuses a data directory whose
+/// live world was simulated by `oddsbox demo`. One server at a time can use a data directory.
 #[derive(Debug, Args)]
-pub(super) struct Serve {
-    /// Address of the public interface; port 0 picks a free one
+pub(super) struct ServeArgs {
+    /// Address of the public API; port 0 picks a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 }
 
-impl Serve {
-    pub(super) fn run(self, session: &Session) -> anyhow::Result<ExitCode> {
-        start(session, self.listen, false)
+impl ServeArgs {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        start(invocation, self.listen, false)
     }
 }
 
-pub(super) fn start(session: &Session, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool) -> anyhow::Result<ExitCode> {
     let gather = {
-        let session = session.clone();
+        let invocation = invocation.clone();
         move || {
-            session
+            invocation
                 .settings()
                 .map(|settings| with_console(settings.with_flag("listen", "--listen", listen.clone()), demo))
         }
@@ -49,13 +49,13 @@ pub(super) fn start(session: &Session, listen: Option<String>, demo: bool) -> an
     let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
     let served = run(async {
         let reload = Reload { asked: hang_ups()?, gather, settings, log };
-        serve(session, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
+        serve(invocation, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
     });
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
-        // From here on standard error belongs to the log, which does not wait for it.
+        // From here on the log owns standard error, and writes to it without blocking.
         Err(error) => {
-            crate::log::print(&output::complaint("error", &error.to_string()));
+            crate::log::print(&output::diagnostic_line("error", &error.to_string()));
             ExitCode::FAILURE
         }
     };
@@ -63,29 +63,33 @@ pub(super) fn start(session: &Session, listen: Option<String>, demo: bool) -> an
     Ok(code)
 }
 
-/// Runs a server to its end, that of every task included.
+/// Runs a server until it and all its tasks have ended.
 fn run(server: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(server)
 }
 
-/// The demonstration has a console, on any port if its own is taken, unless it is told where: then that is meant.
+/// Adds a console to a demo, unless its address is configured. Returns whether any port will do if the default is
+/// taken.
 fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
-    let is_ours = demo && settings.get("console.listen").origin == Origin::Default;
-    let address = is_ours.then(|| DEMO_CONSOLE.to_owned());
-    (settings.with_flag("console.listen", "oddsbox demo", address), is_ours)
+    let uses_default = demo && settings.get("console.listen").origin == SettingOrigin::Default;
+    let address = uses_default.then(|| DEMO_CONSOLE.to_owned());
+    (settings.with_flag("console.listen", "oddsbox demo", address), uses_default)
 }
 
-async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Result<()> {
+async fn serve(invocation: &Invocation, config: Config, extras: Extras) -> anyhow::Result<()> {
     let is_demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen)?;
     let address = listener.local_addr()?;
     let base = base_url(&config, address);
     let setup = Setup::of(&config)?;
-    let server = Server::open(session.data.clone(), config, setup)?;
+    let server = Server::open(invocation.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
-        let announced =
-            if is_demo { demo::show(session, server, &base, console).await } else { listening(&base, console).await };
+        let announced = if is_demo {
+            demo::show(invocation, server, &base, console).await
+        } else {
+            listening(&base, console).await
+        };
         if let Err(error) = announced {
             tracing::warn!(%error, "failed to print the server's address");
         }
@@ -94,8 +98,8 @@ async fn serve(session: &Session, config: Config, extras: Extras) -> anyhow::Res
     Ok(())
 }
 
-/// The line that scripts wait for.
+/// Prints the line that scripts wait for.
 async fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
-    let console = console.map(|desk| format!("console on {}\n", desk.base())).unwrap_or_default();
+    let console = console.map(|console| format!("console on {}\n", console.base())).unwrap_or_default();
     output::announce(format!("listening on {base}\n{console}")).await
 }

@@ -1,4 +1,4 @@
-//! `oddsbox status` and `oddsbox ready`: how the service is.
+//! `oddsbox status` and `oddsbox ready`: the state of the service.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use clap::Args;
 use indicatif::HumanBytes;
 
 use super::flags::shown_seconds;
+use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use super::session::{Session, block_on};
 use crate::admin::{Access, Command, Door, ReadyAnswer, StatusAnswer, WorldAnswer};
 
-/// How long a server may take to say that it is there.
+/// How long `ready` waits for the server's answer.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// Show what clients are told, and sizes, uptime, connections and requests
+/// Show the status that clients see, sizes, uptime, connections and requests
 ///
-/// Safe on a running server: it only looks.
+/// Safe on a running server: it only reads.
 #[derive(Debug, Args)]
-pub(super) struct Status {}
+pub(super) struct StatusArgs {}
 
-impl Status {
-    pub(super) fn run(session: &Session) -> anyhow::Result<ExitCode> {
-        let status: StatusAnswer = session.ask(Access::Existing, Command::Status)?;
-        session.output.answer(&status, |_| shown(&status))?;
+impl StatusArgs {
+    pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        let status: StatusAnswer = invocation.ask(Access::Existing, Command::Status)?;
+        invocation.output.answer(&status, |_| shown(&status))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -45,11 +45,11 @@ fn shown(status: &StatusAnswer) -> String {
         None => "off".to_owned(),
         Some(span) => match &span.until {
             Some(until) => format!("since {}, until {until}", span.since),
-            None => format!("since {}, until it is ended", span.since),
+            None => format!("since {}, until `oddsbox maintenance off`", span.since),
         },
     };
     let keys = &status.keys;
-    let writable = if status.writable { "" } else { ", takes no changes: see the server's log" };
+    let writable = if status.writable { "" } else { ", not writable: see the server's log" };
     pairs(&[
         ("status", status.status.clone()),
         ("server", server),
@@ -62,7 +62,7 @@ fn shown(status: &StatusAnswer) -> String {
     ])
 }
 
-/// Of the live world it is said if its prices are invented.
+/// The live world, marked if it is simulated.
 fn live(live: &WorldAnswer) -> String {
     if live.simulated { format!("simulated, {}", world(live)) } else { world(live) }
 }
@@ -74,27 +74,27 @@ fn world(world: &WorldAnswer) -> String {
     )
 }
 
-/// Succeed when a server answers on this data directory
+/// Succeed if a server answers on this data directory
 ///
-/// Safe on a running server: it only looks. Meant for health checks in images without curl.
+/// Safe on a running server: it only reads. Meant for health checks in images without curl.
 #[derive(Debug, Args)]
-pub(super) struct Ready {}
+pub(super) struct ReadyArgs {}
 
-impl Ready {
-    pub(super) fn run(session: &Session) -> anyhow::Result<ExitCode> {
-        let asked = block_on(async { Ok(tokio::time::timeout(READY_WITHIN, ask(session)).await) })?;
-        let ready = asked.unwrap_or_else(|_| Err(anyhow::anyhow!("the server does not answer: see its log")));
+impl ReadyArgs {
+    pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        let result = block_on(async { Ok(tokio::time::timeout(READY_WITHIN, ask(invocation)).await) })?;
+        let ready = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the server does not answer: see its log")));
         let answer = ReadyAnswer { ready: ready.is_ok() };
-        if session.output.json || answer.ready {
-            session.output.answer(&answer, |_| "ready\n".to_owned())?;
+        if invocation.output.json || answer.ready {
+            invocation.output.answer(&answer, |_| "ready\n".to_owned())?;
         }
         ready.map(|()| ExitCode::SUCCESS)
     }
 }
 
-async fn ask(session: &Session) -> anyhow::Result<()> {
-    let data = session.data.path().display();
-    let Some(server) = Door::server(&session.data).await? else {
+async fn ask(invocation: &Invocation) -> anyhow::Result<()> {
+    let data = invocation.data.path().display();
+    let Some(server) = Door::server(&invocation.data).await? else {
         anyhow::bail!("no server runs on {data}: start one with `oddsbox serve`");
     };
     let answer: ReadyAnswer = server.ask(Command::Ready).await?;
@@ -102,7 +102,7 @@ async fn ask(session: &Session) -> anyhow::Result<()> {
         Ok(())
     } else {
         anyhow::bail!(
-            "the server on {data} is starting or stopping, or its writer does not answer: see its log, or ask again"
+            "the server on {data} is starting or stopping, or its writer does not answer: see its log, or try again"
         )
     }
 }

@@ -7,7 +7,7 @@ fn parse(line: &str) -> Result<Cli, i32> {
 }
 
 #[test]
-fn the_definition_of_the_command_line_is_sound() {
+fn command_definitions_are_valid() {
     Cli::command().debug_assert();
 }
 
@@ -36,7 +36,7 @@ fn every_command_says_whether_it_is_safe_on_a_running_server() {
 }
 
 #[test]
-fn global_flags_stand_before_or_after_the_command() {
+fn global_flags_are_accepted_before_and_after_the_command() {
     let lines = ["oddsbox --json --data d keys list", "oddsbox keys list --json --data d"];
     for line in lines.into_iter().chain(["oddsbox demo --json --data d clear", "oddsbox demo clear --data d --json"]) {
         let cli = parse(line).unwrap();
@@ -46,7 +46,7 @@ fn global_flags_stand_before_or_after_the_command() {
 }
 
 #[test]
-fn wrong_usage_is_exit_code_2_and_help_is_0() {
+fn wrong_usage_exits_with_2_and_help_with_0() {
     for line in ["oddsbox", "oddsbox fly", "oddsbox ingest", "oddsbox ingest f --world mars", "oddsbox maintenance"] {
         assert_eq!(parse(line).unwrap_err(), 2, "{line}");
     }
@@ -58,14 +58,14 @@ fn wrong_usage_is_exit_code_2_and_help_is_0() {
 }
 
 #[test]
-fn a_feed_comes_from_a_file_or_from_standard_input() {
+fn ingest_reads_a_file_or_standard_input() {
     for line in ["oddsbox ingest -", "oddsbox ingest feed.ndjson --world sandbox --strict"] {
-        assert!(matches!(parse(line).unwrap().command, Command::Ingest(_)), "{line}");
+        assert!(matches!(parse(line).unwrap().command, CliCommand::Ingest(_)), "{line}");
     }
 }
 
 #[test]
-fn a_manual_page_says_what_a_script_needs() {
+fn manual_pages_document_environment_and_exit_status() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = Cli::command();
     command.build();
@@ -84,5 +84,5 @@ fn shells_complete_worlds_and_directories() {
     clap_complete::generate(clap_complete::Shell::Zsh, &mut Cli::command(), "oddsbox", &mut script);
     let script = String::from_utf8(script).unwrap();
     assert!(script.contains(":WORLD:(sandbox live)"), "the names of the worlds");
-    assert!(script.contains(":DIR:_files -/"), "directories, where one is asked for");
+    assert!(script.contains(":DIR:_files -/"), "directories for --data");
 }

@@ -1,8 +1,7 @@
-//! The catalogue of sports and bookmakers as a TOML file: the one compiled in, or the operator's own in its place.
+//! The catalogue of sports and bookmakers, a TOML file: the built-in one, or the operator's own in its place.
 //!
-//! A sport or a bookmaker is a line of that file. Reading is strict: an unknown field, kind or region, a key that
-//! stands twice or an empty title is refused with the line that it stands on, so a typing mistake never becomes a
-//! silent gap.
+//! Parsing is strict: an unknown field, kind or region, a duplicate key or an empty title is an error that names the
+//! line, so that a typo never silently drops an entry.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +11,16 @@ use toml::Spanned;
 use crate::model::v4::Pattern;
 use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind, V4Keys, V4Names};
 
-/// The text of the catalogue that is compiled in.
+/// The text of the built-in catalogue.
 pub const BUILTIN: &str = include_str!("../../data/catalogue.toml");
 
-/// As long as a name may be anywhere in the service.
+/// The maximum length of a name, the same throughout the service.
 const TITLE_BYTES_MAX: usize = 200;
 
-/// Why a text is no catalogue.
+/// Why a text is not a valid catalogue.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueFileError {
-    /// The parser's own message shows the line and the field.
+    /// The parser's message has the line and the field.
     #[error("the catalogue does not parse: {0}")]
     Syntax(#[from] toml::de::Error),
     #[error("the catalogue, line {line}: {problem}")]
@@ -30,12 +29,12 @@ pub enum CatalogueFileError {
     Whole(CatalogueError),
 }
 
-/// What is wrong with one entry.
+/// Why an entry is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EntryProblem {
     #[error("{0:?} has a bad field `title`: 1 to 200 bytes without control characters")]
     BadTitle(Box<str>),
-    #[error("{key:?} has a bad field `group`: {group:?} is no key of 1 to 40 of a to z, 0 to 9 and _")]
+    #[error("{key:?} has a bad field `group`: {group:?} is not a valid key: use 1 to 40 of a to z, 0 to 9 and _")]
     BadGroup { key: Box<str>, group: Box<str> },
     #[error("{0:?} has an empty field `regions`: name at least one of us, uk, eu, au")]
     NoRegion(Box<str>),
@@ -49,7 +48,7 @@ pub enum EntryProblem {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct CatalogueFile {
     sports: Vec<SportLine>,
     #[serde(default)]
     bookmakers: Vec<BookmakerLine>,
@@ -65,7 +64,7 @@ struct SportLine {
     v4: Option<V4Line>,
 }
 
-/// What The Odds API calls a sport; `*` in the key and the title stands for a competition's name.
+/// The names of a sport in The Odds API; `*` in the key and the title is a placeholder for the competition's name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct V4Line {
@@ -103,20 +102,20 @@ enum RegionName {
     Au,
 }
 
-/// The catalogue that is compiled in.
-#[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
+/// The built-in catalogue.
+#[expect(clippy::expect_used, reason = "the text is part of the program, and a test parses it")]
 pub fn builtin() -> Catalogue {
-    parse(BUILTIN).expect("the catalogue that is compiled in is valid")
+    parse(BUILTIN).expect("the built-in catalogue is valid")
 }
 
-/// Reads a catalogue from the text of a file.
+/// Parses a catalogue.
 pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
-    let file: File = toml::from_str(text)?;
-    let places: Vec<Place> = file
+    let file: CatalogueFile = toml::from_str(text)?;
+    let positions: Vec<KeyPosition> = file
         .sports
         .iter()
-        .map(|sport| place(&sport.key))
-        .chain(file.bookmakers.iter().map(|b| place(&b.key)))
+        .map(|sport| position(&sport.key))
+        .chain(file.bookmakers.iter().map(|book| position(&book.key)))
         .collect();
     let at = |start: usize, problem| CatalogueFileError::Entry { line: line_of(text, start), problem };
 
@@ -130,23 +129,23 @@ pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
         let start = line.key.span().start;
         bookmakers.push(bookmaker(line).map_err(|problem| at(start, problem))?);
     }
-    Catalogue::new(sports, bookmakers).map_err(|error| match last_place(&places, &error) {
+    Catalogue::new(sports, bookmakers).map_err(|error| match last_position(&positions, &error) {
         Some(start) => at(start, EntryProblem::Key(error)),
         None => CatalogueFileError::Whole(error),
     })
 }
 
-/// A key and where in the text it stands.
-type Place = (Box<str>, usize);
+/// A key and its offset in the text.
+type KeyPosition = (Box<str>, usize);
 
-fn place(key: &Spanned<Box<str>>) -> Place {
+fn position(key: &Spanned<Box<str>>) -> KeyPosition {
     (key.get_ref().clone(), key.span().start)
 }
 
-/// Where the key that an error names stands; of two equal ones, the second.
-fn last_place(places: &[Place], error: &CatalogueError) -> Option<usize> {
+/// The last offset of the key that an error names.
+fn last_position(positions: &[KeyPosition], error: &CatalogueError) -> Option<usize> {
     let (CatalogueError::Duplicate(named) | CatalogueError::BadKey(named)) = error else { return None };
-    places.iter().rev().find(|(key, _)| key == named).map(|(_, start)| *start)
+    positions.iter().rev().find(|(key, _)| key == named).map(|(_, start)| *start)
 }
 
 fn sport(line: SportLine) -> Result<Sport, EntryProblem> {
@@ -214,14 +213,14 @@ fn line_of(text: &str, start: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn complaint(text: &str) -> String {
+    fn error(text: &str) -> String {
         parse(text).unwrap_err().to_string()
     }
 
     const SPORT: &str = "sports = [{ key = \"mma\", title = \"MMA\", group = \"combat\", kind = \"fight\" }]\n";
 
     #[test]
-    fn the_builtin_catalogue_covers_every_region() {
+    fn builtin_catalogue_covers_every_region() {
         let catalogue = builtin();
         let keys: Vec<&str> = catalogue.sports().map(|(_, sport)| &*sport.key).collect();
         assert_eq!(keys, ["mma", "boxing", "tennis", "american_football", "golf"]);
@@ -234,45 +233,45 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_named_with_its_line() {
+    fn unknown_field_is_reported_with_its_line() {
         let text = format!("{SPORT}bookmakers = [\n  {{ key = \"a\", title = \"A\", region = [\"us\"] }},\n]");
-        let complaint = complaint(&text);
-        assert!(complaint.contains("line 3") && complaint.contains("`region`"), "{complaint}");
+        let error = error(&text);
+        assert!(error.contains("line 3") && error.contains("`region`"), "{error}");
     }
 
     #[test]
-    fn an_unknown_region_is_named_with_the_known_ones() {
+    fn unknown_region_is_reported_with_the_known_ones() {
         let text = format!("{SPORT}bookmakers = [\n\n  {{ key = \"a\", title = \"A\", regions = [\"usa\"] }},\n]");
-        let complaint = complaint(&text);
+        let error = error(&text);
         for part in ["line 4", "`usa`", "`us`", "`uk`", "`eu`", "`au`"] {
-            assert!(complaint.contains(part), "{part} in {complaint}");
+            assert!(error.contains(part), "{part} in {error}");
         }
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_named_with_its_second_line() {
+    fn duplicate_key_is_reported_with_its_second_line() {
         let line = "  { key = \"a\", title = \"A\", regions = [\"us\"] },\n";
-        let complaint = complaint(&format!("{SPORT}bookmakers = [\n{line}{line}]"));
-        assert_eq!(complaint, "the catalogue, line 4: bad field `key`: the key \"a\" stands in it twice");
+        let error = error(&format!("{SPORT}bookmakers = [\n{line}{line}]"));
+        assert_eq!(error, "the catalogue, line 4: bad field `key`: the key \"a\" is listed twice");
     }
 
     #[test]
-    fn bad_entries_are_named() {
+    fn invalid_entry_is_reported_with_its_field() {
         for (entry, part) in [
-            ("{ key = \"A\", title = \"A\", regions = [\"us\"] }", "\"A\" is no key"),
+            ("{ key = \"A\", title = \"A\", regions = [\"us\"] }", "\"A\" is not a valid key"),
             ("{ key = \"a\", title = \" \", regions = [\"us\"] }", "`title`"),
             ("{ key = \"a\", title = \"A\", regions = [] }", "`regions`"),
             ("{ key = \"a\", title = \"A\", regions = [\"us\", \"us\"] }", "region us twice"),
         ] {
-            let complaint = complaint(&format!("{SPORT}bookmakers = [\n{entry}]"));
-            assert!(complaint.contains(part) && complaint.contains("line 3"), "{complaint}");
+            let error = error(&format!("{SPORT}bookmakers = [\n{entry}]"));
+            assert!(error.contains(part) && error.contains("line 3"), "{error}");
         }
         for v4 in ["key = \"mma_*\", group = \"MMA\", title = \"MMA\"", "key = \"M\", group = \"MMA\", title = \"MMA\""]
         {
-            let complaint = complaint(&SPORT.replace("kind", &format!("v4 = {{ {v4} }}, kind")));
-            assert!(complaint.contains("`v4`"), "{complaint}");
+            let error = error(&SPORT.replace("kind", &format!("v4 = {{ {v4} }}, kind")));
+            assert!(error.contains("`v4`"), "{error}");
         }
-        assert!(complaint("sports = []").contains("no sport"));
-        assert!(complaint(&SPORT.replace("fight", "duel")).contains("`head_to_head`"));
+        assert!(error("sports = []").contains("no sport"));
+        assert!(error(&SPORT.replace("fight", "duel")).contains("`head_to_head`"));
     }
 }

@@ -1,7 +1,7 @@
-//! The feeds that are polled: a table `[feeds.NAME]` for each, every field of it also a variable
+//! Polled feeds: one table `[feeds.NAME]` each. Every field is also an environment variable
 //! (`ODDSBOX_FEEDS_NAME_URL`).
 //!
-//! A feed's key is a secret: it is in no error, in no `Debug` and is not shown.
+//! A feed's key is a secret: errors, `Debug` and `config show` omit it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,43 +9,47 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ConfigError;
-use super::settings::{Found, Origin, Setting, Settings};
+use super::settings::{Setting, SettingOrigin, SettingValue, Settings};
 use crate::model::sport::is_key;
 use crate::model::{Market, OddsFormat, Region, Regions, SportKind, World};
 
-/// What stands in place of a secret that is set.
+/// Shown in place of a secret.
 const HIDDEN: &str = "(hidden)";
 
-/// Every field of a feed's table; an empty default is none.
+/// The fields of a feed's table. An empty default means that there is none.
 pub const FEED_SETTINGS: &[Setting] = &[
-    Setting { name: "kind", default: "", help: "what the feed speaks: the-odds-api" },
-    Setting { name: "url", default: "", help: "address of the interface, such as https://host/v4" },
-    Setting { name: "key", default: "", help: "its key" },
-    Setting { name: "key_file", default: "", help: "file with its key, in place of key" },
-    Setting { name: "world", default: "live", help: "the world that it feeds: live or sandbox" },
-    Setting { name: "sports", default: "", help: "sports to ask for, our keys or keys of The Odds API" },
-    Setting { name: "regions", default: "us", help: "regions to ask for: us, uk, eu, au" },
+    Setting { name: "kind", default: "", help: "protocol of the feed: the-odds-api" },
+    Setting { name: "url", default: "", help: "base address of the API, such as https://host/v4" },
+    Setting { name: "key", default: "", help: "API key" },
+    Setting { name: "key_file", default: "", help: "file with the API key, in place of key" },
+    Setting { name: "world", default: "live", help: "world that the feed writes to: live or sandbox" },
+    Setting { name: "sports", default: "", help: "sports to poll, by oddsbox's keys or those of The Odds API" },
+    Setting { name: "regions", default: "us", help: "regions to poll: us, uk, eu, au" },
     Setting {
         name: "markets",
         default: "h2h,spreads,totals,outrights",
-        help: "markets to ask for, where a sport has them",
+        help: "markets to poll, for sports that have them",
     },
-    Setting { name: "odds_format", default: "decimal", help: "how prices are asked for: decimal or american" },
-    Setting { name: "interval", default: "60s", help: "how often odds are asked for" },
-    Setting { name: "scores", default: "true", help: "ask for scores while an event is on" },
-    Setting { name: "scores_interval", default: "5m", help: "how often scores are asked for" },
-    Setting { name: "requests_per_day", default: "", help: "what may be spent in a UTC day, as the upstream counts" },
-    Setting { name: "timeout", default: "30s", help: "how long an answer may take" },
-    Setting { name: "ca", default: "", help: "PEM file of a certificate authority of your own" },
+    Setting { name: "odds_format", default: "decimal", help: "price format to request: decimal or american" },
+    Setting { name: "interval", default: "60s", help: "how often odds are polled" },
+    Setting { name: "scores", default: "true", help: "poll scores while an event is live" },
+    Setting { name: "scores_interval", default: "5m", help: "how often scores are polled" },
+    Setting {
+        name: "requests_per_day",
+        default: "",
+        help: "credits that may be spent in a UTC day, as the upstream counts them",
+    },
+    Setting { name: "timeout", default: "30s", help: "timeout of one request" },
+    Setting { name: "ca", default: "", help: "PEM file of a private certificate authority" },
 ];
 
-/// A text that is shown to nobody.
+/// A feed's key. `Debug` omits the text.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Box<str>);
+pub struct FeedSecret(Box<str>);
 
-impl Secret {
+impl FeedSecret {
     pub fn new(text: &str) -> Self {
-        Secret(text.into())
+        FeedSecret(text.into())
     }
 
     pub fn expose(&self) -> &str {
@@ -53,54 +57,54 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for FeedSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HIDDEN)
     }
 }
 
-/// Where a feed's key is.
+/// A feed's key, or the file that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedKey {
-    Text(Secret),
+    Text(FeedSecret),
     File(PathBuf),
 }
 
-/// A feed that is polled, checked as far as one can without its catalogue.
+/// A polled feed, validated as far as possible without the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedConfig {
     pub name: Box<str>,
     pub url: String,
     pub key: FeedKey,
     pub world: World,
-    /// Our keys, or keys of The Odds API.
+    /// Keys of the catalogue, or of The Odds API.
     pub sports: Vec<String>,
     pub regions: Regions,
     pub markets: Vec<Market>,
     pub odds_format: OddsFormat,
     pub interval: Duration,
-    /// `None` if no scores are asked for.
+    /// `None` if scores are not polled.
     pub scores_interval: Option<Duration>,
     pub requests_per_day: Option<u64>,
     pub timeout: Duration,
     pub ca: Option<PathBuf>,
 }
 
-/// A field of a feed as it is shown.
+/// A field of a feed, as shown by `config show`.
 #[derive(Clone, Debug)]
 pub struct ShownField {
     /// `feeds.NAME.url`.
     pub name: String,
     pub variable: String,
-    pub found: Found,
+    pub value: SettingValue,
     pub setting: &'static Setting,
 }
 
-/// What was set of each feed, by its name and the field's.
-pub(super) type FeedTables = BTreeMap<String, BTreeMap<&'static str, Found>>;
+/// The configured fields of each feed, by the names of the feed and the field.
+pub(super) type FeedTables = BTreeMap<String, BTreeMap<&'static str, SettingValue>>;
 
-/// Takes in `feeds.NAME.FIELD` of a file.
-pub(super) fn put(tables: &mut FeedTables, path: &str, found: Found) -> Result<(), ConfigError> {
+/// Sets `feeds.NAME.FIELD` from a file.
+pub(super) fn put(tables: &mut FeedTables, path: &str, value: SettingValue) -> Result<(), ConfigError> {
     let unknown = || ConfigError::unknown(&format!("feeds.{path}"), std::iter::empty());
     let (name, field) = path.split_once('.').ok_or_else(unknown)?;
     if !is_key(name) {
@@ -112,11 +116,11 @@ pub(super) fn put(tables: &mut FeedTables, path: &str, found: Found) -> Result<(
         let names: Vec<String> = FEED_SETTINGS.iter().map(|setting| format!("feeds.{name}.{}", setting.name)).collect();
         return Err(ConfigError::unknown(&format!("feeds.{path}"), names.iter().map(String::as_str)));
     };
-    tables.entry(name.to_owned()).or_default().insert(setting.name, found);
+    tables.entry(name.to_owned()).or_default().insert(setting.name, value);
     Ok(())
 }
 
-/// Takes in `NAME_FIELD`, what follows `ODDSBOX_FEEDS_` in a variable.
+/// Sets a field from a variable; `rest` is the `NAME_FIELD` after `ODDSBOX_FEEDS_`.
 pub(super) fn put_variable(
     tables: &mut FeedTables,
     variable: &str,
@@ -124,19 +128,23 @@ pub(super) fn put_variable(
     value: String,
 ) -> Result<(), ConfigError> {
     let rest = rest.to_lowercase();
-    // `key_file` ends in no other field, but a name may hold an underscore: the longest field counts.
+    // A feed's name may contain underscores, so the longest matching field wins.
     let fields = FEED_SETTINGS.iter().filter_map(|setting| {
         let name = rest.strip_suffix(setting.name)?.strip_suffix('_')?;
         is_key(name).then_some((setting.name, name))
     });
     let Some((field, name)) = fields.max_by_key(|(field, _)| field.len()) else {
-        // Wherever the name may end, the field that follows it may be the mistyped one.
+        // The feed's name may end at any underscore: suggest the nearest field for each of them.
         let feeds = rest.match_indices('_').map(|(at, _)| &rest[..at]);
         let names: Vec<String> =
             feeds.flat_map(|feed| FEED_SETTINGS.iter().map(move |field| variable_of(feed, field))).collect();
         return Err(ConfigError::unknown(variable, names.iter().map(String::as_str)));
     };
-    put(tables, &format!("{name}.{field}"), Found { value, origin: Origin::Variable(variable.to_owned()) })
+    put(
+        tables,
+        &format!("{name}.{field}"),
+        SettingValue { text: value, origin: SettingOrigin::Variable(variable.to_owned()) },
+    )
 }
 
 fn variable_of(feed: &str, field: &Setting) -> String {
@@ -144,37 +152,37 @@ fn variable_of(feed: &str, field: &Setting) -> String {
 }
 
 impl Settings {
-    /// Every field of every feed, secrets hidden.
+    /// All fields of all feeds, with secrets hidden.
     pub fn feeds_shown(&self) -> Vec<ShownField> {
         let mut shown = Vec::new();
         for (feed, fields) in &self.1 {
             for setting in FEED_SETTINGS {
-                let mut found = Fields { name: feed, fields }.get(setting.name);
-                if setting.name == "key" && !found.value.is_empty() {
-                    HIDDEN.clone_into(&mut found.value);
+                let mut value = FeedTable { name: feed, fields }.get(setting.name);
+                if setting.name == "key" && !value.text.is_empty() {
+                    HIDDEN.clone_into(&mut value.text);
                 }
                 let name = format!("feeds.{feed}.{}", setting.name);
-                shown.push(ShownField { name, variable: variable_of(feed, setting), found, setting });
+                shown.push(ShownField { name, variable: variable_of(feed, setting), value, setting });
             }
         }
         shown
     }
 
     pub(super) fn read_feeds(&self) -> Result<Vec<FeedConfig>, ConfigError> {
-        self.1.iter().map(|(name, fields)| Fields { name, fields }.read()).collect()
+        self.1.iter().map(|(name, fields)| FeedTable { name, fields }.read()).collect()
     }
 }
 
 /// The table of one feed.
-struct Fields<'a> {
+struct FeedTable<'a> {
     name: &'a str,
-    fields: &'a BTreeMap<&'static str, Found>,
+    fields: &'a BTreeMap<&'static str, SettingValue>,
 }
 
-impl Fields<'_> {
-    fn get(&self, field: &str) -> Found {
+impl FeedTable<'_> {
+    fn get(&self, field: &str) -> SettingValue {
         let default = FEED_SETTINGS.iter().find(|setting| setting.name == field).map_or("", |setting| setting.default);
-        let default = || Found { value: default.to_owned(), origin: Origin::Default };
+        let default = || SettingValue { text: default.to_owned(), origin: SettingOrigin::Default };
         self.fields.get(field).cloned().unwrap_or_else(default)
     }
 
@@ -192,7 +200,7 @@ impl Fields<'_> {
             key: self.key()?,
             world: self.parse("world", "takes live or sandbox", World::parse)?,
             sports: self.parse("sports", "takes at least one sport, such as mma,tennis", names)?,
-            regions: self.parse("regions", "takes us, uk, eu, au, between commas", |text| {
+            regions: self.parse("regions", "takes us, uk, eu, au, separated by commas", |text| {
                 names(text)?.iter().map(|region| Region::parse(region)).collect()
             })?,
             markets: self.parse("markets", "takes h2h, spreads, totals, outrights, or our own keys", markets)?,
@@ -201,20 +209,20 @@ impl Fields<'_> {
             })?,
             interval: self.duration("interval", 1, 86_400)?,
             scores_interval: scores.then_some(scores_interval),
-            requests_per_day: self.parse("requests_per_day", "takes a whole number from 1 on", budget)?,
+            requests_per_day: self.parse("requests_per_day", "takes a whole number of 1 or more", budget)?,
             timeout: self.duration("timeout", 1, 600)?,
-            ca: Some(self.get("ca").value).filter(|path| !path.is_empty()).map(PathBuf::from),
+            ca: Some(self.get("ca").text).filter(|path| !path.is_empty()).map(PathBuf::from),
         })
     }
 
     fn key(&self) -> Result<FeedKey, ConfigError> {
-        let (key, file) = (self.get("key").value, self.get("key_file").value);
+        let (key, file) = (self.get("key").text, self.get("key_file").text);
         let takes =
             |takes: &str| ConfigError::Feed { name: format!("feeds.{}.key", self.name), takes: takes.to_owned() };
         match (key.trim(), &*file) {
             ("", "") => Err(takes("is missing: give the key, or the file with it as key_file")),
             ("", file) => Ok(FeedKey::File(file.into())),
-            (key, "") => Ok(FeedKey::Text(Secret::new(key))),
+            (key, "") => Ok(FeedKey::Text(FeedSecret::new(key))),
             _ => Err(takes("is given, and key_file as well: leave one of them out")),
         }
     }
@@ -234,10 +242,9 @@ impl Fields<'_> {
         takes: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, ConfigError> {
-        let Found { value, origin } = self.get(field);
-        read(&value).ok_or_else(|| {
-            let given =
-                if value.is_empty() { "is missing:".to_owned() } else { format!("= {value:?} (from {origin}):") };
+        let SettingValue { text, origin } = self.get(field);
+        read(&text).ok_or_else(|| {
+            let given = if text.is_empty() { "is missing:".to_owned() } else { format!("= {text:?} (from {origin}):") };
             ConfigError::Feed { name: format!("feeds.{}.{field}", self.name), takes: format!("{given} {takes}") }
         })
     }
@@ -250,13 +257,13 @@ fn address(text: &str) -> Option<String> {
     (is_plain && !authority.contains('@') && !text.contains('#')).then(|| text.to_owned())
 }
 
-/// Texts between commas, at least one.
+/// Splits a list at its commas; `None` if an entry is empty.
 fn names(text: &str) -> Option<Vec<String>> {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
     (!names.iter().any(String::is_empty)).then_some(names)
 }
 
-/// Markets by any of their names; `totals` is both of them, since it depends on the sport.
+/// Parses markets by key or alias. `totals` means both totals, as the market depends on the sport.
 fn markets(text: &str) -> Option<Vec<Market>> {
     let mut markets = Vec::new();
     for name in names(text)? {

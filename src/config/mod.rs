@@ -1,5 +1,5 @@
-//! What an operator sets: one file, variables of the environment, and flags, in that order of precedence, read once
-//! into one type and handed on as plain values.
+//! The operator's configuration: a file, environment variables and flags, in increasing order of precedence, parsed
+//! once into [`Config`].
 
 pub mod catalogue;
 mod feeds;
@@ -14,57 +14,57 @@ use std::time::Duration;
 use crate::model::FeederQuota;
 use crate::nearest::nearest;
 use crate::networks::Networks;
-pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, Secret, ShownField};
-pub use settings::{Found, Origin, Setting, Settings};
+pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, FeedSecret, ShownField};
+pub use settings::{Setting, SettingOrigin, SettingValue, Settings};
 
-/// Every setting there is.
+/// All settings except those of polled feeds.
 pub const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "listen",
-        default: "127.0.0.1:8080",
-        help: "address of the public interface; port 0 picks a free one",
-    },
+    Setting { name: "listen", default: "127.0.0.1:8080", help: "address of the public API; port 0 picks a free one" },
     Setting { name: "refresh", default: "30s", help: "how often prices are published; ticks are aligned to the clock" },
-    Setting { name: "stale_after", default: "120s", help: "a source without a good read for longer is stale" },
-    Setting { name: "retention", default: "72h", help: "how long an event that is over stays in the lists" },
+    Setting {
+        name: "stale_after",
+        default: "120s",
+        help: "a source is stale after this long without a successful read",
+    },
+    Setting { name: "retention", default: "72h", help: "how long a finished event stays in the lists" },
     Setting { name: "allow_query_key", default: "true", help: "accept the key as ?api_key= as well" },
     Setting { name: "catalogue", default: "", help: "file of sports and bookmakers in place of the built-in one" },
-    Setting { name: "cache", default: "64", help: "MiB of memory for the database's pages" },
-    Setting { name: "connections", default: "10240", help: "open connections at most" },
+    Setting { name: "cache", default: "64", help: "MiB of memory for database pages" },
+    Setting { name: "connections", default: "10240", help: "maximum number of open connections" },
     Setting {
         name: "connections_per_address",
         default: "256",
-        help: "open connections of one address (IPv6: one /64) at most, except loopback and trusted_proxies; 0 is no limit",
+        help: "maximum number of open connections per address (IPv6: per /64), except loopback and trusted_proxies; 0 is no limit",
     },
     Setting {
         name: "trusted_proxies",
         default: "",
-        help: "addresses and networks of proxies whose X-Forwarded-For or Forwarded is believed",
+        help: "addresses and networks of proxies whose X-Forwarded-For or Forwarded is trusted",
     },
     Setting { name: "header_timeout", default: "10s", help: "how long a client may take to send a request's headers" },
     Setting { name: "idle_timeout", default: "75s", help: "how long a connection may stay open without a request" },
-    Setting { name: "write_timeout", default: "30s", help: "how long a client may take no byte of an answer" },
-    Setting { name: "drain_timeout", default: "10s", help: "how long a stop waits for answers under way" },
+    Setting { name: "write_timeout", default: "30s", help: "how long a client may stall while it reads a response" },
+    Setting { name: "drain_timeout", default: "10s", help: "how long a shutdown waits for responses in progress" },
     Setting {
         name: "tls.certificate",
         default: "",
-        help: "PEM file of the certificate and its chain; with tls.key, the public interface speaks TLS",
+        help: "PEM file of the certificate and its chain; with tls.key, the public API uses TLS",
     },
     Setting { name: "tls.key", default: "", help: "PEM file of the certificate's private key" },
     Setting {
         name: "ingest.listen",
         default: "",
-        help: "address at which feeders on other machines send feed lines with their tokens; empty is none",
+        help: "address to which feeders on other machines push feed lines with their tokens; empty is off",
     },
     Setting {
         name: "ingest.drop",
         default: "",
-        help: "directory whose *.ndjson and *.json files are taken into the live world; empty is none",
+        help: "directory whose *.ndjson and *.json files are ingested into the live world; empty is off",
     },
     Setting {
         name: "ingest.inflated_max",
         default: "1024",
-        help: "MiB that one compressed request of a feeder may inflate to",
+        help: "maximum inflated size in MiB of one compressed request of a feeder",
     },
     Setting {
         name: "ingest.bookmakers_per_day",
@@ -81,29 +81,29 @@ pub const SETTINGS: &[Setting] = &[
         default: "20000",
         help: "new events that one feeder may add in a UTC day",
     },
-    Setting { name: "ingest.events", default: "50000", help: "events of one feeder that may be there at one time" },
-    Setting { name: "log", default: "info", help: "what is logged: error, warn, info, debug, trace, or a filter" },
+    Setting { name: "ingest.events", default: "50000", help: "maximum number of existing events of one feeder" },
+    Setting { name: "log", default: "info", help: "log level: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
         name: "admin.listen",
         default: "",
-        help: "address on loopback for /metrics, /livez and /readyz; they are on the admin socket anyway",
+        help: "loopback address for /metrics, /livez and /readyz, which the admin socket always serves",
     },
     Setting {
         name: "simulator.seed",
         default: "1",
-        help: "the sandbox world's seed: the same seed gives the same prices",
+        help: "seed of the sandbox world: the same seed gives the same prices",
     },
-    Setting { name: "console.listen", default: "", help: "address of the operator's console; empty is off" },
-    Setting { name: "console.host", default: "", help: "name that the console is called by, beside its address" },
+    Setting { name: "console.listen", default: "", help: "address of the web console; empty is off" },
+    Setting { name: "console.host", default: "", help: "host name under which the console is also reachable" },
 ];
 
-/// Variables of the environment that are no settings of the file. The last two are what clients read (see `examples`):
-/// whoever exports them for a client must not be kept from starting the service in the same shell.
+/// Environment variables that are not settings. The last two are read by clients (see `examples`): exporting them for a
+/// client must not keep the service from starting in the same shell.
 pub const OTHER_VARIABLES: &[&str] = &["ODDSBOX_DATA", "ODDSBOX_CONFIG", "ODDSBOX_KEY", "ODDSBOX_URL"];
 
-/// The settings that a running server takes over when it reads its configuration again; the others need a restart.
-/// Whether there is TLS at all needs one too. The feeds that are polled are taken over as well.
+/// The settings that a reload applies; the others need a restart, and so does turning TLS on or off. Polled feeds are
+/// reloaded as well.
 pub const RELOADED: &[&str] = &[
     "allow_query_key",
     "connections",
@@ -118,7 +118,7 @@ pub const RELOADED: &[&str] = &[
     "log",
 ];
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Auto,
@@ -126,14 +126,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where a certificate and its key are.
+/// The paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
 }
 
-/// Everything that an operator can set, checked.
+/// The validated configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub listen: SocketAddr,
@@ -144,45 +144,45 @@ pub struct Config {
     pub catalogue: Option<PathBuf>,
     pub cache_bytes: usize,
     pub connections: usize,
-    /// `None` is no limit.
+    /// `None` if unlimited.
     pub connections_per_address: Option<usize>,
-    /// Proxies that are believed when they report whom they ask for.
+    /// Proxies whose report of the client's address is trusted.
     pub trusted_proxies: Networks,
     pub header_timeout: Duration,
     pub idle_timeout: Duration,
     pub write_timeout: Duration,
     pub drain_timeout: Duration,
-    /// `None` is plain text.
+    /// `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Where feeders on other machines send; `None` nowhere.
+    /// The address that feeders push to; `None` if off.
     pub ingest_listen: Option<SocketAddr>,
-    /// The watched directory.
+    /// The drop directory.
     pub ingest_drop: Option<PathBuf>,
-    /// Bytes that one compressed request may inflate to.
+    /// The maximum inflated size of one compressed request in bytes.
     pub ingest_inflated_max: u64,
-    /// What one feeder may add.
+    /// The quota of each feeder.
     pub ingest_quota: FeederQuota,
     pub log: String,
     pub log_format: LogFormat,
-    /// `None` is no such address.
+    /// `None` if only the admin socket serves metrics.
     pub admin_listen: Option<SocketAddr>,
     pub simulator_seed: u64,
-    /// The feeds that are polled.
+    /// The polled feeds.
     pub feeds: Vec<FeedConfig>,
-    /// `None` is off.
+    /// `None` if the console is off.
     pub console_listen: Option<SocketAddr>,
     pub console_host: Option<String>,
 }
 
 impl Config {
-    /// What the public interface's address begins with.
+    /// The URL scheme of the public API.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// This configuration, with what cannot change in a running server as that server has it.
+    /// This configuration with the settings that need a restart taken from the running one.
     #[must_use]
-    pub fn with_what_needs_a_restart_of(self, running: &Config) -> Config {
+    pub fn reloaded_over(self, running: &Config) -> Config {
         let tls = if self.tls.is_some() == running.tls.is_some() { self.tls } else { running.tls.clone() };
         Config {
             listen: running.listen,
@@ -205,8 +205,8 @@ impl Config {
         }
     }
 
-    /// What the audit log keeps of a start: the settings that decide what is served.
-    pub fn described(&self) -> String {
+    /// A summary for the audit log: the settings that decide what is served.
+    pub fn summary(&self) -> String {
         let time = humantime::format_duration;
         format!(
             "listen {}, refresh {}, stale_after {}, retention {}, allow_query_key {}",
@@ -219,7 +219,7 @@ impl Config {
     }
 }
 
-/// What is wrong with the configuration. Each message names the setting and what it takes.
+/// An invalid configuration. Each message names the setting and the values that it takes.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("{path}: {detail}", path = path.display())]
@@ -227,7 +227,7 @@ pub enum ConfigError {
     #[error("there is no setting {name}{hint}", hint = hint.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
     Unknown { name: String, hint: Option<String> },
     #[error("{name} = {value:?} (from {origin}): {takes}")]
-    Value { name: &'static str, value: String, origin: Origin, takes: String },
+    Value { name: &'static str, value: String, origin: SettingOrigin, takes: String },
     #[error("{name} {takes}")]
     Feed { name: String, takes: String },
 }
@@ -239,7 +239,7 @@ impl ConfigError {
 }
 
 impl Settings {
-    /// The file's settings under the environment's. Flags are put on top by the caller.
+    /// Merges the file's settings and the environment's, which take precedence. The caller adds flags.
     pub fn gather(
         file: Option<&Path>,
         variables: impl Iterator<Item = (String, String)>,
@@ -255,9 +255,9 @@ impl Settings {
         settings.with_variables(SETTINGS, OTHER_VARIABLES, variables)
     }
 
-    /// Reads every value into its type.
+    /// Parses and validates all values.
     pub fn read(&self) -> Result<Config, ConfigError> {
-        let path = |name| Some(self.get(name).value).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let path = |name| Some(self.get(name).text).filter(|path| !path.is_empty()).map(PathBuf::from);
         let per_address = self.number("connections_per_address", 0, 1_000_000)?;
         Ok(Config {
             listen: self
@@ -272,7 +272,7 @@ impl Settings {
             connections_per_address: (per_address > 0).then_some(per_address),
             trusted_proxies: self.parse(
                 "trusted_proxies",
-                "takes IP addresses and networks such as 10.0.0.0/8 or ::1, with commas between them",
+                "takes IP addresses and networks such as 10.0.0.0/8 or ::1, separated by commas",
                 Networks::parse,
             )?,
             header_timeout: self.duration("header_timeout", 1, 3600)?,
@@ -284,7 +284,7 @@ impl Settings {
             ingest_drop: path("ingest.drop"),
             ingest_inflated_max: (self.number("ingest.inflated_max", 1, 1 << 20)? as u64) << 20,
             ingest_quota: self.ingest_quota()?,
-            log: self.get("log").value,
+            log: self.get("log").text,
             log_format: self.parse("log_format", "takes auto, text or json", |text| match text {
                 "auto" => Some(LogFormat::Auto),
                 "text" => Some(LogFormat::Text),
@@ -324,7 +324,7 @@ impl Settings {
         })
     }
 
-    /// What is told there is nobody else's business, and nothing asks for a key: so loopback only.
+    /// Loopback only, as the endpoints expose internals without authentication.
     fn admin_listen(&self) -> Result<Option<SocketAddr>, ConfigError> {
         let takes = "takes an address and port on this machine's loopback, such as 127.0.0.1:9100, or nothing";
         self.parse("admin.listen", takes, |text| match text {
@@ -335,16 +335,16 @@ impl Settings {
 
     fn tls_files(&self) -> Result<Option<TlsFiles>, ConfigError> {
         let (certificate, key) = (self.get("tls.certificate"), self.get("tls.key"));
-        let (name, other, missing) = match (certificate.value.is_empty(), key.value.is_empty()) {
+        let (name, other, missing) = match (certificate.text.is_empty(), key.text.is_empty()) {
             (true, true) => return Ok(None),
             (false, false) => {
-                return Ok(Some(TlsFiles { certificate: certificate.value.into(), key: key.value.into() }));
+                return Ok(Some(TlsFiles { certificate: certificate.text.into(), key: key.text.into() }));
             }
             (true, false) => ("tls.certificate", "tls.key", certificate),
             (false, true) => ("tls.key", "tls.certificate", key),
         };
         let takes = format!("takes a PEM file, as {other} is set: set both or neither");
-        Err(ConfigError::Value { name, value: missing.value, origin: missing.origin, takes })
+        Err(ConfigError::Value { name, value: missing.text, origin: missing.origin, takes })
     }
 
     fn parse<T>(
@@ -353,8 +353,8 @@ impl Settings {
         takes: &str,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, ConfigError> {
-        let Found { value, origin } = self.get(name);
-        read(&value).ok_or_else(|| ConfigError::Value { name, value, origin, takes: takes.to_owned() })
+        let SettingValue { text, origin } = self.get(name);
+        read(&text).ok_or_else(|| ConfigError::Value { name, value: text, origin, takes: takes.to_owned() })
     }
 
     fn number(&self, name: &'static str, least: usize, most: usize) -> Result<usize, ConfigError> {

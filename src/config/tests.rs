@@ -10,7 +10,7 @@ fn gather(file: &str, variables: &[(&str, &str)]) -> Result<Settings, ConfigErro
 }
 
 #[test]
-fn every_default_is_valid_and_no_setting_is_empty_by_mistake() {
+fn every_default_is_valid() {
     let config = Settings::defaults(SETTINGS).read().unwrap();
     assert_eq!(config.connections_per_address, Some(256));
     assert_eq!(config.refresh, Duration::from_secs(30));
@@ -18,7 +18,7 @@ fn every_default_is_valid_and_no_setting_is_empty_by_mistake() {
 }
 
 #[test]
-fn a_flag_beats_a_variable_beats_the_file() {
+fn flag_overrides_variable_overrides_file() {
     let settings = gather(
         "refresh = \"10s\"\nretention = \"1h\"\nstale_after = \"5m\"",
         &[("ODDSBOX_REFRESH", "20s"), ("ODDSBOX_LISTEN", "127.0.0.1:1"), ("ODDSBOX_DATA", "elsewhere")],
@@ -36,7 +36,7 @@ fn a_flag_beats_a_variable_beats_the_file() {
 }
 
 #[test]
-fn an_unknown_setting_names_the_nearest() {
+fn unknown_setting_suggests_the_nearest() {
     let error = |result: Result<Settings, ConfigError>| result.unwrap_err().to_string();
     assert_eq!(error(gather("refersh = \"10s\"", &[])), "there is no setting refersh; did you mean refresh?");
     assert_eq!(
@@ -53,7 +53,7 @@ const FEED: &str = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://localhos
     sports = [\"mma\", \"tennis\"]\n";
 
 #[test]
-fn a_feed_is_a_table_and_its_fields_are_variables_too() {
+fn feed_is_read_from_a_table_and_from_variables() {
     let settings = gather(
         FEED,
         &[
@@ -69,20 +69,20 @@ fn a_feed_is_a_table_and_its_fields_are_variables_too() {
     let config = settings.read().unwrap();
     let [eu, us] = &config.feeds[..] else { panic!("{:?}", config.feeds) };
     assert_eq!((&*us.name, us.interval.as_secs(), us.sports.join(" ")), ("us", 90, "mma tennis".to_owned()));
-    assert_eq!(us.key, FeedKey::Text(Secret::new("hush")));
+    assert_eq!(us.key, FeedKey::Text(FeedSecret::new("hush")));
     assert_eq!((&*eu.name, &eu.key, eu.requests_per_day), ("eu_2", &FeedKey::File("key.txt".into()), Some(500)));
     assert!(us.markets.contains(&crate::model::Market::TotalRounds));
 
     let shown = settings.feeds_shown();
-    let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().found.clone();
-    assert_eq!(value("feeds.us.key").value, "(hidden)");
+    let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().value.clone();
+    assert_eq!(value("feeds.us.key").text, "(hidden)");
     assert_eq!(value("feeds.us.interval").origin.to_string(), "ODDSBOX_FEEDS_US_INTERVAL");
     assert_eq!(value("feeds.eu_2.regions").origin.to_string(), "default");
     assert!(!format!("{settings:?} {config:?} {shown:?}").contains("hush"));
 }
 
 #[test]
-fn a_feed_says_what_is_wrong_with_it() {
+fn invalid_feed_is_reported_with_its_field() {
     let error = |file: &str, variables: &[(&str, &str)]| {
         gather(file, variables).and_then(|settings| settings.read()).unwrap_err().to_string()
     };
@@ -95,16 +95,16 @@ fn a_feed_says_what_is_wrong_with_it() {
         "there is no setting ODDSBOX_FEEDS_US_RGEIONS; did you mean ODDSBOX_FEEDS_US_REGIONS?"
     );
     assert_eq!(error("[feeds.us]\nurl = \"x\"", &[]), "feeds.us.kind is missing: takes the-odds-api");
-    let told = error(&FEED.replace("http://localhost:1/v4", "ftp://x"), &[]);
-    assert!(told.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{told}");
-    let told = error(&format!("{FEED}key_file = \"k\""), &[]);
-    assert!(told.contains("feeds.us.key is given, and key_file as well") && !told.contains("hush"), "{told}");
+    let message = error(&FEED.replace("http://localhost:1/v4", "ftp://x"), &[]);
+    assert!(message.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{message}");
+    let message = error(&format!("{FEED}key_file = \"k\""), &[]);
+    assert!(message.contains("feeds.us.key is given, and key_file as well") && !message.contains("hush"), "{message}");
     assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
-    assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a text"));
+    assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a string"));
 }
 
 #[test]
-fn the_monitoring_address_is_on_loopback() {
+fn monitoring_address_must_be_on_loopback() {
     let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
     for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {
         assert_eq!(read(address).unwrap().admin_listen, address.parse().ok());
@@ -122,7 +122,7 @@ fn the_monitoring_address_is_on_loopback() {
 }
 
 #[test]
-fn a_certificate_has_a_key_and_a_key_a_certificate() {
+fn certificate_and_key_must_be_set_together() {
     let error = |file: &str| gather(file, &[]).unwrap().read().unwrap_err().to_string();
     assert_eq!(
         error("tls.certificate = \"chain.pem\""),
@@ -138,23 +138,23 @@ fn a_certificate_has_a_key_and_a_key_a_certificate() {
 }
 
 #[test]
-fn what_clients_read_is_no_setting_and_no_mistake() {
+fn variables_of_clients_are_ignored() {
     let clients = [("ODDSBOX_KEY", "sk_test_ob_x"), ("ODDSBOX_URL", "http://127.0.0.1:8080")];
-    assert!(gather("", &clients).unwrap().iter().all(|(_, found)| found.origin == Origin::Default));
+    assert!(gather("", &clients).unwrap().iter().all(|(_, value)| value.origin == SettingOrigin::Default));
 }
 
 #[test]
-fn a_bad_value_says_where_it_stands_and_what_is_taken() {
+fn invalid_value_is_reported_with_its_origin_and_the_allowed_values() {
     let error = gather("refresh = \"soon\"", &[]).unwrap().read().unwrap_err().to_string();
     assert_eq!(error, "refresh = \"soon\" (from oddsbox.toml): takes a duration such as 30s or 24h, from 1s to 1h");
     let error = gather("connections = 0", &[]).unwrap().read().unwrap_err().to_string();
     assert_eq!(error, "connections = \"0\" (from oddsbox.toml): takes a whole number from 1 to 1000000");
-    assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a text, a number or true/false"));
+    assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a string, a number or true/false"));
     assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
 }
 
 #[test]
-fn trusted_proxies_are_a_list_of_addresses_and_networks() {
+fn trusted_proxies_is_a_list_of_addresses_and_networks() {
     let read = |file: &str, variables: &[(&str, &str)]| gather(file, variables).unwrap().read();
     assert!(read("", &[]).unwrap().trusted_proxies.is_empty());
     assert!(read("trusted_proxies = []", &[]).unwrap().trusted_proxies.is_empty());
@@ -164,7 +164,7 @@ fn trusted_proxies_are_a_list_of_addresses_and_networks() {
     assert_eq!(variable.to_string(), "192.0.2.1/32,10.0.0.0/8");
     assert_eq!(
         read("trusted_proxies = \"caddy\"", &[]).unwrap_err().to_string(),
-        "trusted_proxies = \"caddy\" (from oddsbox.toml): takes IP addresses and networks such as 10.0.0.0/8 or ::1, with \
-         commas between them"
+        "trusted_proxies = \"caddy\" (from oddsbox.toml): takes IP addresses and networks such as 10.0.0.0/8 or ::1, separated \
+         by commas"
     );
 }

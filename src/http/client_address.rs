@@ -25,7 +25,7 @@ pub struct Peer {
 impl Peer {
     pub fn new(address: IpAddr, trusted_proxies: &Networks) -> Peer {
         let address = address.to_canonical();
-        let trusted = if trusted_proxies.contain(address) { trusted_proxies.clone() } else { Networks::default() };
+        let trusted = if trusted_proxies.contains(address) { trusted_proxies.clone() } else { Networks::default() };
         Peer { address, trusted }
     }
 
@@ -44,7 +44,7 @@ impl Peer {
             // A proxy may hide whom it asks for: then it is the last address that is known.
             let Some(address) = hop else { break };
             client = address;
-            if !self.trusted.contain(client) {
+            if !self.trusted.contains(client) {
                 break;
             }
         }

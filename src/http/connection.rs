@@ -89,7 +89,7 @@ pub(super) async fn run_tls<S>(
         () = phases.draining() => return,
     };
     if let Some((stream, ahead)) = begun {
-        let protocol = if tls::agreed_on_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
+        let protocol = if tls::negotiated_h2(&stream) { Protocol::Http2 } else { Protocol::Http1 };
         serve(stream, ahead, protocol, peer, service, bounds, phases).await;
     }
 }

@@ -64,7 +64,7 @@ impl Default for Options {
 impl Options {
     /// How many connections an address may hold; `None` for any number.
     fn connections_max_of(&self, address: IpAddr) -> Option<u32> {
-        let is_exempt = address.to_canonical().is_loopback() || self.trusted_proxies.contain(address);
+        let is_exempt = address.to_canonical().is_loopback() || self.trusted_proxies.contains(address);
         self.connections_per_address_max.filter(|_| !is_exempt)
     }
 }
@@ -191,7 +191,7 @@ impl<R: Respond> Door<R> {
         let peer = Peer::new(address, &trusted_proxies);
         let Some(held) = self.addresses.enter(address, max) else {
             self.turned_away += 1;
-            self.service.traffic().count_turned_away();
+            self.service.traffic().count_rejected_connection();
             limited!(
                 LineKind::Connection,
                 Level::WARN,
@@ -354,7 +354,7 @@ mod tests {
             door.admit(stream, address.into(), place);
         }
         assert_eq!((door.accepted, door.turned_away), (2, 1));
-        assert_eq!(fixture.service.traffic().turned_away(), 1);
+        assert_eq!(fixture.service.traffic().rejected_connections(), 1);
         assert_eq!(clients[1].read(&mut [0; 1]).await.unwrap(), 0, "it is closed at once");
     }
 

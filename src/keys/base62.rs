@@ -1,14 +1,14 @@
-//! Base 62: the digits and letters that survive a double click, a URL and a shell unquoted.
+//! Base 62: digits and letters only, so that a text needs no quoting in a URL or a shell and a double click selects it.
 //!
-//! Owns the alphabet and its order, random letters and written numbers. Every letter of a random text is equally
-//! likely, and its randomness comes from the operating system alone.
+//! Owns the alphabet, random texts and the encoding of numbers. Every letter of a random text is equally likely, and
+//! the randomness comes from the operating system.
 
 use super::secret::wipe;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SIX_BITS: u8 = 0b0011_1111;
 
-/// Without randomness no key can be made: there is nothing to fall back on that would be as hard to guess.
+/// The operating system returned no random bytes. There is no fallback, as any other source is easier to guess.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes ({0}): no key was made, try again")]
 pub struct RandomError(getrandom::Error);
@@ -19,7 +19,8 @@ pub(super) fn fill_random(out: &mut [u8]) -> Result<(), RandomError> {
     let mut filled = 0;
     while filled < out.len() {
         getrandom::fill(&mut raw).map_err(RandomError)?;
-        // Six bits have 64 values: the two without a letter are thrown away, so that none is likelier than another.
+        // Rejection sampling: two of the 64 values have no letter and are skipped, so that the rest stay equally
+        // likely.
         let letters = raw.iter().filter_map(|byte| ALPHABET.get(usize::from(byte & SIX_BITS)));
         for (slot, letter) in out.iter_mut().skip(filled).zip(letters) {
             *slot = *letter;
@@ -30,7 +31,7 @@ pub(super) fn fill_random(out: &mut [u8]) -> Result<(), RandomError> {
     Ok(())
 }
 
-/// A number as six letters, with leading zeros. Any 32 bits fit, as 62⁶ is above 2³².
+/// Encodes a number as six letters with leading zeros. Every `u32` fits, as 62⁶ exceeds 2³².
 pub(super) fn six_letters(number: u32) -> [u8; 6] {
     let mut rest = number as usize;
     let mut letters = [ALPHABET[0]; 6];

@@ -1,4 +1,4 @@
-//! What the tests of several files here start from: a small catalogue, a key, a moment.
+//! Shared test fixtures: a small catalogue, keys and moments.
 
 use super::issue::{NewKey, issue};
 use super::record::{KeyKind, KeyRecord, Limits};
@@ -18,7 +18,7 @@ pub(super) fn noon_and(seconds: u32) -> Moment {
     Moment::unset(at(NOON + seconds).unix_ms(), u64::from(seconds) * 1000)
 }
 
-/// A moment of a clock that shows this time; the monotonic one stands still.
+/// A moment at this wall-clock time; the monotonic clock stays at zero.
 pub(super) fn wall(unix: u32) -> Moment {
     Moment::unset(at(unix).unix_ms(), 0)
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
+use super::keyring::KeyEntry;
 use super::meter::Meter;
 use super::record::{KeyId, KeyRecord};
-use super::ring::KeyEntry;
 use crate::model::{SportId, World};
 
 /// A request that holds a valid key. Good for this request: a later one asks the keyring again.
@@ -41,8 +41,8 @@ impl Grant {
         self.entry.meter()
     }
 
-    /// The key's limits as its answers name them: `write` says how, and is asked again only when the limits change or
-    /// depend on the month.
+    /// The rate-limit policy header of the key's responses. `write` runs once per set of limits, or on every call for
+    /// a key with a monthly quota, as the length of the month varies.
     pub fn policy(&self, write: impl FnOnce() -> HeaderValue) -> HeaderValue {
         match self.record().limits.per_month {
             Some(_) => write(),

@@ -1,35 +1,35 @@
-//! API keys: their secrets, what is kept of them, who holds a valid one, and how much of it is left.
+//! API keys: secrets, records, authentication and metering.
 //!
-//! - `secret` the text, from issue until it has been shown
-//! - `record` what is kept of a key
-//! - `issue` the rules by which keys come about and change
-//! - `ring` from a text to the key that it opens; `grant` the proof of it that handlers take
-//! - `meter` what is left of the minute, the day and the month
-//! - `feeder` who may send feed lines from another machine, by the token that each has
-//! - `desk` where meters ask for what they may hand out next
+//! - `secret`: the secret's text, from issue until it has been shown
+//! - `record`: the stored part of a key
+//! - `issue`: the rules for issuing and changing keys
+//! - `keyring`: authentication, from a secret to its key; `grant`: the proof of it that handlers take
+//! - `meter`: what is left of the minute, the day and the month
+//! - `leases`: the queue through which meters request quota ahead of use
+//! - `feeder`: clients that may push feed lines, and their tokens
 //!
-//! Nothing here stores, listens or reads a clock of its own.
+//! Nothing here does I/O or reads the clock: the time is an argument.
 
 mod base62;
-pub mod desk;
 pub mod feeder;
 #[cfg(test)]
 mod fixture;
 mod grant;
 pub mod issue;
+mod keyring;
+pub mod leases;
 mod meter;
 pub mod record;
-mod ring;
 mod secret;
 
 pub use base62::RandomError;
-pub use desk::{LeaseBook, LeaseDeclined, LeaseDesk, LeaseRequests};
-pub use feeder::{FeedToken, Feeder, Feeders, NotAdmitted};
+pub use feeder::{FeedToken, FeedTokenError, Feeder, Feeders};
 pub use grant::{Forbidden, Grant, SportAccess};
-pub use issue::{Edit, IssueError, KeyChange, NewKey};
+pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
+pub use keyring::{AuthError, KeyEntry, Keyring};
+pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
     BURST_MAX, BurstStanding, Charge, Cost, Meter, QUOTA_MAX, QuotaStanding, Refusal, Standing, lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
-pub use ring::{AuthError, KeyEntry, Keyring};
 pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};

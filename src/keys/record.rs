@@ -1,4 +1,4 @@
-//! What is kept of an API key: everything but its secret.
+//! The stored part of an API key: everything but its secret.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use super::base62::{RandomError, fill_random};
 use crate::model::{Timestamp, World};
 
-/// A key's public name, `key_` and twelve letters and digits. Names the key in commands and logs; opens nothing.
+/// A key's public identifier: `key_` and twelve letters and digits. Used in commands and logs; not a credential.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId([u8; KeyId::LEN]);
 
@@ -22,7 +22,7 @@ impl KeyId {
         clean.then_some(KeyId(bytes))
     }
 
-    /// A new id. Twelve letters are 71 bits: no two keys of a service will ever share one.
+    /// Generates an id. Twelve letters hold 71 bits, so collisions need no handling.
     pub fn generate() -> Result<Self, RandomError> {
         let mut bytes = [0; Self::LEN];
         bytes[..Self::PREFIX.len()].copy_from_slice(Self::PREFIX);
@@ -31,7 +31,7 @@ impl KeyId {
     }
 
     pub fn as_str(&self) -> &str {
-        // Letters and digits only: nothing else is ever put in.
+        // Always valid UTF-8: the constructors accept ASCII only.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -48,7 +48,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// What a key is for. Its kind decides the world it reads.
+/// A key's kind, which decides the world it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     Sandbox,
@@ -58,7 +58,7 @@ pub enum KeyKind {
 impl KeyKind {
     pub const ALL: [KeyKind; 2] = [KeyKind::Sandbox, KeyKind::Production];
 
-    /// What every secret of this kind begins with.
+    /// The prefix of every secret of this kind.
     pub const fn prefix(self) -> &'static str {
         match self {
             KeyKind::Sandbox => "sk_test_ob_",
@@ -85,7 +85,7 @@ impl KeyKind {
     }
 }
 
-/// What a key may use, per minute, UTC day and UTC month. Day and month may be unlimited, but not both.
+/// Request limits per minute, UTC day and UTC month. The day or the month may be unlimited, but not both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub burst_per_minute: u32,
@@ -102,11 +102,11 @@ impl Limits {
     }
 }
 
-/// The SHA-256 of a secret: all that is kept of it.
+/// The SHA-256 of a secret. The secret itself is not stored.
 #[derive(Clone, Copy, Eq)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// Takes the same time however much of two hashes agrees, so that no map or comparison tells a guesser how near he is.
+/// Compares in constant time, so that timing does not reveal how much of a guessed hash matches.
 impl PartialEq for SecretHash {
     fn eq(&self, other: &Self) -> bool {
         let differs = words(self).zip(words(other)).fold(0, |differs, (own, other)| differs | (own ^ other));
@@ -114,12 +114,11 @@ impl PartialEq for SecretHash {
     }
 }
 
-/// Eight bytes at a time.
 fn words(hash: &SecretHash) -> impl Iterator<Item = u64> {
     hash.0.as_chunks().0.iter().map(|chunk| u64::from_le_bytes(*chunk))
 }
 
-/// A SHA-256 is spread evenly already: a map needs no more than its first eight bytes.
+/// A SHA-256 is already uniform, so its first eight bytes are enough for a map.
 impl Hash for SecretHash {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.0.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)));
@@ -132,7 +131,7 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// A secret that a rotation replaced and that still opens until its grace ends.
+/// A secret that was replaced by a rotation and is accepted until its grace period ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retired {
     pub hash: SecretHash,
@@ -145,28 +144,28 @@ pub struct KeyRecord {
     pub id: KeyId,
     pub kind: KeyKind,
     pub name: Box<str>,
-    /// The sport groups it is restricted to; empty means every sport. Production keys only.
+    /// The sport groups that the key is restricted to; empty means every sport. Production keys only.
     pub groups: Box<[Box<str>]>,
     pub limits: Limits,
     pub created: Timestamp,
     pub expires: Option<Timestamp>,
-    /// Who approved production access; always there for a production key.
+    /// Who approved production access; always present for a production key.
     pub approved_by: Option<Box<str>>,
     pub revoked: Option<Timestamp>,
     pub hash: SecretHash,
     /// The last four characters of the secret, to tell keys apart.
     pub last_four: Box<str>,
-    /// Every secret that was rotated out, newest last; those past their grace only tell *why* they no longer open.
+    /// Rotated secrets, newest last. Those past their grace period are kept only to report why they are rejected.
     pub retired: Box<[Retired]>,
     pub last_used: Option<Timestamp>,
 }
 
-/// The only permission there is: odds, events and scores, read-only.
+/// The only permission: read access to odds, events and scores.
 pub const SCOPE: &str = "odds:read";
 
-/// What a key has used, or has been handed ahead of use, in one day and one month. Days are counted from 1970-01-01,
-/// months from January 1970. This is what is stored: after a crash the key goes on from here, so it never gets more
-/// than it had left.
+/// The requests that a key has used, or leased ahead of use, in one day and one month. Days are counted from
+/// 1970-01-01, months from January 1970. This is the stored form: after a crash the meter continues from it, so that
+/// a key never gets more than it had left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub day: u32,

@@ -1,8 +1,8 @@
-//! The text of an API key.
+//! The secret text of an API key.
 //!
-//! Owns its form: the prefix of its kind, thirty random letters, and six letters of checksum over all that comes
-//! before. The text exists from issue until it has been shown once; what is kept is its SHA-256. It is never in a
-//! `Debug`, has no `Display` and no `Clone`, and its memory is overwritten when it is dropped.
+//! Owns its format: the prefix of its kind, thirty random letters, and a checksum of six letters over both. The text
+//! exists from issue until it has been shown once; only its SHA-256 is stored. `Debug` omits it, there is no `Display`
+//! and no `Clone`, and its memory is overwritten on drop.
 
 use std::fmt;
 use std::mem;
@@ -25,16 +25,16 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// The length of every secret, in characters.
+    /// The length of every secret in characters.
     pub const LEN: usize = PREFIX_LEN + RANDOM_LEN + CHECKSUM_LEN;
 
-    /// A new secret, from the operating system's randomness.
+    /// Generates a secret from the operating system's randomness.
     pub fn generate(kind: KeyKind) -> Result<Secret, RandomError> {
         Ok(Secret { kind, text: generate_text(kind.prefix())? })
     }
 
-    /// The kind and the hash of a text, if it has the form of a secret. Runs on every request: it does not allocate,
-    /// and only a well-formed text costs a SHA-256.
+    /// The kind and hash of a text, if it is well-formed. Runs on every request: it does not allocate, and computes
+    /// a SHA-256 only for a well-formed text.
     pub fn hash_of(text: &str) -> Option<(KeyKind, SecretHash)> {
         let kind = KeyKind::ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))?;
         Some((kind, hash_text(text, kind.prefix())?))
@@ -48,12 +48,12 @@ impl Secret {
         digest(&self.text)
     }
 
-    /// The text, for the one time that it is shown to whom it was issued.
+    /// The text, for the one time that it is shown.
     pub fn expose(&self) -> &str {
         &self.text
     }
 
-    /// What may be shown later, to tell keys apart.
+    /// The last four characters, which may be shown later to tell keys apart.
     pub fn last_four(&self) -> &str {
         self.text.get(Self::LEN - LAST_SHOWN..).unwrap_or_default()
     }
@@ -71,11 +71,11 @@ impl Drop for Secret {
     }
 }
 
-/// A new text: the prefix, random letters and their checksum.
+/// Generates a text: the prefix, random letters and the checksum.
 pub(super) fn generate_text(prefix: &str) -> Result<String, RandomError> {
     let mut random = [0; RANDOM_LEN];
     fill_random(&mut random)?;
-    // The capacity is final: growing would leave a copy behind that nobody overwrites.
+    // Allocated at full size: growing would leave a copy in freed memory that is never overwritten.
     let mut text = String::with_capacity(prefix.len() + RANDOM_LEN + CHECKSUM_LEN);
     text.push_str(prefix);
     text.extend(random.iter().copied().map(char::from));
@@ -84,7 +84,7 @@ pub(super) fn generate_text(prefix: &str) -> Result<String, RandomError> {
     Ok(text)
 }
 
-/// The hash of a text, if it is of the form of [`generate_text`].
+/// The hash of a text, if it has the format of [`generate_text`].
 pub(super) fn hash_text(text: &str, prefix: &str) -> Option<SecretHash> {
     let random = text.as_bytes().strip_prefix(prefix.as_bytes())?;
     let (random, check) = random.split_at_checked(RANDOM_LEN)?;
@@ -92,8 +92,8 @@ pub(super) fn hash_text(text: &str, prefix: &str) -> Option<SecretHash> {
     (random.iter().all(u8::is_ascii_alphanumeric) && check == checksum(checked)).then(|| digest(text))
 }
 
-/// Overwrites what was secret. Safe Rust cannot promise that the compiler keeps a write which nobody reads, so the
-/// bytes are shown to a black box, the nearest thing to a reader.
+/// Overwrites secret bytes. The black box keeps the compiler from removing a write that is never read, as far as safe
+/// Rust allows.
 pub(super) fn wipe(bytes: &mut [u8]) {
     bytes.fill(0);
     std::hint::black_box(bytes);
@@ -107,26 +107,26 @@ pub(super) fn digest(text: &str) -> SecretHash {
     SecretHash(Sha256::digest(text).into())
 }
 
-/// Whether a text may hold a key, put where none belongs. Such a text is kept and repeated nowhere.
+/// Whether a text contains the prefix of a key or token. Such a text is never stored, logged or echoed.
 pub fn may_hold_key(text: &str) -> bool {
     KeyKind::ALL.iter().any(|kind| text.contains(kind.prefix())) || text.contains(FeedToken::PREFIX)
 }
 
-/// Whether a text that was typed where an id or a name belongs looks like a secret, whole or without its prefix. No id
-/// has a run of that many letters and digits.
+/// Whether a text given as an id or a name looks like a secret, with or without its prefix. No id has a run of that
+/// many letters and digits.
 pub fn looks_like_secret(text: &str) -> bool {
     let runs = text.split(|letter: char| !letter.is_ascii_alphanumeric());
     may_hold_key(text) || runs.map(str::len).max() >= Some(RANDOM_LEN)
 }
 
-/// The last four characters of a text that is a whole secret. They are shown in listings; of a text that was cut off or
-/// mistyped they would be other ones, so there are none.
+/// The last four characters of a complete secret, as shown in listings. `None` for a truncated or mistyped text, whose
+/// last four would match no listed key.
 pub fn last_four_of(text: &str) -> Option<&str> {
     let is_whole = Secret::hash_of(text).is_some() || FeedToken::hash_of(text).is_some();
     is_whole.then(|| text.get(text.len() - LAST_SHOWN..))?
 }
 
-/// A text with `(hidden)` in the place of every word that looks like a secret.
+/// Replaces every word that looks like a secret with `(hidden)`.
 pub fn without_secrets(text: &str) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut shown = String::with_capacity(text.len());
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_is_recognised_whole_cut_off_and_without_its_prefix() {
+    fn secret_is_recognised_whole_truncated_and_without_its_prefix() {
         for secret in secrets() {
             let text = secret.expose();
             for part in [text, &text[..20], &text[PREFIX_LEN..], &text[3..PREFIX_LEN + RANDOM_LEN]] {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_generated_is_well_formed() {
+    fn generated_secret_is_well_formed() {
         for secret in secrets() {
             assert_eq!(secret.expose().len(), Secret::LEN);
             assert!(secret.expose().starts_with(secret.kind().prefix()));
@@ -178,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_known_text_has_a_known_checksum_and_hash() {
-        // Computed with Python's zlib.crc32 and hashlib.sha256: the form must not drift, keys outlive the program.
+    fn format_matches_an_independent_implementation() {
+        // Computed with Python's zlib.crc32 and hashlib.sha256. Issued keys must stay valid, so the format is fixed.
         let text = "sk_test_ob_0123456789ABCDEFGHIJKLMNOPabcd2JykUn";
         let (kind, hash) = Secret::hash_of(text).unwrap();
         assert_eq!(kind, KeyKind::Sandbox);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_catches_every_single_character_change() {
+    fn checksum_detects_every_single_character_change() {
         for kind in KeyKind::ALL {
             let secret = Secret::generate(kind).unwrap();
             let text = secret.expose().as_bytes();
@@ -203,29 +203,29 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_another_form_are_refused() {
+    fn malformed_texts_are_rejected() {
         let secret = Secret::generate(KeyKind::Production).unwrap();
         let text = secret.expose();
-        let stranger = ["", "sk_live_ob_", "é", &text[..Secret::LEN - 1], &text[1..]];
+        let shorter = ["", "sk_live_ob_", "é", &text[..Secret::LEN - 1], &text[1..]];
         let longer = [format!("{text}0"), format!(" {text}"), text.replace("live", "test"), "é".repeat(24)];
-        for text in stranger.into_iter().chain(longer.iter().map(String::as_str)) {
+        for text in shorter.into_iter().chain(longer.iter().map(String::as_str)) {
             assert_eq!(Secret::hash_of(text), None, "{text:?}");
         }
-        // Its checksum is right, its alphabet is not.
+        // A valid checksum over letters outside of the alphabet.
         let dashes = format!("sk_live_ob_{}", "-".repeat(RANDOM_LEN));
         let dashes = dashes.clone() + std::str::from_utf8(&checksum(dashes.as_bytes())).unwrap();
         assert_eq!(Secret::hash_of(&dashes), None);
     }
 
     #[test]
-    fn debug_shows_nothing_of_the_secret() {
+    fn debug_omits_the_secret() {
         let secret = Secret::generate(KeyKind::Sandbox).unwrap();
         assert_eq!(format!("{secret:?}"), "Secret(sk_test_ob_…)");
         assert_eq!(format!("{:?}", secret.hash()), "SecretHash(…)");
     }
 
     #[test]
-    fn a_character_cut_in_two_at_the_boundary_is_no_panic() {
+    fn multi_byte_character_at_the_checksum_boundary_does_not_panic() {
         let text = format!("sk_test_ob_{}é{}", "0".repeat(29), "0".repeat(5));
         assert_eq!((text.len(), Secret::hash_of(&text)), (Secret::LEN, None));
     }

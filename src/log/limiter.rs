@@ -1,35 +1,36 @@
-//! How many lines of one kind are logged in a second. Whoever reaches a socket can send as much as the network carries,
-//! and must not fill the disk with it or push the operator's own lines out.
+//! Rate limits on log lines. Anyone who can reach a socket can cause log lines as fast as the network allows; that must
+//! not fill the disk or displace the operator's own lines.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Lines of one kind that are logged in a second.
+/// The maximum number of lines of one kind logged per second.
 pub const LINES_PER_SECOND: u64 = 50;
 
 const COUNT_BITS: u32 = 24;
 
-/// The kinds of lines that somebody other than the operator can cause.
+/// The kinds of lines that can be caused by others than the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// Requests without a valid key: rejected ones, and those for the open pages.
+    /// Requests without a valid key: rejected ones, and those for public pages.
     Unauthenticated,
-    /// Requests of a valid key that were rejected for a spent limit or another group, or failed on our side.
+    /// Requests with a valid key that were rejected for an exhausted limit or a restricted group, or that failed
+    /// internally.
     Refused,
     /// Requests to `/ingest` without a valid feed token.
     FeedToken,
-    /// TLS handshakes that failed.
+    /// Failed TLS handshakes.
     TlsHandshake,
-    /// Connections that broke off, timed out or could not be accepted.
+    /// Connections that failed, timed out or could not be accepted.
     Connection,
-    /// Connections to the admin socket that were rejected.
+    /// Rejected connections to the admin socket.
     AdminConnection,
-    /// Console links and commands that were rejected.
+    /// Rejected console links and commands.
     Console,
-    /// Commits that failed: any request that needs a new lease can cause one.
+    /// Failed commits, which any request that needs a new lease can cause.
     Commit,
-    /// Files in the drop directory that were skipped.
+    /// Skipped files in the drop directory.
     DropFile,
 }
 
@@ -46,7 +47,7 @@ impl LineKind {
         LineKind::DropFile,
     ];
 
-    /// Its label in the metrics.
+    /// The label in the metrics.
     pub const fn key(self) -> &'static str {
         match self {
             LineKind::Unauthenticated => "unauthenticated",
@@ -62,23 +63,23 @@ impl LineKind {
     }
 }
 
-static LIMITS: [Limit; LineKind::ALL.len()] = [const { Limit::new() }; LineKind::ALL.len()];
+static LIMITS: [LineLimit; LineKind::ALL.len()] = [const { LineLimit::new() }; LineKind::ALL.len()];
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Whether one more line of a kind may be logged now; if so, how many were suppressed since the last one.
+/// `Some` if another line of this kind may be logged now, with the number suppressed since the last one.
 pub fn admit(kind: LineKind) -> Option<u64> {
     LIMITS[kind as usize].admit(STARTED.elapsed().as_secs())
 }
 
-/// How many lines of a kind were suppressed since the start.
+/// The number of lines of a kind suppressed since the start.
 pub fn suppressed(kind: LineKind) -> u64 {
     LIMITS[kind as usize].total.load(Ordering::Relaxed)
 }
 
-/// The lines of one kind: how many were logged in this second, and how many were suppressed.
+/// The counters of one kind: lines logged in this second, and suppressed lines.
 #[derive(Debug)]
-struct Limit {
-    /// The second, above the number of lines that were logged in it.
+struct LineLimit {
+    /// The second in the upper bits, and the number of lines logged in it below.
     second: AtomicU64,
     /// Suppressed since the last line that was logged.
     unreported: AtomicU64,
@@ -86,9 +87,9 @@ struct Limit {
     total: AtomicU64,
 }
 
-impl Limit {
+impl LineLimit {
     const fn new() -> Self {
-        Limit { second: AtomicU64::new(0), unreported: AtomicU64::new(0), total: AtomicU64::new(0) }
+        LineLimit { second: AtomicU64::new(0), unreported: AtomicU64::new(0), total: AtomicU64::new(0) }
     }
 
     fn admit(&self, second: u64) -> Option<u64> {
@@ -112,8 +113,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fifty_lines_pass_in_a_second_and_the_next_line_reports_the_suppressed() {
-        let limit = Limit::new();
+    fn fifty_lines_pass_per_second_and_the_next_line_reports_the_suppressed() {
+        let limit = LineLimit::new();
         for second in [0, 1, 1_000_000] {
             let admitted: Vec<_> = (0..120).map(|_| limit.admit(second)).collect();
             assert_eq!(admitted[0], Some(if second == 0 { 0 } else { 70 }));
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn concurrent_threads_share_one_limit() {
-        let limit = Limit::new();
+        let limit = LineLimit::new();
         let admitted: usize = std::thread::scope(|scope| {
             let threads: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| (0..1000).filter_map(|_| limit.admit(5)).count())).collect();
@@ -135,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_limits_of_their_own() {
+    fn each_kind_has_its_own_limit() {
         assert!(LineKind::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
-        let limits: [Limit; 2] = [const { Limit::new() }; 2];
+        let limits: [LineLimit; 2] = [const { LineLimit::new() }; 2];
         assert_eq!((0..100).filter_map(|_| limits[0].admit(0)).count(), 50);
         assert_eq!(limits[1].admit(0), Some(0));
     }

@@ -1,15 +1,15 @@
-//! The process's log: lines are written without waiting, and those that strangers or clients cause are limited by kind.
+//! The process's log: lines are written without blocking, and those that clients can cause are rate-limited by kind.
 //!
-//! - [`LogWriter`] takes lines into a bounded buffer that one thread writes to standard error. When standard error is
-//!   blocked, full or closed, lines are dropped and counted; no caller ever waits, fails or panics.
-//! - [`LineKind`] names each kind of line that somebody other than the operator can cause; at most
-//!   [`LINES_PER_SECOND`] of a kind are logged, and the next line says how many were suppressed.
+//! - [`LogWriter`] appends lines to a bounded buffer that one thread writes to standard error. When standard error is
+//!   blocked, full or closed, lines are dropped and counted; no caller ever blocks, fails or panics.
+//! - [`LineKind`] lists the kinds of lines that others than the operator can cause; at most [`LINES_PER_SECOND`] of a
+//!   kind are logged, and the next line reports how many were suppressed.
 //!
-//! Access lines of requests that were answered and charged are not limited by rate: they are the operator's record of
-//! what each key asked for, and the key's own limits bound them. They pass through the same buffer as all lines, so at
-//! worst they are dropped and counted.
+//! Access lines of requests that were answered and charged are not rate-limited: they are the operator's record of each
+//! key's requests, and the key's own limits bound them. They go through the same buffer, so at worst they are dropped
+//! and counted.
 //!
-//! Both are process-wide, as the subscriber of `tracing` is.
+//! Both are process-wide, like the `tracing` subscriber.
 
 mod limiter;
 mod writer;
@@ -17,7 +17,7 @@ mod writer;
 pub use limiter::{LINES_PER_SECOND, LineKind, admit, suppressed};
 pub use writer::{Escaping, LogWriter, dropped, flush, install, print};
 
-/// Logs an event of a [`LineKind`] unless too many of that kind came in this second.
+/// Logs an event of a [`LineKind`], unless its limit for this second is reached.
 macro_rules! limited {
     ($kind:expr, $level:expr, $($fields:tt)+) => {
         if tracing::enabled!($level) && let Some(suppressed) = $crate::log::admit($kind) {

@@ -1,8 +1,8 @@
-//! The writer behind the log: callers append to a bounded buffer, one thread writes it out.
+//! The log's writer: callers append to a bounded buffer, and one thread writes it out.
 //!
-//! A caller never waits for the output, only for the lock of the buffer, which nobody holds during a write. Lines that
-//! find the buffer full and lines that the output refuses are dropped and counted. When lines get through again, one of
-//! them says how many were dropped.
+//! A caller never waits for the output, only for the lock of the buffer, which is not held during a write. Lines are
+//! dropped and counted if the buffer is full or the write fails. After the next successful write, a line reports how
+//! many were dropped.
 
 use std::io::{self, Write};
 use std::mem;
@@ -11,53 +11,52 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Room for some thousand lines. The thread holds as much again while it writes.
+/// Enough for some thousand lines. The thread holds as much again while it writes.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
-/// What the buffers keep of their room when they are empty.
+/// The capacity that empty buffers keep.
 const BUFFER_BYTES_KEPT: usize = 64 << 10;
-/// How long the first line of a batch waits for others: one write costs less than one for each line.
+/// How long the first line of a batch waits for others: one write is cheaper than one per line.
 const GATHER: Duration = Duration::from_millis(1);
-/// How long to wait for an output that is in non-blocking mode and full.
+/// How long to wait before retrying a non-blocking output that is full.
 const RETRY: Duration = Duration::from_millis(10);
 
 static INSTALLED: OnceLock<LogWriter> = OnceLock::new();
 
-/// Makes this the process's writer, whose dropped lines are counted in the metrics; a second one is ignored.
+/// Makes this the process's writer, whose dropped lines appear in the metrics. A second one is ignored.
 pub fn install(writer: LogWriter) {
     let _ = INSTALLED.set(writer);
 }
 
-/// Lines that the process's log has dropped.
+/// The number of lines that the process's log has dropped.
 pub fn dropped() -> u64 {
     INSTALLED.get().map_or(0, |writer| writer.shared.dropped.load(Ordering::Relaxed))
 }
 
-/// Writes a line past `tracing` and its format, in a process that has a log.
+/// Writes a line directly, without `tracing`, if the process has a log.
 pub fn print(line: &str) {
     if let Some(writer) = INSTALLED.get() {
         writer.push(format!("{line}\n").as_bytes());
     }
 }
 
-/// Waits until the process's log is written, but no longer than `within`.
+/// Waits until the process's log is written, for at most `within`.
 pub fn flush(within: Duration) {
     if let Some(writer) = INSTALLED.get() {
         writer.flush(within);
     }
 }
 
-/// Which control characters are escaped, so that no value in a line can begin another line or steer a terminal.
+/// Which control characters are escaped, so that no value can forge a line or control a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escaping {
-    /// None: JSON escapes them itself.
+    /// None, as JSON escapes them itself.
     None,
-    /// All.
     All,
-    /// All but the escape character, which colours begin with; `tracing-subscriber` escapes those in values.
+    /// All but the escape character, which starts colour sequences; `tracing-subscriber` escapes it in values.
     AllButColours,
 }
 
-/// Takes lines for an output. A clone writes to the same one.
+/// A handle that appends lines to the buffer. Clones share it.
 #[derive(Clone, Debug)]
 pub struct LogWriter {
     shared: Arc<Shared>,
@@ -66,14 +65,14 @@ pub struct LogWriter {
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    buffer: Mutex<LogBuffer>,
     has_lines: Condvar,
     is_written: Condvar,
     dropped: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LogBuffer {
     lines: Vec<u8>,
     is_writing: bool,
 }
@@ -82,41 +81,41 @@ impl LogWriter {
     /// Starts the thread that writes to `output`. The thread ends with the process.
     pub fn start(output: impl Write + Send + 'static, escaping: Escaping) -> io::Result<LogWriter> {
         let shared = Arc::new(Shared::default());
-        let ours = Arc::clone(&shared);
-        thread::Builder::new().name("log".to_owned()).spawn(move || ours.write_to(output))?;
+        let thread_shared = Arc::clone(&shared);
+        thread::Builder::new().name("log".to_owned()).spawn(move || thread_shared.write_to(output))?;
         Ok(LogWriter { shared, escaping })
     }
 
-    /// Takes one whole line, or drops and counts it.
+    /// Appends one whole line, or drops and counts it.
     fn push(&self, line: &[u8]) {
-        let mut state = self.shared.lock();
-        if state.lines.len() + line.len() > BUFFER_BYTES_MAX {
-            drop(state);
+        let mut buffer = self.shared.lock();
+        if buffer.lines.len() + line.len() > BUFFER_BYTES_MAX {
+            drop(buffer);
             self.shared.count_dropped(1);
             return;
         }
-        let was_empty = state.lines.is_empty();
+        let was_empty = buffer.lines.is_empty();
         match self.escaping {
-            Escaping::None => state.lines.extend_from_slice(line),
-            Escaping::All => push_escaped(&mut state.lines, line, false),
-            Escaping::AllButColours => push_escaped(&mut state.lines, line, true),
+            Escaping::None => buffer.lines.extend_from_slice(line),
+            Escaping::All => push_escaped(&mut buffer.lines, line, false),
+            Escaping::AllButColours => push_escaped(&mut buffer.lines, line, true),
         }
-        drop(state);
+        drop(buffer);
         if was_empty {
             self.shared.has_lines.notify_one();
         }
     }
 
-    /// Waits until every line is written, but no longer than `within`; whether they are.
+    /// Waits until every line is written, for at most `within`. Returns whether they are.
     fn flush(&self, within: Duration) -> bool {
-        let is_unwritten = |state: &mut State| state.is_writing || !state.lines.is_empty();
-        let state = self.shared.lock();
-        let waited = self.shared.is_written.wait_timeout_while(state, within, is_unwritten);
+        let is_unwritten = |buffer: &mut LogBuffer| buffer.is_writing || !buffer.lines.is_empty();
+        let buffer = self.shared.lock();
+        let waited = self.shared.is_written.wait_timeout_while(buffer, within, is_unwritten);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
 
-/// Takes lines as `tracing-subscriber` writes them, one whole line at a time. It never fails.
+/// Receives one whole line per call from `tracing-subscriber`. Never fails.
 impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
@@ -129,8 +128,8 @@ impl Write for LogWriter {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, LogBuffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count_dropped(&self, lines: u64) {
@@ -140,13 +139,13 @@ impl Shared {
     fn write_to(&self, mut output: impl Write) {
         let (mut batch, mut is_torn, mut reported) = (Vec::new(), false, 0);
         loop {
-            let wait = self.has_lines.wait_while(self.lock(), |state| state.lines.is_empty());
+            let wait = self.has_lines.wait_while(self.lock(), |buffer| buffer.lines.is_empty());
             drop(wait.unwrap_or_else(PoisonError::into_inner));
             thread::sleep(GATHER);
             {
-                let mut state = self.lock();
-                mem::swap(&mut state.lines, &mut batch);
-                state.is_writing = true;
+                let mut buffer = self.lock();
+                mem::swap(&mut buffer.lines, &mut batch);
+                buffer.is_writing = true;
             }
             let unwritten = write_batch(&mut output, &batch, &mut is_torn);
             self.count_dropped(unwritten);
@@ -166,8 +165,8 @@ impl Shared {
     }
 }
 
-/// Writes whole lines; how many were not written. After an error in the middle of a line, `is_torn` has the next batch
-/// begin a line of its own.
+/// Writes whole lines and returns how many were not written. After an error in the middle of a line, `is_torn` makes
+/// the next batch start on a new line.
 fn write_batch(output: &mut impl Write, batch: &[u8], is_torn: &mut bool) -> u64 {
     if *is_torn && write_all(output, b"\n").is_ok() {
         *is_torn = false;
@@ -177,7 +176,7 @@ fn write_batch(output: &mut impl Write, batch: &[u8], is_torn: &mut bool) -> u64
     batch[written..].iter().map(|byte| u64::from(*byte == b'\n')).sum()
 }
 
-/// Writes everything, or says how much was written before an error.
+/// Writes everything, or returns how much was written before an error.
 fn write_all(output: &mut impl Write, bytes: &[u8]) -> Result<(), usize> {
     let mut written = 0;
     while written < bytes.len() {
@@ -192,7 +191,7 @@ fn write_all(output: &mut impl Write, bytes: &[u8]) -> Result<(), usize> {
     Ok(())
 }
 
-/// Appends a line with its control characters escaped, but for the newline at its end.
+/// Appends a line with control characters escaped, except for the newline at its end.
 fn push_escaped(lines: &mut Vec<u8>, line: &[u8], has_colours: bool) {
     let text = String::from_utf8_lossy(line);
     let (text, end) = match text.strip_suffix('\n') {
@@ -214,7 +213,7 @@ fn push_escaped(lines: &mut Vec<u8>, line: &[u8], has_colours: bool) {
     lines.extend_from_slice(end.as_bytes());
 }
 
-/// Control characters, and those of Unicode that end a line or turn the direction of text around.
+/// Control characters, and Unicode characters that end a line or change the direction of text.
 fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -227,7 +226,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// An output that takes what it is allowed to take, and blocks in between.
+    /// An output that blocks until the test allows a write.
     struct Gated {
         allowed: Receiver<io::Result<usize>>,
         written: Sender<Vec<u8>>,
@@ -255,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn blocked_output_drops_lines_beyond_the_buffer_and_delays_nobody() {
+    fn blocked_output_drops_lines_beyond_the_buffer_without_blocking_callers() {
         let (writer, allow, read) = gated();
         let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
-        // The thread may have taken one batch before it blocks, and no more.
+        // The thread takes at most one batch before it blocks.
         let count = 3 * BUFFER_BYTES_MAX / line.len();
         for _ in 0..count {
             writer.push(&line);
@@ -275,25 +274,25 @@ mod tests {
     }
 
     #[test]
-    fn failed_write_is_counted_and_the_next_line_begins_anew() {
+    fn failed_write_is_counted_and_the_next_line_starts_on_a_new_line() {
         let (writer, allow, read) = gated();
-        for answer in [Ok(3), Err(io::ErrorKind::StorageFull.into())] {
-            allow.send(answer).unwrap();
+        for result in [Ok(3), Err(io::ErrorKind::StorageFull.into())] {
+            allow.send(result).unwrap();
         }
         writer.push(b"first\nsecond\n");
         assert!(writer.flush(LONG));
         assert_eq!(dropped(&writer), 2);
-        for answer in
+        for result in
             [Err(io::ErrorKind::WouldBlock.into()), Ok(1), Ok(4), Err(io::ErrorKind::Interrupted.into()), Ok(9)]
         {
-            allow.send(answer).unwrap();
+            allow.send(result).unwrap();
         }
         writer.push(b"third\n");
         assert!(writer.flush(LONG));
         assert_eq!(read.try_iter().collect::<Vec<_>>().concat(), b"fir\nthird\n");
         drop(allow);
         writer.push(b"fourth\n");
-        assert!(writer.flush(LONG), "a closed output is no reason to wait");
+        assert!(writer.flush(LONG), "a closed output does not block");
         assert_eq!(dropped(&writer), 3);
     }
 

@@ -1,26 +1,26 @@
-//! How often something took how long.
+//! Histograms of durations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets that are told, from far below what a request takes to far above.
+/// Upper bounds of the exported buckets, from far below the usual duration of a request to far above.
 pub(super) const BOUNDS_US: [u64; 16] = [
     50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
     5_000_000,
 ];
 const BUCKETS: usize = BOUNDS_US.len() + 1;
 
-/// Durations counted by the bucket that they fall into.
+/// Durations counted by bucket.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
     sum_ns: AtomicU64,
 }
 
-/// What a histogram held when it was looked at.
+/// The counts of a histogram at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// The last one is beyond every bound.
+pub struct HistogramSnapshot {
+    /// The last bucket is above every bound.
     pub(super) buckets: [u64; BUCKETS],
     pub(super) sum_ns: u64,
 }
@@ -28,80 +28,80 @@ pub struct Spread {
 impl Histogram {
     pub fn record(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        // A bound belongs to its bucket; what is a part of a microsecond above it is let pass as equal.
+        // Bounds are inclusive. Fractions of a microsecond above a bound are ignored.
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    pub fn spread(&self) -> Spread {
+    pub fn snapshot(&self) -> HistogramSnapshot {
         let buckets = std::array::from_fn(|at| self.buckets[at].load(Ordering::Relaxed));
-        Spread { buckets, sum_ns: self.sum_ns.load(Ordering::Relaxed) }
+        HistogramSnapshot { buckets, sum_ns: self.sum_ns.load(Ordering::Relaxed) }
     }
 }
 
-impl Spread {
+impl HistogramSnapshot {
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    pub(super) fn add(&mut self, other: &Spread) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets) {
-            *mine += theirs;
+    pub(super) fn add(&mut self, other: &HistogramSnapshot) {
+        for (own, other) in self.buckets.iter_mut().zip(other.buckets) {
+            *own += other;
         }
         self.sum_ns += other.sum_ns;
     }
 }
 
-/// As many steps as each doubling of a duration is divided into.
+/// The base-2 logarithm of the number of buckets per doubling of a duration.
 const STEPS_LOG2: u32 = 2;
 const STEPS: usize = 1 << STEPS_LOG2;
 /// Up to 16 s, from 1 µs.
 const DOUBLINGS: usize = 22;
 pub(super) const FINE_BUCKETS: usize = STEPS + DOUBLINGS * STEPS;
 
-/// Durations counted finely, to a quarter of their size: for percentiles.
+/// Durations counted with an error of at most a quarter, for percentiles.
 #[derive(Debug)]
-pub(super) struct Fine([AtomicU64; FINE_BUCKETS]);
+pub(super) struct FineHistogram([AtomicU64; FINE_BUCKETS]);
 
-/// What was counted finely between two looks.
+/// The counts of a [`FineHistogram`] at one moment, or between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FineSpread(pub(super) [u64; FINE_BUCKETS]);
+pub(super) struct FineSnapshot(pub(super) [u64; FINE_BUCKETS]);
 
-impl Default for Fine {
+impl Default for FineHistogram {
     fn default() -> Self {
-        Fine(std::array::from_fn(|_| AtomicU64::new(0)))
+        FineHistogram(std::array::from_fn(|_| AtomicU64::new(0)))
     }
 }
 
-impl Default for FineSpread {
+impl Default for FineSnapshot {
     fn default() -> Self {
-        FineSpread([0; FINE_BUCKETS])
+        FineSnapshot([0; FINE_BUCKETS])
     }
 }
 
-impl Fine {
+impl FineHistogram {
     pub(super) fn record(&self, took: Duration) {
         self.0[fine_bucket(u64::try_from(took.as_micros()).unwrap_or(u64::MAX))].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn add_to(&self, spread: &mut FineSpread) {
+    pub(super) fn add_to(&self, spread: &mut FineSnapshot) {
         for (sum, bucket) in spread.0.iter_mut().zip(&self.0) {
             *sum += bucket.load(Ordering::Relaxed);
         }
     }
 }
 
-impl FineSpread {
-    /// What came since an earlier look.
-    pub(super) fn since(&self, earlier: &FineSpread) -> FineSpread {
-        FineSpread(std::array::from_fn(|at| self.0[at].saturating_sub(earlier.0[at])))
+impl FineSnapshot {
+    /// The counts since an earlier snapshot.
+    pub(super) fn since(&self, earlier: &FineSnapshot) -> FineSnapshot {
+        FineSnapshot(std::array::from_fn(|at| self.0[at].saturating_sub(earlier.0[at])))
     }
 
-    /// The least duration that at least `part` of a hundred stay within, to a quarter; `None` if nothing was counted.
-    pub(super) fn percentile_us(&self, part: u64) -> Option<u64> {
+    /// The given percentile with an error of at most a quarter; `None` if nothing was counted.
+    pub(super) fn percentile_us(&self, percent: u64) -> Option<u64> {
         let count: u64 = self.0.iter().sum();
-        let wanted = (count * part).div_ceil(100).max(1);
+        let wanted = (count * percent).div_ceil(100).max(1);
         let mut seen = 0;
         let at = self.0.iter().position(|bucket| {
             seen += bucket;
@@ -133,20 +133,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_belongs_to_its_bucket() {
+    fn bounds_are_inclusive() {
         let histogram = Histogram::default();
         for (us, at) in [(0, 0), (50, 0), (51, 1), (100, 1), (5_000_000, 15), (5_000_001, 16), (u64::MAX / 1000, 16)] {
-            let before = histogram.spread();
+            let before = histogram.snapshot();
             histogram.record(Duration::from_micros(us));
-            assert_eq!(histogram.spread().buckets[at], before.buckets[at] + 1, "{us}");
+            assert_eq!(histogram.snapshot().buckets[at], before.buckets[at] + 1, "{us}");
         }
-        assert_eq!(histogram.spread().count(), 7);
+        assert_eq!(histogram.snapshot().count(), 7);
     }
 
     #[test]
-    fn percentiles_of_nothing_and_of_something() {
-        let fine = Fine::default();
-        let mut spread = FineSpread::default();
+    fn percentile_is_the_bound_of_its_bucket() {
+        let fine = FineHistogram::default();
+        let mut spread = FineSnapshot::default();
         assert_eq!(spread.percentile_us(99), None);
         for _ in 0..98 {
             fine.record(Duration::from_micros(3));
@@ -161,9 +161,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_duration_is_told_to_a_quarter(us in 0_u64..1 << 24) {
+        fn fine_bucket_is_within_a_quarter_of_the_duration(us in 0_u64..1 << 24) {
             let bound = fine_bound_us(fine_bucket(us));
-            prop_assert!(bound >= us && bound - us <= us / 4, "{us} is told as {bound}");
+            prop_assert!(bound >= us && bound - us <= us / 4, "{us} is reported as {bound}");
             prop_assert_eq!(fine_bucket(bound), fine_bucket(us));
         }
     }

@@ -1,71 +1,71 @@
-//! The last hour of the public door, in steps: for whoever looks at it later than it happened.
+//! The traffic of the public API over the last hour, in steps of a few seconds.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use super::histogram::FineSpread;
+use super::histogram::FineSnapshot;
 
-/// What happened in one step.
+/// The traffic of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// When the step ended, in seconds since 1970.
+pub struct HistoryStep {
+    /// The end of the step, in seconds since 1970.
     pub ended_s: i64,
     pub requests: u64,
-    /// Answers of 500 and above.
+    /// Responses of 500 and above.
     pub errors: u64,
-    /// Answers of 401, 403 and 429.
+    /// Responses of 401, 403 and 429.
     pub refused: u64,
-    /// `None` where there was no request.
+    /// `None` if there was no request.
     pub p50_us: Option<u64>,
     pub p99_us: Option<u64>,
 }
 
-/// What had been counted at the end of a step.
+/// The counters at the end of a step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct CounterSnapshot {
     pub requests: u64,
     pub errors: u64,
     pub refused: u64,
-    pub latency: FineSpread,
+    pub latency: FineSnapshot,
 }
 
-/// A ring of the steps of the last hour.
+/// The steps of the last hour.
 #[derive(Debug, Default)]
-pub struct History(Mutex<Kept>);
+pub struct History(Mutex<HistoryState>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    steps: VecDeque<Step>,
-    seen: Seen,
+struct HistoryState {
+    steps: VecDeque<HistoryStep>,
+    last: CounterSnapshot,
 }
 
 impl History {
-    /// How long a step is.
+    /// The length of a step.
     pub const STEP_S: u64 = 5;
-    /// How many are kept: an hour of them.
+    /// The number of steps kept: one hour.
     pub const STEPS_MAX: usize = 720;
 
-    /// The steps of the last hour that the server has seen, oldest first.
-    pub fn steps(&self) -> Vec<Step> {
+    /// The steps of the last hour, oldest first; fewer if the server started later.
+    pub fn steps(&self) -> Vec<HistoryStep> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).steps.iter().copied().collect()
     }
 
-    /// Ends a step with what has been counted until now.
-    pub(super) fn end_step(&self, ended_s: i64, now: Seen) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let latency = now.latency.since(&kept.seen.latency);
-        let step = Step {
+    /// Ends a step at the current counters.
+    pub(super) fn end_step(&self, ended_s: i64, now: CounterSnapshot) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let latency = now.latency.since(&state.last.latency);
+        let step = HistoryStep {
             ended_s,
-            requests: now.requests.saturating_sub(kept.seen.requests),
-            errors: now.errors.saturating_sub(kept.seen.errors),
-            refused: now.refused.saturating_sub(kept.seen.refused),
+            requests: now.requests.saturating_sub(state.last.requests),
+            errors: now.errors.saturating_sub(state.last.errors),
+            refused: now.refused.saturating_sub(state.last.refused),
             p50_us: latency.percentile_us(50),
             p99_us: latency.percentile_us(99),
         };
-        kept.seen = now;
-        if kept.steps.len() == Self::STEPS_MAX {
-            kept.steps.pop_front();
+        state.last = now;
+        if state.steps.len() == Self::STEPS_MAX {
+            state.steps.pop_front();
         }
-        kept.steps.push_back(step);
+        state.steps.push_back(step);
     }
 }

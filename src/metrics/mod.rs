@@ -1,22 +1,43 @@
-//! Counters that every part may raise and anyone may read. A leaf: it knows nothing of what it counts.
+//! Counters and histograms that any module may update and read. A leaf: it depends on no other module.
 //!
-//! - [`Traffic`] what passes through the public door, and its [`History`] of the last hour
-//! - [`Writing`] how long the writer takes
-//! - [`Histogram`] how often something took how long
-//! - [`Page`] writes all of it down for Prometheus; [`process`] reads what the system knows of this process
+//! - [`Traffic`]: requests and connections of the public API, and their [`History`] over the last hour
+//! - [`WriterMetrics`]: durations of commits and publications
+//! - [`Histogram`]: durations by bucket
+//! - [`MetricsPage`]: the Prometheus text format; [`process`]: figures of this process from the operating system
 //!
-//! Raising a counter is an addition to memory that hardly any other thread touches at the same time: no lock, no
-//! allocation. Nothing here has a label that grows with the number of keys, addresses or requests.
+//! An update takes no lock, allocates nothing and is rarely contended. No label has a value that grows with the number
+//! of keys, addresses or requests.
 
 mod histogram;
 mod history;
 mod page;
 pub mod process;
 mod traffic;
-mod writing;
 
-pub use histogram::{Histogram, Spread};
-pub use history::{History, Step};
-pub use page::{Kind, Page};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use histogram::{Histogram, HistogramSnapshot};
+pub use history::{History, HistoryStep};
+pub use page::{Kind, MetricsPage};
 pub use traffic::{OpenConnection, Totals, Traffic};
-pub use writing::Writing;
+
+/// Counters and durations of the writer.
+#[derive(Debug, Default)]
+pub struct WriterMetrics {
+    /// Successful commits.
+    pub commits: Histogram,
+    /// Publications, each of one sport of one world.
+    pub publications: Histogram,
+    failures: AtomicU64,
+}
+
+impl WriterMetrics {
+    /// Counts a failed commit.
+    pub fn count_failure(&self) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+}

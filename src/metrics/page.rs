@@ -1,14 +1,14 @@
-//! The page of metrics as Prometheus reads it: text format 0.0.4.
+//! The Prometheus text format, version 0.0.4.
 //!
-//! A family is begun with its name, kind and help, and its samples follow; durations are told in seconds, sizes in
-//! bytes. Label values are escaped here, so they may be anything.
+//! A family starts with its name, kind and help, followed by its samples. Durations are in seconds, sizes in bytes.
+//! Label values are escaped here, so they may be any text.
 
 use std::fmt::{self, Display, Write};
 use std::time::Duration;
 
-use super::histogram::{BOUNDS_US, Spread};
+use super::histogram::{BOUNDS_US, HistogramSnapshot};
 
-/// What a family of metrics is.
+/// The kind of a family of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
@@ -26,20 +26,20 @@ impl Kind {
     }
 }
 
-/// Labels of one sample, in the order in which they are written.
+/// The labels of one sample, in output order.
 type Labels<'a> = &'a [(&'static str, &'a str)];
 
-/// A page being written.
+/// A page under construction.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct MetricsPage {
     text: String,
     name: &'static str,
 }
 
-impl Page {
+impl MetricsPage {
     pub const MEDIA_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// Begins a family; what follows are its samples.
+    /// Starts a family, to be followed by its samples.
     pub fn family(&mut self, name: &'static str, kind: Kind, help: &'static str) -> &mut Self {
         self.name = name;
         self.put(format_args!("# HELP {name} {help}\n# TYPE {name} {}\n", kind.key()));
@@ -51,8 +51,8 @@ impl Page {
         self
     }
 
-    /// The samples of a histogram.
-    pub fn spread(&mut self, labels: Labels<'_>, spread: &Spread) -> &mut Self {
+    /// Adds the samples of a histogram.
+    pub fn histogram(&mut self, labels: Labels<'_>, spread: &HistogramSnapshot) -> &mut Self {
         let mut seen = 0;
         for (bound_us, count) in BOUNDS_US.iter().zip(spread.buckets) {
             seen += count;
@@ -98,7 +98,7 @@ impl Page {
     }
 
     fn put(&mut self, arguments: fmt::Arguments<'_>) {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = self.text.write_fmt(arguments);
     }
 }
@@ -119,14 +119,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_what_prometheus_reads() {
+    fn page_is_in_prometheus_text_format() {
         let histogram = Histogram::default();
         histogram.record(Duration::from_micros(70));
         histogram.record(Duration::from_secs(6));
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         page.family("a_total", Kind::Counter, "Things.").sample(&[], 3);
         page.family("b", Kind::Gauge, "More.").sample(&[("of", "a\"b\\c\nd"), ("and", "é")], 0.5);
-        page.family("c_seconds", Kind::Histogram, "Times.").spread(&[("of", "x")], &histogram.spread());
+        page.family("c_seconds", Kind::Histogram, "Times.").histogram(&[("of", "x")], &histogram.snapshot());
         let text = page.finish();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(

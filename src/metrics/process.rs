@@ -1,8 +1,8 @@
-//! What the system knows of this process, from `/proc`; nothing where there is none.
+//! Figures of this process from `/proc`; `None` on systems without it.
 
 use std::fs;
 
-/// Memory that is held in RAM.
+/// The resident set size.
 pub fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -11,11 +11,11 @@ pub fn resident_bytes() -> Option<u64> {
 
 pub fn open_files() -> Option<u64> {
     let opened = fs::read_dir("/proc/self/fd").ok()?.count();
-    // Reading the list opens one more.
+    // Listing the directory opens one descriptor itself.
     Some((opened as u64).saturating_sub(1))
 }
 
-/// How many files may be open, as the kernel holds it against us.
+/// The soft limit of open files.
 pub fn open_files_max() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_known() {
+    fn figures_of_this_process_are_plausible() {
         assert!(resident_bytes().unwrap() > 100_000);
         assert!(open_files().unwrap() >= 3 && open_files().unwrap() <= open_files_max().unwrap());
     }

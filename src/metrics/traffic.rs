@@ -1,22 +1,21 @@
-//! What passes through the public door.
+//! Requests and connections of the public API.
 //!
-//! Every request is counted by its route and its status, and by how long it took. The counters of requests are kept
-//! once for each of a few shards, and a thread always raises the same one, so that threads do not wait for each
-//! other's memory; whoever reads adds them up.
+//! Every request is counted by route, status and duration. The counters are split into a few shards, and a thread
+//! always updates the same one, to avoid contention on cache lines; readers sum over the shards.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::histogram::{Fine, FineSpread, Histogram, Spread};
-use super::history::{History, Seen};
+use super::histogram::{FineHistogram, FineSnapshot, Histogram, HistogramSnapshot};
+use super::history::{CounterSnapshot, History};
 
-/// Statuses that are counted apart; whatever else there may be is counted as the last one, 0.
+/// Statuses with a counter of their own; any other is counted under the last one, 0.
 const STATUSES: [u16; 15] = [200, 304, 400, 401, 403, 404, 405, 414, 422, 429, 431, 500, 503, 204, 0];
 
-/// Over how many seconds the rate of requests is taken.
+/// The number of seconds over which the request rate is averaged.
 const RECENT_SECONDS: usize = 10;
 
-/// As many as threads are likely to answer at once on the machines that this is made for.
+/// About the number of worker threads on the machines that this is made for.
 const SHARDS: usize = 8;
 
 static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
@@ -24,7 +23,7 @@ thread_local! {
     static SHARD: usize = NEXT_SHARD.fetch_add(1, Ordering::Relaxed) % SHARDS;
 }
 
-/// The counters of the public door.
+/// The counters of the public API.
 #[derive(Debug)]
 pub struct Traffic {
     routes: &'static [&'static str],
@@ -35,24 +34,24 @@ pub struct Traffic {
     open: AtomicU64,
     open_max: AtomicU64,
     accepted: AtomicU64,
-    turned_away: AtomicU64,
+    rejected: AtomicU64,
     handshakes_failed: AtomicU64,
-    /// Grows while the door's loop goes round, whether or not anyone comes.
+    /// Incremented by every iteration of the accept loop, with or without a connection.
     beats: AtomicU64,
-    /// Requests answered in each of the last seconds, as a ring, and the total at its newest entry.
+    /// A ring buffer of requests answered in each of the last seconds, and the total at its newest entry.
     recent: [AtomicU64; RECENT_SECONDS],
     seen: AtomicU64,
     second: AtomicU64,
     history: History,
 }
 
-/// What one group of threads counts, apart from the memory of the others.
+/// The counters of one group of threads, on cache lines of their own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Shard {
-    /// In the order of the routes, and one more for whatever is none of them.
+    /// In the order of the routes; the last one also counts unknown routes.
     routes: Box<[RouteCounts]>,
-    latency: Fine,
+    latency: FineHistogram,
 }
 
 #[derive(Debug, Default)]
@@ -61,26 +60,26 @@ struct RouteCounts {
     latency: Histogram,
 }
 
-/// What was counted of one route.
+/// The totals of one route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
     pub route: &'static str,
-    /// Each status that was answered, and how often; 0 stands for any that has no counter of its own.
+    /// The number of responses by status; 0 stands for any status without a counter of its own.
     pub statuses: Vec<(u16, u64)>,
-    pub latency: Spread,
+    pub latency: HistogramSnapshot,
 }
 
-/// A connection being open; dropping it is its end.
+/// An open connection, counted until it is dropped.
 #[derive(Debug)]
 pub struct OpenConnection<'t>(&'t Traffic);
 
 impl Traffic {
-    /// Counters for these routes, of which the last one also takes what is none of them, and for these reasons to
-    /// refuse a request.
+    /// Counters for these routes, the last of which also counts unknown ones, and for these reasons to refuse a
+    /// request.
     pub fn new(routes: &'static [&'static str], reasons: &'static [&'static str]) -> Self {
         let shard = || Shard {
             routes: std::iter::repeat_with(RouteCounts::default).take(routes.len().max(1)).collect(),
-            latency: Fine::default(),
+            latency: FineHistogram::default(),
         };
         Traffic {
             routes,
@@ -90,7 +89,7 @@ impl Traffic {
             open: AtomicU64::new(0),
             open_max: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
-            turned_away: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
             beats: AtomicU64::new(0),
             recent: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -100,14 +99,14 @@ impl Traffic {
         }
     }
 
-    /// Counts a connection for as long as what is returned lives.
+    /// Counts a connection until the returned guard is dropped.
     pub fn connection(&self) -> OpenConnection<'_> {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.accepted.fetch_add(1, Ordering::Relaxed);
         OpenConnection(self)
     }
 
-    /// How many connections may be open from now on.
+    /// Sets the maximum number of open connections.
     pub fn set_connections_max(&self, max: u32) {
         self.open_max.store(max.into(), Ordering::Relaxed);
     }
@@ -116,17 +115,17 @@ impl Traffic {
         self.open_max.load(Ordering::Relaxed)
     }
 
-    /// Counts a connection that was closed because its address held too many.
-    pub fn count_turned_away(&self) {
-        self.turned_away.fetch_add(1, Ordering::Relaxed);
+    /// Counts a connection that was closed because its address had too many.
+    pub fn count_rejected_connection(&self) {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a connection that did not come to TLS.
+    /// Counts a failed TLS handshake.
     pub fn count_failed_handshake(&self) {
         self.handshakes_failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub fn count_request(&self, route: &str, status: u16, took: Duration) {
         let shard = &self.shards[SHARD.with(|shard| *shard)];
         let unknown = shard.routes.len() - 1;
@@ -138,14 +137,14 @@ impl Traffic {
         shard.latency.record(took);
     }
 
-    /// Counts a request that was refused, under one of the reasons.
+    /// Counts a refused request under one of the reasons.
     pub fn count_refused(&self, reason: &str) {
         if let Some(at) = self.reasons.iter().position(|known| *known == reason) {
             self.refused[at].fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Says that the door's loop goes round.
+    /// Reports an iteration of the accept loop.
     pub fn beat(&self) {
         self.beats.fetch_add(1, Ordering::Relaxed);
     }
@@ -164,8 +163,8 @@ impl Traffic {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    pub fn turned_away(&self) -> u64 {
-        self.turned_away.load(Ordering::Relaxed)
+    pub fn rejected_connections(&self) -> u64 {
+        self.rejected.load(Ordering::Relaxed)
     }
 
     pub fn handshakes_failed(&self) -> u64 {
@@ -177,12 +176,12 @@ impl Traffic {
         self.sum_where(|_| true)
     }
 
-    /// What was counted of each route, in the order of the routes.
+    /// The totals of each route, in the order of the routes.
     pub fn totals(&self) -> Vec<Totals> {
         let total = |(at, route): (usize, &&'static str)| {
             let counts = || self.shards.iter().map(|shard| &shard.routes[at]);
-            let mut latency = Spread::default();
-            counts().for_each(|counts| latency.add(&counts.latency.spread()));
+            let mut latency = HistogramSnapshot::default();
+            counts().for_each(|counts| latency.add(&counts.latency.snapshot()));
             let answered = |(status, code): (usize, &u16)| {
                 let sum = counts().map(|counts| counts.statuses[status].load(Ordering::Relaxed)).sum::<u64>();
                 (sum > 0).then_some((*code, sum))
@@ -192,7 +191,7 @@ impl Traffic {
         self.routes.iter().enumerate().map(total).collect()
     }
 
-    /// How many requests were refused for each reason.
+    /// The number of refused requests by reason.
     pub fn refused(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.reasons.iter().copied().zip(self.refused.iter().map(|count| count.load(Ordering::Relaxed)))
     }
@@ -201,8 +200,7 @@ impl Traffic {
         &self.history
     }
 
-    /// To be called once a second: closes the current second of the rate, and a step of the history when its time is
-    /// over.
+    /// To be called once a second: ends the current second of the rate, and a step of the history every few seconds.
     pub fn tick(&self, unix_s: i64) {
         let total = self.requests();
         let seen = self.seen.swap(total, Ordering::Relaxed);
@@ -210,16 +208,16 @@ impl Traffic {
         let at = usize::try_from(second).unwrap_or(0) % RECENT_SECONDS;
         self.recent[at].store(total.saturating_sub(seen), Ordering::Relaxed);
         if (second + 1).is_multiple_of(History::STEP_S) {
-            self.history.end_step(unix_s, self.seen_so_far());
+            self.history.end_step(unix_s, self.snapshot());
         }
     }
 
-    fn seen_so_far(&self) -> Seen {
-        let mut latency = FineSpread::default();
+    fn snapshot(&self) -> CounterSnapshot {
+        let mut latency = FineSnapshot::default();
         for shard in &self.shards {
             shard.latency.add_to(&mut latency);
         }
-        Seen {
+        CounterSnapshot {
             requests: self.requests(),
             errors: self.sum_where(|status| status >= 500),
             refused: self.sum_where(|status| matches!(status, 401 | 403 | 429)),
@@ -233,11 +231,11 @@ impl Traffic {
         statuses.filter(|(status, _)| counts(**status)).map(|(_, count)| count.load(Ordering::Relaxed)).sum()
     }
 
-    /// Requests answered each second, over the last ten.
+    /// Requests answered per second, averaged over the last ten seconds.
     pub fn requests_per_second(&self) -> f64 {
         let seconds = self.second.load(Ordering::Relaxed).min(RECENT_SECONDS as u64);
         let answered: u64 = self.recent.iter().map(|second| second.load(Ordering::Relaxed)).sum();
-        // Both are far below what a double holds exactly.
+        // Both are far below the integers that an f64 represents exactly.
         #[expect(clippy::cast_precision_loss, reason = "a rate for display")]
         let rate = answered as f64 / seconds.max(1) as f64;
         rate
@@ -252,7 +250,7 @@ impl Drop for OpenConnection<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Step;
+    use super::super::HistoryStep;
     use super::*;
 
     fn traffic() -> Traffic {
@@ -262,7 +260,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn the_rate_is_that_of_the_last_ten_seconds() {
+    fn rate_covers_the_last_ten_seconds() {
         let traffic = traffic();
         assert!(traffic.requests_per_second().abs() < f64::EPSILON);
         for second in 0..25 {
@@ -276,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_counted_while_they_live() {
+    fn connections_are_counted_while_open() {
         let traffic = traffic();
         let first = traffic.connection();
         let second = traffic.connection();
@@ -287,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_count_what_they_answered_once() {
+    fn requests_of_concurrent_threads_are_counted_once() {
         let traffic = traffic();
         std::thread::scope(|scope| {
             for _ in 0..=2 * SHARDS {
@@ -302,7 +300,7 @@ mod tests {
         });
         let threads = 2 * SHARDS as u64 + 1;
         let totals = traffic.totals();
-        assert_eq!(totals[0], Totals { route: "/a", statuses: Vec::new(), latency: Spread::default() });
+        assert_eq!(totals[0], Totals { route: "/a", statuses: Vec::new(), latency: HistogramSnapshot::default() });
         assert_eq!(totals[1].statuses, [(200, 2 * threads), (429, threads), (0, threads)]);
         assert_eq!((totals[2].route, totals[2].statuses.as_slice()), ("unknown", &[(404, threads)][..]));
         assert_eq!((totals[1].latency.count(), totals[2].latency.count()), (4 * threads, threads));
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_is_remembered_in_steps() {
+    fn history_keeps_one_hour_of_steps() {
         let traffic = traffic();
         for status in [200, 200, 503, 401] {
             traffic.count_request("/a", status, 3 * MS / 1000);
@@ -319,8 +317,8 @@ mod tests {
         for second in 1..=10 {
             traffic.tick(second);
         }
-        let quiet = Step { ended_s: 10, requests: 0, errors: 0, refused: 0, p50_us: None, p99_us: None };
-        let busy = Step { ended_s: 5, requests: 4, errors: 1, refused: 1, p50_us: Some(3), p99_us: Some(3) };
+        let quiet = HistoryStep { ended_s: 10, requests: 0, errors: 0, refused: 0, p50_us: None, p99_us: None };
+        let busy = HistoryStep { ended_s: 5, requests: 4, errors: 1, refused: 1, p50_us: Some(3), p99_us: Some(3) };
         assert_eq!(traffic.history().steps(), [busy, quiet]);
         for second in 11..=2 * 3600 {
             traffic.tick(second);

@@ -1,4 +1,4 @@
-//! Bookmakers, and the register that gives each a small number within its world.
+//! Bookmakers, and the register that assigns each a small number within its world.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub struct Bookmaker {
     pub regions: Regions,
 }
 
-/// A bookmaker's number in its world's register. Private to one database file: it stands in no answer.
+/// A bookmaker's number in its world's register. Internal to one database file: it never appears in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BookId(u16);
 
@@ -30,25 +30,24 @@ impl BookId {
     }
 }
 
-/// The bookmakers of a world. Numbers are handed out once and never reused, so an old snapshot can be read
-/// with a newer register.
+/// The bookmakers of a world. Numbers are never reused, so an old snapshot can be read with a newer register.
 #[derive(Clone, Debug, Default)]
 pub struct Bookmakers {
-    /// By number; `None` where the number's bookmaker is gone.
+    /// Indexed by number; `None` where the bookmaker was removed.
     books: Vec<Option<Arc<Bookmaker>>>,
-    /// Sorted by key, so that lists come out in order and a key is found by bisection.
+    /// Sorted by key, for ordered iteration and binary search.
     by_key: Vec<BookId>,
 }
 
 impl Bookmakers {
-    /// As many as a world may ever declare; each costs a bit in every index entry.
+    /// The maximum number of bookmakers that a world may ever declare; each costs a bit in every index entry.
     pub const MAX: usize = 4096;
 
     pub fn get(&self, id: BookId) -> Option<&Arc<Bookmaker>> {
         self.books.get(id.index())?.as_ref()
     }
 
-    /// The bookmaker's key, or nothing if its number is not in the register.
+    /// The bookmaker's key, or an empty string if its number is not in the register.
     pub fn key(&self, id: BookId) -> &str {
         self.get(id).map_or("", |book| &book.key)
     }
@@ -58,7 +57,7 @@ impl Bookmakers {
         Some(self.by_key[at])
     }
 
-    /// Every bookmaker in the order of their keys.
+    /// All bookmakers, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (BookId, &Arc<Bookmaker>)> {
         self.by_key.iter().filter_map(|id| Some((*id, self.get(*id)?)))
     }
@@ -71,13 +70,13 @@ impl Bookmakers {
         self.by_key.is_empty()
     }
 
-    /// The number that a new bookmaker gets, `None` when the register is full.
+    /// The number for the next new bookmaker; `None` if the register is full.
     pub fn next_id(&self) -> Option<BookId> {
         let next = self.books.len();
         if next >= Self::MAX { None } else { u16::try_from(next).ok().map(BookId) }
     }
 
-    /// Puts a bookmaker at its number, replacing what was there.
+    /// Inserts or replaces the bookmaker with this number.
     pub fn put(&mut self, id: BookId, book: Arc<Bookmaker>) {
         self.remove(id);
         if self.books.len() <= id.index() {
@@ -88,7 +87,7 @@ impl Bookmakers {
         self.books[id.index()] = Some(book);
     }
 
-    /// Takes a bookmaker out; its number stays used.
+    /// Removes a bookmaker. Its number stays used.
     pub fn remove(&mut self, id: BookId) {
         if self.get(id).is_some() {
             self.by_key.retain(|other| *other != id);
@@ -113,12 +112,12 @@ mod tests {
             books.put(BookId::from_number(number), book(key));
         }
         assert_eq!(books.find("coral"), Some(BookId::from_number(3)));
-        assert_eq!(books.find("nobody"), None);
+        assert_eq!(books.find("unknown"), None);
         assert_eq!(books.iter().map(|(_, b)| &*b.key).collect::<Vec<_>>(), ["betmgm", "coral", "unibet"]);
         assert_eq!(books.next_id(), Some(BookId::from_number(4)));
 
         books.remove(BookId::from_number(3));
         assert_eq!(books.find("coral"), None);
-        assert_eq!(books.next_id(), Some(BookId::from_number(4)), "a number is never handed out twice");
+        assert_eq!(books.next_id(), Some(BookId::from_number(4)), "a number is never reused");
     }
 }

@@ -1,11 +1,11 @@
-//! What a polled feed has spent of its upstream's credits.
+//! The upstream credits that a polled feed has spent.
 
 use super::time::Timestamp;
 
-/// The spending of one feed. It is stored, so that a restart spends nothing twice.
+/// The credits spent by one feed. Stored, so that a restart does not exceed the budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedBudget {
-    /// The UTC day that `spent` is of, in days since 1970.
+    /// The UTC day of `spent`, in days since 1970.
     pub day: u32,
     /// Credits spent on that day.
     pub spent: u64,
@@ -13,13 +13,13 @@ pub struct FeedBudget {
     pub reported: Option<ReportedCredits>,
     /// When the feed was last polled.
     pub polled: Option<Timestamp>,
-    /// A checksum of the address and the key: other ones have credits of their own.
+    /// A checksum of the address and the key: another account has credits of its own.
     pub account: u32,
-    /// A checksum of what is asked for: something else is asked for at once.
+    /// A checksum of the requested data: after a change the feed is polled without delay.
     pub scope: u32,
 }
 
-/// The credits that an upstream says are left, and when it said so.
+/// The remaining credits as the upstream reported them, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportedCredits {
     pub left: u64,

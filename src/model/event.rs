@@ -1,4 +1,4 @@
-//! Events: a meeting of two sides, or a tournament.
+//! Events: a match of two sides, or a tournament.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::time::Timestamp;
 
-/// An event's identifier, as its feed gave it. It names one event for life.
+/// An event's identifier, as its feed gave it. It is never reused for another event.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Arc<str>);
 
 impl EventId {
     pub const BYTES_MAX: usize = 128;
 
-    /// Printable, without white space, and without the comma that separates ids in a query.
+    /// Accepts printable text without white space and without commas, which separate ids in a query.
     pub fn new(text: &str) -> Option<Self> {
         let fits = (1..=Self::BYTES_MAX).contains(&text.len());
         let clean = text.chars().all(|c| !c.is_control() && !c.is_whitespace() && c != ',');
@@ -43,7 +43,7 @@ impl fmt::Debug for EventId {
     }
 }
 
-/// How far an event has come.
+/// The status of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum EventStatus {
@@ -70,7 +70,7 @@ impl EventStatus {
         EventStatus::ALL.into_iter().find(|status| status.key() == text)
     }
 
-    /// A final or cancelled event has no open market and leaves the lists in time.
+    /// Whether the event is final or cancelled: it then has no open market and is removed after the retention period.
     pub const fn is_over(self) -> bool {
         matches!(self, EventStatus::Final | EventStatus::Cancelled)
     }
@@ -101,7 +101,7 @@ pub enum Contest {
     Tournament { title: Arc<str> },
 }
 
-/// What is known of an event, apart from its prices and its score.
+/// An event without its prices and its score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
@@ -110,7 +110,7 @@ pub struct Event {
     pub commence: Timestamp,
     pub contest: Contest,
     pub status: EventStatus,
-    /// When the event, its status or its score last changed: what `retention` counts from.
+    /// When the event, its status or its score last changed; `retention` counts from here.
     pub changed: Timestamp,
 }
 

@@ -1,11 +1,11 @@
-//! The operator's word that the service is being worked on.
+//! Maintenance mode, which the operator turns on and off.
 
 use super::time::Timestamp;
 
-/// A time in which data is not served because the operator says so.
+/// A period in which no data is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maintenance {
     pub since: Timestamp,
-    /// When it ends by itself; `None` lasts until it is ended.
+    /// When it ends automatically; `None` if it lasts until the operator ends it.
     pub until: Option<Timestamp>,
 }

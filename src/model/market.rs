@@ -1,10 +1,10 @@
-//! The eleven market keys: their names, the older names they answer to, and how their outcomes settle.
+//! The eleven markets: their keys, their aliases in The Odds API, and how their outcomes settle.
 
 use std::fmt;
 
 use super::sport::SportKind;
 
-/// A market, in the order in which the interface lists the keys.
+/// A market, in the order in which the API lists the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Market {
@@ -21,8 +21,8 @@ pub enum Market {
     RoundLeader,
 }
 
-/// How a market's outcomes settle: they stand in groups of `group` (all of them together where it is `None`),
-/// and in each group `winners` of them win.
+/// How a market's outcomes settle: they form groups of size `group` (`None` for a single group), and `winners` of each
+/// group win.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settlement {
     pub group: Option<usize>,
@@ -66,7 +66,7 @@ impl Market {
         Market::ALL.into_iter().find(|market| market.key() == key)
     }
 
-    /// Also understands the names of the prior interface, whose `totals` depends on the sport.
+    /// Also accepts the aliases of The Odds API, whose `totals` depends on the sport.
     pub fn parse_alias(key: &str, kind: SportKind) -> Option<Market> {
         match key {
             "h2h" => Some(Market::Moneyline),
@@ -78,7 +78,7 @@ impl Market {
         }
     }
 
-    /// What The Odds API calls it; markets that it does not have keep their own names.
+    /// The key in The Odds API; markets that it does not have keep their own.
     pub const fn v4_key(self) -> &'static str {
         match self {
             Market::Moneyline => "h2h",
@@ -89,8 +89,8 @@ impl Market {
         }
     }
 
-    /// The same among the markets of one event: a total that is not the kind's own keeps its own name, so that no two
-    /// go by one.
+    /// The alias for events of a kind. A total that the kind does not have keeps its own key, so that no two markets of
+    /// an event share an alias.
     pub const fn alias(self, kind: SportKind) -> &'static str {
         match self {
             Market::TotalRounds | Market::TotalPoints if !self.is_of(kind) => self.key(),
@@ -98,8 +98,8 @@ impl Market {
         }
     }
 
-    /// Whether events of this kind have the market. The one rule for every way in: the writer rejects prices of others,
-    /// and a poll asks only for these.
+    /// Whether events of this kind have the market. This is the only such rule: the writer rejects prices of other
+    /// markets, and polls request only these.
     pub const fn is_of(self, kind: SportKind) -> bool {
         match self {
             Market::Moneyline | Market::Spread => !matches!(kind, SportKind::Tournament),
@@ -130,7 +130,7 @@ impl Market {
         Settlement { group, winners }
     }
 
-    /// Whether each outcome of the market carries a handicap or line.
+    /// Whether the market's outcomes have a handicap or line.
     pub const fn has_point(self) -> bool {
         matches!(self, Market::Spread | Market::TotalRounds | Market::TotalPoints)
     }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_indexes_come_back() {
+    fn keys_and_indexes_round_trip() {
         for market in Market::ALL {
             assert_eq!(Market::parse(market.key()), Some(market));
             assert_eq!(Market::from_index(market.index()), Some(market));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_prior_interface_come_back_in_every_sport_that_has_the_market() {
+    fn aliases_round_trip_for_every_kind_that_has_the_market() {
         for kind in [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament] {
             for market in Market::ALL.into_iter().filter(|market| market.is_of(kind)) {
                 assert_eq!(Market::parse_alias(market.v4_key(), kind), Some(market));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_of_the_prior_interface_depend_on_the_sport() {
+    fn totals_alias_depends_on_the_sport() {
         assert_eq!(Market::parse_alias("totals", SportKind::Fight), Some(Market::TotalRounds));
         assert_eq!(Market::parse_alias("totals", SportKind::HeadToHead), Some(Market::TotalPoints));
         assert_eq!(Market::parse("totals"), None);

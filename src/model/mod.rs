@@ -1,5 +1,5 @@
-//! What the service is about: sports, bookmakers, events, prices and scores. Plain values with their invariants;
-//! no input or output, and nothing of any serialisation.
+//! The domain types: sports, bookmakers, events, prices and scores. Plain values that uphold their invariants; no I/O
+//! and no serialisation.
 
 pub mod bookmaker;
 pub mod budget;

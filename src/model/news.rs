@@ -1,5 +1,4 @@
-//! What a feed can tell: the closed set of messages that change a world. Every feed, whatever it reads, speaks in
-//! these; whoever makes one has validated it.
+//! The messages that change a world. Every feed is translated into these; they are validated when they are created.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::source::Source;
 use super::sport::SportId;
 use super::time::Timestamp;
 
-/// One message of a feed.
+/// One message from a feed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
     /// Adds a bookmaker to the world, or changes its title and regions.
@@ -22,33 +21,33 @@ pub enum News {
     Event(EventNews),
     Odds(OddsNews),
     Score(ScoreNews),
-    /// The event is gone at once, with its prices and its score.
+    /// Removes the event with its prices and its score.
     Remove {
         sport: SportId,
         event: EventId,
     },
     Read(ReadNews),
-    /// The same, taken as if it had come at that moment: how an export tells when a thing last changed.
+    /// A message applied as if it had arrived at that time. Exports use it to preserve modification times.
     AsOf(Timestamp, Box<News>),
-    /// A market that is closed, told without a read of it.
+    /// Marks a market as closed without counting as a read.
     Closed(ClosedNews),
-    /// A source as another service holds it.
+    /// The state of a source, as exported by another instance.
     Source(SourceNews),
 }
 
-/// Adds an event or changes what is known of it. It carries no time, so the last one to arrive counts.
+/// Adds or changes an event. It carries no time, so the last one to arrive wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNews {
     pub sport: SportId,
     pub id: EventId,
     pub competition: Arc<str>,
     pub commence: Timestamp,
-    /// Of the shape that the sport's kind asks for.
+    /// Has the shape that the sport's kind requires.
     pub contest: Contest,
     pub status: EventStatus,
 }
 
-/// All prices of one bookmaker in one market of an event. No outcomes: the market is closed.
+/// All prices of one bookmaker in one market of an event. Without outcomes, the market is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OddsNews {
     pub sport: SportId,
@@ -56,7 +55,7 @@ pub struct OddsNews {
     pub bookmaker: Arc<str>,
     pub market: Market,
     pub last_update: Timestamp,
-    /// The bookmaker's own time, where the feed gives one beside the market's.
+    /// The bookmaker's own update time, if the feed gives one besides the market's.
     pub bookmaker_update: Option<Timestamp>,
     pub outcomes: Box<[Outcome]>,
 }
@@ -69,7 +68,7 @@ pub struct ScoreNews {
     pub score: Score,
 }
 
-/// A good read of a bookmaker's prices that changed nothing.
+/// A successful read of a bookmaker's prices that changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadNews {
     pub sport: SportId,
@@ -78,7 +77,7 @@ pub struct ReadNews {
     pub latency_ms: u32,
 }
 
-/// The mark of a closed market: news older than this does not open it again.
+/// A closed market: older messages do not reopen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedNews {
     pub sport: SportId,
@@ -88,7 +87,7 @@ pub struct ClosedNews {
     pub at: Timestamp,
 }
 
-/// What is known of a source.
+/// The state of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceNews {
     pub sport: SportId,

@@ -6,15 +6,15 @@ use super::text::{Room, digit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scaled {
     pub value: i64,
-    /// Whether nothing was rounded away.
+    /// Whether no rounding was needed.
     pub exact: bool,
 }
 
-/// More digits than any price needs, few enough that the arithmetic below cannot overflow.
+/// More digits than any price needs, but few enough that the arithmetic below cannot overflow.
 const DIGITS_MAX: u32 = 30;
 
-/// Reads a JSON number (a leading `+` is tolerated) as `number × 10^places`. `None` if it is no number, or one
-/// too large or too long to be a price.
+/// Parses a JSON number (a leading `+` is tolerated) as `number × 10^places`. `None` if it is not a number, or is too
+/// large or too long to be a price.
 pub(crate) fn parse_scaled(text: &str, places: i32) -> Option<Scaled> {
     let (negative, unsigned) = split_sign(text.as_bytes());
     let (digits, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
@@ -27,7 +27,7 @@ pub(crate) fn parse_scaled(text: &str, places: i32) -> Option<Scaled> {
     Some(Scaled { value: if negative { -magnitude } else { magnitude }, exact })
 }
 
-/// Whether the number is negative, and what follows its sign.
+/// Whether the number is negative, and the text after its sign.
 fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     match text {
         [b'-', rest @ ..] => (true, rest),
@@ -35,7 +35,7 @@ fn split_sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// The digits as one integer, and how many of them stand behind the point.
+/// The digits as one integer, and the number of decimals.
 fn parse_mantissa(digits: &[u8]) -> Option<(u128, i32)> {
     let point = digits.iter().position(|byte| *byte == b'.');
     let (whole, fraction) = match point {
@@ -78,7 +78,7 @@ fn shift(mantissa: u128, power: i32) -> Option<(u128, bool)> {
     if power >= 0 {
         return Some((mantissa.checked_mul(factor?)?, true));
     }
-    // A divisor too large for 128 bits is larger than twice any mantissa of thirty digits.
+    // A divisor that overflows 128 bits is more than twice any mantissa of thirty digits, so the result rounds to zero.
     let Some(divisor) = factor else { return Some((0, false)) };
     let (quotient, rest) = (mantissa / divisor, mantissa % divisor);
     Some((quotient + u128::from(rest >= divisor - rest), rest == 0))
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_number_or_too_long() {
+    fn rejects_malformed_and_too_long_numbers() {
         for text in
             ["", "-", ".", "1.", ".5", "1..2", "1e", "1e+", "NaN", "inf", "0x10", "1e9999", "1e300", " 1", "1,5"]
         {

@@ -18,7 +18,7 @@ use super::time::Timestamp;
 pub struct Point(i32);
 
 impl Point {
-    /// Far beyond any real line, and small enough for arithmetic in 32 bits.
+    /// Far beyond any real line, and small enough for 32-bit arithmetic.
     const MILLI_MAX: i32 = 100_000_000;
 
     pub fn from_milli(milli: i32) -> Option<Self> {
@@ -40,7 +40,7 @@ impl Point {
     /// `-100000.125`.
     pub(crate) const TEXT_MAX: usize = 11;
 
-    /// Puts `-3.5`, `44.0`.
+    /// Writes `-3.5`, `44.0`.
     #[inline]
     pub(crate) fn put(self, room: &mut Room<'_>) {
         if self.0 < 0 {
@@ -49,7 +49,7 @@ impl Point {
         super::number::write_milli(self.0.unsigned_abs(), room);
     }
 
-    /// Writes the same.
+    /// Appends `-3.5`, `44.0`.
     pub fn write(self, out: &mut Vec<u8>) {
         append::<{ Self::TEXT_MAX }>(out, |room| self.put(room));
     }
@@ -63,7 +63,8 @@ pub struct Outcome {
     pub point: Option<Point>,
 }
 
-/// A record's identifier: a hash of what it is a record of, so it is the same on every machine and for ever.
+/// A record's identifier: a hash of its sport, event, bookmaker and market, so it is stable across machines and
+/// versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(u64);
 
@@ -94,20 +95,20 @@ impl fmt::Display for RecordId {
     }
 }
 
-/// The prices of one bookmaker in one market of an event. A record without outcomes does not exist: the market
-/// is closed instead.
+/// The prices of one bookmaker in one market of an event. There is no record without outcomes: the market is closed
+/// instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub id: RecordId,
     pub bookmaker: BookId,
     pub market: Market,
     pub last_update: Timestamp,
-    /// The bookmaker's own time in its feed, where it differs from the market's.
+    /// The bookmaker's own update time, if it differs from the market's.
     pub bookmaker_update: Option<Timestamp>,
     pub outcomes: Box<[Outcome]>,
 }
 
-/// What is left of a record whose market closed: news older than this does not open it again.
+/// The remainder of a record whose market was closed: older messages do not reopen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub bookmaker: BookId,
@@ -116,10 +117,10 @@ pub struct Closed {
 }
 
 impl Record {
-    /// A golf field with room to spare; a longer list is a mistake of the feed.
+    /// More than any golf field; a longer list is an error in the feed.
     pub const OUTCOMES_MAX: usize = 500;
 
-    /// When the bookmaker was last updated, by its own time if it has one.
+    /// The bookmaker's own update time, or the market's if it has none.
     pub fn effective_bookmaker_update(&self) -> Timestamp {
         self.bookmaker_update.unwrap_or(self.last_update)
     }
@@ -130,14 +131,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_the_same_for_ever() {
+    fn record_id_is_stable() {
         let id = RecordId::new("mma", &EventId::new("e1").unwrap(), "betmgm", Market::Moneyline);
         assert_eq!(std::str::from_utf8(&id.text()).unwrap(), id.to_string());
         assert_eq!(id.to_string(), "5c6b1e44366ffb2e");
     }
 
     #[test]
-    fn a_record_takes_forty_bytes() {
+    fn record_takes_forty_bytes() {
         assert_eq!(size_of::<Record>(), 40, "a board holds a million of them");
     }
 

@@ -1,6 +1,6 @@
-//! What one feeder may add to its world, and what it has added.
+//! Quotas on what one feeder may add to its world.
 
-/// The bounds of one feeder. Prices, scores and repeated announcements are not counted: they add nothing that stays.
+/// The quota of one feeder. Prices, scores and repeated announcements are not counted: they add no lasting rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeederQuota {
     /// New bookmakers in a UTC day, and in all.
@@ -17,20 +17,20 @@ impl Default for FeederQuota {
     }
 }
 
-/// What a feeder has added.
+/// How much of its quota a feeder has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeederUse {
-    /// The UTC day of the counts of a day, in days since 1970.
+    /// The UTC day of the daily counts, in days since 1970.
     pub day: u32,
     pub bookmakers_today: u32,
     pub bookmakers: u32,
     pub events_today: u32,
-    /// Events that are there now and that it announced first.
+    /// Existing events that this feeder announced first.
     pub events: u32,
 }
 
 impl FeederUse {
-    /// The same on a given day: another day begins with nothing.
+    /// The usage on `day`: the daily counts start at zero on a new day.
     #[must_use]
     pub fn on(self, day: u32) -> Self {
         if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, ..self } }

@@ -72,7 +72,7 @@ impl Regions {
         self.0
     }
 
-    /// `None` if a bit stands for no region.
+    /// `None` if a bit is set that has no region.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits & !Regions::ALL.0 == 0 { Some(Regions(bits)) } else { None }
     }

@@ -1,10 +1,10 @@
-//! Why a line of a feed, or one outcome in it, was not taken.
+//! Why a feed line, or one outcome in it, was rejected.
 
 use std::fmt;
 
 use super::price::PriceError;
 
-/// A reason for turning something away at the feeds' door. Each is counted and shown under its key.
+/// A reason for rejecting input from a feed. Each is counted and reported under its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Reason {
@@ -16,7 +16,7 @@ pub enum Reason {
     BadTime,
     UnknownSport,
     UnknownMarket,
-    /// A lay price is what the exchange takes, not what it gives: it is never mixed into the others.
+    /// A lay price is for betting against an outcome, so it is never mixed with the others.
     LayMarket,
     MarketNotOfSport,
     UnknownBookmaker,
@@ -24,13 +24,13 @@ pub enum Reason {
     EventOver,
     TooManyBookmakers,
     Late,
-    /// Dated further ahead of our clock than a clock may be off.
+    /// Dated further ahead of this server's clock than the tolerance allows.
     InFuture,
-    /// The feeder has added as many bookmakers or events as it may.
+    /// The feeder has used up its quota of bookmakers or events.
     FeederQuota,
-    /// A feeder removes only events that it has announced itself.
+    /// A feeder may remove only events that it announced itself.
     NotOwnEvent,
-    /// A compressed stream that inflates to more than it may, or a strict one that is too long.
+    /// A compressed stream that inflates to more than the limit, or a strict one that is too long.
     StreamTooLarge,
     /// A file in the drop directory that cannot be read safely.
     UnsafeFile,

@@ -1,4 +1,4 @@
-//! Scores with their periods.
+//! Scores and their periods.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Period {
     pub away: i32,
 }
 
-/// How far a scored event has come; a cancelled event has no score.
+/// The status of a scored event; a cancelled event has no score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScoreStatus {
     Scheduled,
@@ -45,15 +45,15 @@ impl ScoreStatus {
     }
 }
 
-/// The score of an event as its feed last gave it.
+/// The latest score of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Score {
     pub status: ScoreStatus,
     /// Home and away; `None` for a tournament.
     pub points: Option<(i32, i32)>,
-    /// Of a tournament: the leader's and the runner-up's total of each round.
+    /// For a tournament, the leader's and the runner-up's total of each round.
     pub periods: Box<[Period]>,
-    /// The fighter who won; only for fights that are over and not drawn.
+    /// The winning fighter; only for fights that are over and not drawn.
     pub winner: Option<Arc<str>>,
     pub updated: Timestamp,
 }

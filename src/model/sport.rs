@@ -1,22 +1,22 @@
 //! Sports, their kinds and groups, and the catalogue that lists them.
 //!
-//! A sport is a line of data; what is code is its kind, which decides the shape of its events.
+//! A sport is a row of data. Its kind is code and decides the shape of its events.
 
 use super::bookmaker::Bookmaker;
 use super::v4::V4Names;
 
-/// What the events of a sport are.
+/// The shape of a sport's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SportKind {
-    /// Two sides meet.
+    /// Two sides compete.
     HeadToHead,
-    /// Two fighters meet: results can be grouped by bout, and a score may name a winner.
+    /// Two fighters compete: results can be grouped by bout, and a score may name a winner.
     Fight,
     /// A field competes under a title; there are no sides.
     Tournament,
 }
 
-/// A sport that the service carries.
+/// A sport in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sport {
     pub key: Box<str>,
@@ -24,11 +24,11 @@ pub struct Sport {
     /// The unit to which production keys can be restricted.
     pub group: Box<str>,
     pub kind: SportKind,
-    /// What The Odds API calls it; `None` if it has no name there.
+    /// Its names in The Odds API; `None` if it has none.
     pub v4: Option<V4Names>,
 }
 
-/// The position of a sport in this process's catalogue. Never leaves the process.
+/// The position of a sport in this process's catalogue. Never stored or sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SportId(u8);
 
@@ -38,7 +38,7 @@ impl SportId {
     }
 }
 
-/// The sports carried and the bookmakers known from the start. Built once, then shared.
+/// The sports of the service and its predefined bookmakers. Built once, then shared.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     sports: Box<[Sport]>,
@@ -51,14 +51,14 @@ pub enum CatalogueError {
     NoSport,
     #[error("it lists {0} sports; {max} are possible", max = Catalogue::SPORTS_MAX)]
     TooManySports(usize),
-    #[error("the key {0:?} stands in it twice")]
+    #[error("the key {0:?} is listed twice")]
     Duplicate(Box<str>),
-    #[error("{0:?} is no key: 1 to 40 of a to z, 0 to 9 and _")]
+    #[error("{0:?} is not a valid key: use 1 to 40 of a to z, 0 to 9 and _")]
     BadKey(Box<str>),
 }
 
 impl Catalogue {
-    /// As many as a [`SportSet`] has bits for.
+    /// The number of bits in a [`SportSet`].
     pub const SPORTS_MAX: usize = 64;
 
     pub fn new(sports: Vec<Sport>, bookmakers: Vec<Bookmaker>) -> Result<Self, CatalogueError> {
@@ -89,17 +89,17 @@ impl Catalogue {
         self.sports().find(|(_, sport)| *sport.key == *key).map(|(id, _)| id)
     }
 
-    /// The sport that a key of The Odds API names, as a whole or by one of its competitions.
+    /// The sport that a key of The Odds API refers to, as a whole or by one of its competitions.
     pub fn find_v4(&self, key: &str) -> Option<(SportId, &V4Names)> {
         self.sports().find_map(|(id, sport)| sport.v4.as_ref().filter(|names| names.has(key)).map(|names| (id, names)))
     }
 
-    /// The sports of a group: none if no sport has it.
+    /// The sports of a group; empty if no sport is in it.
     pub fn group(&self, group: &str) -> SportSet {
         self.sports().filter(|(_, sport)| *sport.group == *group).fold(SportSet::NONE, |set, (id, _)| set.with(id))
     }
 
-    /// Every group once, in the catalogue's order.
+    /// All groups without duplicates, in catalogue order.
     pub fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = Vec::new();
         for sport in &self.sports {
@@ -136,7 +136,7 @@ fn unique_keys<'a>(keys: impl Iterator<Item = &'a Box<str>>) -> Result<(), Catal
     Ok(())
 }
 
-/// Whether a text can be the key of a sport or a bookmaker.
+/// Whether a text is a valid key of a sport or a bookmaker.
 pub fn is_key(text: &str) -> bool {
     (1..=40).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')

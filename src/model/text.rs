@@ -1,7 +1,7 @@
-//! Text written piece by piece where there is room for all of it. An answer is made of thousands of pieces: with the
-//! room made beforehand, one of a known length costs a few instructions, and a short one of any length hardly more.
+//! Fast writing of text into a buffer of sufficient size. A response is made of thousands of pieces: with the space
+//! reserved beforehand, a piece of constant length costs a few instructions, and other short pieces hardly more.
 
-/// Where something is written. Whoever makes room says for how much; writing beyond it is a mistake that panics.
+/// A write cursor over reserved space. The caller reserves enough; writing past the end is a bug and panics.
 #[derive(Debug)]
 pub(crate) struct Room<'a> {
     bytes: &'a mut [u8],
@@ -13,7 +13,7 @@ impl<'a> Room<'a> {
         Room { bytes, at }
     }
 
-    /// Where the next piece goes.
+    /// The position of the next piece.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
@@ -22,21 +22,20 @@ impl<'a> Room<'a> {
         &self.bytes[..self.at]
     }
 
-    /// A piece of a known length.
+    /// Writes a piece of constant length.
     #[inline]
     pub(crate) fn put<const N: usize>(&mut self, text: &[u8; N]) {
         self.put_over(self.at, text);
         self.at += N;
     }
 
-    /// A piece over what was written at a place.
+    /// Overwrites the bytes at `at`.
     #[inline]
     pub(crate) fn put_over<const N: usize>(&mut self, at: usize, text: &[u8; N]) {
         self.bytes[at..at + N].copy_from_slice(text);
     }
 
-    /// A piece of any length. Most are two words that overlap, which is quicker than the call that copies any number
-    /// of bytes.
+    /// Writes a piece of any length. Most are copied as two overlapping words, which is faster than `memcpy`.
     #[inline]
     pub(crate) fn put_slice(&mut self, text: &[u8]) {
         let to = &mut self.bytes[self.at..self.at + text.len()];
@@ -49,7 +48,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// A whole number. Nearly all numbers of a board have three digits at most.
+    /// Writes an integer. Nearly all numbers on a board have at most three digits.
     #[inline]
     pub(crate) fn put_number(&mut self, number: u32) {
         let [tens, ones] = pair(number);
@@ -62,7 +61,7 @@ impl<'a> Room<'a> {
     }
 }
 
-/// A text of `N` to twice `N` bytes: its first and its last.
+/// Copies a text of `N` to `2 * N` bytes as its first and its last `N` bytes.
 #[inline]
 fn put_ends<const N: usize>(text: &[u8], to: &mut [u8]) {
     let (Some(first), Some(last)) = (text.first_chunk::<N>(), text.last_chunk::<N>()) else { return };
@@ -74,7 +73,7 @@ fn put_ends<const N: usize>(text: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Appends what `write` writes into a room of `N` bytes.
+/// Appends what `write` writes, at most `N` bytes.
 pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, write: impl FnOnce(&mut Room<'_>)) {
     let mut bytes = [0; N];
     let mut room = Room::new(&mut bytes, 0);
@@ -117,7 +116,7 @@ static HEX_PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
-/// A byte as two hexadecimal digits.
+/// The two hexadecimal digits of a byte.
 #[inline]
 pub(crate) fn hex_pair(byte: u8) -> [u8; 2] {
     HEX_PAIRS[usize::from(byte)]
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_every_length_are_written_whole() {
+    fn writes_pieces_of_every_length() {
         let text: String = ('!'..='~').collect();
         for len in 0..=text.len() {
             assert_eq!(written(|room| room.put_slice(&text.as_bytes()[..len])), format!("before {}", &text[..len]));
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_their_digits() {
+    fn writes_numbers_and_hexadecimal_bytes() {
         for number in (0..2000).chain([9_999, 10_000, 123_456_789, u32::MAX]) {
             assert_eq!(written(|room| room.put_number(number)), format!("before {number}"));
         }

@@ -1,10 +1,10 @@
-//! Points in time as the service keeps them: whole seconds UTC, from 1970 to 2105.
+//! Timestamps: whole seconds UTC, from 1970 to 2105.
 
 use std::fmt;
 
 use super::text::{digit, pair};
 
-/// A whole second, UTC. Fits the 32 bits that a stored record gives it.
+/// A whole second UTC in 32 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u32);
 
@@ -18,7 +18,7 @@ impl Timestamp {
         Timestamp(seconds)
     }
 
-    /// The second that a moment falls in; moments outside the range become its nearest end.
+    /// The second of a time in milliseconds, clamped to the range.
     pub fn from_unix_ms(ms: i64) -> Self {
         let seconds = ms.div_euclid(MS_PER_SECOND).max(0);
         Timestamp(u32::try_from(seconds).unwrap_or(u32::MAX))
@@ -42,7 +42,7 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(seconds))
     }
 
-    /// Seconds from `earlier` to this, zero if it is not earlier.
+    /// Seconds from `earlier` to this, or zero if `earlier` is later.
     pub const fn seconds_since(self, earlier: Timestamp) -> u32 {
         self.0.saturating_sub(earlier.0)
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_outside_the_range_become_its_ends() {
+    fn times_outside_the_range_are_clamped() {
         assert_eq!(Timestamp::from_unix_ms(-1), Timestamp::from_unix(0));
         assert_eq!(Timestamp::from_unix_ms(i64::MAX), Timestamp::MAX);
         assert_eq!(Timestamp::checked_from_unix(-1), None);

@@ -1,35 +1,35 @@
-//! The names that version 4 of The Odds API has for sports: its clients come with them, its payloads carry them.
+//! Sport names of version 4 of The Odds API, as its clients request them and its payloads contain them.
 //!
-//! There a sport key names either a whole sport (`mma_mixed_martial_arts`) or one competition of it
-//! (`tennis_atp_wimbledon`, `golf_us_open_winner`). The names are data of the catalogue, and are mapped both ways here.
+//! In that API a sport key names either a whole sport (`mma_mixed_martial_arts`) or one competition of it
+//! (`tennis_atp_wimbledon`, `golf_us_open_winner`). The names come from the catalogue; this module maps both ways.
 
 use std::borrow::Cow;
 
 use super::event::{Contest, Event};
 
-/// What a sport is called there.
+/// The names of a sport in The Odds API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct V4Names {
-    /// The heading that its keys stand under: `Mixed Martial Arts`.
+    /// The group that its keys belong to: `Mixed Martial Arts`.
     pub group: Box<str>,
     pub keys: V4Keys,
 }
 
-/// How the keys of a sport are made.
+/// How the keys of a sport are formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum V4Keys {
     /// One key for the whole sport.
     Whole { key: Box<str>, title: Box<str>, description: Box<str> },
-    /// A key for each competition: its name as a slug in the middle of the key, and as it is in the title.
+    /// One key per competition: the key contains the competition's name as a slug, the title contains it unchanged.
     ByCompetition {
         key: Pattern,
         title: Pattern,
-        /// Competitions whose key is not made of their name: the name and the middle of the key.
+        /// Competitions whose key is not derived from their name: the name and the slug to use instead.
         irregular: Box<[(Box<str>, Box<str>)]>,
     },
 }
 
-/// A text with a gap: `golf_*_winner`.
+/// A text with a placeholder: `golf_*_winner`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     prefix: Box<str>,
@@ -37,7 +37,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a text with exactly one `*`.
+    /// Parses a text with exactly one `*`.
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, suffix) = text.split_once('*')?;
         (!suffix.contains('*')).then(|| Pattern { prefix: prefix.into(), suffix: suffix.into() })
@@ -47,7 +47,7 @@ impl Pattern {
         [&*self.prefix, middle, &*self.suffix].concat()
     }
 
-    /// What stands in the gap, if the text is of this pattern and something does.
+    /// The text at the placeholder, if `text` matches the pattern and the placeholder is not empty.
     pub fn middle<'t>(&self, text: &'t str) -> Option<&'t str> {
         let middle = text.strip_prefix(&*self.prefix)?.strip_suffix(&*self.suffix)?;
         (!middle.is_empty()).then_some(middle)
@@ -55,7 +55,7 @@ impl Pattern {
 }
 
 impl V4Names {
-    /// Whether a key names this sport or a competition of it.
+    /// Whether a key refers to this sport or a competition of it.
     pub fn has(&self, key: &str) -> bool {
         match &self.keys {
             V4Keys::Whole { key: own, .. } => **own == *key,
@@ -63,7 +63,7 @@ impl V4Names {
         }
     }
 
-    /// The key that an event stands under.
+    /// The key of an event's sport or competition.
     pub fn key_of(&self, event: &Event) -> Cow<'_, str> {
         match &self.keys {
             V4Keys::Whole { key, .. } => Cow::Borrowed(key),
@@ -83,7 +83,7 @@ impl V4Names {
         }
     }
 
-    /// The competition's own name, from the title that a payload carries.
+    /// The competition's name, extracted from the title in a payload.
     pub fn competition<'t>(&self, title: &'t str) -> &'t str {
         match &self.keys {
             V4Keys::Whole { .. } => title,
@@ -92,7 +92,7 @@ impl V4Names {
     }
 }
 
-/// What tells a sport's competitions apart: the tournament where a field plays under a title, else the competition.
+/// The name that distinguishes a sport's competitions: a tournament's title, else the competition.
 fn name_of(event: &Event) -> &str {
     match &event.contest {
         Contest::Tournament { title } => title,
@@ -100,7 +100,7 @@ fn name_of(event: &Event) -> &str {
     }
 }
 
-/// A name as a part of a key: letters and digits in lower case, everything between them one `_`.
+/// A name as part of a key: letters and digits in lower case, with one `_` for everything in between.
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<_>>().join("_")
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_competition_has_its_own_key_and_title() {
+    fn competition_has_its_own_key_and_title() {
         for (title, key) in [
             ("US Open", "golf_us_open_winner"),
             ("St. Jude's Classic", "golf_st_jude_s_classic_winner"),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn another_sports_keys_are_not_ours() {
+    fn keys_of_other_sports_do_not_match() {
         for key in ["golf_winner", "golf__winner", "tennis_us_open", "golf_us_open", ""] {
             assert!(!golf().has(key), "{key}");
         }

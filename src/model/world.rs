@@ -1,8 +1,8 @@
-//! The two worlds of data that never meet: what sandbox keys read and what production keys read.
+//! The two separate worlds of data: sandbox keys read one, production keys the other.
 
 use std::fmt;
 
-/// A world: everything but the keys, the audit log and the catalogue of sports belongs to exactly one.
+/// A world. All data except keys, the audit log and the catalogue of sports belongs to exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum World {
     /// Read by `sk_test_` keys, always fed by the simulator.

@@ -41,7 +41,7 @@ use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
 use crate::feeds::{Ledger, Simulator};
 use crate::http;
-use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
+use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError};
@@ -232,7 +232,7 @@ impl Server {
             tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
         });
         let push = intakes.start(context, bounds.ingest.subscribe(), phases, &mut tasks);
-        self.writer.audit("oddsbox", "start", "service", opened.described()).await?;
+        self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
         tasks.spawn(pulls.run());
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
@@ -439,7 +439,7 @@ pub struct ListenError {
 
 /// Writes down what meters hand out, ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
-    desk::serve(requests, &keyring, &clock, &writer).await;
+    leases::serve(requests, &keyring, &clock, &writer).await;
 }
 
 /// Ready when `asked` is, or when the writer has ended: without it there is nothing to wait for.
@@ -466,7 +466,7 @@ async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
 /// TLS for a door.
 fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
-    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Speaks::Http)?))
+    Ok(Arc::new(tls::Acceptor::new(certificate, tls::Alpn::Http)?))
 }
 
 fn interface_settings(config: &Config) -> http::Settings {

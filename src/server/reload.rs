@@ -88,7 +88,7 @@ impl Reloading {
             self.reload.settings.differing(&settings).into_iter().partition(is_reloaded);
         self.reload.settings.adopt(&settings, &changed);
 
-        let config = config.with_what_needs_a_restart_of(&running);
+        let config = config.reloaded_over(&running);
         if config.feeds != running.feeds {
             changed.push("feeds");
         }

@@ -1,4 +1,4 @@
-//! Files that are no certificate, each with the line that says why; and what a replacement is.
+//! Errors of invalid certificate files, and replacement of certificates.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Files {
+struct TestFiles {
     directory: TempDir,
     certificate: PathBuf,
     key: PathBuf,
 }
 
-impl Files {
-    fn new() -> Files {
+impl TestFiles {
+    fn new() -> TestFiles {
         let directory = tempfile::tempdir().unwrap();
         let (certificate, key) = (directory.path().join("chain.pem"), directory.path().join("key.pem"));
-        let files = Files { directory, certificate, key };
+        let files = TestFiles { directory, certificate, key };
         files.renew();
         files
     }
@@ -33,59 +33,59 @@ impl Files {
         Certificate::read(&self.certificate, &self.key)
     }
 
-    /// What the error says, without the directory.
-    fn complaint(&self) -> String {
+    /// The error message, without the directory.
+    fn error(&self) -> String {
         let directory = format!("{}/", self.directory.path().display());
         self.read().unwrap_err().to_string().replace(&directory, "")
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_by_its_name() {
-    let files = Files::new();
+fn invalid_file_is_reported_by_name() {
+    let files = TestFiles::new();
     assert!(files.read().is_ok());
     let (certificate, key) = (fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap());
 
     fs::remove_file(&files.certificate).unwrap();
-    assert!(files.complaint().starts_with("the certificate chain.pem cannot be read (No such file"), "{files:?}");
+    assert!(files.error().starts_with("the certificate chain.pem cannot be read (No such file"), "{files:?}");
     fs::create_dir(&files.certificate).unwrap();
-    assert!(files.complaint().starts_with("the certificate chain.pem cannot be read (Is a directory"), "{files:?}");
+    assert!(files.error().starts_with("the certificate chain.pem cannot be read (Is a directory"), "{files:?}");
     fs::remove_dir(&files.certificate).unwrap();
 
     fs::write(&files.certificate, &key).unwrap();
-    assert!(files.complaint().starts_with("there is no certificate in chain.pem: "));
+    assert!(files.error().starts_with("there is no certificate in chain.pem: "));
     fs::write(&files.certificate, vec![b'-'; 2 << 20]).unwrap();
-    assert!(files.complaint().contains("it is larger than 1 MiB"));
+    assert!(files.error().contains("it is larger than 1 MiB"));
     fs::write(&files.certificate, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
-    assert!(files.complaint().starts_with("the certificate in chain.pem cannot be used: "), "{}", files.complaint());
+    assert!(files.error().starts_with("the certificate in chain.pem cannot be used: "), "{}", files.error());
     fs::write(&files.certificate, "-----BEGIN CERTIFICATE-----\nAAAA\n").unwrap();
-    assert!(files.complaint().starts_with("chain.pem is no PEM file of a certificate ("));
+    assert!(files.error().starts_with("chain.pem is not a PEM file with a certificate ("));
     fs::write(&files.certificate, &certificate).unwrap();
 
     fs::write(&files.key, &certificate).unwrap();
-    assert!(files.complaint().starts_with("there is no private key in key.pem: "));
+    assert!(files.error().starts_with("there is no private key in key.pem: "));
     let broken = String::from_utf8(key.clone()).unwrap().replace("-----END", "!");
     fs::write(&files.key, broken).unwrap();
-    assert_eq!(files.complaint(), "key.pem is no PEM file of a key (it is damaged)");
-    let other = Files::new();
+    assert_eq!(files.error(), "key.pem is not a PEM file with a key (it is damaged)");
+    let other = TestFiles::new();
     fs::copy(&other.key, &files.key).unwrap();
-    assert!(files.complaint().starts_with("the key key.pem does not match the certificate chain.pem: "));
+    assert!(files.error().starts_with("the key key.pem does not match the certificate chain.pem: "));
     fs::write(&files.key, &key).unwrap();
     assert!(files.read().is_ok());
 }
 
 #[test]
-fn the_same_certificate_again_is_no_other() {
-    let files = Files::new();
-    let acceptor = Acceptor::new(files.read().unwrap(), Speaks::Http).unwrap();
+fn replacing_with_the_same_certificate_is_no_change() {
+    let files = TestFiles::new();
+    let acceptor = Acceptor::new(files.read().unwrap(), Alpn::Http).unwrap();
     assert!(!acceptor.replace(files.read().unwrap()).unwrap());
     files.renew();
     assert!(acceptor.replace(files.read().unwrap()).unwrap());
     assert_eq!(format!("{:?}", files.read().unwrap()), "Certificate(…)");
 }
 
-impl fmt::Debug for Files {
+impl fmt::Debug for TestFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.complaint())
+        write!(f, "{}", self.error())
     }
 }

@@ -41,8 +41,8 @@ use std::sync::Arc;
 
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Feeders, KeyId, Keyring, LeaseDesk, LeaseRequests, Usage};
-use crate::metrics::Writing;
+use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
+use crate::metrics::WriterMetrics;
 use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
 use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
 
@@ -130,14 +130,14 @@ pub struct Writer {
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
-    writing: Arc<Writing>,
+    writing: Arc<WriterMetrics>,
 }
 
 /// What opening a writer gives.
 #[derive(Debug)]
 pub struct Opened {
     pub writer: Writer,
-    /// For whoever serves the lease desk.
+    /// To be passed to `keys::leases::serve`.
     pub lease_requests: LeaseRequests,
     /// What could not be read and is therefore not served.
     pub damage: DamageList,
@@ -155,10 +155,10 @@ impl Writer {
         let mut loaded = store.load()?;
         let comparison = future::Comparison::read(&store);
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
-            *usage = Usage::spent(key.limits, now);
+            *usage = Usage::exhausted(key.limits, now);
         }
-        let (desk, lease_requests) = LeaseDesk::open();
-        let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, desk));
+        let (queue, lease_requests) = LeaseQueue::open();
+        let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, queue));
         let feeders = Arc::new(Feeders::new(loaded.feeders));
         let world = |world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s);
         let worlds = loaded.worlds.map(world).map(Arc::new);

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
-use crate::keys::{Feeder, KeyEntry, KeyId, LeaseBook, LeaseDeclined, Usage};
-use crate::metrics::Writing;
+use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
+use crate::metrics::WriterMetrics;
 use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport};
 
@@ -38,7 +38,7 @@ pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
     fast_queue: mpsc::Sender<FastOp>,
     readings: Desk,
-    writing: Arc<Writing>,
+    writing: Arc<WriterMetrics>,
 }
 
 /// The writer after its last operation. Holding it keeps the file open.
@@ -191,7 +191,7 @@ impl WriterHandle {
     }
 
     /// What the writer did, counted.
-    pub fn writing(&self) -> &Writing {
+    pub fn writing(&self) -> &WriterMetrics {
         &self.writing
     }
 
@@ -380,8 +380,8 @@ impl WriterHandle {
     }
 }
 
-impl LeaseBook for WriterHandle {
-    async fn take(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
+impl LeaseStore for WriterHandle {
+    async fn store_leases(&self, leases: Vec<(KeyId, Usage)>) -> Result<(), LeaseDeclined> {
         let taken = self.ask_fast(|reply| FastOp::TakeLeases { leases, reply }).await;
         taken.and_then(|result| result).map_err(|_| LeaseDeclined)
     }

@@ -1,4 +1,4 @@
-//! Authentication: every sort of key on every route.
+//! Authentication: every kind of key on every route.
 
 use super::fixture::{ROUTES, error, every_sport, key, message, restricted};
 use crate::harness::Service;
@@ -14,7 +14,7 @@ async fn with_data() -> Service {
 }
 
 #[tokio::test]
-async fn a_key_that_does_not_open_is_401_on_every_route() {
+async fn invalid_key_is_401_on_every_route() {
     let service = with_data().await;
     let unknown = Secret::generate(KeyKind::Production).unwrap().expose().to_owned();
     let revoked = key(&service, KeyKind::Production, |_| {}).await;
@@ -48,7 +48,7 @@ async fn a_key_that_does_not_open_is_401_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_key_that_opens_is_200_on_every_route() {
+async fn valid_key_is_200_on_every_route() {
     let service = with_data().await;
     let expires = Some(Timestamp::from_unix_ms(crate::harness::START_MS).plus_seconds(10));
     let expiring = key(&service, KeyKind::Production, |new| new.expires = expires).await.secret;
@@ -90,7 +90,7 @@ async fn a_restricted_key_outside_its_groups_is_403_on_the_routes_of_a_sport() {
 }
 
 #[tokio::test]
-async fn revocation_is_effective_at_once() {
+async fn revocation_is_effective_immediately() {
     let service = with_data().await;
     let issued = key(&service, KeyKind::Production, |_| {}).await;
     assert_eq!(service.get_as(&issued.secret, "/v1/books").await.status, 200);
@@ -100,7 +100,7 @@ async fn revocation_is_effective_at_once() {
 }
 
 #[tokio::test]
-async fn a_key_expires_with_the_second_it_names() {
+async fn key_is_rejected_from_the_second_of_expiry() {
     let service = Service::start().await;
     let expires = Some(Timestamp::from_unix_ms(crate::harness::START_MS).plus_seconds(10));
     let secret = key(&service, KeyKind::Sandbox, |new| new.expires = expires).await.secret;
@@ -135,7 +135,7 @@ async fn the_header_wins_over_the_query() {
     assert_eq!(service.get(bad).await.status, 200);
     let good = format!("/v1/books?api_key={}", service.live);
     assert_eq!(error(&service.get_as("nonsense", &good).await), (401, "authentication_failed".into()));
-    // Each in its world: the header's key decides which.
+    // The keys are of different worlds: the header's key decides.
     let path = format!("/v1/sports/mma/events/m1?api_key={}", service.sandbox);
     let answer = service.get(&path).await;
     assert_eq!((answer.status, answer.header("deprecation")), (200, None));
@@ -154,7 +154,7 @@ async fn allow_query_key_false_refuses_the_key_in_the_query() {
 }
 
 #[tokio::test]
-async fn open_routes_answer_without_a_key_and_with_any() {
+async fn public_routes_need_no_key() {
     let service = with_data().await;
     for path in OPEN {
         for headers in [&[][..], &[("x-api-key", "nonsense")]] {
@@ -179,7 +179,7 @@ async fn open_routes_answer_without_a_key_and_with_any() {
 }
 
 #[tokio::test]
-async fn open_routes_carry_no_prices() {
+async fn public_routes_contain_no_prices() {
     let service = with_data().await;
     for path in OPEN {
         let text = service.send("GET", path, &[]).await;
@@ -188,7 +188,7 @@ async fn open_routes_carry_no_prices() {
 }
 
 #[tokio::test]
-async fn two_keys_in_two_headers_open_nothing() {
+async fn two_key_headers_are_rejected() {
     let service = Service::start().await;
     let headers = [("x-api-key", service.live.as_str()), ("x-api-key", service.sandbox.as_str())];
     assert_eq!(service.send("GET", "/v1/books", &headers).await.status, 401);
@@ -203,7 +203,7 @@ async fn a_401_says_how_to_send_a_key_and_challenges() {
 }
 
 #[tokio::test]
-async fn an_encoded_prefix_is_no_way_around_the_key() {
+async fn encoded_path_prefix_does_not_bypass_authentication() {
     let service = with_data().await;
     for path in ["/%76%31/books", "/v%31/sports/mma/odds", "/%761/nothing"] {
         assert_eq!(error(&service.send("GET", path, &[]).await), (401, "authentication_failed".into()), "{path}");
@@ -227,7 +227,7 @@ async fn a_key_that_is_not_text_is_401() {
 }
 
 #[tokio::test]
-async fn revocation_holds_on_a_connection_that_is_open() {
+async fn revoked_key_is_rejected_on_open_connection() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let service = Service::start().await;
     let issued = key(&service, KeyKind::Production, |_| {}).await;
@@ -237,7 +237,7 @@ async fn revocation_holds_on_a_connection_that_is_open() {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = vec![0; 12];
         stream.read_exact(&mut head).await.unwrap();
-        // The rest of the answer must be out of the way: the body of an error ends with two braces.
+        // The rest of the response must be consumed: the body of an error ends with two braces.
         let mut byte = [0];
         let mut tail = [0; 2];
         while &tail != b"}}" {
@@ -252,7 +252,7 @@ async fn revocation_holds_on_a_connection_that_is_open() {
 }
 
 #[tokio::test]
-async fn a_key_in_the_query_is_told_so_on_every_answer_that_it_opens() {
+async fn query_key_gets_a_deprecation_header_on_every_response() {
     let service = with_data().await;
     let spent = super::fixture::limited(&service, 2, Some(9), None).await.secret;
     let path = format!("/v1/sports/mma/odds?api_key={spent}");

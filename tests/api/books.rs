@@ -5,7 +5,7 @@ use crate::harness::Service;
 use oddsbox::config::catalogue;
 
 #[tokio::test]
-async fn every_covered_bookmaker_with_its_regions() {
+async fn books_lists_every_covered_bookmaker_with_its_regions() {
     let service = Service::start().await;
     let answer = service.get("/v1/books").await;
     assert!(answer.text().starts_with(r#"[{"key":"bet365_au","title":"Bet365 (AU)","regions":["au"]},"#), "{answer:?}");
@@ -35,7 +35,7 @@ async fn a_bookmaker_line_adds_to_the_list_or_changes_it() {
 }
 
 #[tokio::test]
-async fn other_regions_of_a_bookmaker_move_its_prices_with_the_tick() {
+async fn changed_regions_of_a_bookmaker_apply_at_the_tick() {
     let service = Service::start().await;
     let lines = [
         bookmaker("newbook", "New", r#"["us"]"#),

@@ -1,4 +1,4 @@
-//! The fight-sport grouped shape.
+//! The grouped shape of fight sports.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ async fn the_grouped_shape_carries_the_moneyline_and_no_other_market() {
 }
 
 #[tokio::test]
-async fn a_draw_stands_in_a_bout() {
+async fn bout_includes_a_draw_outcome() {
     let service = Service::start().await;
     let three = r#"[{"name":"Home b1","price":-200},{"name":"Draw","price":2000},{"name":"Away b1","price":170}]"#;
     service
@@ -147,7 +147,7 @@ async fn a_fight_sport_without_prices_has_the_grouped_shape_too() {
 }
 
 #[tokio::test]
-async fn stale_is_true_without_a_good_read_and_the_prices_stay() {
+async fn stale_is_true_without_a_successful_read_and_prices_stay() {
     let service = Service::start().await;
     let lines = [
         bookmaker("newbook", "New Book", r#"["us"]"#),

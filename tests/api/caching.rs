@@ -1,4 +1,4 @@
-//! Validators and how long an answer keeps.
+//! Validators and cache lifetimes.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn if_none_match_is_304_in_every_form_of_the_header() {
 }
 
 #[tokio::test]
-async fn a_304_counts_and_head_gives_one_too() {
+async fn not_modified_is_charged_and_also_returned_for_head() {
     let service = with_data().await;
     let etag = service.get(ODDS).await.header("etag").unwrap().to_owned();
     let unchanged = service.get_with(ODDS, &[("if-none-match", &etag)]).await;
@@ -71,7 +71,7 @@ async fn a_304_counts_and_head_gives_one_too() {
 }
 
 #[tokio::test]
-async fn a_304_needs_a_key_and_good_parameters_like_any_other_answer() {
+async fn not_modified_needs_a_key_and_valid_parameters() {
     let service = with_data().await;
     let etag = service.get(ODDS).await.header("etag").unwrap().to_owned();
     assert_eq!(service.send("GET", ODDS, &[("if-none-match", &etag)]).await.status, 401);
@@ -101,7 +101,7 @@ async fn cache_control_follows_the_refresh_and_is_30_at_most() {
 }
 
 #[tokio::test]
-async fn what_is_published_as_it_comes_is_never_kept_beyond_a_change() {
+async fn immediately_published_data_must_be_revalidated() {
     let service = with_data().await;
     for path in
         ["/v1/sports", "/v1/status", "/v1/sports/mma/scores", "/v1/sports/mma/events", "/v1/sports/mma/events/m1"]

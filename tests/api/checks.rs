@@ -5,7 +5,7 @@ use crate::harness::Service;
 use oddsbox::keys::{KeyKind, Limits};
 
 #[tokio::test]
-async fn the_key_comes_before_everything() {
+async fn key_is_checked_first() {
     let service = Service::start().await;
     for (method, path) in [
         ("GET", "/v1/nothing"),
@@ -20,7 +20,7 @@ async fn the_key_comes_before_everything() {
 }
 
 #[tokio::test]
-async fn the_burst_comes_before_the_quota() {
+async fn burst_is_checked_before_the_quota() {
     let service = Service::start().await;
     let key = limited(&service, 1, Some(1), Some(1)).await.secret;
     assert_eq!(service.get_as(&key, "/v1/books").await.status, 200);
@@ -30,7 +30,7 @@ async fn the_burst_comes_before_the_quota() {
 }
 
 #[tokio::test]
-async fn burst_and_quota_come_before_route_permission_and_parameters() {
+async fn burst_and_quota_are_checked_before_route_permission_and_parameters() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     for (burst, day, code) in [(1, 9, "rate_limited"), (9, 1, "quota_exceeded")] {
@@ -55,7 +55,7 @@ async fn burst_and_quota_come_before_route_permission_and_parameters() {
 }
 
 #[tokio::test]
-async fn the_route_comes_before_permission_and_permission_before_parameters() {
+async fn route_is_checked_before_permission_and_permission_before_parameters() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let golf = restricted(&service, &["golf"]).await.secret;

@@ -1,4 +1,4 @@
-//! Compressed answers, as negotiated.
+//! Compressed responses, as negotiated.
 
 use std::io::Read;
 
@@ -18,7 +18,7 @@ async fn with_data() -> Service {
     service
 }
 
-/// The body as it was before it was compressed.
+/// The decompressed body.
 fn decoded(answer: &Answer) -> Vec<u8> {
     match answer.header("content-encoding") {
         None => answer.body.clone(),
@@ -28,12 +28,12 @@ fn decoded(answer: &Answer) -> Vec<u8> {
             text
         }
         Some("zstd") => zstd::stream::decode_all(&*answer.body).unwrap(),
-        Some(other) => panic!("nobody asked for {other}"),
+        Some(other) => panic!("{other} was not requested"),
     }
 }
 
 #[tokio::test]
-async fn gzip_and_zstd_hold_the_same_bytes_and_fewer() {
+async fn gzip_and_zstd_compress_the_same_body() {
     let service = with_data().await;
     let paths = [
         "/v1/sports/mma/odds",
@@ -100,7 +100,7 @@ async fn codings_are_chosen_by_quality() {
 }
 
 #[tokio::test]
-async fn errors_and_short_answers_are_sent_as_they_are() {
+async fn errors_and_short_responses_are_not_compressed() {
     let service = Service::start().await;
     for path in ["/v1/status", "/v1/nothing", "/v1/sports/mma/odds"] {
         let answer = service.get_with(path, &[("accept-encoding", "gzip, zstd")]).await;

@@ -1,4 +1,4 @@
-//! A whole simulated world: what one endpoint says, the others say too.
+//! A whole simulated world: all endpoints agree with each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ async fn sandbox() -> (Service, Key) {
     (service, key)
 }
 
-/// Every record of a list, page by page.
+/// All records of a list, page by page.
 async fn all(service: &Service, key: &Key, path: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut at = Some(path.to_owned());
@@ -55,7 +55,7 @@ fn is_time(text: &str) -> bool {
 async fn markets_of_every_event_are_those_that_odds_has_and_sports_counts_the_same() {
     let (service, key) = sandbox().await;
     let sports = service.get_as(&key.secret, "/v1/sports").await.json();
-    for (sport, told) in SPORTS.into_iter().zip(sports["sports"].as_array().unwrap()) {
+    for (sport, listed) in SPORTS.into_iter().zip(sports["sports"].as_array().unwrap()) {
         let odds = all(&service, &key, &format!("/v1/sports/{sport}/odds?regions=us,uk,eu,au&limit=500")).await;
         let events = all(&service, &key, &format!("/v1/sports/{sport}/events?limit=500")).await;
         let mut markets: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -71,7 +71,10 @@ async fn markets_of_every_event_are_those_that_odds_has_and_sports_counts_the_sa
         assert!(markets.is_empty(), "{sport}: prices of no event: {markets:?}");
         let open = events.iter().filter(|event| ["scheduled", "live"].contains(&text(event, "status"))).count();
         let books: BTreeSet<&str> = odds.iter().map(|record| text(record, "bookmaker")).collect();
-        assert_eq!((text(told, "key"), &told["events"], &told["books"]), (sport, &open.into(), &books.len().into()));
+        assert_eq!(
+            (text(listed, "key"), &listed["events"], &listed["books"]),
+            (sport, &open.into(), &books.len().into())
+        );
         assert!(open > 0 && !books.is_empty(), "{sport}");
     }
 }

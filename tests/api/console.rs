@@ -1,4 +1,4 @@
-//! The console over a real socket: who is let in, what a forged request comes to, and what the page may read.
+//! The console over a real socket: sign-in, forged requests, and what the page may read.
 
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ struct Console {
     address: SocketAddr,
 }
 
-/// A browser that is signed in.
+/// A signed-in browser.
 struct Browser {
     cookie: String,
     csrf: String,
@@ -91,7 +91,7 @@ impl Console {
         self.send("GET", path, &[("cookie", &browser.cookie)], "").await
     }
 
-    /// A command as the page sends it, with some headers in place of its own; an empty one is left out.
+    /// Sends a command as the page does, with some headers replaced; an empty header is left out.
     async fn command_with(&self, browser: &Browser, changed: &[(&str, &str)], command: &Value) -> Answer {
         let origin = format!("http://{}", self.address);
         let own = [
@@ -112,11 +112,11 @@ impl Console {
 }
 
 #[tokio::test]
-async fn a_link_opens_once_and_becomes_a_session_that_no_script_can_read() {
+async fn link_works_once_and_starts_a_session_with_an_http_only_cookie() {
     let console = Console::start().await;
     let path = console.link_path().await;
     let looked = console.send("HEAD", &path, &[], "").await;
-    assert_eq!(looked.status, 405, "whoever only looks does not use the link up");
+    assert_eq!(looked.status, 405, "a GET does not use up the link");
     let opened = console.send("GET", &path, &[], "").await;
     assert_eq!(opened.status, 303);
     assert_eq!(opened.header("location"), Some("/"), "the secret is not in the next address");
@@ -153,7 +153,7 @@ async fn links_last_five_minutes_and_sessions_twelve_hours() {
 }
 
 #[tokio::test]
-async fn wrong_links_are_slowed_down() {
+async fn wrong_links_are_rate_limited() {
     let console = Console::start().await;
     for _ in 0..10 {
         assert_eq!(console.send("GET", "/sign-in/guess", &[], "").await.status, 403);
@@ -183,7 +183,7 @@ async fn signing_out_ends_one_session_or_all_of_them() {
 }
 
 #[tokio::test]
-async fn a_command_needs_the_session_the_token_and_the_page() {
+async fn command_needs_session_csrf_token_and_same_origin() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let issue = json!({"command": "keys-issue", "kind": "sandbox", "name": "forged"});
@@ -213,7 +213,7 @@ async fn a_command_needs_the_session_the_token_and_the_page() {
 }
 
 #[tokio::test]
-async fn what_the_console_does_stands_in_the_audit_log_under_its_name() {
+async fn console_actions_are_audited_under_the_user_of_the_link() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let issue = json!({"command": "keys-issue", "kind": "production", "name": "desk", "approved_by": "ada"});
@@ -237,7 +237,7 @@ async fn what_the_console_does_stands_in_the_audit_log_under_its_name() {
 }
 
 #[tokio::test]
-async fn a_session_gives_no_way_to_stay_for_ever_or_to_reach_files() {
+async fn console_session_cannot_issue_links_or_check_the_file() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     for command in
@@ -251,7 +251,7 @@ async fn a_session_gives_no_way_to_stay_for_ever_or_to_reach_files() {
 }
 
 #[tokio::test]
-async fn every_answer_says_what_a_browser_may_do_with_it() {
+async fn every_console_response_has_security_headers() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let link = console.link_path().await;
@@ -273,7 +273,7 @@ async fn every_answer_says_what_a_browser_may_do_with_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_somebody_else_resolves_here_is_not_answered() {
+async fn foreign_host_name_is_rejected() {
     let console = Console::start().await;
     for (host, status) in
         [("localhost:1234", 200), ("[::1]", 200), ("evil.example", 421), ("127.0.0.1.evil.example", 421)]
@@ -283,7 +283,7 @@ async fn a_name_that_somebody_else_resolves_here_is_not_answered() {
 }
 
 #[tokio::test]
-async fn files_are_open_and_are_not_sent_twice() {
+async fn console_assets_are_public_and_cacheable() {
     let console = Console::start().await;
     let page = console.send("GET", "/app.js", &[("accept-encoding", "gzip")], "").await;
     assert_eq!((page.status, page.header("content-encoding")), (200, Some("gzip")));
@@ -295,12 +295,12 @@ async fn files_are_open_and_are_not_sent_twice() {
     assert_eq!((head.status, head.text()), (200, ""));
     assert_eq!(console.send("POST", "/app.js", &[], "").await.status, 405);
     for path in ["/api/odds", "/api/sports?world=live", "/api/history", "/api/strips"] {
-        assert_eq!(console.send("GET", path, &[], "").await.status, 401, "{path} is for whoever is signed in");
+        assert_eq!(console.send("GET", path, &[], "").await.status, 401, "{path} needs a session");
     }
 }
 
 #[tokio::test]
-async fn the_board_shows_what_clients_are_sent_byte_for_byte() {
+async fn console_board_shows_the_bytes_that_clients_get() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     console.service.ingest(&board()).await;
@@ -325,7 +325,7 @@ async fn the_board_shows_what_clients_are_sent_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_sparkline_follows_the_prices_of_the_last_hour_back_to_the_start() {
+async fn sparkline_covers_the_prices_of_the_last_hour() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let points = async || {
@@ -350,7 +350,7 @@ async fn a_sparkline_follows_the_prices_of_the_last_hour_back_to_the_start() {
     assert!(line[50..59].iter().all(|point| *point == Some(5000)), "{line:?}");
     assert_eq!(line[59], Some(3750), "half of 50 % and half of 25 %");
 
-    // The same price again is no change, and an event that goes has no line.
+    // An unchanged price is not a change, and a removed event has no sparkline.
     console.service.ingest(&moneyline_at("mma", "one", "betmgm", "2026-11-14T23:49:01Z", 300, -400)).await;
     assert_eq!(points().await, line);
     console.service.ingest(&remove("mma", "one")).await;
@@ -359,7 +359,7 @@ async fn a_sparkline_follows_the_prices_of_the_last_hour_back_to_the_start() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_console_says_how_to_get_one() {
+async fn server_without_a_console_says_how_to_enable_it() {
     let service = Service::start().await;
     let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
     let refused = door.ask::<ConsoleAnswer>(Command::ConsoleLink).await.unwrap_err().to_string();
@@ -367,7 +367,7 @@ async fn a_server_without_a_console_says_how_to_get_one() {
 }
 
 #[tokio::test]
-async fn under_tls_the_cookie_is_for_tls_alone() {
+async fn session_cookie_is_secure_under_tls() {
     let (files, trusted) = Certificates::made();
     let service = Service::start_with(&[
         ("console.listen", "127.0.0.1:0"),

@@ -1,9 +1,9 @@
-//! Errors: one shape, one table of codes, and the request's id.
+//! Errors: one shape, one table of codes, and the request id.
 
 use super::fixture::{error, every_sport, limited, message, restricted};
 use crate::harness::{Answer, Service};
 
-/// The whole body, byte for byte; only the message is free.
+/// The whole body, byte for byte, except for the message.
 fn assert_shape(answer: &Answer, code: &str, param: Option<&str>, request_id: &str) {
     let message = serde_json::json!(message(answer));
     let param = param.map(|param| format!(r#","param":"{param}""#)).unwrap_or_default();
@@ -16,7 +16,7 @@ fn assert_shape(answer: &Answer, code: &str, param: Option<&str>, request_id: &s
 }
 
 #[tokio::test]
-async fn every_code_has_its_status_and_the_one_shape() {
+async fn every_error_code_has_its_status_and_the_common_shape() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let golf = restricted(&service, &["golf"]).await.secret;
@@ -45,7 +45,7 @@ async fn every_code_has_its_status_and_the_one_shape() {
 }
 
 #[tokio::test]
-async fn spent_limits_have_the_one_shape() {
+async fn exhausted_limits_have_the_common_error_shape() {
     let service = Service::start().await;
     let (burst, day) =
         (limited(&service, 1, Some(9), None).await.secret, limited(&service, 9, Some(1), None).await.secret);
@@ -58,7 +58,7 @@ async fn spent_limits_have_the_one_shape() {
 }
 
 #[tokio::test]
-async fn a_url_beyond_8_kib_is_414_for_everyone() {
+async fn url_beyond_8_kib_is_414_with_and_without_a_key() {
     let service = Service::start().await;
     let url = |bytes: usize| format!("/v1/books?{}", "a".repeat(bytes - "/v1/books?".len()));
     for bytes in [8300, 20_000, 60_000] {
@@ -91,7 +91,7 @@ async fn headers_beyond_16_kib_or_64_are_431() {
 }
 
 #[tokio::test]
-async fn a_well_formed_request_id_is_kept_and_another_is_replaced() {
+async fn well_formed_request_id_is_kept_and_any_other_is_replaced() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let longest = "a".repeat(128);
@@ -116,7 +116,7 @@ async fn a_well_formed_request_id_is_kept_and_another_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_request_without_an_id_gets_one_of_its_own_and_the_error_repeats_it() {
+async fn request_without_an_id_gets_one_that_errors_repeat() {
     let service = Service::start().await;
     let mut ids = Vec::new();
     for path in ["/v1/books", "/v1/books", "/", "/v1/nothing", "/v1/sports/mma/odds?limit=0"] {

@@ -121,7 +121,7 @@ async fn the_list_takes_status_event_ids_commence_from_commence_to_and_limit() {
 }
 
 #[tokio::test]
-async fn once_a_score_has_come_its_status_is_the_events() {
+async fn event_takes_the_status_of_its_score() {
     let service = Service::start().await;
     let status = async || service.get("/v1/sports/tennis/events/t1").await.json()["status"].as_str().map(str::to_owned);
     service.ingest(&event("tennis", "t1", EVENING)).await;

@@ -1,4 +1,4 @@
-//! Export and ingest again: the same world, byte for byte in every answer, and the same in what no answer shows.
+//! Export and ingest: the same world again, byte for byte in every response and in what responses do not show.
 
 use std::time::Duration;
 
@@ -44,13 +44,13 @@ async fn server_door(service: &Service) -> Door {
     Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server")
 }
 
-/// The file of a service that was stopped, opened at a moment.
+/// The file of a stopped service, opened at a given time.
 async fn file_door(service: &Service, clock: &Clock) -> Door {
     let setup = Setup { clock: clock.clone(), ..Setup::of(&config(&[])).expect("a setup") };
     Door::find(&DataDir::new(service.data()), Access::Existing, || Ok(setup)).await.expect("a file")
 }
 
-/// An empty service whose clock stands where the other's does, and which has seen that tick.
+/// An empty service with the clock of the other, after the same tick.
 async fn beside(service: &Service, settings: &[(&'static str, &str)]) -> Service {
     let other = Service::start_with(settings).await;
     other.clock.set_unix_ms(service.clock.now().unix_ms);
@@ -58,7 +58,7 @@ async fn beside(service: &Service, settings: &[(&'static str, &str)]) -> Service
     other
 }
 
-/// Every page that a path leads to.
+/// All pages of a list.
 async fn pages(service: &Service, key: &str, path: &str) -> Vec<(String, String)> {
     let mut pages = Vec::new();
     let mut next = Some(path.to_owned());
@@ -117,15 +117,15 @@ async fn tell(service: &Service, news: Vec<News>) {
     }
 }
 
-/// Export, ingest elsewhere, and compare: answers, and the export of the export, also from the file alone.
+/// Exports, ingests elsewhere and compares responses and the export of the export, also from the file alone.
 async fn assert_round_trip(mut service: Service) {
-    let told = export(&server_door(&service).await).await;
+    let exported = export(&server_door(&service).await).await;
     let mut other = beside(&service, &[]).await;
-    let report = ingest(&server_door(&other).await, &told).await;
+    let report = ingest(&server_door(&other).await, &exported).await;
     assert_eq!((report.rejected, report.dropped_outcomes), (0, 0), "{report:?}");
-    assert_eq!(report.lines, told.lines().count() as u64);
+    assert_eq!(report.lines, exported.lines().count() as u64);
     assert_same(&everything(&service).await, &everything(&other).await);
-    assert!(export(&server_door(&other).await).await == told, "what is held is the same");
+    assert!(export(&server_door(&other).await).await == exported, "the stored world is the same");
 
     let clock = service.clock.clone();
     service.stop().await;
@@ -133,16 +133,16 @@ async fn assert_round_trip(mut service: Service) {
     for stopped in [&service, &other] {
         let door = file_door(stopped, &clock).await;
         let from_file = export(&door).await;
-        for (one, other) in from_file.lines().zip(told.lines()) {
+        for (one, other) in from_file.lines().zip(exported.lines()) {
             assert_eq!(one, other, "it is the same from the file");
         }
-        assert_eq!(from_file.len(), told.len());
+        assert_eq!(from_file.len(), exported.len());
         door.close().await.expect("an end");
     }
 }
 
 #[tokio::test]
-async fn a_simulated_world_comes_back_as_it_was() {
+async fn simulated_world_round_trips() {
     let service = Service::start().await;
     let simulator = Simulator::new(7, &catalogue::builtin());
     let at = |seconds: i64| Timestamp::from_unix_ms(START_MS + seconds * 1000);
@@ -153,7 +153,7 @@ async fn a_simulated_world_comes_back_as_it_was() {
         let since = step * i64::try_from(step_s).expect("a step");
         tell(&service, simulator.between(at(since), at(since + 1_800))).await;
     }
-    // Whatever a quiet sport has is published a second later, so that the rest waits for the tick, and comes with it.
+    // A quiet sport is published after a second, so that the rest is published with the tick.
     let end = steps * 1_800;
     service.advance(1).await;
     service.pass(28);
@@ -166,9 +166,9 @@ async fn a_simulated_world_comes_back_as_it_was() {
     assert_round_trip(service).await;
 }
 
-/// Whatever the simulator does not do: each line here is a way in which a world could come back changed.
+/// What the simulator does not produce: each line is a way in which a world could come back changed.
 #[tokio::test]
-async fn what_is_rare_comes_back_as_well() {
+async fn rare_records_round_trip() {
     let service = Service::start().await;
     let mixed = r#"[{"name":"A","price":"10/11"},{"name":"B","price":1.909,"format":"decimal"},{"name":"Draw","price":-100,"format":"american"}]"#;
     let winner = r#","winner":"Home m2","periods":[{"number":1,"home_score":10,"away_score":9}]"#;
@@ -176,23 +176,23 @@ async fn what_is_rare_comes_back_as_well() {
         bookmaker("nobody", "No \\\"Prices\\\" Yet", r#"["eu","au"]"#),
         bookmaker("betmgm", "Bet & Other", r#"["uk"]"#),
         event("mma", "m1", EVENING),
-        // A bookmaker whose own time is another than its market's.
+        // A bookmaker's update time that differs from its market's.
         odds_in("fractional", "mma", "m1", "betmgm", "moneyline", "2026-11-14T23:38:30Z", mixed).replace(
             r#","format":"fractional""#,
             r#","bookmaker_update":"2026-11-14T23:38:31Z","format":"fractional""#,
         ),
-        // A feed whose clock is ahead, a market that closed, and one that was never open.
+        // A feed with a clock ahead, a closed market, and one that was never open.
         moneyline_at("mma", "m1", "fanduel", "2026-11-14T23:39:50Z", -110, -110),
         moneyline("mma", "m1", "draftkings", -120, 100),
         closed("mma", "m1", "draftkings", "moneyline", "2026-11-14T23:38:40Z"),
         closed("mma", "m1", "draftkings", "total_rounds", "2026-11-14T23:38:10Z"),
         read("mma", "draftkings", "2026-11-14T23:38:50Z", 321),
-        // Over, and renamed afterwards.
+        // Finished, and renamed afterwards.
         event("mma", "m2", EVENING),
         moneyline("mma", "m2", "bovada", -120, 100),
         score_with("mma", "m2", "final", 0, 0, "2026-11-14T23:38:55Z", winner),
         event("mma", "m2", EVENING).replace("Home m2", "Home of Two"),
-        // Cancelled: after a score, without one.
+        // Cancelled, with and without a score.
         event("tennis", "t1", EVENING),
         score("tennis", "t1", "live", 1, 0, "2026-11-14T23:38:55Z"),
         event_with("tennis", "t1", EVENING, "cancelled"),
@@ -204,7 +204,7 @@ async fn what_is_rare_comes_back_as_well() {
     ];
     service.ingest(&first.concat()).await;
     service.advance(300).await;
-    // Some things changed later than others, and everything is published as of now.
+    // Some records changed later than others, and everything is published now.
     service.ingest(&(event("boxing", "b1", EVENING) + &moneyline("boxing", "b1", "betmgm", 100, 200))).await;
     service.ingest(&read("mma", "betmgm", "2026-11-14T23:43:30Z", 5)).await;
     service.ingest(&read("boxing", "betmgm", "2026-11-14T23:43:31Z", 7)).await;
@@ -213,7 +213,7 @@ async fn what_is_rare_comes_back_as_well() {
 }
 
 #[tokio::test]
-async fn what_was_late_or_due_is_so_in_the_other_world() {
+async fn imported_world_keeps_close_times_and_retention() {
     let service = Service::start_with(&[("retention", "1h")]).await;
     let lines = [
         event("mma", "m1", EVENING),
@@ -223,9 +223,9 @@ async fn what_was_late_or_due_is_so_in_the_other_world() {
     ];
     service.ingest(&lines.concat()).await;
     service.advance(3_000).await;
-    let told = export(&server_door(&service).await).await;
+    let exported = export(&server_door(&service).await).await;
     let other = beside(&service, &[("retention", "1h")]).await;
-    ingest(&server_door(&other).await, &told).await;
+    ingest(&server_door(&other).await, &exported).await;
     let late = other.ingest_report(World::Live, &moneyline("mma", "m1", "betmgm", 500, -500)).await;
     assert_eq!(late.rejected(), 1, "the market closed after that");
     other.advance(599).await;
@@ -234,16 +234,16 @@ async fn what_was_late_or_due_is_so_in_the_other_world() {
     assert_eq!(other.get("/v1/sports/mma/events/m2").await.status, 404, "an hour after it was cancelled");
 }
 
-/// Taking an export back into the world that it came from changes nothing.
+/// Ingesting an export into its own world changes nothing.
 #[tokio::test]
-async fn an_export_is_no_news_to_its_own_world() {
+async fn ingesting_an_export_into_its_own_world_changes_nothing() {
     let service = Service::start().await;
     service.ingest(&super::fixture::every_sport()).await;
     service.advance(30).await;
     let door = server_door(&service).await;
-    let told = export(&door).await;
+    let exported = export(&door).await;
     service.advance(10).await;
-    let report = ingest(&door, &told).await;
+    let report = ingest(&door, &exported).await;
     assert_eq!((report.changed, report.rejected), (0, 0), "{report:?}");
-    assert!(export(&door).await == told);
+    assert!(export(&door).await == exported);
 }

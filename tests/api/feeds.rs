@@ -1,4 +1,4 @@
-//! What feeds say and what becomes of it at the public door.
+//! Feed lines and their effect on the public API.
 
 use super::fixture::{
     EVENING, bookmaker, closed, event, fields, first_price, message, moneyline, moneyline_at, read, records, score,
@@ -88,7 +88,7 @@ async fn a_read_line_advances_the_source_but_not_last_update() {
 }
 
 #[tokio::test]
-async fn a_source_is_never_read_in_the_future() {
+async fn last_read_of_a_source_is_never_in_the_future() {
     let service = Service::start().await;
     let lines = [event("mma", "m1", EVENING), moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:40:00Z", -110, -110)];
     service.ingest(&lines.concat()).await;
@@ -99,7 +99,7 @@ async fn a_source_is_never_read_in_the_future() {
 }
 
 #[tokio::test]
-async fn a_bookmaker_that_nobody_declared_is_rejected_until_a_bookmaker_line_adds_it() {
+async fn undeclared_bookmaker_is_rejected_until_a_bookmaker_line_adds_it() {
     let service = with_fight().await;
     let price = moneyline("mma", "m1", "newbook", 200, -250);
     assert_eq!(reasons(&service, &price).await, [(Reason::UnknownBookmaker, 1)]);
@@ -126,7 +126,7 @@ async fn prices_and_scores_of_an_unknown_event_are_rejected() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_over_takes_no_more_prices() {
+async fn finished_event_accepts_no_prices() {
     let service = with_fight().await;
     service.ingest(&score("mma", "m1", "final", 1, 0, "2026-11-14T23:38:50Z")).await;
     assert_eq!(reasons(&service, &at(55, 200)).await, [(Reason::EventOver, 1)]);
@@ -135,7 +135,7 @@ async fn an_event_that_is_over_takes_no_more_prices() {
 }
 
 #[tokio::test]
-async fn a_winner_who_did_not_fight_is_refused() {
+async fn winner_who_is_not_a_side_is_rejected() {
     let service = with_fight().await;
     let line =
         super::fixture::score_with("mma", "m1", "final", 1, 0, "2026-11-14T23:38:50Z", r#","winner":"Somebody Else""#);

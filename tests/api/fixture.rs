@@ -1,4 +1,4 @@
-//! Feed lines for each sport, and short words for what tests say often.
+//! Feed lines for each sport, and shorthands used by many tests.
 
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::harness::{Answer, Service};
 
-/// When the prices of these lines were last seen: half a minute before every test begins.
+/// The update time of the prices in these lines: half a minute before the start of every test.
 pub const UPDATED: &str = "2026-11-14T23:38:30Z";
 
-/// When most events of these lines begin.
+/// When most events in these lines begin.
 pub const EVENING: &str = "2026-11-15T02:00:00Z";
 
-/// A meeting of two sides, `Home <id>` and `Away <id>`.
+/// A match of two sides, `Home <id>` and `Away <id>`.
 pub fn event(sport: &str, id: &str, commence: &str) -> String {
     event_with(sport, id, commence, "scheduled")
 }
@@ -44,7 +44,7 @@ pub fn odds_in(format: &str, sport: &str, event: &str, book: &str, market: &str,
     ) + "\n"
 }
 
-/// The two sides of an event at a price each.
+/// A price for each side of an event.
 pub fn moneyline(sport: &str, event: &str, book: &str, home: i32, away: i32) -> String {
     moneyline_at(sport, event, book, UPDATED, home, away)
 }
@@ -54,7 +54,7 @@ pub fn moneyline_at(sport: &str, event: &str, book: &str, at: &str, home: i32, a
     odds_at(sport, event, book, "moneyline", at, &sides)
 }
 
-/// A line on both sides of a number.
+/// Prices over and under a line.
 pub fn total(sport: &str, event: &str, book: &str, market: &str, point: &str) -> String {
     let sides =
         format!(r#"[{{"name":"Over","price":-105,"point":{point}}},{{"name":"Under","price":-115,"point":{point}}}]"#);
@@ -82,14 +82,14 @@ pub fn score(sport: &str, event: &str, status: &str, home: i32, away: i32, at: &
     score_with(sport, event, status, home, away, at, "")
 }
 
-/// A score; `more` is further fields, each with a comma before it.
+/// A score; `more` has further fields, each with a leading comma.
 pub fn score_with(sport: &str, event: &str, status: &str, home: i32, away: i32, at: &str, more: &str) -> String {
     format!(
         r#"{{"type":"score","sport":"{sport}","event":"{event}","status":"{status}","home_score":{home},"away_score":{away},"updated_at":"{at}"{more}}}"#
     ) + "\n"
 }
 
-/// One event with a price or more in each sport: `m1` and `b1` (fights), `t1`, `f1`, `g1`.
+/// One event with at least one price in each sport: `m1` and `b1` (fights), `t1`, `f1`, `g1`.
 pub fn every_sport() -> String {
     let golf = r#"[{"name":"A. Ames","price":450},{"name":"B. Bohn","price":900}]"#;
     [
@@ -108,7 +108,7 @@ pub fn every_sport() -> String {
     .concat()
 }
 
-/// Every path under `/v1` that answers 200 once [`every_sport`] is in.
+/// Every path under `/v1` that returns 200 once [`every_sport`] is ingested.
 pub const ROUTES: [&str; 7] = [
     "/v1/sports",
     "/v1/books",
@@ -119,7 +119,7 @@ pub const ROUTES: [&str; 7] = [
     "/v1/sports/mma/events/m1",
 ];
 
-/// The same field of each element of an array.
+/// One field of each element of an array.
 pub fn fields(answer: &Answer, name: &str) -> Vec<String> {
     strings(&answer.json(), name)
 }
@@ -151,7 +151,7 @@ pub fn message(answer: &Answer) -> String {
     answer.json()["error"]["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A key of its own: its secret and its id.
+/// A new key: its secret and its id.
 pub struct Key {
     pub secret: String,
     pub id: String,

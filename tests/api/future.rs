@@ -1,11 +1,11 @@
-//! News from the future: a wrong clock upstream must never pin a price, an event or a score.
+//! Messages dated in the future: a wrong clock upstream must never pin a price, an event or a score.
 
 use oddsbox::model::World;
 
 use super::fixture::{EVENING, event, fields, moneyline_at, odds_at, read, score};
 use crate::harness::{START, Service};
 
-/// As far ahead as is taken for now, and a second further.
+/// The furthest time ahead that is clamped to now, and a second further.
 const NEAR: &str = "2026-11-14T23:40:00Z";
 const FAR: &str = "2026-11-14T23:40:01Z";
 
@@ -49,7 +49,7 @@ async fn lines_dated_in_the_future_are_rejected_whatever_their_type() {
     for line in lines {
         assert_eq!(reasons(&service, &line).await, [("in_future".to_owned(), 1)], "{line}");
     }
-    // The stored values are as they were, and true news of the next second is taken.
+    // The stored values are unchanged, and correct messages of the next second are accepted.
     assert_eq!(fields(&service.get("/v1/sports/tennis/events").await, "id"), ["t1"]);
     assert_eq!(fields(&service.get("/v1/sports/tennis/scores").await, "home_score"), ["1"]);
     let odds = service.get("/v1/sports/tennis/odds").await;
@@ -63,7 +63,7 @@ async fn lines_dated_in_the_future_are_rejected_whatever_their_type() {
 }
 
 #[tokio::test]
-async fn a_rejected_line_does_not_cost_its_neighbours() {
+async fn rejected_line_does_not_affect_other_lines() {
     let service = Service::start().await;
     let lines = [
         event("tennis", "t1", EVENING),
@@ -75,7 +75,7 @@ async fn a_rejected_line_does_not_cost_its_neighbours() {
 }
 
 #[tokio::test]
-async fn a_time_up_to_a_minute_ahead_is_taken_as_now() {
+async fn time_up_to_a_minute_ahead_is_clamped_to_now() {
     let service = with_prices().await;
     let lines = [
         moneyline_at("tennis", "t1", "betmgm", NEAR, 250, -300),
@@ -86,6 +86,6 @@ async fn a_time_up_to_a_minute_ahead_is_taken_as_now() {
     service.advance(30).await;
     assert_eq!(fields(&service.get("/v1/sports/tennis/odds").await, "last_update"), [START]);
     assert_eq!(fields(&service.get("/v1/sports/tennis/scores").await, "updated_at"), [START]);
-    // A true price of a second later is news.
+    // A correct price a second later is accepted.
     service.ingest(&moneyline_at("tennis", "t1", "betmgm", "2026-11-14T23:39:01Z", 120, -140)).await;
 }

@@ -1,4 +1,4 @@
-//! What a key is: its text, its rotation, its restrictions, its approval.
+//! Keys: format, rotation, restriction and approval.
 
 use super::fixture::{key, limited};
 use crate::harness::Service;
@@ -19,21 +19,21 @@ async fn a_key_is_its_prefix_30_random_characters_and_6_of_checksum() {
 }
 
 #[tokio::test]
-async fn a_mistyped_key_is_told_from_an_unknown_one() {
+async fn mistyped_key_is_distinguished_from_an_unknown_one() {
     let service = Service::start().await;
-    let told = async |secret: &str| super::fixture::message(&service.get_as(secret, "/v1/books").await);
+    let message = async |secret: &str| super::fixture::message(&service.get_as(secret, "/v1/books").await);
     let unknown = oddsbox::keys::Secret::generate(KeyKind::Production).unwrap();
-    let unknown = told(unknown.expose()).await;
+    let unknown = message(unknown.expose()).await;
     for at in [0, 12, 30, 46] {
         let mut letters = service.live.clone().into_bytes();
         letters[at] = if letters[at] == b'x' { b'y' } else { b'x' };
         let mistyped = String::from_utf8(letters).unwrap();
-        assert_ne!(told(&mistyped).await, unknown, "a changed letter at {at}");
+        assert_ne!(message(&mistyped).await, unknown, "a changed letter at {at}");
     }
 }
 
 #[tokio::test]
-async fn a_secret_is_nowhere_in_the_data_directory() {
+async fn data_directory_contains_no_secret() {
     let mut service = Service::start().await;
     assert_eq!(service.get("/v1/books").await.status, 200);
     let secrets = [service.live.clone(), service.sandbox.clone()];
@@ -86,7 +86,7 @@ async fn revoking_ends_the_grace_of_rotated_secrets_too() {
 }
 
 #[tokio::test]
-async fn limits_are_settable_per_key_and_hold_at_once() {
+async fn limits_are_set_per_key_and_apply_immediately() {
     let service = Service::start().await;
     let own = limited(&service, 100, Some(50), None).await;
     let change = KeyChange { burst_per_minute: Some(2), ..KeyChange::default() };

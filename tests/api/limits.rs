@@ -1,4 +1,4 @@
-//! Bursts, quotas and what is told of them.
+//! Bursts, quotas and their headers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::fixture::{ROUTES, error, every_sport, limited, restricted};
 use crate::harness::{Answer, Service};
 use tokio::task::JoinSet;
 
-/// From the start of every test to the next UTC midnight, and to the first of the next month.
+/// From the start of every test to the next UTC midnight, and to the next month.
 const TO_MIDNIGHT: &str = "1260";
 const TO_DECEMBER: &str = "1383660";
 
@@ -20,7 +20,7 @@ async fn exactly_n_pass_in_a_window_that_opens_with_the_first_request() {
     let service = Service::start().await;
     let key = limited(&service, 3, Some(1000), None).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
-    // The window opens now, not with the minute of the clock or the issue of the key.
+    // The window opens now, not with the clock's minute or when the key was issued.
     service.pass(45);
     assert_eq!(ask().await.status, 200);
     service.pass(40);
@@ -37,7 +37,7 @@ async fn exactly_n_pass_in_a_window_that_opens_with_the_first_request() {
 }
 
 #[tokio::test]
-async fn exactly_n_pass_when_all_come_at_once() {
+async fn exactly_n_concurrent_requests_pass_the_burst() {
     let service = Arc::new(Service::start().await);
     let key = limited(&service, 20, Some(1000), None).await.secret;
     let mut clients = JoinSet::new();
@@ -51,7 +51,7 @@ async fn exactly_n_pass_when_all_come_at_once() {
 }
 
 #[tokio::test]
-async fn exactly_a_day_passes_when_all_come_at_once() {
+async fn exactly_the_daily_quota_of_concurrent_requests_passes() {
     let service = Arc::new(Service::start().await);
     let key = limited(&service, 1000, Some(20), None).await.secret;
     let mut clients = JoinSet::new();
@@ -65,7 +65,7 @@ async fn exactly_a_day_passes_when_all_come_at_once() {
 }
 
 #[tokio::test]
-async fn a_spent_day_is_quota_exceeded_until_utc_midnight() {
+async fn exhausted_day_is_quota_exceeded_until_utc_midnight() {
     let service = Service::start().await;
     let key = limited(&service, 100, Some(2), None).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
@@ -82,12 +82,12 @@ async fn a_spent_day_is_quota_exceeded_until_utc_midnight() {
 }
 
 #[tokio::test]
-async fn a_spent_month_is_quota_exceeded_until_the_first_and_its_headers_speak_of_the_month() {
+async fn exhausted_month_is_quota_exceeded_until_the_next_and_headers_report_the_month() {
     let service = Service::start().await;
     let key = limited(&service, 100, None, Some(2)).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
     assert_eq!(usage(&ask().await), (Some("1"), Some("1")));
-    // The next day is the same month.
+    // The next day is in the same month.
     service.pass(1260);
     assert_eq!(usage(&ask().await), (Some("2"), Some("0")));
     let spent = ask().await;
@@ -101,7 +101,7 @@ async fn a_spent_month_is_quota_exceeded_until_the_first_and_its_headers_speak_o
 }
 
 #[tokio::test]
-async fn with_a_day_and_a_month_the_headers_speak_of_the_day_and_the_fields_name_all() {
+async fn with_day_and_month_the_headers_report_the_day_and_the_fields_all_limits() {
     let service = Service::start().await;
     let key = limited(&service, 100, Some(10), Some(2)).await.secret;
     let first = service.get_as(&key, "/v1/books").await;
@@ -119,7 +119,7 @@ async fn with_a_day_and_a_month_the_headers_speak_of_the_day_and_the_fields_name
 }
 
 #[tokio::test]
-async fn with_day_and_month_spent_retry_after_is_when_a_request_passes_again() {
+async fn with_day_and_month_exhausted_retry_after_is_the_later_reset() {
     let service = Service::start().await;
     let key = limited(&service, 100, Some(1), Some(1)).await.secret;
     service.get_as(&key, "/v1/books").await;
@@ -142,7 +142,7 @@ async fn status_counts_for_the_burst_only() {
 }
 
 #[tokio::test]
-async fn usage_headers_stand_on_every_authenticated_answer() {
+async fn every_authenticated_response_has_usage_headers() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let golf = restricted(&service, &["golf"]).await.secret;
@@ -174,7 +174,7 @@ async fn usage_headers_stand_on_every_authenticated_answer() {
 }
 
 #[tokio::test]
-async fn a_refused_burst_tells_the_usage_and_does_not_count() {
+async fn burst_refusal_reports_usage_and_is_not_charged() {
     let service = Service::start().await;
     let key = limited(&service, 2, Some(10), None).await.secret;
     for path in [ROUTES[0], ROUTES[1]] {
@@ -201,13 +201,13 @@ async fn the_defaults_are_60_and_10000_for_sandbox_and_600_and_1000000_for_produ
     }
     for number in 1..=61 {
         let answer = service.get_as(&service.sandbox, "/v1/status").await;
-        // One of the sixty went to the request above.
+        // One of the sixty was used by the request above.
         assert_eq!(answer.status, if number <= 59 { 200 } else { 429 }, "request {number}");
     }
 }
 
 #[tokio::test]
-async fn keys_have_each_their_own_limits() {
+async fn limits_are_separate_by_key() {
     let service = Service::start().await;
     let (one, other) =
         (limited(&service, 1, Some(10), None).await.secret, limited(&service, 1, Some(10), None).await.secret);

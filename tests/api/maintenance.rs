@@ -1,4 +1,4 @@
-//! Maintenance, while the operator says so.
+//! Maintenance mode.
 
 use super::fixture::{ROUTES, error, every_sport, limited, restricted};
 use crate::harness::{START_MS, Service};
@@ -32,7 +32,7 @@ async fn data_is_503_with_retry_after_and_status_is_200() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_charged() {
+async fn refused_requests_are_not_charged() {
     let service = closed_until(None).await;
     let key = limited(&service, 5, Some(5), Some(5)).await.secret;
     for _ in 0..20 {
@@ -47,7 +47,7 @@ async fn what_is_refused_is_not_charged() {
 }
 
 #[tokio::test]
-async fn it_ends_by_itself_or_when_the_operator_says_so() {
+async fn maintenance_ends_automatically_or_by_command() {
     let service = closed_until(Some(90)).await;
     service.pass(89);
     assert_eq!(service.get("/v1/books").await.header("retry-after"), Some("1"));
@@ -63,7 +63,7 @@ async fn it_ends_by_itself_or_when_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn key_route_and_permission_are_told_during_maintenance_too() {
+async fn key_route_and_permission_are_checked_during_maintenance() {
     let service = closed_until(None).await;
     assert_eq!(service.send("GET", "/v1/books", &[]).await.status, 401);
     assert_eq!(error(&service.get("/v1/nothing").await), (404, "not_found".into()));
@@ -73,7 +73,7 @@ async fn key_route_and_permission_are_told_during_maintenance_too() {
 }
 
 #[tokio::test]
-async fn it_lasts_over_a_restart() {
+async fn maintenance_survives_a_restart() {
     let service = closed_until(Some(90)).await.restart().await;
     assert_eq!(service.get("/v1/books").await.header("retry-after"), Some("90"));
 }

@@ -31,7 +31,7 @@ fn football() -> String {
     .concat()
 }
 
-/// A tournament with every golf market, the last one first.
+/// A tournament with every golf market, in reverse order.
 fn golf() -> String {
     let outcomes = |count: usize| {
         let one = |number: usize| format!(r#"{{"name":"P{number}","price":{}}}"#, 200 + 50 * number);
@@ -43,7 +43,7 @@ fn golf() -> String {
 }
 
 #[tokio::test]
-async fn market_filters_to_one_key_and_the_older_names_are_aliases() {
+async fn market_filters_to_one_key_and_accepts_aliases() {
     let service = Service::start().await;
     service.ingest(&(every_sport() + &football() + &golf())).await;
     for (sport, asked, market) in [
@@ -123,7 +123,7 @@ async fn markets_of_an_event_are_those_with_a_price_now_in_the_order_of_the_tabl
 }
 
 #[tokio::test]
-async fn a_closed_market_leaves_for_the_bookmaker_that_closed_it_only() {
+async fn market_closes_only_for_the_bookmaker_that_closed_it() {
     let service = Service::start().await;
     let lines = [
         event("mma", "m1", EVENING),
@@ -176,7 +176,7 @@ async fn three_ball_and_matchup_are_one_record_in_the_order_of_the_feed() {
 }
 
 #[tokio::test]
-async fn one_rule_says_which_markets_a_sport_has() {
+async fn markets_are_accepted_by_kind_of_sport() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let sides = r#"[{"name":"Home m1","price":-110,"point":-3.5},{"name":"Away m1","price":-110,"point":3.5}]"#;

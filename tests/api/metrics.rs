@@ -1,4 +1,4 @@
-//! What is counted, as it is told at the admin door.
+//! The metrics of the admin socket.
 
 use oddsbox::admin::DataDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,10 +7,10 @@ use tokio::net::UnixStream;
 use super::fixture::{every_sport, limited, restricted, strings};
 use crate::harness::{Answer, Figures, Service};
 
-/// One request at the admin door.
+/// One request to the admin socket.
 async fn ask(service: &Service, method: &str, path: &str, body: &str) -> Answer {
     let socket = DataDir::new(service.data()).socket().expect("a short path");
-    let mut stream = UnixStream::connect(socket).await.expect("a door");
+    let mut stream = UnixStream::connect(socket).await.expect("a connection");
     let length = body.len();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
     stream.write_all((head + body).as_bytes()).await.expect("a request");
@@ -77,7 +77,7 @@ async fn requests_are_counted_by_route_status_and_reason() {
 }
 
 #[tokio::test]
-async fn the_board_its_sources_and_its_feeds_are_told() {
+async fn metrics_cover_the_board_sources_and_feeds() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     service.advance(50).await;
@@ -105,14 +105,14 @@ async fn the_board_its_sources_and_its_feeds_are_told() {
 }
 
 #[tokio::test]
-async fn the_writer_the_file_and_the_process_are_told_and_nothing_grows_with_the_keys() {
+async fn metrics_cover_writer_file_and_process_without_labels_per_key() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let figures = figures(&service).await;
     assert_eq!(figures.get("oddsbox_build_info", &format!("version={}", env!("CARGO_PKG_VERSION"))), Some(1.0));
     assert_eq!((figures.get("oddsbox_ready", ""), figures.get("oddsbox_writable", "")), (Some(1.0), Some(1.0)));
     assert_eq!(figures.get("oddsbox_maintenance", ""), Some(0.0));
-    // The question whether the writer answers may be in it.
+    // The probe of the writer may be included.
     assert!(figures.get("oddsbox_writer_queue_length", "").is_some_and(|length| length <= 1.0));
     assert_eq!(figures.get("process_start_time_seconds", ""), Some(1_794_699_540.0));
     assert_eq!(
@@ -135,7 +135,7 @@ async fn the_writer_the_file_and_the_process_are_told_and_nothing_grows_with_the
 }
 
 #[tokio::test]
-async fn what_only_looks_takes_get_alone() {
+async fn monitoring_endpoints_accept_only_get() {
     let service = Service::start().await;
     for path in ["/livez", "/readyz"] {
         assert_eq!(ask(&service, "GET", path, "").await.status, 200, "{path}");

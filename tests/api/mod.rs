@@ -1,4 +1,4 @@
-//! The public interface over a real socket.
+//! The public API over a real socket.
 
 mod auth;
 mod books;
@@ -16,7 +16,6 @@ mod feeds;
 pub mod fixture;
 mod future;
 mod keys;
-mod life;
 mod limits;
 mod maintenance;
 mod markets;
@@ -29,6 +28,7 @@ mod push;
 mod refresh;
 mod requests;
 mod restart;
+mod retention;
 mod scores;
 mod smoke;
 mod sources;

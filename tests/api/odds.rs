@@ -71,7 +71,7 @@ async fn every_format_returns_the_same_records() {
     }
 }
 
-/// One match, priced by a bookmaker or two of each region.
+/// One match with prices of one or two bookmakers in each region.
 fn every_region() -> String {
     [
         event("tennis", "t1", EVENING),
@@ -151,7 +151,7 @@ async fn order_of_results_is_commence_event_bookmaker_market() {
 }
 
 #[tokio::test]
-async fn filters_hold_together() {
+async fn filters_combine() {
     let service = Service::start().await;
     let mut lines = String::new();
     for id in ["m1", "m2"] {
@@ -174,7 +174,7 @@ async fn filters_hold_together() {
 }
 
 #[tokio::test]
-async fn event_ids_scope_the_answer_and_unknown_ones_are_simply_absent() {
+async fn event_ids_filter_and_unknown_ones_are_ignored() {
     let service = Service::start().await;
     let mut lines = String::new();
     for id in ["m1", "m2", "m3"] {

@@ -1,18 +1,18 @@
-//! Pages: `limit`, `after` and the `Link` header.
+//! Paging: `limit`, `after` and the `Link` header.
 
 use std::collections::BTreeMap;
 
 use super::fixture::{EVENING, event, fields, moneyline, records, remove, strings, total};
 use crate::harness::{Answer, Service};
 
-/// Where the next page is.
+/// The path of the next page.
 fn next(answer: &Answer) -> Option<String> {
     let link = answer.header("link")?;
     let target = link.strip_prefix('<').and_then(|rest| rest.strip_suffix(r#">; rel="next""#));
     Some(target.unwrap_or_else(|| panic!("{link}")).to_owned())
 }
 
-/// Hours 01 to 20 of one day, an event each, with two bookmakers and two markets.
+/// One event in each of the hours 01 to 20 of a day, with two bookmakers and two markets.
 fn card(ids: impl Iterator<Item = u32>) -> String {
     ids.map(|number| {
         let id = format!("m{number:02}");
@@ -28,7 +28,7 @@ fn card(ids: impl Iterator<Item = u32>) -> String {
 }
 
 #[tokio::test]
-async fn following_the_links_visits_everything_once_in_the_order_of_one_page() {
+async fn following_links_visits_everything_once_in_order() {
     let service = Service::start().await;
     service.ingest(&card(1..=20)).await;
     for (path, name, total) in [
@@ -74,7 +74,7 @@ async fn bouts_have_pages_too() {
 }
 
 #[tokio::test]
-async fn a_page_that_holds_everything_has_no_link() {
+async fn complete_page_has_no_link() {
     let service = Service::start().await;
     service.ingest(&card(1..=2)).await;
     for (query, has) in [("", false), ("?limit=7", false), ("?limit=6", false), ("?limit=5", true)] {
@@ -101,7 +101,7 @@ async fn the_link_keeps_the_query_and_leaves_out_the_key() {
     assert_eq!(third.matches("after=").count(), 1, "{third}");
 }
 
-/// Walks the pages of `path`; before each page but the first, `meanwhile` happens. How often each id was seen.
+/// Walks the pages of `path`, calling `meanwhile` before each page but the first. Returns how often each id was seen.
 async fn walk(
     service: &Service,
     path: &str,
@@ -135,7 +135,7 @@ async fn records_that_stay_are_visited_exactly_once_while_others_come_and_go() {
         let service = Service::start().await;
         service.ingest(&card((1..=20).step_by(2))).await;
         let seen = walk(&service, path, name, async |page| {
-            // One goes that was visited, one comes before and one after, and the one that the cursor names goes.
+            // One visited record is removed, one is added before and one after, and the cursor's record is removed.
             let even = u32::try_from(page).unwrap() * 2;
             if page <= 6 {
                 service.ingest(&card(std::iter::once(even))).await;
@@ -156,7 +156,7 @@ async fn records_that_stay_are_visited_exactly_once_while_others_come_and_go() {
 }
 
 #[tokio::test]
-async fn a_page_goes_on_when_the_record_it_stopped_at_is_gone() {
+async fn paging_continues_when_the_last_record_was_removed() {
     let service = Service::start().await;
     service.ingest(&card(1..=3)).await;
     let first = service.get("/v1/sports/mma/odds?limit=4").await;
@@ -168,7 +168,7 @@ async fn a_page_goes_on_when_the_record_it_stopped_at_is_gone() {
 }
 
 #[tokio::test]
-async fn after_is_a_place_in_any_list() {
+async fn cursor_is_valid_in_any_list() {
     let service = Service::start().await;
     service.ingest(&card(1..=3)).await;
     let after = |answer: &Answer| next(answer).unwrap().split_once("after=").unwrap().1.to_owned();
@@ -185,7 +185,7 @@ async fn after_is_a_place_in_any_list() {
 }
 
 #[tokio::test]
-async fn an_event_id_of_any_letters_can_end_a_page() {
+async fn cursor_encodes_any_event_id() {
     let service = Service::start().await;
     let mut lines = String::new();
     for id in ["ré&union", "a/b?c=d", "x%20y", "<z>"] {

@@ -1,9 +1,9 @@
-//! Parameters: every mistake is told, none is read as something else.
+//! Parameters: every mistake is reported, none is misread.
 
 use super::fixture::{EVENING, error, event, every_sport, message, moneyline};
 use crate::harness::Service;
 
-/// Each endpoint's parameters: name, a good value, a bad one, and what the message must say that it takes.
+/// The parameters of each endpoint: name, a valid value, an invalid one, and what the message must say that it takes.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
 const ODDS: [Row; 8] = [
@@ -45,7 +45,7 @@ async fn refused(service: &Service, path: &str, query: &str, param: &str, says: 
 }
 
 #[tokio::test]
-async fn every_good_value_is_taken() {
+async fn every_valid_value_is_accepted() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     for (path, rows) in endpoints() {
@@ -105,7 +105,7 @@ async fn a_value_given_twice_is_400() {
         }
         refused(&service, path, "%6Cimit=5&limit=5", "limit", "twice").await;
     }
-    // Beside the header nobody reads the query's key; where it is the key, it must stand there once.
+    // Next to the header, the query's key is ignored; if it is used, it must occur once.
     assert_eq!(service.get("/v1/books?api_key=a&api_key=b").await.status, 200);
     let twice = service.send("GET", &format!("/v1/books?api_key={0}&api_key={0}", service.live), &[]).await;
     assert_eq!((error(&twice), twice.param()), ((400, "invalid_parameter".into()), "api_key".into()));
@@ -171,7 +171,7 @@ async fn endpoints_without_parameters_refuse_every_name() {
 }
 
 #[tokio::test]
-async fn what_is_repeated_of_a_bad_value_is_short_and_escaped() {
+async fn invalid_value_is_echoed_truncated_and_escaped() {
     let service = Service::start().await;
     let long = "%22".repeat(500);
     let answer = service.get(&format!("/v1/sports/mma/odds?market={long}")).await;

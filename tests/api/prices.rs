@@ -6,7 +6,7 @@ use oddsbox::config::catalogue;
 use oddsbox::feeds::wire;
 use oddsbox::model::{News, Reason};
 
-/// How it was quoted, and how it reads in American, decimal and fractional form.
+/// A quote, and its American, decimal and fractional form.
 const ROWS: [(&str, &str, &str, &str, &str); 44] = [
     ("american", "-110", "-110", "1.909", "10/11"),
     ("american", "-100", "100", "2.0", "1/1"),
@@ -41,7 +41,7 @@ const ROWS: [(&str, &str, &str, &str, &str); 44] = [
     ("decimal", "1.0005", "-100000", "1.001", "1/1000"),
     ("decimal", "1001", "100000", "1001.0", "1000/1"),
     ("decimal", "100000", "9999900", "100000.0", "99999/1"),
-    // Half away from zero, above evens and below; never between -100 and 100.
+    // Half away from zero, above and below evens; never between -100 and 100.
     ("decimal", "2.005", "101", "2.005", "183/182"),
     ("decimal", "1.999", "100", "1.999", "666/667"),
     ("fractional", "200/201", "-101", "1.995", "200/201"),
@@ -52,12 +52,12 @@ const ROWS: [(&str, &str, &str, &str, &str); 44] = [
     ("fractional", "1/3", "-300", "1.333", "1/3"),
     ("fractional", "137/100", "137", "2.37", "137/100"),
     ("fractional", "1/1000", "-100000", "1.001", "1/1000"),
-    // Half up: 1.0125 exactly.
+    // Half up: exactly 1.0125.
     ("fractional", "1/80", "-8000", "1.013", "1/80"),
 ];
 
 #[tokio::test]
-async fn every_quote_reads_right_in_each_format() {
+async fn every_quote_converts_to_each_format() {
     let service = Service::start().await;
     let mut lines = String::new();
     for (number, (format, quoted, ..)) in ROWS.iter().enumerate() {
@@ -89,7 +89,7 @@ async fn every_quote_reads_right_in_each_format() {
 }
 
 #[tokio::test]
-async fn a_price_that_is_none_costs_its_outcome_and_the_rest_is_kept() {
+async fn invalid_price_drops_its_outcome_only() {
     let service = Service::start().await;
     let mut lines = String::new();
     let cases = [

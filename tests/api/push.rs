@@ -1,4 +1,4 @@
-//! Feeders on other machines: lines over TCP by a token, and the answers that they get.
+//! Feeders on other machines: lines pushed over TCP with a token, and their responses.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::harness::{Answer, Service};
 
 const PUSHED: [(&str, &str); 2] = [("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")];
 
-/// A service that takes feed lines over TCP.
+/// A service with a push listener.
 pub(super) struct Pushed {
     pub(super) service: Service,
     door: Door,
@@ -47,7 +47,7 @@ impl Pushed {
         self.door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds")
     }
 
-    /// One request on a connection of its own.
+    /// One request on a new connection.
     async fn send(&self, head: &str, body: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address).await.expect("a connection");
         let head = format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -60,7 +60,7 @@ impl Pushed {
         self.send(&format!("POST /ingest{query} HTTP/1.1\r\nauthorization: Bearer {token}"), body).await
     }
 
-    /// A request whose body comes in pieces, open until it is ended.
+    /// Starts a request with a chunked body, open until the caller ends it.
     async fn stream(&self, token: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("a connection");
         let head = format!(
@@ -70,7 +70,7 @@ impl Pushed {
         stream
     }
 
-    /// Waits until the live world holds so many events.
+    /// Waits until the live world has this many events.
     async fn wait_for_events(&self, count: u64) {
         loop {
             let status: StatusAnswer = self.door.ask(Command::Status).await.expect("a status");
@@ -109,7 +109,7 @@ fn error(answer: &Answer) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn lines_are_taken_by_a_token_and_counted_under_its_name() {
+async fn lines_are_accepted_with_a_token_and_counted_under_its_name() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let answer = pushed.post(&token, "", (lines() + "nonsense\n").as_bytes()).await;
@@ -129,7 +129,7 @@ async fn lines_are_taken_by_a_token_and_counted_under_its_name() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_its_own_world() {
+async fn token_writes_only_to_its_own_world() {
     let pushed = Pushed::start().await;
     let token = pushed.token("tester", WorldName::Sandbox).await;
     let answer = pushed.post(&token, "?world=live", b"").await;
@@ -139,7 +139,7 @@ async fn a_token_is_for_its_own_world() {
 }
 
 #[tokio::test]
-async fn whoever_has_no_token_is_told_so_and_nothing_else_is_there() {
+async fn request_without_a_token_is_401_and_other_paths_are_404() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let wrong = [String::new(), "ft_ob_x".to_owned(), pushed.service.live.clone(), token.replace("ft_ob_", "ft_ob_0")];
@@ -158,12 +158,12 @@ async fn whoever_has_no_token_is_told_so_and_nothing_else_is_there() {
         assert_eq!(error(&answer), (404, "not_found".to_owned()), "{path}");
     }
     assert_eq!(pushed.post(&token, "?strict=maybe", b"").await.status, 400);
-    // The public door knows no tokens, and the door for feeders no keys.
+    // The public API accepts no tokens, and the push listener no keys.
     assert_eq!(pushed.service.get_as(&token, "/v1/sports").await.status, 401);
 }
 
 #[tokio::test]
-async fn a_revoked_token_opens_nothing_and_a_stream_under_way_is_cut_at_its_next_batch() {
+async fn revoked_token_is_rejected_and_ends_open_streams_at_the_next_batch() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let mut stream = pushed.stream(&token).await;
@@ -188,13 +188,13 @@ async fn a_revoked_token_opens_nothing_and_a_stream_under_way_is_cut_at_its_next
 }
 
 #[tokio::test]
-async fn gzip_is_taken_in_any_pieces_and_other_encodings_are_not() {
+async fn gzip_is_accepted_in_any_chunks_and_other_encodings_are_rejected() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let head = |encoding: &str| {
         format!("POST /ingest HTTP/1.1\r\nauthorization: Bearer {token}\r\ncontent-encoding: {encoding}")
     };
-    // Two members, of which the second is long: what is undone is far more than any piece.
+    // Two gzip members, the second inflating to far more than one chunk.
     let many: String = (0..5_000).map(|number| event("mma", &format!("n{number}"), EVENING)).collect();
     let body = [gzip(&lines()), gzip(&many)].concat();
     let answer = pushed.send(&head("gzip"), &body).await;
@@ -207,7 +207,7 @@ async fn gzip_is_taken_in_any_pieces_and_other_encodings_are_not() {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_for_a_word_before_it_sends_gets_it() {
+async fn expect_continue_is_answered() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     for (token, first) in [(token.as_str(), "HTTP/1.1 100"), ("ft_ob_no", "HTTP/1.1 401")] {
@@ -224,7 +224,7 @@ async fn a_client_that_waits_for_a_word_before_it_sends_gets_it() {
 }
 
 #[tokio::test]
-async fn a_stream_that_falls_silent_is_told_where_to_go_on() {
+async fn idle_stream_is_ended_with_the_line_to_resume_at() {
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let mut stream = pushed.stream(&token).await;
@@ -236,7 +236,7 @@ async fn a_stream_that_falls_silent_is_told_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_stop_tells_a_feeder_what_was_taken_and_that_is_there_after_it() {
+async fn shutdown_reports_the_accepted_lines_and_they_are_kept() {
     let mut pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let mut stream = pushed.stream(&token).await;
@@ -256,7 +256,7 @@ async fn a_stop_tells_a_feeder_what_was_taken_and_that_is_there_after_it() {
 }
 
 #[tokio::test]
-async fn files_of_the_drop_directory_are_taken_by_the_server() {
+async fn server_ingests_files_of_the_drop_directory() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().to_str().expect("a text").to_owned();
     let service = Service::start_with(&[("ingest.drop", &path)]).await;
@@ -303,7 +303,7 @@ async fn feeder_beyond_its_quota_is_rejected_and_counted_and_others_are_served()
         (&json!(5), &json!(5)),
         "{report}"
     );
-    // What is there already uses nothing up, and a strict input is held to the quota too.
+    // Existing events use no quota, and the quota applies to strict input too.
     let known = bookmaker("book0", "Other", r#"["us"]"#) + &event("mma", "e0", EVENING);
     assert_eq!(pushed.post(&greedy, "", known.as_bytes()).await.json()["accepted"], 2);
     let strict = pushed.post(&greedy, "?strict=true", event("mma", "e9", EVENING).as_bytes()).await.json();
@@ -331,7 +331,7 @@ async fn feeder_removes_only_events_that_it_announced() {
     pushed.post(&one, "", event("mma", "m1", EVENING).as_bytes()).await;
     pushed.service.ingest(&event("mma", "m2", EVENING)).await;
     for event in ["m1", "m2"] {
-        // Announcing it again does not make it one's own.
+        // Announcing it again does not change its owner.
         let lines = super::fixture::event("mma", event, EVENING) + &remove("mma", event);
         let report = pushed.post(&two, "", lines.as_bytes()).await.json();
         assert_eq!(report["rejected_by_reason"]["not_own_event"], 1, "{report}");
@@ -345,7 +345,7 @@ async fn feeder_removes_only_events_that_it_announced() {
 }
 
 #[tokio::test]
-async fn bodies_that_inflate_too_far_are_refused_and_counted() {
+async fn bodies_that_inflate_too_far_are_rejected_and_counted() {
     let pushed = Pushed::start_with(&[("ingest.inflated_max", "1")]).await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let answer = pushed.post_gzip(&token, "", &gzip(&(lines() + &" \n".repeat(1 << 20)))).await;
@@ -354,7 +354,7 @@ async fn bodies_that_inflate_too_far_are_refused_and_counted() {
     assert_eq!(feed.rejected_by_reason["stream_too_large"], 1);
     assert!(feed.last_failure.is_some_and(|failure| failure.why.contains("ingest.inflated_max")));
 
-    // A thousand times its size, within the bound of bytes.
+    // Inflates to a thousand times its size, within the limit.
     let pushed = Pushed::start().await;
     let token = pushed.token("scraper", WorldName::Live).await;
     let answer = pushed.post_gzip(&token, "", &gzip(&"\n".repeat(40 << 20))).await;

@@ -1,4 +1,4 @@
-//! When readers see what: prices on ticks, everything else as it comes.
+//! Publication: prices at ticks, everything else immediately.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ async fn with_fight() -> Service {
     service
 }
 
-/// The price of the fight, `step` seconds after the start.
+/// The price of the fight `step` seconds after the start.
 fn change(step: u32, price: i32) -> String {
     moneyline_at("mma", "m1", "betmgm", &format!("2026-11-14T23:39:{step:02}Z"), price, -150)
 }
 
-/// News in the middle of a stream: more is on its way.
+/// Messages in the middle of a stream.
 async fn stream(service: &Service, lines: &str) {
     let catalogue = catalogue::builtin();
     let news = lines.lines().map(|line| wire::read(line.as_bytes(), &catalogue).unwrap().news).collect();
@@ -85,7 +85,7 @@ async fn refresh_is_a_setting() {
 }
 
 #[tokio::test]
-async fn a_quiet_sport_publishes_at_the_end_of_an_ingest_at_once() {
+async fn quiet_sport_publishes_immediately_at_the_end_of_an_ingest() {
     let service = with_fight().await;
     assert_eq!(first_price(&service.get(ODDS).await), "-110", "the first prices do not wait for a tick");
     service.advance(40).await;
@@ -118,7 +118,7 @@ async fn a_quiet_sport_publishes_a_stream_one_second_after_its_first_change() {
 }
 
 #[tokio::test]
-async fn sports_publish_each_for_itself() {
+async fn sports_publish_independently() {
     let service = with_fight().await;
     service.advance(10).await;
     service.ingest(&[event("tennis", "t1", EVENING), moneyline("tennis", "t1", "betmgm", 130, -150)].concat()).await;
@@ -128,7 +128,7 @@ async fn sports_publish_each_for_itself() {
 }
 
 #[tokio::test]
-async fn a_removed_event_leaves_at_once_and_nothing_else_changes() {
+async fn removed_event_disappears_immediately_and_nothing_else_changes() {
     let service = Service::start().await;
     let lines = [
         event("mma", "m1", EVENING),
@@ -153,21 +153,21 @@ async fn a_removed_event_leaves_at_once_and_nothing_else_changes() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_removed_and_comes_again_starts_anew() {
+async fn event_announced_again_after_removal_starts_empty() {
     let service = with_fight().await;
     service.ingest(&(remove("mma", "m1") + &event("mma", "m1", EVENING))).await;
     assert_eq!(service.get(ODDS).await.text(), "[]", "its old prices are gone at once");
     assert_eq!(service.get("/v1/sports/mma/events/m1").await.json()["markets"].to_string(), "[]");
     service.advance(30).await;
     assert_eq!(service.get(ODDS).await.text(), "[]");
-    // Older than the prices it once had, but nothing is held of those.
+    // Older than the event's former prices, which were removed with it.
     service.ingest(&moneyline_at("mma", "m1", "betmgm", "2026-11-14T23:38:00Z", 180, -200)).await;
     service.advance(30).await;
     assert_eq!(first_price(&service.get(ODDS).await), "180");
 }
 
 #[tokio::test]
-async fn scores_and_events_are_published_as_they_come() {
+async fn scores_and_events_are_published_immediately() {
     let service = with_fight().await;
     service.advance(5).await;
     service.ingest(&(event("mma", "m2", EVENING) + &score("mma", "m1", "live", 0, 0, "2026-11-14T23:39:04Z"))).await;
@@ -181,7 +181,7 @@ async fn scores_and_events_are_published_as_they_come() {
 }
 
 #[tokio::test]
-async fn the_records_of_an_ended_event_leave_with_the_tick() {
+async fn records_of_a_finished_event_are_removed_at_the_tick() {
     let service = with_fight().await;
     service.advance(5).await;
     let before = service.get(ODDS).await;
@@ -193,9 +193,9 @@ async fn the_records_of_an_ended_event_leave_with_the_tick() {
 }
 
 #[tokio::test]
-async fn stale_and_generated_at_are_as_of_the_publication() {
+async fn stale_and_generated_at_are_from_the_publication() {
     let service = with_fight().await;
-    // The book was last read at 23:38:30: it is stale from 23:40:31 on.
+    // The bookmaker was last read at 23:38:30, so it is stale from 23:40:31 on.
     service.advance(90).await;
     let before = service.get(BOUTS).await;
     assert_eq!(before.json()["sources"][0]["stale"], false, "23:40:30");

@@ -10,7 +10,7 @@ async fn with_data() -> Service {
 }
 
 #[tokio::test]
-async fn a_trailing_slash_changes_nothing_and_redirects_nowhere() {
+async fn trailing_slash_is_ignored_without_a_redirect() {
     let service = with_data().await;
     for path in ROUTES.into_iter().chain(["/docs", "/openapi.json", "/healthz"]) {
         let (plain, slashed) = (service.get(path).await, service.get(&format!("{path}/")).await);
@@ -139,7 +139,7 @@ async fn another_method_is_405_with_allow() {
     }
 }
 
-/// The headers that do not differ from one request to the next.
+/// The headers that are the same for every request.
 fn lasting(answer: &Answer) -> Vec<(String, String)> {
     let passing = ["x-request-id", "x-requests-used", "x-requests-remaining", "ratelimit", "date"];
     let mut headers = answer.headers.clone();
@@ -149,7 +149,7 @@ fn lasting(answer: &Answer) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn head_answers_as_get_without_the_body() {
+async fn head_responds_as_get_without_the_body() {
     let service = with_data().await;
     let others = ["/", "/docs", "/openapi.json", "/healthz", "/v1/nothing", "/v1/sports/mma/odds?group=bout"];
     for path in ROUTES.into_iter().chain(others) {
@@ -188,7 +188,7 @@ async fn many_requests_share_a_connection() {
 }
 
 #[tokio::test]
-async fn odd_targets_are_json_errors_too() {
+async fn malformed_request_targets_get_json_errors() {
     let service = with_data().await;
     assert_eq!(error(&service.send("OPTIONS", "*", &[]).await), (404, "not_found".into()));
     for path in ["//v1/books", "/.", "/v1/books/../status", "/%00", "/v1/%00"] {
@@ -200,7 +200,7 @@ async fn odd_targets_are_json_errors_too() {
 }
 
 #[tokio::test]
-async fn a_body_that_nobody_asked_for_changes_nothing() {
+async fn request_body_is_ignored() {
     let service = with_data().await;
     let head = format!(
         "GET /v1/sports/mma/events/m1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: {}\r\n",

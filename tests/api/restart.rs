@@ -1,4 +1,4 @@
-//! The same answers after a restart.
+//! Responses are the same after a restart.
 
 use super::fixture::{ROUTES, bookmaker, closed, every_sport, key, limited, moneyline, score_with};
 use crate::harness::Service;
@@ -22,7 +22,7 @@ async fn ids_prices_scores_events_and_bookmakers_are_the_same() {
     let own = bookmaker("newbook", "New Book", r#"["us"]"#) + &moneyline("mma", "m1", "newbook", 300, -400);
     service.ingest(&(every_sport() + &own + &end)).await;
     service.ingest(&closed("mma", "m1", "draftkings", "total_rounds", "2026-11-14T23:38:40Z")).await;
-    // Everything is published before the stop, as of the start: a restart begins at the same moment.
+    // Everything is published before the stop: a restart begins at the same moment.
     let service = service.restart().await;
     let mut before = Vec::new();
     for path in PATHS.into_iter().chain(ROUTES) {
@@ -40,7 +40,7 @@ async fn ids_prices_scores_events_and_bookmakers_are_the_same() {
 }
 
 #[tokio::test]
-async fn keys_their_standing_and_their_counters_last() {
+async fn keys_and_their_usage_survive_a_restart() {
     let service = Service::start().await;
     let own = limited(&service, 100, Some(10), None).await;
     let revoked = key(&service, KeyKind::Production, |_| {}).await;
@@ -65,7 +65,7 @@ async fn a_removed_event_stays_removed() {
 }
 
 #[tokio::test]
-async fn the_sandbox_goes_on_after_a_restart() {
+async fn sandbox_continues_after_a_restart() {
     let service = Service::start().await;
     let path = "/v1/sports/tennis/events?limit=500";
     let before = service.get_as(&service.sandbox, path).await;
@@ -74,7 +74,7 @@ async fn the_sandbox_goes_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn the_payload_after_a_restart_stays_until_the_tick() {
+async fn payload_after_a_restart_is_unchanged_until_the_tick() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let service = service.restart().await;

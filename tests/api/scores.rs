@@ -6,7 +6,7 @@ use crate::harness::Service;
 const AT: &str = "2026-11-14T23:38:50Z";
 
 #[tokio::test]
-async fn a_scheduled_event_stands_at_nil_nil_without_periods() {
+async fn scheduled_event_has_zero_scores_without_periods() {
     let service = Service::start().await;
     service.ingest(&event("tennis", "t1", EVENING)).await;
     assert_eq!(
@@ -92,7 +92,7 @@ async fn golf_has_null_scores_and_a_period_for_each_round_of_the_leaders() {
 }
 
 #[tokio::test]
-async fn fights_stand_at_nil_nil_until_the_end_and_a_draw_has_no_winner() {
+async fn fight_has_zero_scores_until_its_end_and_a_draw_has_no_winner() {
     let service = Service::start().await;
     let row = async || {
         let json = service.get("/v1/sports/mma/scores").await.json();
@@ -109,14 +109,14 @@ async fn fights_stand_at_nil_nil_until_the_end_and_a_draw_has_no_winner() {
     };
     service.ingest(&event("mma", "m1", EVENING)).await;
     assert_eq!(row().await, expect("scheduled", "0", "0", None));
-    // A feed that counts rounds or judges' points while the fight is on.
+    // A feed that counts rounds or judges' points during the fight.
     service.ingest(&score("mma", "m1", "live", 2, 1, "2026-11-14T23:38:51Z")).await;
     assert_eq!(row().await, expect("live", "0", "0", None));
     service.ingest(&score_with("mma", "m1", "final", 0, 0, "2026-11-14T23:38:52Z", "")).await;
     assert_eq!(row().await, expect("final", "0", "0", None));
     service.ingest(&score_with("mma", "m1", "final", 0, 0, "2026-11-14T23:38:53Z", r#","winner":"Home m1""#)).await;
     assert_eq!(row().await, expect("final", "1", "0", Some("Home m1")));
-    // One that gives the winner by points only.
+    // A feed that gives the winner by points only.
     service.ingest(&score("mma", "m1", "final", 27, 30, "2026-11-14T23:38:54Z")).await;
     assert_eq!(row().await, expect("final", "0", "1", Some("Away m1")));
 }

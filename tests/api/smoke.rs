@@ -1,4 +1,4 @@
-//! One line in, one answer out.
+//! One feed line in, one response out.
 
 use crate::harness::Service;
 
@@ -8,7 +8,7 @@ const BOUT: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_price_comes_in_and_goes_out() {
+async fn ingested_price_is_served() {
     let service = Service::start().await;
     service.ingest(BOUT).await;
     let answer = service.get("/v1/sports/mma/odds").await;

@@ -1,4 +1,4 @@
-//! Stale sources, and those that are retired.
+//! Stale sources and retired sources.
 
 use super::fixture::{EVENING, closed, event, moneyline, moneyline_at, read, records, strings};
 use crate::harness::Service;
@@ -67,7 +67,7 @@ async fn source_without_a_price_is_never_stale_and_is_retired_after_24_hours() {
     assert_eq!(strings(&service.get(BOUTS).await.json()["sources"], "book"), ["betmgm"]);
 }
 
-/// Two books, both as stale as said.
+/// Two bookmakers and the `stale` value of both.
 fn two(one: &str, other: &str, stale: &str) -> (Vec<String>, Vec<String>) {
     (vec![one.to_owned(), other.to_owned()], vec![stale.to_owned(), stale.to_owned()])
 }
@@ -87,7 +87,7 @@ async fn sport_whose_only_fresh_source_is_without_a_price_is_inactive() {
 }
 
 #[tokio::test]
-async fn a_source_that_holds_prices_is_never_retired() {
+async fn source_with_prices_is_never_retired() {
     let service = with_two_books().await;
     service.advance(2 * 86_400).await;
     service.advance(60).await;
@@ -96,7 +96,7 @@ async fn a_source_that_holds_prices_is_never_retired() {
 }
 
 #[tokio::test]
-async fn a_source_is_of_one_sport() {
+async fn sources_are_separate_by_sport() {
     let service = with_two_books().await;
     let lines = [event("boxing", "b1", EVENING), moneyline("boxing", "b1", "betmgm", -110, -110)];
     service.ingest(&lines.concat()).await;

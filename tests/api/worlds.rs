@@ -44,7 +44,7 @@ async fn a_sandbox_key_never_sees_the_operators_data() {
 }
 
 #[tokio::test]
-async fn status_and_sports_speak_of_the_keys_own_world() {
+async fn status_and_sports_describe_the_keys_own_world() {
     let service = Service::start().await;
     let status = service.get_as(&service.sandbox, "/v1/status").await.json();
     assert_eq!((status["status"].as_str(), status["sports_active"].as_u64()), (Some("ok"), Some(5)));
@@ -73,7 +73,7 @@ async fn the_same_id_in_both_worlds_is_two_events() {
 }
 
 #[tokio::test]
-async fn the_demonstration_simulates_both_worlds_apart() {
+async fn demo_simulates_both_worlds_separately() {
     let service = Service::start_demo().await;
     for sport in SPORTS {
         let path = format!("/v1/sports/{sport}/events");

@@ -1,7 +1,7 @@
-//! The failure that this prevents: those who misbehave take the service from those who do not.
+//! The failure that this prevents: misbehaving clients deny the service to others.
 //!
-//! Each kind of abuse runs against the real binary beside a few good clients, which must all be answered. How long they
-//! waited is printed, not asserted; so is what memory it took, which must be given back within a bound.
+//! Each kind of abuse runs against the real binary next to a few good clients, which must all be answered. Their
+//! waiting times are printed, not asserted; the memory used must be released within a bound.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::process::command::{Directory, Issued, Server, issue, sandbox, until};
 use crate::process::deploy::metrics;
 use crate::process::seed::short_or_long;
 
-/// What a whole abuse may take beyond what the service took before, in kilobytes.
+/// How much memory an abuse may add, in kilobytes.
 const GROWTH_KB_MAX: u64 = 250_000;
 
-/// Good clients, which poll until they are told to stop.
+/// Good clients, which poll until they are stopped.
 struct Good {
     is_over: Arc<AtomicBool>,
     clients: Vec<JoinHandle<Vec<Duration>>>,
@@ -52,7 +52,7 @@ impl Good {
         Good { is_over, clients: clients.into() }
     }
 
-    /// Every one was answered; the 99th percentile of their waits.
+    /// Asserts that all were answered; returns the 99th percentile of their waiting times.
     async fn go(self) -> (usize, Duration) {
         self.is_over.store(true, Ordering::Relaxed);
         let mut waits = Vec::new();
@@ -64,7 +64,7 @@ impl Good {
     }
 }
 
-/// Where the server listens, and the certificate that it shows if it speaks TLS.
+/// The server's address, and its certificate if it uses TLS.
 #[derive(Clone)]
 struct Door {
     address: SocketAddr,
@@ -80,19 +80,19 @@ impl Door {
     }
 }
 
-/// The memory of a process, in kilobytes.
+/// The resident memory of a process, in kilobytes.
 fn memory_kb(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Runs an abuse beside good clients. It is over when the good clients go on well after it.
+/// Runs an abuse next to good clients, which must still be answered after it.
 async fn endure(what: &str, settings: &[(&str, &str)], abuse: impl AsyncFnOnce(SocketAddr)) -> (Server, Directory) {
     endure_at(what, settings, None, async |door| abuse(door.address).await).await
 }
 
-/// The same at a door that may speak TLS.
+/// The same, optionally under TLS.
 async fn endure_at(
     what: &str,
     settings: &[(&str, &str)],
@@ -124,7 +124,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("a connection")
 }
 
-/// Reads until the server closes; what it said.
+/// Reads until the server closes; returns what it sent.
 async fn rest(mut stream: impl Wire) -> Vec<u8> {
     let mut bytes = Vec::new();
     let reading = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut bytes)).await;
@@ -134,7 +134,7 @@ async fn rest(mut stream: impl Wire) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn slow_heads_and_silence_are_closed_and_good_clients_are_answered() {
+async fn slow_and_silent_connections_are_closed_and_others_are_served() {
     let settings = [("ODDSBOX_HEADER_TIMEOUT", "1s"), ("ODDSBOX_IDLE_TIMEOUT", "2s")];
     let (server, _directory) = endure("slow heads and silence", &settings, async |address| {
         let mut slow = JoinSet::new();
@@ -142,7 +142,7 @@ async fn slow_heads_and_silence_are_closed_and_good_clients_are_answered() {
             slow.spawn(async move {
                 let mut stream = connect(address).await;
                 if number % 2 == 0 {
-                    // A head that never ends, byte by byte; the server hangs up on it.
+                    // Endless headers, byte by byte, until the server closes the connection.
                     while stream.write_all(b"G").await.is_ok() {
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
@@ -159,18 +159,18 @@ async fn slow_heads_and_silence_are_closed_and_good_clients_are_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_that_take_nothing_are_dropped_and_cost_little() {
+async fn stalled_readers_are_dropped_and_cost_little_memory() {
     let settings = [("ODDSBOX_WRITE_TIMEOUT", "1s"), ("ODDSBOX_IDLE_TIMEOUT", "3s")];
     let (server, _directory) = endure("slow readers", &settings, async |address| {
         let mut streams = Vec::new();
         for _ in 0..short_or_long(40, 400) {
             let mut stream = connect(address).await;
-            // Far more answers than any socket holds, none of them read.
+            // Far more responses than any socket buffers, none of them read.
             let requests = "GET /openapi.json HTTP/1.1\r\nhost: oddsbox\r\n\r\n".repeat(400);
             let _ = tokio::time::timeout(Duration::from_millis(100), stream.write_all(requests.as_bytes())).await;
             streams.push(stream);
         }
-        // The server gives up on each: a write to it fails once it has.
+        // The server gives up on each connection, after which a write fails.
         for mut stream in streams {
             until("a stalled reader is dropped", async || stream.write_all(b"GET / HTTP/1.1\r\n").await.is_err()).await;
         }
@@ -180,13 +180,13 @@ async fn readers_that_take_nothing_are_dropped_and_cost_little() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_idle_connections_are_held_and_let_go() {
+async fn many_idle_connections_are_accepted_and_released() {
     let wanted = short_or_long(500, 10_000);
     let (server, _directory) = endure("idle connections", &[], async |address| {
         let mut idle = Vec::new();
         for _ in 0..wanted {
             let mut connection = Connection::open(address).await.expect("a connection");
-            // Each has been answered once, and then rests.
+            // Each has been answered once and is idle since.
             let answer = connection.send("GET /healthz HTTP/1.1\r\nhost: oddsbox\r\n\r\n").await.expect("an answer");
             assert_eq!(answer.status, 200);
             idle.push(connection);
@@ -197,7 +197,7 @@ async fn many_idle_connections_are_held_and_let_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_of_wrong_keys_is_refused_and_fills_no_log() {
+async fn flood_of_wrong_keys_is_rejected_and_does_not_fill_the_log() {
     let per_client: usize = short_or_long(500, 20_000);
     let began = Instant::now();
     let (server, _directory) = endure("wrong keys", &[("ODDSBOX_LOG", "access=info")], async |address| {
@@ -235,7 +235,7 @@ async fn huge_requests_and_endless_pipelines_are_bounded() {
                 format!("GET /v1/sports?{} HTTP/1.1\r\nhost: oddsbox\r\n\r\n", "market=x&".repeat(10_000)),
             ] {
                 let mut stream = connect(address).await;
-                // It may be refused before it is all sent.
+                // It may be rejected before everything is sent.
                 let _ = stream.write_all(request.as_bytes()).await;
                 let answer = String::from_utf8_lossy(&rest(stream).await).into_owned();
                 let is_refused = ["", "HTTP/1.1 414", "HTTP/1.1 431", "HTTP/1.1 400"]
@@ -265,7 +265,7 @@ async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
         let head = format!("GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\nx-pad: {}", "a".repeat(60 << 10));
         for _ in 0..CONNECTIONS {
             let mut stream = connect(address).await;
-            // It may be closed before it is all sent.
+            // It may be closed before everything is sent.
             let _ = stream.write_all(&head.as_bytes()[..30 << 10]).await;
             let _ = stream.write_all(&head.as_bytes()[30 << 10..]).await;
             held.push(stream);
@@ -280,7 +280,7 @@ async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
     server.stop();
 }
 
-/// Streams that are opened and reset in one breath, so that the server reads the reset before it can answer.
+/// Streams that are opened and reset in one write, so that the server reads the reset before it can respond.
 async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<CertificateDer<'static>>) {
     const AT_ONCE: u32 = 200;
     let (server, _directory) = endure_at(what, settings, trusted, async |door| {
@@ -292,11 +292,11 @@ async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<Certifica
                 bytes.extend(frames::get(id, "/openapi.json"));
                 bytes.extend(frames::frame(frames::RST_STREAM, 0, id, &frames::CANCEL.to_be_bytes()));
             }
-            // It may be cut off before it is all sent.
+            // It may be closed before everything is sent.
             let _ = stream.write_all(&bytes).await;
-            // Whoever does nothing but reset is dropped: that it was told so may be lost with the connection.
-            let told = frames::Said::read(&rest(stream).await);
-            assert!(matches!(told.goodbye, None | Some(frames::ENHANCE_YOUR_CALM)), "{told:?}");
+            // The client is disconnected; its GOAWAY may be lost with the connection.
+            let said = frames::Said::read(&rest(stream).await);
+            assert!(matches!(said.goodbye, None | Some(frames::ENHANCE_YOUR_CALM)), "{said:?}");
         }
     })
     .await;
@@ -304,27 +304,27 @@ async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<Certifica
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_opens_streams_and_resets_them_is_dropped() {
+async fn rapid_reset_client_is_disconnected() {
     resets("HTTP/2 resets", &[], None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_opens_streams_and_resets_them_is_dropped_under_tls() {
+async fn rapid_reset_client_is_disconnected_under_tls() {
     let (files, trusted) = Certificates::made();
     let [(certificate, chain), (key, secret)] = &files.variables();
     resets("HTTP/2 resets under TLS", &[(certificate, chain), (key, secret)], Some(trusted)).await;
 }
 
-/// Heads that never end, or that hold more than anyone reads.
+/// Headers that never end, or that exceed every limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heads_without_an_end_are_cut_off_under_tls() {
+async fn endless_headers_are_rejected_under_tls() {
     let (files, trusted) = Certificates::made();
     let [(certificate, chain), (key, secret)] = &files.variables();
     let settings = [(*certificate, chain.as_str()), (*key, secret.as_str())];
     let (server, _directory) = endure_at("HTTP/2 heads", &settings, Some(trusted), async |door| {
         for round in 0..short_or_long(30, 900) {
             let piece = match round % 3 {
-                // Nothing at all, again and again; a header that says little; one that says much.
+                // Empty continuations, a small header, and a large one.
                 0 => Vec::new(),
                 1 => frames::field("a", "b"),
                 _ => frames::field("a", &"x".repeat(16_000)),
@@ -333,7 +333,7 @@ async fn heads_without_an_end_are_cut_off_under_tls() {
             let begun = frames::frame(frames::HEADERS, frames::END_STREAM, 1, &frames::get_fields("/"));
             let _ = stream.write_all(&[frames::hello(), begun].concat()).await;
             let on = frames::frame(frames::CONTINUATION, 0, 1, &piece).repeat(20);
-            // Far more than any head holds, and than the sockets between hold for a server that is slow to read.
+            // Far more than any limit, and than the sockets buffer for a server that reads slowly.
             let mut sent = 0;
             while sent < 4_000_000 && stream.write_all(&on).await.is_ok() {
                 sent += 20;

@@ -1,6 +1,6 @@
-//! The failure that this prevents: an upstream with a wrong clock sent a price of 2030, a version that took it wrote it
-//! to the file, and every true price since is late. And the opposite: a machine whose own clock is wrong takes good
-//! times for times of the future and destroys them.
+//! The failure that this prevents: an upstream with a wrong clock sent a price dated 2030, an older version stored it,
+//! and every correct price since is late. And the opposite: a machine whose own clock is wrong mistakes correct times
+//! for future ones and destroys them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn event(id: &str, changed: Timestamp) -> Event {
     }
 }
 
-/// An event with a price, a closed market and a score, all of them as of a moment.
+/// An event with a price, a closed market and a score, all of the same time.
 fn whole_event(id: &str, books: [BookId; 2], at: Timestamp) -> Vec<Change> {
     let (world, sport) = (World::Live, tennis());
     let event = event(id, at);
@@ -75,7 +75,7 @@ fn open(path: &Path) -> Store {
     Store::open(path, Arc::new(catalogue::builtin()), OPTIONS).expect("a store")
 }
 
-/// A file as a version that took everything would have written it: one event of 2030, one of an hour ago.
+/// A file as written by a version without the check: one event of 2030, one of an hour ago.
 fn write(path: &Path) {
     let mut store = open(path);
     let books = ["betmgm", "fanduel"];
@@ -98,14 +98,14 @@ fn write(path: &Path) {
     store.commit(&changes).expect("a commit");
 }
 
-/// What the file holds of the sport.
+/// The stored data of the sport.
 fn held(path: &Path) -> LoadedSport {
     let loaded = open(path).load().expect("a file");
     assert!(loaded.damage.is_empty());
     loaded.world(World::Live).sports[tennis().index()].clone()
 }
 
-/// Every time of one event: changed, score, price, closed mark.
+/// All times of one event: changed, score, price, closed market.
 fn times(sport: &LoadedSport, id: &str) -> Vec<Timestamp> {
     let event = sport.events.iter().find(|event| event.event.id.as_str() == id).expect("an event");
     let mut times = vec![event.event.changed, event.score.as_ref().expect("a score").updated];
@@ -125,7 +125,7 @@ fn rejected(writer: &mut Writer, lines: &str) -> u64 {
     writer.ingest(World::Live, news, true).expect("a commit").rejected()
 }
 
-/// True news of a moment: a price of each bookmaker, a score and a read.
+/// Correct messages of a time: a price of each bookmaker, a score and a read.
 fn news(event: &str, at: Timestamp) -> String {
     let at = &at.to_string();
     [
@@ -139,7 +139,7 @@ fn news(event: &str, at: Timestamp) -> String {
 }
 
 #[test]
-fn times_of_the_future_in_a_file_become_the_time_of_its_opening() {
+fn future_times_in_a_file_are_clamped_when_it_is_opened() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("oddsbox.redb");
     write(&path);
@@ -168,7 +168,7 @@ fn times_of_the_future_in_a_file_become_the_time_of_its_opening() {
 }
 
 #[test]
-fn a_clock_behind_the_audit_log_mends_nothing_until_it_is_right() {
+fn clock_behind_the_audit_log_changes_no_stored_time_until_corrected() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("oddsbox.redb");
     write(&path);
@@ -186,7 +186,7 @@ fn a_clock_behind_the_audit_log_mends_nothing_until_it_is_right() {
         assert_eq!((&after.events, &after.sources), (&before.events, &before.sources), "started at {second}");
     }
 
-    // The clock is set right while the service runs.
+    // The clock is corrected while the service runs.
     let clock = Clock::manual(0);
     let mut writer = writer(&path, &clock);
     clock.set_unix_ms(START_MS + HOUR_MS);

@@ -1,5 +1,5 @@
-//! A disk in memory that notes every step, so that the power can be cut behind any of them: what was synced is kept,
-//! of the rest each sector is kept or lost by itself, in whatever order. It can also be told to fail.
+//! A disk in memory that records every operation, so that the power can be cut after any of them: synced data is kept,
+//! of the rest each sector is kept or lost independently, in any order. It can also be set to fail.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use oddsbox::store::{BackendFactory, OpenError, StorageBackend, Store, StoreOptions};
 
-use super::life::the_catalogue;
+use super::writer_run::the_catalogue;
 use crate::process::seed::Random;
 
-/// What a disk writes as a whole.
+/// The unit that a disk writes atomically.
 const SECTOR: usize = 512;
 
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ pub enum Step {
     Sync,
 }
 
-/// When operations of a disk fail.
+/// Which operations of the disk fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trouble {
     #[default]
     None,
-    /// The operation with this number, counted from 0, and no other.
+    /// Only the operation with this number, counted from 0.
     Once(u64),
-    /// That one and all after it.
+    /// That operation and all after it.
     From(u64),
 }
 
@@ -35,16 +35,16 @@ pub enum Trouble {
 struct Platter {
     bytes: Vec<u8>,
     steps: Vec<Step>,
-    /// Reads, writes, syncs and changes of length so far, while a trouble is set.
+    /// Reads, writes, syncs and changes of length since failures were configured.
     operations: u64,
     trouble: Trouble,
     error: Option<io::ErrorKind>,
-    /// As long as the file may become.
+    /// The maximum length of the file.
     room: Option<u64>,
     lies: bool,
 }
 
-/// Clones are the same disk.
+/// Clones share the disk.
 #[derive(Clone, Debug)]
 pub struct Disk(Arc<Mutex<Platter>>);
 
@@ -53,7 +53,7 @@ impl Disk {
         Disk(Arc::new(Mutex::new(Platter { bytes, ..Platter::default() })))
     }
 
-    /// An empty one that says that it has synced, and has not.
+    /// An empty disk that acknowledges syncs without performing them.
     pub fn lying() -> Disk {
         Disk(Arc::new(Mutex::new(Platter { lies: true, ..Platter::default() })))
     }
@@ -66,7 +66,7 @@ impl Disk {
         self.lock().bytes.clone()
     }
 
-    /// How many steps were taken.
+    /// The number of operations recorded.
     pub fn steps(&self) -> usize {
         self.lock().steps.len()
     }
@@ -75,18 +75,18 @@ impl Disk {
         std::mem::take(&mut self.lock().steps)
     }
 
-    /// Fails from now on as told; operations are counted anew.
+    /// Configures failures and resets the operation count.
     pub fn trouble(&self, trouble: Trouble, error: io::ErrorKind) {
         let mut platter = self.lock();
         (platter.operations, platter.trouble, platter.error) = (0, trouble, Some(error));
     }
 
-    /// Lets the file grow to this length and no further, as a full disk does.
+    /// Limits the file to this length, as a full disk does.
     pub fn limit(&self, room: Option<u64>) {
         self.lock().room = room;
     }
 
-    /// How many operations there were since the trouble was set.
+    /// The number of operations since failures were configured.
     pub fn operations(&self) -> u64 {
         self.lock().operations
     }
@@ -97,7 +97,7 @@ impl Disk {
         Store::open_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
     }
 
-    /// Opens it to be looked at, whatever state it is in.
+    /// Opens it for inspection, in whatever state it is.
     pub fn look(&self) -> Result<Store, OpenError> {
         Store::look_into_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
     }
@@ -120,12 +120,13 @@ impl Disk {
     }
 }
 
-/// How many of the steps the disk has promised to keep.
+/// How many of the operations the disk has synced.
 fn synced(steps: &[Step]) -> usize {
     steps.iter().rposition(|step| matches!(step, Step::Sync)).map_or(0, |at| at + 1)
 }
 
-/// What the first `cut` steps leave of `bytes` when the power goes: all that was synced, and the rest up to some step.
+/// What the first `cut` operations leave of `bytes` after a power loss: all that was synced, and the rest up to some
+/// point.
 pub fn cut_power_in_order(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) -> Vec<u8> {
     let synced = synced(&steps[..cut]);
     let kept = synced + usize::try_from(random.below((cut - synced + 1) as u64)).expect("a small number");
@@ -136,7 +137,7 @@ pub fn cut_power_in_order(bytes: &[u8], steps: &[Step], cut: usize, random: &mut
     bytes
 }
 
-/// What the first `cut` steps leave of `bytes` when the power goes: all that was synced, and some of the rest.
+/// What the first `cut` operations leave of `bytes` after a power loss: all that was synced, and some of the rest.
 pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) -> Vec<u8> {
     let steps = &steps[..cut];
     let synced = synced(steps);
@@ -145,12 +146,12 @@ pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) 
         apply(&mut bytes, step);
     }
     let mut pieces: Vec<Step> = steps[synced..].iter().flat_map(in_sectors).collect();
-    // How much is lost is itself a matter of luck: nothing, everything, or anything between.
+    // How much is lost is random: nothing, everything, or anything in between.
     let kept_in_8 = random.below(9);
     pieces.retain(|_| random.below(8) < kept_in_8);
     for last in (1..pieces.len()).rev() {
         let other = usize::try_from(random.below(last as u64 + 1)).expect("a small number");
-        // Two writes of the same sector reach the disk in their order, or the later one alone.
+        // Two writes of the same sector reach the disk in order, or only the later one does.
         if start(&pieces[last]) != start(&pieces[other]) && random.below(2) == 0 && is_free(&pieces, other, last) {
             pieces.swap(last, other);
         }
@@ -161,7 +162,7 @@ pub fn cut_power(bytes: &[u8], steps: &[Step], cut: usize, random: &mut Random) 
     bytes
 }
 
-/// Whether neither of two pieces is written again between them.
+/// Whether neither of two pieces is overwritten in between.
 fn is_free(pieces: &[Step], from: usize, to: usize) -> bool {
     let between = &pieces[from + 1..to];
     between.iter().all(|step| start(step) != start(&pieces[from]) && start(step) != start(&pieces[to]))
@@ -230,7 +231,7 @@ impl StorageBackend for Disk {
 }
 
 impl Platter {
-    /// Refuses what would make the file longer than there is room for.
+    /// Fails operations that would make the file longer than the limit.
     fn grow(&mut self, len: u64) -> io::Result<&mut Self> {
         let is_longer = len > self.bytes.len() as u64;
         if is_longer && self.room.is_some_and(|room| len > room) {

@@ -1,9 +1,8 @@
-//! The failure that this prevents: one error of the disk stops reads, or writes for ever, or leaves file and memory with
-//! different stories.
+//! The failure that this prevents: one disk error stops reads, or stops writes permanently, or leaves file and memory
+//! inconsistent.
 //!
-//! The n-th operation of the disk fails, for each n until none is left to fail: once, or from there on until the disk is
-//! mended. What fails is told, what is told to have been done is there after a restart, and what is told to have failed is
-//! not.
+//! The n-th disk operation fails, for each n until none is left: once, or from there on until the disk is repaired.
+//! Failures are reported, acknowledged operations are present after a restart, and failed ones are not.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -20,7 +19,7 @@ use oddsbox::store::Change;
 use oddsbox::writer::{FeedCharge, FeederError, Issued, KeyError, Poll, PollScope, Sender, WriteError, Writer};
 
 use super::disk::{Disk, Trouble};
-use super::life::{NOON_MS, news, open_writer, the_catalogue};
+use super::writer_run::{NOON_MS, news, open_writer, the_catalogue};
 use crate::process::seed::{Random, short_or_long};
 
 /// A disk with a few events, prices and a key.
@@ -87,7 +86,7 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
     writer.poll(poll).map(|report| assert_eq!(report.news.rejected(), 0))
 }
 
-/// A feeder declares a bookmaker, announces events and removes others. What was removed before stays so.
+/// A feeder declares a bookmaker, announces events and removes others. Events removed before stay removed.
 fn push(writer: &mut Writer, book: &str, announced: &[&str], removed: &[&str]) -> Result<(), WriteError> {
     let sport = the_catalogue().find("tennis").expect("tennis");
     let id = |id: &str| EventId::new(id).expect("an id");
@@ -99,28 +98,28 @@ fn push(writer: &mut Writer, book: &str, announced: &[&str], removed: &[&str]) -
     writer.ingest_charged(World::Live, news, true, None, Some(sender)).map(|_| ())
 }
 
-/// What can be asked of a writer while the disk fails.
+/// The operations of a writer to try while the disk fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Asked {
     Ingest,
-    /// A feeder adds to its world, and removes what it has announced before.
+    /// A feeder adds events, and removes some that it announced before.
     Push,
     /// Closes a price.
     Poll,
-    /// Writes nothing but what the scope is about.
+    /// Writes nothing but the scope.
     PollAgain,
     EndPolls,
     Issue,
     Rotate,
     Revoke,
-    /// With its counters begun anew.
+    /// With its usage reset.
     Set,
     Lease,
     IssueToken,
     RevokeToken,
     Maintain,
     Simulate,
-    /// Stores what a feed has spent.
+    /// Stores the credits that a feed has spent.
     Spend,
     Audit,
     Flush,
@@ -146,8 +145,8 @@ const ASKED: [Asked; 17] = [
     Asked::Flush,
 ];
 
-/// The operation here that makes a change; `None` where no operation of a writer does: then the tests of the store and of
-/// the writer itself cover it, which have a batch of every change. A new change does not compile until it is named.
+/// The operation here that makes a change; `None` if no operation does: then the unit tests of the store and the
+/// writer, which have a batch of every change, cover it. A new change does not compile until it is listed.
 const fn made_by(change: &Change) -> Option<Asked> {
     match change {
         Change::PutBookmaker { .. }
@@ -167,7 +166,7 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutFeederUse { .. } => Some(Asked::Push),
         Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
-        // When a file is opened; when a source is retired; to take back a key or a budget that was never in force.
+        // When a file is opened; when a source is retired; to undo a key or a budget that was never in force.
         Change::RemoveBookmaker { .. }
         | Change::RemoveSource { .. }
         | Change::RemoveKey(_)
@@ -205,7 +204,7 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
             let usage = Usage { day_used: 100, ..Usage::fresh(clock.now()) };
             writer.take_leases(&[(key, usage)])
         }
-        // Whoever tries again after it was kept is told that the token is there.
+        // A retry after the token was stored fails because it exists.
         Asked::IssueToken => match writer.issue_token("new", World::Live, "test") {
             Err(FeederError::HasToken(_)) => Ok(()),
             other => other.map(|_| ()).map_err(fed),
@@ -228,7 +227,7 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
     }
 }
 
-/// What readers can see of a writer, as text to compare by.
+/// What readers can see of a writer, as text for comparison.
 fn served(writer: &Writer, clock: &Clock) -> String {
     let now = clock.now();
     let worlds = World::ALL.map(|world| {
@@ -249,8 +248,8 @@ fn served(writer: &Writer, clock: &Clock) -> String {
     format!("{worlds:?} {keys:?} {:?}", writer.boards().condition().maintenance(now.timestamp()))
 }
 
-/// What a file holds that readers do not see, as text to compare by. A feeder that was never in force may be left in it as
-/// a revoked one.
+/// What a file contains that readers do not see, as text for comparison. A feeder that was never in force may remain in
+/// it as revoked.
 fn stored(bytes: Vec<u8>, id: &str) -> String {
     let loaded = Disk::new(bytes).open().expect("a disk that opens").load().expect("a file that loads");
     let worlds = World::ALL.map(|world| {
@@ -272,7 +271,7 @@ struct Count {
     refused: u64,
 }
 
-/// What the file holds before an operation, and after one without any trouble.
+/// The contents of the file before an operation, and after one without failures.
 fn expected(base: &(Vec<u8>, String, String), asked: Asked) -> [String; 2] {
     let (bytes, id, _) = base;
     let clock = Clock::manual(NOON_MS + 5_000);
@@ -283,7 +282,7 @@ fn expected(base: &(Vec<u8>, String, String), asked: Asked) -> [String; 2] {
     [stored(bytes.clone(), id), stored(disk.bytes(), id)]
 }
 
-/// One operation while the disk is in trouble, then a mended disk, then a restart. Whether the trouble came at all.
+/// One operation on a failing disk, then a repaired disk, then a restart. Returns whether a failure occurred.
 fn suffer(
     base: &(Vec<u8>, String, String),
     asked: Asked,
@@ -304,16 +303,16 @@ fn suffer(
         Trouble::None => false,
     };
     count.failed += u64::from(has_come);
-    // Reads go on whatever happened, and say what they said before if nothing was done.
+    // Reads continue in any case, and are unchanged if the operation failed.
     let during = served(&writer, &clock);
     if let Err(error) = &result {
         count.refused += 1;
         assert!(error.to_string().contains("nothing was changed"), "{asked_again}: {error}");
-        assert!(writer.boards().condition().is_unwritable(), "{asked_again}: nobody is told");
+        assert!(writer.boards().condition().is_unwritable(), "{asked_again}: the condition is not reported");
         assert_eq!(during, before, "{asked_again}");
         assert!(writer.keyring().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
     }
-    // The disk is mended by halves before it is mended: a try to heal that fails must forget nothing.
+    // The disk fails once more before it is repaired: a failed attempt to recover must lose nothing.
     for at in [3, 9, 14, 20] {
         disk.trouble(Trouble::Once(at), kind);
         clock.advance(Duration::from_secs(2));
@@ -321,13 +320,13 @@ fn suffer(
         assert_eq!(served(&writer, &clock), during, "{asked_again}: a failed try to heal");
     }
     disk.trouble(Trouble::None, kind);
-    // Nobody asks for anything: the writer finds out by itself that the disk is mended.
+    // Without any request, the writer finds out by itself that the disk is repaired.
     clock.advance(Duration::from_secs(2));
     writer.tick();
     assert!(!writer.boards().condition().is_unwritable(), "{asked_again}: it does not heal");
     assert_eq!(served(&writer, &clock), during, "{asked_again}: healing changes nothing");
     drop(writer);
-    // A crash instead of an orderly stop: the file alone says what is there.
+    // A crash instead of a graceful stop: only the file's contents remain.
     let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);
     assert_eq!(served(&again, &clock), during, "{asked_again}: file and memory tell different stories");
     let expected = &expected[usize::from(result.is_ok())];
@@ -339,14 +338,14 @@ fn suffer(
 }
 
 #[test]
-fn whatever_operation_of_the_disk_fails_reads_go_on_and_writes_heal() {
+fn any_failed_disk_operation_keeps_reads_working_and_writes_recover() {
     let clock = Clock::manual(NOON_MS);
     let base = filled(&clock);
     let mut count = Count::default();
     let mut seen = BTreeSet::new();
     for asked in ASKED {
         let expected = expected(&base, asked);
-        // The short form leaves out some moments of the lasting failures, and none of the passing one.
+        // The short form skips some positions of lasting failures, but none of the transient one.
         for (make, kind, first, step) in [
             (Trouble::Once as fn(u64) -> Trouble, ErrorKind::Other, 0, 1),
             (Trouble::From, ErrorKind::StorageFull, 0, short_or_long(3, 1)),
@@ -361,12 +360,12 @@ fn whatever_operation_of_the_disk_fails_reads_go_on_and_writes_heal() {
         }
     }
     assert_eq!(seen.len(), ASKED.len(), "{seen:?}");
-    // Names each change that some operation makes.
+    // Lists each change that some operation makes.
     assert_eq!(made_by(&Change::SetMaintenance(None)), Some(Asked::Maintain));
     println!("{} operations of the disk failed, {} operations of the writer were refused", count.failed, count.refused);
 }
 
-/// So many events, each with a price, that they do not fit into what is free in a small file.
+/// Enough events with a price each to exceed the free space of a small file.
 fn many_events(clock: &Clock) -> Vec<News> {
     let now = clock.now().timestamp();
     let sport = the_catalogue().find("tennis").expect("a sport");
@@ -379,8 +378,8 @@ fn many_events(clock: &Clock) -> Vec<News> {
     (0..20_000).map(event).collect()
 }
 
-/// The failure that this prevents: a probe of a few bytes fits into a file on a full disk, so the status said `ok` and
-/// `degraded` in turn while every feed's write failed.
+/// The failure that this prevents: a probe of a few bytes fits into a file on a full disk, so the status alternated
+/// between `ok` and `degraded` while every feed's write failed.
 #[test]
 fn full_disk_stays_unwritable_until_a_write_as_large_as_the_refused_one_fits() {
     let clock = Clock::manual(NOON_MS);
@@ -396,14 +395,14 @@ fn full_disk_stays_unwritable_until_a_write_as_large_as_the_refused_one_fits() {
             clock.advance(Duration::from_secs(2));
             writer.tick();
         }
-        // A write that fits is taken, and says nothing of those that do not.
+        // A write that fits succeeds, and says nothing about those that do not.
         writer.rotate_key(&id, 0, "test").expect("a small write");
         assert!(is_unwritable(&writer));
     }
     disk.limit(None);
     clock.advance(Duration::from_secs(2));
     writer.tick();
-    assert!(!is_unwritable(&writer), "it heals although nobody writes");
+    assert!(!is_unwritable(&writer), "it recovers without a write");
     writer.ingest(World::Live, many_events(&clock), true).expect("there is room");
     drop(writer);
     let mut again = open_writer(Disk::new(disk.bytes()).open().expect("a disk that opens"), &clock);

@@ -1,8 +1,8 @@
-//! The failure that this prevents: a client whose HTTP/2 is wrong is misunderstood, or takes the service from others.
+//! The failure that this prevents: a client with invalid HTTP/2 is misinterpreted, or affects other clients.
 //!
-//! Frames are written byte by byte (RFC 9113), since no library would send them. Each case is tried in plain text and
-//! under TLS: an error of the connection ends it with the code that the RFC asks for, an error of a stream ends that
-//! stream alone, and what must be ignored is ignored.
+//! Frames are written byte by byte (RFC 9113), since no library would send them. Each case runs in plain text and under
+//! TLS: a connection error ends the connection with the code that the RFC requires, a stream error ends only that
+//! stream, and what must be ignored is ignored.
 
 use std::time::Duration;
 
@@ -37,10 +37,10 @@ const COMPRESSION_ERROR: u32 = 9;
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The first field of an answer with status 200, as every encoder writes it.
+/// The first field of a response with status 200, as every encoder writes it.
 const STATUS_200: u8 = 0x88;
 
-/// No answer may take longer.
+/// The maximum time for a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -52,12 +52,12 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What every client begins with.
+/// The connection preface of every client.
 pub fn hello() -> Vec<u8> {
     [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat()
 }
 
-/// A field with a name of its own, in the plainest form that HPACK has.
+/// A literal field with a new name, in the simplest form of HPACK.
 pub fn field(name: &str, value: &str) -> Vec<u8> {
     [&[0], &*text(name), &*text(value)].concat()
 }
@@ -88,16 +88,16 @@ pub fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &get_fields(path))
 }
 
-/// The frames that a server sent, as far as anyone here looks at them.
+/// The frames that a server sent, as far as they are inspected.
 #[derive(Debug, Default)]
 pub struct Said {
-    /// The code of its last goodbye.
+    /// The code of its last GOAWAY.
     pub goodbye: Option<u32>,
-    /// The codes of streams that it reset.
+    /// The codes of the streams that it reset.
     resets: Vec<(u32, u32)>,
-    /// The first byte of each answer's head.
+    /// The first byte of each response's headers.
     answers: Vec<(u32, u8)>,
-    /// What was in the pings that it answered.
+    /// The payloads of answered pings.
     pongs: Vec<Vec<u8>>,
 }
 
@@ -110,12 +110,12 @@ impl Said {
         self.answers.contains(&(1, STATUS_200))
     }
 
-    /// Whether the first stream was answered otherwise than with 200.
+    /// Whether the first stream got a response other than 200.
     fn is_refused(&self) -> bool {
         self.answers.iter().any(|(id, first)| *id == 1 && *first != STATUS_200)
     }
 
-    /// Reads as many whole frames as there are.
+    /// Parses all complete frames.
     pub fn read(mut bytes: &[u8]) -> Said {
         let mut said = Said::default();
         let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
@@ -136,21 +136,21 @@ impl Said {
     }
 }
 
-/// What must become of a connection.
+/// The required outcome for a connection.
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    /// It ends, with one of these codes or the unspecific one, which the library prefers in places.
+    /// It ends with one of these codes, or the unspecific one, which the library prefers in places.
     Ends(&'static [u32]),
-    /// Its first stream ends with one of these codes, or as a request that is wrong, and it goes on. Or it ends as a
-    /// whole, which the RFC leaves to the server.
+    /// Its first stream ends with one of these codes or a 400, and the connection continues. Or the connection ends,
+    /// which the RFC leaves to the server.
     Resets(&'static [u32]),
-    /// Its first stream is answered, and it goes on.
+    /// Its first stream is answered, and the connection continues.
     Answers,
     /// Nothing.
     GoesOn,
 }
 
-/// A case: what it is, the bytes that follow the hello, and what becomes of the connection.
+/// A case: its name, the bytes after the preface, and the required outcome.
 type Case = (&'static str, Vec<u8>, Then);
 
 /// A setting with its value.
@@ -162,13 +162,13 @@ fn head(fields: &[Vec<u8>]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields.concat())
 }
 
-/// Frames of a wrong size, of a wrong stream, or at a wrong time.
+/// Frames of a wrong size, on a wrong stream, or at a wrong time.
 fn frames_that_are_wrong() -> Vec<Case> {
     use Then::Ends;
     let unfinished = frame(HEADERS, END_STREAM, 1, &get_fields("/healthz"));
     let ended = get(1, "/healthz");
     vec![
-        // Only its head is sent: nobody should read the rest.
+        // Only the frame header is sent: the rest must not be read.
         ("a frame too large", vec![0, 0x40, 0x01, DATA, 0, 0, 0, 0, 1], Ends(&[FRAME_SIZE_ERROR])),
         ("DATA on the connection", frame(DATA, 0, 0, b"x"), Ends(&[PROTOCOL_ERROR])),
         ("DATA on an idle stream", frame(DATA, 0, 1, b"x"), Ends(&[PROTOCOL_ERROR])),
@@ -180,7 +180,7 @@ fn frames_that_are_wrong() -> Vec<Case> {
             Ends(&[PROTOCOL_ERROR, STREAM_CLOSED]),
         ),
         (
-            "a stream that was ended goes on",
+            "a closed stream continues",
             [ended.clone(), frame(DATA, 0, 1, b"x")].concat(),
             Then::Resets(&[STREAM_CLOSED]),
         ),
@@ -249,7 +249,7 @@ fn requests_that_are_wrong() -> Vec<Case> {
     ]
 }
 
-/// What may look odd and is none of it wrong.
+/// Unusual but valid frames.
 fn what_goes_on() -> Vec<Case> {
     let fields = get_fields("/healthz");
     let (one, rest) = fields.split_at(1);
@@ -265,14 +265,14 @@ fn what_goes_on() -> Vec<Case> {
         ("a bit that is reserved", high, Then::Answers),
         ("a frame of an unknown kind", frame(0x16, 0xff, 0, b"whatever"), Then::GoesOn),
         ("one of those on a stream", [get(1, "/healthz"), frame(0xfe, 0, 1, b"?")].concat(), Then::Answers),
-        ("a setting that nobody knows", frame(SETTINGS, 0, 0, &setting(0xff, 7)), Then::GoesOn),
-        ("flags that nobody knows", frame(PING, 0xfe, 0, b"flags!!!"), Then::GoesOn),
+        ("an unknown setting", frame(SETTINGS, 0, 0, &setting(0xff, 7)), Then::GoesOn),
+        ("unknown flags", frame(PING, 0xfe, 0, b"flags!!!"), Then::GoesOn),
         ("an answer to no PING", frame(PING, ACK, 0, b"unasked!"), Then::GoesOn),
         ("PRIORITY of an idle stream", frame(PRIORITY, 0, 5, &[0, 0, 0, 0, 1]), Then::GoesOn),
     ]
 }
 
-/// A service and the ways to it.
+/// A service and ways to connect to it.
 struct Ways {
     plain: Service,
     tls: Service,
@@ -293,9 +293,9 @@ impl Ways {
     }
 }
 
-/// Sends bytes and reads until what was said is enough, or until the server closes: whether it did.
+/// Sends bytes and reads until the outcome is clear or the server closes; returns whether it closed.
 async fn exchange(stream: &mut impl Wire, bytes: &[u8], is_enough: impl Fn(&Said) -> bool) -> (Said, bool) {
-    // It may end before it is all sent.
+    // It may be closed before everything is sent.
     let _ = stream.write_all(bytes).await;
     let mut read = Vec::new();
     let until = tokio::time::Instant::now() + PATIENCE;
@@ -305,7 +305,7 @@ async fn exchange(stream: &mut impl Wire, bytes: &[u8], is_enough: impl Fn(&Said
             return (said, false);
         }
         let more = tokio::time::timeout_at(until, stream.read_buf(&mut read)).await;
-        // How a connection ends is no matter.
+        // How the connection ends does not matter.
         match more.unwrap_or_else(|_| panic!("neither enough nor the end: {said:?}")) {
             Ok(0) | Err(_) => return (said, true),
             Ok(_) => {}
@@ -313,7 +313,7 @@ async fn exchange(stream: &mut impl Wire, bytes: &[u8], is_enough: impl Fn(&Said
     }
 }
 
-/// Whether a case comes out as it must; what was said otherwise.
+/// Whether a case has the required outcome; if not, the difference.
 async fn try_case(stream: &mut impl Wire, bytes: &[u8], then: Then) -> Result<(), String> {
     let still_here = b"stillher";
     let is_over = |said: &Said| {
@@ -344,7 +344,7 @@ async fn try_case(stream: &mut impl Wire, bytes: &[u8], then: Then) -> Result<()
 }
 
 #[tokio::test]
-async fn what_is_wrong_ends_as_the_rfc_says_and_what_is_odd_goes_on() {
+async fn invalid_frames_end_as_the_rfc_requires_and_unusual_ones_are_accepted() {
     let ways = Ways::open().await;
     let mut cases = frames_that_are_wrong();
     cases.extend(settings_and_windows_that_are_wrong());
@@ -361,7 +361,7 @@ async fn what_is_wrong_ends_as_the_rfc_says_and_what_is_odd_goes_on() {
 }
 
 #[tokio::test]
-async fn another_preface_is_not_answered_in_http_2() {
+async fn wrong_preface_is_not_answered_in_http_2() {
     let ways = Ways::open().await;
     let bad = [b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", &*frame(SETTINGS, 0, 0, &[])].concat();
     for (way, mut stream) in ways.each().await {
@@ -370,10 +370,10 @@ async fn another_preface_is_not_answered_in_http_2() {
     }
 }
 
-/// Over HTTP/2 as over HTTP/1.1, a head beyond our bounds is answered in our shape. One far beyond them is answered by the
-/// HTTP library without a body, or its connection is closed: no valid key was used on it.
+/// Over HTTP/2 as over HTTP/1.1, headers beyond the limits get an error in the API's shape. Headers far beyond them are
+/// answered by the HTTP library without a body, or the connection is closed: no valid key was used on it.
 #[tokio::test]
-async fn heads_that_are_too_large_are_refused() {
+async fn too_large_headers_are_rejected() {
     let ways = Ways::open().await;
     for (bytes, is_ours) in [(20_000, true), (100_000, false)] {
         for (way, stream) in ways.each().await {
@@ -399,7 +399,7 @@ async fn heads_that_are_too_large_are_refused() {
         let pieces = frame(CONTINUATION, 0, 1, &field).repeat(20);
         let begun = frame(HEADERS, END_STREAM, 1, &get_fields("/healthz"));
         let (said, is_closed) = exchange(&mut stream, &[hello(), begun, pieces].concat(), |_| false).await;
-        // That it was told so may be lost with what it still sent.
+        // The error may be lost with the connection.
         let is_told = matches!(said.goodbye, None | Some(ENHANCE_YOUR_CALM));
         assert!(is_closed && is_told && said.answers.is_empty(), "{way}: {said:?}");
     }

@@ -1,5 +1,5 @@
-//! The failure that this prevents: the disk fills up, and the service stops answering, or takes no change before
-//! somebody restarts it although there is room again.
+//! The failure that this prevents: the disk fills up, and the service stops answering, or accepts no changes until a
+//! restart although there is space again.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,17 +12,17 @@ use oddsbox::admin::{Command, Door, StatusAnswer};
 use crate::process::client::get;
 use crate::process::command::{Directory, issue, revoke, sandbox, until};
 
-/// A file system of 3 MB on a directory, as long as it lives.
+/// A file system of 3 MB on a directory, unmounted on drop.
 struct Small<'d>(&'d Path);
 
 impl<'d> Small<'d> {
-    /// `None` where mounting is not allowed.
+    /// `None` if mounting is not permitted.
     fn mount(on: &'d Path) -> Option<Small<'d>> {
         let mounted = Process::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(on).output();
         mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Small(on))
     }
 
-    /// Takes every byte that is left.
+    /// Uses up all free space.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filler");
         let mut filler = File::options().create(true).append(true).open(&path).expect("a file");
@@ -45,7 +45,7 @@ async fn is_writable(door: &Door) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_costs_nothing_but_the_changes_it_refuses_and_heals_by_itself() {
+async fn full_disk_rejects_changes_only_and_recovers() {
     let directory = Directory::new();
     let Some(small) = Small::mount(directory.path()) else {
         println!("skipped: mounting a small file system is not allowed here");
@@ -56,10 +56,10 @@ async fn a_full_disk_costs_nothing_but_the_changes_it_refuses_and_heals_by_itsel
     let key = issue(&door, sandbox(100_000)).await.expect("a key");
     let mut kept = vec![issue(&door, sandbox(1_000)).await.expect("a key")];
 
-    // Requests pass on what was stored ahead of use: a key that was never used has nothing, and would get 503.
+    // Requests use stored leases: a key that was never used has none, and would get 503.
     assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     let filler = small.fill();
-    // Pages that are free in the file are used up first.
+    // Free pages in the file are used first.
     let mut refused = None;
     for _ in 0..5_000 {
         match issue(&door, sandbox(1_000)).await {
@@ -72,8 +72,8 @@ async fn a_full_disk_costs_nothing_but_the_changes_it_refuses_and_heals_by_itsel
     }
     let refused = refused.expect("a full disk");
     assert!(refused.contains("the disk is full") && refused.contains("nothing was changed"), "{refused}");
-    // Whatever the disk does: prices are served, and the status tells. A little room may turn up in the file itself, so
-    // it is filled until none is left.
+    // In any case prices are served, and the status reports the failure. The file itself may have a little free space,
+    // so it is filled until none is left.
     until("the status says so", async || {
         small.fill();
         for path in ["/v1/sports", "/v1/sports/tennis/odds", "/v1/books"] {

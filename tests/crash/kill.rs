@@ -1,5 +1,5 @@
-//! kill -9 while prices come in: what an ingest was told is there, as a whole, and the next server is ready soon.
-//! (Keys, revocations, rotations and quotas under kill -9 are among the tests of the binary.)
+//! kill -9 during ingests: acknowledged batches are complete, and the next server is ready soon.
+//! (Keys, revocations, rotations and quotas under kill -9 are covered by the tests of the binary.)
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::process::seed::{Random, short_or_long};
 
 const EVENTS: u32 = 40;
 
-/// Every event at the price of one round: one batch, so all of it or nothing.
+/// Every event at the price of one round, as one batch: all of it or nothing.
 fn round(number: i32) -> String {
     let at = format!("2026-11-14T{:02}:{:02}:{:02}Z", number / 3600, number / 60 % 60, number % 60);
     (0..EVENTS).fold(String::new(), |mut lines, id| {
@@ -26,7 +26,7 @@ fn round(number: i32) -> String {
     })
 }
 
-/// The price that every event is at, after insisting that they are all at the same one.
+/// The price of every event, after asserting that they are equal.
 async fn price(server: &Server, key: &Issued) -> Option<i64> {
     let mut connection = Connection::open(server.address()).await.expect("a connection");
     let odds = connection.get("/v1/sports/tennis/odds?limit=500", &key.secret).await.expect("an answer").json();
@@ -39,18 +39,18 @@ async fn price(server: &Server, key: &Issued) -> Option<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_ingested_is_there_as_a_whole_after_a_kill() {
+async fn ingested_batches_are_complete_after_a_kill() {
     let mut random = Random::new();
     let directory = Directory::new();
-    // Each life may cost a lease.
+    // Each crash may cost a lease.
     let issue = "keys issue --live --approved-by me --name app --burst 1000000 --per-day 90000000";
     let key = Issued::from(&directory.json(issue));
     let (mut number, mut acknowledged) = (0, 0);
-    for life in 0..short_or_long(8, 200) {
+    for restart in 0..short_or_long(8, 200) {
         let mut server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);
         let found = price(&server, &key).await.map_or(0, |price| price - 100);
-        assert!(found >= acknowledged, "life {life}: round {found} after round {acknowledged} was acknowledged");
-        // Some rounds are acknowledged; the server is killed under the next one.
+        assert!(found >= acknowledged, "restart {restart}: round {found} after round {acknowledged} was acknowledged");
+        // Some rounds are acknowledged; the server is killed during the next one.
         for _ in 0..random.below(3) {
             number += 1;
             let (_kept, feed) = file_with(round(number).as_bytes());
@@ -72,11 +72,11 @@ async fn what_was_ingested_is_there_as_a_whole_after_a_kill() {
     assert_eq!(directory.json("check")["clean"], true);
 }
 
-/// Run it by name: `cargo test --release --test integration ready_again -- --ignored --nocapture`, with as many records as
-/// `ODDSBOX_RECORDS` says.
+/// Run it by name: `cargo test --release --test integration ready_again -- --ignored --nocapture`. `ODDSBOX_RECORDS`
+/// sets the number of records.
 #[test]
 #[ignore = "it measures, and takes a while"]
-fn ready_again_after_a_kill() {
+fn server_is_ready_again_after_a_kill() {
     let records: u32 = std::env::var("ODDSBOX_RECORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let directory = Directory::new();
     let books = ["betmgm", "draftkings", "unibet", "fanduel", "ladbrokes_uk"];

@@ -1,8 +1,8 @@
-//! The failure that this prevents: the machine loses power, and afterwards something that was acknowledged is gone, a
-//! change is there by half, or a quota is there again.
+//! The failure that this prevents: after a power loss, an acknowledged change is gone, a change is applied partially,
+//! or a quota is available again.
 //!
-//! A life of random operations is recorded step by step. Then the power is cut behind any of the steps, any number of
-//! times: what the disk keeps must open as the last acknowledged state, or with the one operation under way.
+//! A run of random operations is recorded. Then the power is cut after any of the disk's operations, any number of
+//! times: the file must open in the last acknowledged state, or with the one operation in progress.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -11,15 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use oddsbox::clock::Clock;
 
 use super::disk::{Disk, Step, apply, cut_power, cut_power_in_order};
-use super::life::{Charged, Keys, Life, Mark, NOON_MS, charge, check_secrets, lease, open_writer, picture};
+use super::writer_run::{Charged, Keys, Mark, NOON_MS, WriterRun, charge, check_secrets, lease, open_writer, picture};
 use crate::process::seed::{Random, short_or_long};
 
-/// Power losses for each recorded life, and lives before the disk is a new one.
-const CUTS_PER_LIFE: u64 = 25;
-const LIVES_PER_DISK: u64 = 4;
-const OPERATIONS_PER_LIFE: u64 = 16;
+/// Power losses per recorded run, and runs per disk.
+const CUTS_PER_RUN: u64 = 25;
+const RUNS_PER_DISK: u64 = 4;
+const OPERATIONS_PER_RUN: u64 = 16;
 
-/// A recorded life.
+/// A recorded run.
 struct Record {
     base: Vec<u8>,
     steps: Vec<Step>,
@@ -35,18 +35,18 @@ struct Count {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_with_the_power_and_no_quota_comes_back() {
+fn power_loss_loses_no_acknowledged_change_and_refunds_no_quota() {
     let mut random = Random::new();
     let wanted = short_or_long(2_000, 100_000);
     let mut count = Count::default();
     let mut doing = BTreeSet::new();
     while count.losses < wanted {
         let (mut disk, clock, mut keys) = (Disk::new(Vec::new()), Clock::manual(NOON_MS), Keys::new());
-        for _ in 0..LIVES_PER_DISK {
+        for _ in 0..RUNS_PER_DISK {
             let record = record(disk, clock.clone(), keys, &mut random);
             doing.extend(record.marks.iter().map(|mark| mark.done));
             let mut left = None;
-            for _ in 0..CUTS_PER_LIFE {
+            for _ in 0..CUTS_PER_RUN {
                 left = Some(lose(&record, cut_power, &mut random, &mut count));
             }
             (disk, keys) = left.expect("a loss at least");
@@ -58,18 +58,18 @@ fn nothing_acknowledged_is_lost_with_the_power_and_no_quota_comes_back() {
 }
 
 fn record(disk: Disk, clock: Clock, keys: Keys, random: &mut Random) -> Record {
-    let mut life = Life::begin(disk, clock.clone(), keys);
-    let base = life.disk.bytes();
-    for _ in 0..OPERATIONS_PER_LIFE {
-        life.act(random);
+    let mut run = WriterRun::begin(disk, clock.clone(), keys);
+    let base = run.disk.bytes();
+    for _ in 0..OPERATIONS_PER_RUN {
+        run.act(random);
     }
-    Record { base, steps: life.disk.take_steps(), marks: life.marks, clock }
+    Record { base, steps: run.disk.take_steps(), marks: run.marks, clock }
 }
 
-/// What is left of a disk by so many steps.
+/// A function that returns what is left of a disk after so many operations.
 type CutPower = fn(&[u8], &[Step], usize, &mut Random) -> Vec<u8>;
 
-/// Cuts the power somewhere and recovers; what the disk and its keys are then.
+/// Cuts the power somewhere and recovers; returns the disk and its keys.
 fn lose(record: &Record, cut_power: CutPower, random: &mut Random, count: &mut Count) -> (Disk, Keys) {
     count.losses += 1;
     let cut = usize::try_from(random.below(record.steps.len() as u64 + 1)).expect("a small number");
@@ -77,7 +77,7 @@ fn lose(record: &Record, cut_power: CutPower, random: &mut Random, count: &mut C
     let mut image = cut_power(&record.base, &record.steps, cut, random);
     let mut crashes = 1;
     if random.below(2) == 0 {
-        // Recovering writes too, and the power goes again.
+        // Recovery writes too, and the power is cut again.
         let disk = Disk::new(image.clone());
         let found = picture(&mut disk.open().expect("a disk that opens after a power loss"));
         accept(record, known, cut, &found);
@@ -105,7 +105,7 @@ fn lose(record: &Record, cut_power: CutPower, random: &mut Random, count: &mut C
     (left, keys)
 }
 
-/// Insists that what was found is the acknowledged state or has the one operation under way; the keys of it.
+/// Asserts that the file is in the acknowledged state or has the one operation in progress; returns its keys.
 fn accept(record: &Record, known: usize, cut: usize, found: &str) -> Keys {
     let acknowledged = &record.marks[known];
     if acknowledged.picture == found {
@@ -130,7 +130,7 @@ fn accept(record: &Record, known: usize, cut: usize, found: &str) -> Keys {
     keys
 }
 
-/// Uses up every key: over all its lives it gets no more than its quota, and loses no more than a lease with each.
+/// Exhausts every key: in all, it gets no more than its quota, and loses at most one lease per power loss.
 fn spend(disk: Disk, keys: &Keys, clock: &Clock) {
     let mut writer = open_writer(disk.open().expect("a disk that opens"), clock);
     check_secrets(&writer.keyring().clone(), keys, clock);
@@ -151,28 +151,28 @@ fn spend(disk: Disk, keys: &Keys, clock: &Clock) {
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default()
 }
 
-/// A test that cannot fail proves nothing. On a disk that acknowledges without syncing, and then keeps what it was given
-/// up to some moment, the file is always sound and often too old: that must be found out.
+/// Tests the test. A disk that acknowledges syncs without performing them, and then keeps everything up to some point,
+/// has an intact but outdated file: that must be detected.
 #[test]
-fn a_disk_that_lies_about_syncing_is_found_out() {
+fn simulated_disk_that_ignores_syncs_is_detected() {
     let mut random = Random::new();
     let mut count = Count::default();
     let mut lost = 0;
     for _ in 0..8 {
         let record = record(Disk::lying(), Clock::manual(NOON_MS), Keys::new(), &mut random);
         assert!(!record.steps.iter().any(|step| matches!(step, Step::Sync)));
-        for _ in 0..CUTS_PER_LIFE {
+        for _ in 0..CUTS_PER_RUN {
             let lose = || lose(&record, cut_power_in_order, &mut random, &mut count);
             let Err(panic) = catch_unwind(AssertUnwindSafe(lose)) else { continue };
             let said = said(&*panic);
-            let is_told = ["is not as it was acknowledged", "is neither there nor not there"];
-            lost += u64::from(is_told.iter().any(|told| said.contains(told)));
+            let messages = ["is not as it was acknowledged", "is neither there nor not there"];
+            lost += u64::from(messages.iter().any(|message| said.contains(message)));
         }
     }
     println!("{} power losses on a disk that lies: {lost} lost what was acknowledged", count.losses);

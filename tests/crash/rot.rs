@@ -1,7 +1,7 @@
-//! The failure that this prevents: a bit of the file flips, and a wrong price is served, or the process falls over.
+//! The failure that this prevents: a bit of the file flips, and a wrong price is served or the process crashes.
 //!
-//! One bit at a time is flipped in a closed file, or its end is cut off. A file that opens serves all that was there
-//! before, and nothing else; any other is refused, and the check, which looks into it all the same, names what is damaged.
+//! One bit at a time is flipped in a closed file, or its end is truncated. A file that opens serves exactly what was
+//! there before; any other is rejected, and the check, which inspects it anyway, reports the damage.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use oddsbox::model::World;
 use oddsbox::store::{Integrity, Loaded, OpenError};
 
 use super::disk::Disk;
-use super::life::{Keys, Life, NOON_MS};
+use super::writer_run::{Keys, NOON_MS, WriterRun};
 use crate::process::seed::{Random, short_or_long};
 
 /// Everything that can be served, piece by piece.
@@ -20,7 +20,7 @@ fn pieces(loaded: &Loaded) -> BTreeSet<String> {
     let mut pieces = BTreeSet::new();
     for world in World::ALL {
         let held = loaded.world(world);
-        // One of the catalogue whose row is lost gets another number.
+        // A catalogue bookmaker whose row is lost gets another number.
         pieces.extend(held.bookmakers.iter().map(|(_, book)| format!("{world} {book:?}")));
         for (number, sport) in held.sports.iter().enumerate() {
             for event in &sport.events {
@@ -34,7 +34,7 @@ fn pieces(loaded: &Loaded) -> BTreeSet<String> {
         }
     }
     for (key, _) in &loaded.keys {
-        // When it was last used stands in another table, whose rows may be lost without it.
+        // The time of last use is in another table, whose rows may be lost separately.
         let key = KeyRecord { last_used: None, ..key.clone() };
         pieces.insert(format!("{key:?} {:?}", key.hash.0));
     }
@@ -42,29 +42,29 @@ fn pieces(loaded: &Loaded) -> BTreeSet<String> {
     pieces
 }
 
-/// A closed file with some of everything.
+/// A closed file with every kind of record.
 fn closed_file(random: &mut Random) -> Vec<u8> {
-    let mut life = Life::begin(Disk::new(Vec::new()), Clock::manual(NOON_MS), Keys::new());
+    let mut run = WriterRun::begin(Disk::new(Vec::new()), Clock::manual(NOON_MS), Keys::new());
     for _ in 0..60 {
-        life.act(random);
+        run.act(random);
     }
-    let disk = life.disk.clone();
-    drop(life);
+    let disk = run.disk.clone();
+    drop(run);
     disk.bytes()
 }
 
 #[derive(Debug, Default)]
 struct Count {
-    /// Not even the check could look into it.
+    /// Not even the check could open it.
     unreadable: u64,
-    /// Refused, with the records that are damaged named by the check.
+    /// Rejected, with damaged records reported by the check.
     named: u64,
-    /// Refused, with no record damaged: what is wrong is between the rows, or in pages that hold none.
+    /// Rejected without a damaged record: the damage is between rows, or in pages without rows.
     unnamed: u64,
     harmless: u64,
 }
 
-/// Opens a spoilt file: it serves what was there before, or is refused. Whether it was refused.
+/// Opens a damaged file, which must serve what was there before or be rejected. Returns whether it was rejected.
 fn suffer(bytes: Vec<u8>, whole: &BTreeSet<String>, what: &str, count: &mut Count) -> bool {
     let disk = Disk::new(bytes);
     match disk.open() {
@@ -73,7 +73,7 @@ fn suffer(bytes: Vec<u8>, whole: &BTreeSet<String>, what: &str, count: &mut Coun
             assert!(loaded.damage.is_empty(), "{what}: {:?}", loaded.damage);
             let found = pieces(&loaded);
             let differs: Vec<_> = found.symmetric_difference(whole).collect();
-            assert!(differs.is_empty(), "{what}: {differs:?} is served, or missing, and nobody says so");
+            assert!(differs.is_empty(), "{what}: {differs:?} is served wrong or missing without an error");
             let report = store.check().unwrap_or_else(|error| panic!("{what}: the check itself failed: {error}"));
             assert!(report.is_clean(), "{what}: {report:?}");
             count.harmless += 1;
@@ -87,7 +87,7 @@ fn suffer(bytes: Vec<u8>, whole: &BTreeSet<String>, what: &str, count: &mut Coun
     true
 }
 
-/// What the check of a refused file says.
+/// The result of the check on a rejected file.
 fn look(disk: &Disk, what: &str, count: &mut Count) {
     let mut store = match disk.look() {
         Ok(store) => store,
@@ -97,7 +97,7 @@ fn look(disk: &Disk, what: &str, count: &mut Count) {
             return;
         }
     };
-    // A restore that replaces it comes that far: it may be told of damage, and nothing more.
+    // A restore that replaces it reads it this far: it may report damage, and nothing else.
     let _ = store.load();
     let report = store.check().unwrap_or_else(|error| panic!("{what}: the check itself failed: {error}"));
     assert!(matches!(report.integrity, Integrity::Broken(_)), "{what}: {report:?}");
@@ -110,7 +110,7 @@ fn look(disk: &Disk, what: &str, count: &mut Count) {
     }
 }
 
-/// One line that says what to do.
+/// Asserts a message of one line that says what to do.
 fn assert_told(error: &OpenError, what: &str) {
     let line = error.to_string();
     let says_what_to_do = ["restore a backup", "move that file away", "use a newer oddsbox"];
@@ -122,11 +122,11 @@ fn index(random: &mut Random, len: usize) -> usize {
 }
 
 #[test]
-fn a_rotten_file_never_serves_what_was_not_stored() {
+fn corrupt_file_never_serves_wrong_values() {
     let mut random = Random::new();
     let whole_bytes = closed_file(&mut random);
     let whole = pieces(&Disk::new(whole_bytes.clone()).open().expect("a sound file").load().expect("a sound file"));
-    // Most of a file is room for more: only what is written can rot to anyone's harm.
+    // Most of a file is free space: only flips in used pages matter.
     let used: Vec<usize> = (0..whole_bytes.len()).filter(|at| whole_bytes[*at] != 0).collect();
     let flips: u64 = short_or_long(500, 10_000);
     let mut count = Count::default();
@@ -138,7 +138,7 @@ fn a_rotten_file_never_serves_what_was_not_stored() {
             bytes.truncate(len);
             (format!("cut at {len}"), None)
         } else {
-            // Pages that nothing leads to any more are harmless: half of the flips go where one has hurt before.
+            // Unreferenced pages are harmless: half of the flips go near one that mattered before.
             let from = if flip % 2 == 0 { &used } else { &tender };
             let at = from[index(&mut random, from.len())];
             let bit = random.below(8);

@@ -1,4 +1,4 @@
-//! The failure that this prevents: the page on security names a test that nobody has written.
+//! The failure that this prevents: SECURITY.md names a test that does not exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_test_that_the_page_on_security_names_exists() {
+fn every_test_named_in_security_md_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("SECURITY.md")).expect("the page");
     let is_name =

@@ -1,8 +1,8 @@
-//! The failure that this prevents: something grows a little with every hour, or an answer that nobody looked at is not
-//! what the document says.
+//! The failure that this prevents: something grows a little every hour, or a response that no test inspected differs
+//! from the OpenAPI document.
 //!
-//! Short: some seconds of real time, in which hours pass for the service in the test's own process. Long: as many
-//! seconds as `ODDSBOX_SOAK_SECONDS` says, or ten minutes.
+//! Short form: a few seconds of real time, in which hours pass for the service in the test's own process. Long form:
+//! `ODDSBOX_SOAK_SECONDS` seconds, or ten minutes.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn soak_time(short_s: u64) -> Duration {
     Duration::from_secs(asked.unwrap_or_else(|| short_or_long(short_s, 600)))
 }
 
-/// What a client asks for, by turns: a path of the document, and the same filled in.
+/// The requests of a client in turn: a path of the document, and the same with its parameters filled in.
 fn question(number: usize) -> (&'static str, String) {
     let sport = SPORTS[number % SPORTS.len()];
     let format = ["american", "decimal", "fractional"][number % 3];
@@ -53,7 +53,7 @@ fn assert_documented(document: &Value, path: &str, target: &str, answer: &Answer
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hours_of_a_demonstration_keep_the_file_small_and_every_answer_documented() {
+async fn hours_of_a_demo_keep_the_file_small_and_responses_documented() {
     let service = Arc::new(Service::start_demo().await);
     let document: Arc<Value> = Arc::new(serde_json::from_str(OPENAPI).expect("a document"));
     let is_over = Arc::new(AtomicBool::new(false));
@@ -74,7 +74,7 @@ async fn hours_of_a_demonstration_keep_the_file_small_and_every_answer_documente
                 let (path, target) = question(number);
                 let answer = connection.get(&target, key.secret.expose()).await.expect("an answer");
                 assert_documented(&document, path, &target, &answer);
-                // Where others take the machine, a new day's first lease may be late.
+                // On a busy machine, the first lease of a new day may be late.
                 let is_refused = answer.status == 503;
                 assert!(is_refused || answer.status == 200, "{target}: {answer:?}");
                 (if is_refused { &refusals } else { &answers }).fetch_add(1, Ordering::Relaxed);
@@ -86,7 +86,7 @@ async fn hours_of_a_demonstration_keep_the_file_small_and_every_answer_documente
     let began = Instant::now();
     let started = service.clock.now().unix_ms;
     let (mut sizes, mut passed_s) = (Vec::new(), 0);
-    // A thousand times as fast as the clock on the wall, as far as the machine keeps up.
+    // A thousand times as fast as real time, as far as the machine keeps up.
     while began.elapsed() < soak_time(15) {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let due_s = u64::try_from(began.elapsed().as_millis()).expect("a short time");
@@ -123,7 +123,7 @@ fn memory_kb(server: &Server) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_polled_process_stays_flat() {
+async fn polling_process_does_not_grow() {
     if !Path::new("/proc/self/fd").exists() {
         println!("skipped: there is no /proc to look into");
         return;
@@ -153,7 +153,7 @@ async fn a_polled_process_stays_flat() {
     let (first, last) = (rounds[1], rounds[rounds.len() - 1]);
     println!("{} rounds: memory and open files from {first:?} to {last:?}", rounds.len());
     assert!(last.0 < first.0 + 100_000, "memory grows: {rounds:?}");
-    // Connections that were closed may be noticed a moment later.
+    // Closed connections may be noticed a moment later.
     assert!(last.1 <= first.1 + 2 * CLIENTS, "open files grow: {rounds:?}");
     server.stop();
 }

@@ -1,4 +1,4 @@
-//! The failure that this prevents: a stop cuts an answer in two, or forgets what was counted.
+//! The failure that this prevents: a shutdown truncates a response or loses usage.
 
 use std::net::SocketAddr;
 
@@ -11,12 +11,12 @@ use crate::process::seed::{Random, short_or_long, stay_within_the_day};
 /// How an exchange on a connection ended.
 enum Ended {
     Answered,
-    /// Not a byte of an answer came.
+    /// Not a byte of a response arrived.
     Unanswered,
     Cut(String),
 }
 
-/// One request, and its answer to the last byte.
+/// One request and its complete response.
 async fn exchange(stream: &mut TcpStream, secret: &str) -> Ended {
     let request =
         format!("GET /v1/sports/tennis/odds?limit=500 HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {secret}\r\n\r\n");
@@ -44,7 +44,7 @@ async fn exchange(stream: &mut TcpStream, secret: &str) -> Ended {
     }
 }
 
-/// Requests until the server is gone: how many were sent, and how many answered.
+/// Sends requests until the server is gone; returns how many were sent and answered.
 async fn load(address: SocketAddr, secret: String) -> (u64, u64) {
     let (mut sent, mut answered) = (0, 0);
     while let Ok(mut stream) = TcpStream::connect(address).await {
@@ -61,7 +61,7 @@ async fn load(address: SocketAddr, secret: String) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_under_load_cuts_no_answer_and_keeps_the_count() {
+async fn shutdown_under_load_truncates_no_response_and_keeps_usage() {
     let stops = short_or_long(20, 500);
     stay_within_the_day(short_or_long(300, 3_600)).await;
     let mut random = Random::new();

@@ -1,5 +1,5 @@
-//! The failure that this prevents: somebody sets the clock, or a day ends under load, and keys get their quota twice or
-//! never again, prices stand still, or a source stays fresh that nobody hears from.
+//! The failure that this prevents: the clock is set, or a day ends under load, and keys get their quota twice or never
+//! again, prices stop changing, or a silent source stays fresh.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn now(service: &Service) -> Timestamp {
     service.clock.now().timestamp()
 }
 
-/// Whether the sandbox is alive: prices of the last minutes, none of the future, every sport active.
+/// Asserts that the sandbox is running: recent prices, none in the future, every sport active.
 async fn goes_on(service: &Service) -> bool {
     service.advance(1).await;
     let key = service.issue(KeyKind::Sandbox, |_| {}).await;
@@ -42,22 +42,22 @@ async fn goes_on(service: &Service) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_simulated_world_goes_on_whatever_the_clock_is_set_to() {
+async fn simulated_world_continues_whatever_the_clock_is_set_to() {
     let service = Service::start().await;
     for by_ms in [SECOND_MS, -SECOND_MS, DAY_MS, -DAY_MS, YEAR_MS, -YEAR_MS, -YEAR_MS] {
         service.clock.set_unix_ms(service.clock.now().unix_ms + by_ms);
-        until(&format!("it goes on after {by_ms} ms"), async || goes_on(&service).await).await;
+        until(&format!("it continues after {by_ms} ms"), async || goes_on(&service).await).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_simulated_world_goes_on_after_a_start_with_an_earlier_clock() {
+async fn simulated_world_continues_after_a_restart_with_an_earlier_clock() {
     let mut service = Service::start().await;
     service.clock.set_unix_ms(START_MS + YEAR_MS);
-    until("it goes on a year later", async || goes_on(&service).await).await;
-    // The new clock begins a year before.
+    until("it continues a year later", async || goes_on(&service).await).await;
+    // The new clock starts a year earlier.
     service = service.restart().await;
-    until("it goes on a year before", async || goes_on(&service).await).await;
+    until("it continues a year earlier", async || goes_on(&service).await).await;
 }
 
 fn read_at(at: Timestamp) -> String {
@@ -69,7 +69,7 @@ async fn status(service: &Service) -> String {
 }
 
 #[tokio::test]
-async fn a_source_is_neither_fresh_nor_stale_for_ever_after_the_clock_was_wrong() {
+async fn source_freshness_recovers_after_a_wrong_clock() {
     for by_ms in [SECOND_MS, DAY_MS, YEAR_MS] {
         let mut service = Service::start().await;
         service
@@ -79,7 +79,7 @@ async fn a_source_is_neither_fresh_nor_stale_for_ever_after_the_clock_was_wrong(
             )
             .await;
         assert_eq!(status(&service).await, "ok");
-        // The clock runs ahead, and the source is heard in that time.
+        // The clock is ahead, and the source is read in that time.
         service.clock.set_unix_ms(START_MS + by_ms);
         service.ingest(&read_at(now(&service))).await;
         assert_eq!(status(&service).await, "ok");
@@ -91,7 +91,7 @@ async fn a_source_is_neither_fresh_nor_stale_for_ever_after_the_clock_was_wrong(
                 service.advance(1).await;
             }
             assert_eq!(status(&service).await, "ok", "{by_ms} ms");
-            // Nobody hears from it: it goes stale in its time, not in a year.
+            // Without further reads it becomes stale in its time, not in a year.
             service.advance(125).await;
             assert_eq!(status(&service).await, "degraded", "{by_ms} ms, restarted: {is_restarted}");
             let report = service.ingest_report(World::Live, &read_at(now(&service))).await;
@@ -101,7 +101,7 @@ async fn a_source_is_neither_fresh_nor_stale_for_ever_after_the_clock_was_wrong(
     }
 }
 
-/// Clients that use one key as fast as they can until they are told to stop.
+/// Clients that use one key as fast as they can until they are stopped.
 struct Crowd {
     passed: Arc<AtomicU64>,
     refused: Arc<AtomicU64>,
@@ -134,7 +134,7 @@ impl Crowd {
         self.passed.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until so many passed in all, and for many refusals after that.
+    /// Waits until so many requests passed in all, and for many refusals after that.
     async fn settle_at(&self, passed: u64, what: &str) {
         until(what, async || self.passed.load(Ordering::Relaxed) >= passed).await;
         let enough = self.refused.load(Ordering::Relaxed) + 40;
@@ -142,7 +142,7 @@ impl Crowd {
         assert_eq!(self.passed.load(Ordering::Relaxed), passed, "{what}");
     }
 
-    /// How many passed.
+    /// How many requests passed.
     async fn go(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         for client in self.clients {
@@ -153,7 +153,7 @@ impl Crowd {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn midnight_under_load_gives_a_day_once_and_setting_the_clock_gives_nothing() {
+async fn midnight_under_load_grants_one_day_and_setting_the_clock_grants_nothing() {
     let service = Service::start().await;
     let key = service
         .issue(KeyKind::Production, |new| {
@@ -162,7 +162,7 @@ async fn midnight_under_load_gives_a_day_once_and_setting_the_clock_gives_nothin
         .await;
     let crowd = Crowd::come(&service, key.secret.expose());
     crowd.settle_at(250, "the first day").await;
-    // Saturday ends at 21 minutes from the start.
+    // Saturday ends 21 minutes after the start.
     service.pass(21 * 60 - 1);
     crowd.settle_at(250, "the last second").await;
     service.pass(1);
@@ -180,7 +180,7 @@ async fn midnight_under_load_gives_a_day_once_and_setting_the_clock_gives_nothin
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_months_end_under_load_gives_a_month_once() {
+async fn month_end_under_load_grants_one_month() {
     let service = Service::start().await;
     let key = service
         .issue(KeyKind::Production, |new| {
@@ -189,7 +189,7 @@ async fn the_months_end_under_load_gives_a_month_once() {
         .await;
     let crowd = Crowd::come(&service, key.secret.expose());
     crowd.settle_at(300, "November").await;
-    // Fifteen more days of November, and what is left of the fourteenth.
+    // Fifteen more days of November, and the rest of the fourteenth.
     service.pass(21 * 60 + 15 * 86_400);
     service.pass(86_400 - 1);
     crowd.settle_at(300, "the last second of November").await;
@@ -200,10 +200,10 @@ async fn the_months_end_under_load_gives_a_month_once() {
     crowd.go().await;
 }
 
-/// The failure that this prevents: somebody sets the clock three days ahead, a day at a time, and every key has used
-/// three days' quotas within seconds.
+/// The failure that this prevents: the clock is set three days ahead, a day at a time, and every key has used the
+/// quotas of three days within seconds.
 #[tokio::test]
-async fn a_clock_set_ahead_returns_no_quota_until_a_restart() {
+async fn clock_set_ahead_refunds_no_quota_until_a_restart() {
     let mut service = Service::start().await;
     let key = service.issue(KeyKind::Production, |new| new.limits.per_day = Some(2)).await;
     let secret = key.secret.expose();
@@ -227,11 +227,11 @@ async fn a_clock_set_ahead_returns_no_quota_until_a_restart() {
     assert_eq!(passed(&service).await, 2, "the clock of a start is believed");
 }
 
-/// A key of a day and of a month, used as fast as it can be while the clock is set and the service restarted.
+/// A key with a daily and a monthly quota, used as fast as possible while the clock is set and the service restarted.
 struct Watched {
     service: Service,
     secret: String,
-    /// Requests that passed in all lives.
+    /// Requests that passed, over all restarts.
     passed: u64,
     /// The days and the months that the clock has shown.
     days: BTreeSet<i64>,
@@ -254,7 +254,7 @@ impl Watched {
         Watched { service, secret, passed: 0, days: BTreeSet::new(), months: BTreeSet::new() }
     }
 
-    /// Stops, and starts again at another time.
+    /// Stops, and restarts at another time.
     async fn sleep_until(mut self, unix_ms: i64) -> Watched {
         self.service.stop().await;
         self.service.clock.set_unix_ms(unix_ms);
@@ -262,7 +262,7 @@ impl Watched {
         self
     }
 
-    /// Has a crowd use the key until so many were let through in all, then none in the next life.
+    /// Uses the key from many clients until so many requests passed in all, then none after the next restart.
     async fn spend(mut self, what: &str, expected: u64) -> Watched {
         let crowd = Crowd::come(&self.service, &self.secret);
         crowd.settle_at(expected - self.passed, what).await;
@@ -279,8 +279,8 @@ impl Watched {
         self
     }
 
-    /// Sets the clock while the spent key is in use, which lets none through, then restarts, and tells how many were let
-    /// through in all by then.
+    /// Sets the clock while the exhausted key is in use, which lets no request pass, then restarts. Returns how many
+    /// passed in all by then.
     async fn at(mut self, what: &str, unix_ms: i64, expected: u64) -> Watched {
         let crowd = Crowd::come(&self.service, &self.secret);
         until("the crowd is there", async || crowd.has_been_answered()).await;
@@ -292,10 +292,10 @@ impl Watched {
     }
 }
 
-/// Setting a clock opens nothing until a restart; then it opens the day and the month that it shows, once. Being set right
-/// again it opens nothing, and the next true day, or month, is there for everybody.
+/// Setting the clock begins no period until a restart; then the day and the month that it shows begin, once. Correcting
+/// it begins no period, and the next real day or month is available to every key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_out() {
+async fn clock_changes_under_load_grant_no_quota_twice_and_lock_no_key_out() {
     let midnight = START_MS + 21 * 60 * SECOND_MS;
     // The fifteenth is the first full day.
     let november = |day: i64| midnight + (day - 15) * DAY_MS + SECOND_MS;
@@ -308,12 +308,12 @@ async fn a_clock_that_is_set_under_load_gives_no_quota_twice_and_locks_nobody_ou
     let watched = watched.at("the day after that", november(16), 180).await;
     let watched = watched.at("a year ahead", november(16) + YEAR_MS, 240).await;
     let watched = watched.at("and back again", november(16), 240).await;
-    // From here on the month that counts is the one that the wrong clock entered, of which 60 are used.
+    // From here on requests are counted in the month that the wrong clock entered, of which 60 are used.
     let watched = watched.at("the next true day", november(17), 300).await;
     let watched = watched.at("a day later", november(18), 360).await;
-    let watched = watched.at("the month is spent", november(30), 380).await;
+    let watched = watched.at("the month is exhausted", november(30), 380).await;
     let mut watched = watched.at("the next true month", december(1), 440).await;
-    // A service that is restarted every midnight sees no day end, and no month.
+    // A service that is restarted every midnight sees neither a day nor a month end.
     for (day, passed) in [(2, 500), (3, 560), (32, 620)] {
         watched = watched.sleep_until(december(day)).await.spend("a day that began while it was down", passed).await;
     }

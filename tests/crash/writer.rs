@@ -1,4 +1,5 @@
-//! The failure that this prevents: the writer is gone or stuck, revocations do nothing, and the service looks healthy.
+//! The failure that this prevents: the writer is gone or stuck, revocations have no effect, and the service looks
+//! healthy.
 
 use std::sync::mpsc;
 
@@ -15,12 +16,12 @@ async fn service_ends_with_an_error_when_its_writer_dies() {
     let mut service = Service::start().await;
     let mut connection = Connection::open(service.address).await.expect("a connection");
     assert_eq!(connection.get("/v1/sports", &service.live).await.expect("an answer").status, 200);
-    // News that the writer reads on its own thread.
+    // Messages that the writer applies on its own thread.
     let faulty = NewsReader(Box::new(std::iter::from_fn(|| panic!("a fault in the writer thread"))));
     let writer = service.writer().clone();
     writer.ingest_whole(World::Live, faulty, Whole::Taken).await.expect_err("the writer is gone");
     writer.tick().await.expect_err("the writer is gone");
-    // Its key could no longer be revoked, so it opens nothing, however long the process still lives.
+    // The key could no longer be revoked, so it is rejected for as long as the process runs.
     if let Ok(answer) = connection.get("/v1/sports", &service.live).await {
         assert_eq!(answer.status, 503, "{answer:?}");
     }
@@ -44,7 +45,7 @@ async fn readiness_needs_a_writer_that_answers() {
     let writer = service.writer().clone();
     let ingest = tokio::spawn(async move { writer.ingest_whole(World::Live, stuck, Whole::Taken).await });
     until("a server whose writer does not answer is not ready", async || !is_ready()).await;
-    // What is answered from memory goes on.
+    // Responses from memory continue.
     assert_eq!(service.get("/v1/sports").await.status, 200);
     drop(release);
     ingest.await.expect("a task").expect("an ingest");

@@ -1,7 +1,7 @@
-//! The corpus of the fuzzer on stable Rust: each entry as it is, and changed at random some thousand times.
+//! The fuzzer's corpus on stable Rust: each entry unchanged, and mutated at random some thousand times.
 //!
-//! The fuzzer itself is the crate beside this file: `cargo +nightly fuzz run --fuzz-dir tests/fuzz request`. What it
-//! finds is put into the corpus, and stays there.
+//! The fuzzer itself is the crate next to this file: `cargo +nightly fuzz run --fuzz-dir tests/fuzz request`. Its
+//! findings are added to the corpus permanently.
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was tried, and what broke")]
 
@@ -29,10 +29,10 @@ fn try_out(target: fn(&[u8]), name: &str, data: &[u8]) {
     }
 }
 
-/// Bytes that mean something to one door or another.
+/// Bytes that are significant to one of the parsers.
 const TELLING: &[u8] = b"0123456789-+.eE/\",:{}[]%&=?\0\xff \n";
 
-/// A few random changes: bytes flipped, taken out, put in, doubled, or parts of another entry spliced in.
+/// A few random mutations: bytes flipped, removed, inserted or doubled, or parts of another entry spliced in.
 fn mutate(data: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut data = data.to_vec();
     for _ in 0..=random.below(4) {
@@ -79,36 +79,36 @@ fn replay(name: &str, short: u64) {
 }
 
 #[test]
-fn requests_of_any_kind_are_answered() {
+fn arbitrary_requests_are_answered() {
     replay("request", 20_000);
 }
 
 #[test]
-fn payloads_of_any_kind_are_read_or_refused() {
+fn arbitrary_payloads_are_parsed_or_rejected() {
     replay("payload", 5_000);
 }
 
 #[test]
-fn feed_lines_of_any_kind_are_read_or_refused() {
+fn arbitrary_feed_lines_are_parsed_or_rejected() {
     replay("feed_line", 10_000);
 }
 
 #[test]
-fn rows_of_any_kind_are_loaded_or_told() {
+fn arbitrary_rows_are_loaded_or_reported() {
     replay("codec", 500);
 }
 
 #[test]
-fn keys_of_any_kind_are_told_apart() {
+fn arbitrary_keys_are_accepted_only_if_issued() {
     replay("key_text", 20_000);
 }
 
 #[test]
-fn prices_of_any_kind_come_back_exactly() {
+fn arbitrary_prices_round_trip() {
     replay("price_text", 20_000);
 }
 
 #[test]
-fn configurations_of_any_kind_are_read_or_refused() {
+fn arbitrary_configurations_are_parsed_or_rejected() {
     replay("config", 3_000);
 }

@@ -1,5 +1,5 @@
-//! What is fuzzed: one plain function for each door that bytes of strangers come through. Each panics if a promise is
-//! broken. The fuzzer and the test on stable Rust call the same ones.
+//! The fuzz targets: one plain function for each parser of untrusted input. Each panics if a guarantee is violated. The
+//! fuzzer and the test on stable Rust call the same functions.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, Wo
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
-/// A name and the function under it.
+/// A name and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every target; each has a directory of the same name in the corpus.
+/// All targets; each has a directory of the same name in the corpus.
 #[allow(dead_code, reason = "the fuzzer names the functions themselves")]
 pub const TARGETS: [Target; 7] = [
     ("request", request),
@@ -34,7 +34,7 @@ fn the_catalogue() -> &'static Arc<Catalogue> {
     CATALOGUE.get_or_init(|| Arc::new(catalogue::builtin()))
 }
 
-/// A service with an event in each sport's world, and its production key.
+/// A service with an event in each sport, and its production key.
 fn service() -> &'static (Service, String, Clock) {
     static SERVICE: OnceLock<(Service, String, Clock)> = OnceLock::new();
     SERVICE.get_or_init(|| {
@@ -59,10 +59,10 @@ fn service() -> &'static (Service, String, Clock) {
     })
 }
 
-/// Lines: method and target, then a header each. `KEY` stands for a key that opens.
+/// Lines: method and target, then one header each. `KEY` is replaced by a valid key.
 pub fn request(data: &[u8]) {
     let (service, key, clock) = service();
-    // So that no minute is ever spent.
+    // So that the burst limit is never reached.
     clock.advance(Duration::from_millis(1));
     let mut lines = data.split(|byte| *byte == b'\n');
     let first = String::from_utf8_lossy(lines.next().unwrap_or_default()).replace("KEY", key);
@@ -75,7 +75,7 @@ pub fn request(data: &[u8]) {
             builder = builder.header(name, value);
         }
     }
-    // Without a host nothing behind that check would be reached; lines may bring a wrong one, or several.
+    // Without a host, nothing after that check would be reached; lines may add a wrong one, or several.
     if builder.headers_ref().is_some_and(|headers| !headers.contains_key("host")) {
         builder = builder.header("host", "fuzz");
     }
@@ -83,7 +83,7 @@ pub fn request(data: &[u8]) {
     let answer = loop {
         match handle(service, &request, clock.now()) {
             Handled::Answer(answer) => break answer,
-            // Nothing here outlives the process: a lease need not be stored.
+            // Nothing here outlives the process, so leases need not be stored.
             Handled::NeedsLease(grant) => {
                 let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
                 grant.meter().grant(usage);
@@ -105,7 +105,7 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// A payload of The Odds API, its price format told or not.
+/// A payload of The Odds API, with or without a given price format.
 pub fn payload(data: &[u8]) {
     let now = Timestamp::from_unix(1_794_699_540);
     for odds_format in [None, Some(OddsFormat::Decimal), Some(OddsFormat::American)] {
@@ -126,7 +126,7 @@ fn body_of(body: &http_body_util::Full<bytes::Bytes>) -> Vec<u8> {
     }
 }
 
-/// One line of a feed, or many: what is read is written back and read again the same.
+/// One feed line or several: what is parsed is written back and parses to the same.
 pub fn feed_line(data: &[u8]) {
     for line in data.split(|byte| *byte == b'\n') {
         let Ok(read) = wire::read(line, the_catalogue()) else { continue };
@@ -140,7 +140,7 @@ pub fn feed_line(data: &[u8]) {
     }
 }
 
-/// A row of the file: the first byte chooses the table, the rest is the row, under a checksum that matches.
+/// A row of the file: the first byte chooses the table, the rest is the row, under a matching checksum.
 pub fn codec(data: &[u8]) {
     let Some((table, row)) = data.split_first() else { return };
     let backend = planted(*table, row);
@@ -155,7 +155,7 @@ pub fn codec(data: &[u8]) {
     }
 }
 
-/// A new file with one row planted in it by another hand than the store's.
+/// A new file with one row written without the store.
 fn planted(table: u8, row: &[u8]) -> oddsbox::store::BackendFactory {
     static BASE: OnceLock<Vec<u8>> = OnceLock::new();
     let base = BASE.get_or_init(|| {
@@ -196,7 +196,7 @@ fn plant<K: redb::Key + 'static>(txn: &redb::WriteTransaction, name: &str, key: 
     txn.open_table(table).expect("a table").insert(key, &*sealed).expect("a row");
 }
 
-/// Storage in memory; clones are the same.
+/// Storage in memory, shared by clones.
 #[derive(Clone, Debug, Default)]
 struct Memory(Arc<std::sync::Mutex<Vec<u8>>>);
 
@@ -241,7 +241,7 @@ impl redb::StorageBackend for Memory {
     }
 }
 
-/// The text of a key, an id of one, an id of an event.
+/// The text of a key, a key's id, an event's id.
 pub fn key_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if Secret::hash_of(text).is_some() {
@@ -257,7 +257,7 @@ pub fn key_text(data: &[u8]) {
     }
 }
 
-/// A price in each format, and a point: whatever is quoted comes back exactly in its own format.
+/// A price in each format, and a point: a quote round-trips in its own format.
 pub fn price_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for format in [OddsFormat::American, OddsFormat::Decimal, OddsFormat::Fractional] {
@@ -282,7 +282,7 @@ pub fn price_text(data: &[u8]) {
     }
 }
 
-/// A configuration file and a catalogue: refused in words, or valid.
+/// A configuration file and a catalogue: rejected with a message, or valid.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let settings = Settings::defaults(SETTINGS).with_file(std::path::Path::new("oddsbox.toml"), text);

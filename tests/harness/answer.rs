@@ -1,8 +1,8 @@
-//! An HTTP answer as it came over the wire.
+//! An HTTP response as received.
 
 use std::fmt;
 
-/// Status, headers and body, nothing interpreted.
+/// Status, headers and body, uninterpreted.
 pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
@@ -10,7 +10,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads one answer from all the bytes that a server sent before it closed.
+    /// Parses one response from all the bytes that a server sent before it closed.
     pub fn parse(bytes: &[u8]) -> Answer {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| {
             panic!("no end of the headers in {:?}", String::from_utf8_lossy(bytes));

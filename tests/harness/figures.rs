@@ -1,15 +1,15 @@
-//! A page of metrics, read as strictly as Prometheus might.
+//! A strict parser of the Prometheus text format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every sample by its name and labels, the labels in the order of their names.
+/// Every sample by name and labels, with the labels sorted by name.
 #[derive(Debug)]
 pub struct Figures(BTreeMap<(String, Labels), f64>);
 
 type Labels = BTreeMap<String, String>;
 
 impl Figures {
-    /// Reads a page; panics on anything that the format does not allow.
+    /// Parses a page; panics on anything that the format does not allow.
     pub fn parse(text: &str) -> Figures {
         assert!(text.ends_with('\n'), "the last line is not ended");
         let mut samples = BTreeMap::new();
@@ -39,7 +39,7 @@ impl Figures {
         figures
     }
 
-    /// The value of one series; `labels` as `name=value` with commas between them.
+    /// The value of one series; `labels` are `name=value`, separated by commas.
     pub fn get(&self, name: &str, labels: &str) -> Option<f64> {
         let pairs = labels.split(',').filter(|pair| !pair.is_empty());
         let labels = pairs.map(|pair| pair.split_once('=').expect("a pair")).map(|(a, b)| (a.into(), b.into()));
@@ -55,7 +55,7 @@ impl Figures {
         self.0.keys().flat_map(|(_, labels)| labels.keys()).map(String::as_str).collect()
     }
 
-    /// Buckets grow with their bounds, the last one is `+Inf`, and it holds as many as were counted.
+    /// Asserts that buckets are cumulative, the last one is `+Inf`, and it equals the count.
     fn check_histograms(&self) {
         let mut series: BTreeMap<(String, Labels), Vec<(f64, f64)>> = BTreeMap::new();
         for ((name, labels), value) in &self.0 {
@@ -105,7 +105,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
     (name.to_owned(), labels, value)
 }
 
-/// A text up to its closing quote, and what follows.
+/// A text up to its closing quote, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = text.char_indices();

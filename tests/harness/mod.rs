@@ -1,4 +1,4 @@
-//! A whole service in the test's own process: its own directory, port and clock.
+//! A whole service in the test's own process, with its own directory, port and clock.
 #![allow(dead_code, reason = "each module uses the part that it needs")]
 
 mod answer;
@@ -28,7 +28,7 @@ use tokio::task::JoinHandle;
 pub use answer::Answer;
 pub use figures::Figures;
 
-/// When every test begins: Saturday, 2026-11-14, 23:39:00 UTC, on a tick of the refresh.
+/// The start time of every test: Saturday, 2026-11-14, 23:39:00 UTC, on a tick of the refresh.
 pub const START: &str = "2026-11-14T23:39:00Z";
 pub const START_MS: i64 = 1_794_699_540_000;
 
@@ -36,7 +36,7 @@ pub const START_MS: i64 = 1_794_699_540_000;
 pub struct Service {
     pub address: SocketAddr,
     pub clock: Clock,
-    /// `None` once the service is stopped.
+    /// `None` once the service has stopped.
     writer: Option<WriterHandle>,
     pub ledger: Arc<Ledger>,
     pub live: String,
@@ -56,7 +56,7 @@ impl Service {
         Service::start_in(tempfile::tempdir().expect("a directory"), settings).await
     }
 
-    /// With both worlds simulated, as the demonstration does.
+    /// With both worlds simulated, as in a demo.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
         Service::start_as(directory, &[], Extras { simulate_live: true, ..Extras::default() }).await
@@ -70,20 +70,20 @@ impl Service {
         Service::start_configured(directory, config(settings), extras).await
     }
 
-    /// With feeds that are polled.
+    /// With polled feeds.
     pub async fn start_polling(feeds: Vec<FeedConfig>) -> Service {
         let directory = tempfile::tempdir().expect("a directory");
         Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
     }
 
-    /// Stops in order and starts again on the same directory, with these feeds.
+    /// Stops gracefully and restarts on the same directory with these feeds.
     pub async fn restart_polling(mut self, feeds: Vec<FeedConfig>) -> Service {
         self.stop().await;
         let Service { directory, .. } = self;
         Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
     }
 
-    /// The same, with a clock that says what the old one did.
+    /// The same, with a clock that continues from the old one.
     pub async fn restart_polling_now(mut self, feeds: Vec<FeedConfig>) -> Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
@@ -136,7 +136,7 @@ impl Service {
         self.directory.path()
     }
 
-    /// Issues a key; `change` makes it other than the default of its kind.
+    /// Issues a key; `change` modifies the defaults of its kind.
     pub async fn issue(&self, kind: KeyKind, change: impl FnOnce(&mut NewKey)) -> Issued {
         let approved_by = (kind == KeyKind::Production).then(|| "the harness".into());
         let limits = Limits::default_of(kind);
@@ -145,13 +145,13 @@ impl Service {
         self.writer().issue_key(new, "test").await.expect("a key")
     }
 
-    /// Takes feed lines into the live world; every line must be taken.
+    /// Ingests feed lines into the live world; every line must be accepted.
     pub async fn ingest(&self, lines: &str) {
         let report = self.ingest_report(World::Live, lines).await;
         assert_eq!(report.reasons().collect::<Vec<_>>(), [], "{lines}");
     }
 
-    /// Takes feed lines into a world, as the end of an ingest.
+    /// Ingests feed lines into a world, as the end of an ingest.
     pub async fn ingest_report(&self, world: World, lines: &str) -> IngestReport {
         let catalogue = catalogue::builtin();
         let read =
@@ -160,13 +160,13 @@ impl Service {
         self.writer().ingest(world, news, true).await.expect("a commit")
     }
 
-    /// Lets time pass, and with it the ticks of the refresh.
+    /// Advances the clock, including the ticks of the refresh.
     pub async fn advance(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.writer().tick().await.expect("a writer");
     }
 
-    /// Lets time pass for whoever reads the clock; the writer is not woken.
+    /// Advances the clock without waking the writer.
     pub fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
@@ -180,14 +180,14 @@ impl Service {
         self.send("GET", path, &[("x-api-key", key)]).await
     }
 
-    /// GET with the production key and more headers.
+    /// GET with the production key and additional headers.
     pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut all = vec![("x-api-key", self.live.as_str())];
         all.extend(headers);
         self.send("GET", path, &all).await
     }
 
-    /// One request on a connection of its own.
+    /// One request on a new connection.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut text = format!("{method} {path} HTTP/1.1\r\nhost: oddsbox\r\nconnection: close\r\n");
         for (name, value) in headers {
@@ -206,38 +206,38 @@ impl Service {
         answer
     }
 
-    /// Stops in order and starts again on the same directory, with a new clock at the same start.
+    /// Stops gracefully and restarts on the same directory, with a new clock at the start time.
     pub async fn restart(mut self) -> Service {
         self.stop().await;
         let Service { directory, .. } = self;
         Service::start_in(directory, &[]).await
     }
 
-    /// Stops in order and starts again on the same directory with some settings changed.
+    /// Stops gracefully and restarts on the same directory with some settings changed.
     pub async fn restart_with(mut self, settings: &[(&'static str, &str)]) -> Service {
         self.stop().await;
         let Service { directory, .. } = self;
         Service::start_in(directory, settings).await
     }
 
-    /// Stops in order and starts again on the same directory, with a clock that says what the old one did.
+    /// Stops gracefully and restarts on the same directory, with a clock that continues from the old one.
     pub async fn restart_now(mut self) -> Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
         Service::start_at(clock.now().unix_ms, directory, config(&[]), Extras::default()).await
     }
 
-    /// Stops in order.
+    /// Stops gracefully.
     pub async fn stop(&mut self) {
         if let (Some(stop), Some(served)) = (self.stop.take(), self.served.take()) {
             let _ = stop.send(());
-            // The harness's own handle would keep the writer alive.
+            // The harness's own handle would keep the writer running.
             self.writer = None;
             served.await.expect("an end").expect("an orderly end");
         }
     }
 
-    /// Waits until the service ends by itself; why it did.
+    /// Waits until the service ends by itself; returns why.
     pub async fn failed(&mut self) -> ServeError {
         let served = self.served.take().expect("a running service");
         served.await.expect("an end").expect_err("it had no reason to end")

@@ -1,9 +1,9 @@
-//! Holds answers against the OpenAPI document. The library's own tests use it too.
+//! Validates responses against the OpenAPI document. The library's unit tests use it too.
 #![allow(clippy::unwrap_used, reason = "a document that is not one stops the test")]
 
 use serde_json::Value;
 
-/// What a reference points to, or the value itself.
+/// The target of a reference, or the value itself.
 pub(crate) fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     match value["$ref"].as_str() {
         Some(target) => document.pointer(&target[1..]).unwrap_or_else(|| panic!("{target} is nowhere")),
@@ -11,7 +11,7 @@ pub(crate) fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     }
 }
 
-/// Holds a value against a schema: types, enumerations, required and closed properties, items, alternatives.
+/// Validates a value against a schema: types, enumerations, required and closed properties, items, alternatives.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = resolved(document, schema);
     if let Some(alternatives) = schema["oneOf"].as_array() {

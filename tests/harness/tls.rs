@@ -1,4 +1,4 @@
-//! Certificates made for a test, and connections of a client that trusts one of them alone.
+//! Certificates for tests, and connections of a client that trusts only one of them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tokio_rustls::TlsConnector;
 
 use super::Answer;
 
-/// What bytes go to and fro on, in plain text or under TLS.
+/// A byte stream, plain or under TLS.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
@@ -31,7 +31,7 @@ impl Certificates {
         Certificates { directory: tempfile::tempdir().expect("a directory") }
     }
 
-    /// One that is there already, and what a client needs to trust it.
+    /// An existing certificate, and what a client needs to trust it.
     pub fn made() -> (Self, CertificateDer<'static>) {
         let files = Certificates::new();
         let trusted = files.renew();
@@ -50,7 +50,7 @@ impl Certificates {
         self.file("key.pem").display().to_string()
     }
 
-    /// Makes a new certificate with its key, and gives what a client needs to trust it.
+    /// Creates a new certificate and key; returns what a client needs to trust it.
     pub fn renew(&self) -> CertificateDer<'static> {
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
         fs::write(self.file("chain.pem"), cert.pem()).expect("a file");
@@ -58,13 +58,13 @@ impl Certificates {
         cert.der().clone()
     }
 
-    /// The variables that name them to a server.
+    /// The environment variables that configure them.
     pub fn variables(&self) -> [(&'static str, String); 2] {
         [("ODDSBOX_TLS_CERTIFICATE", self.chain()), ("ODDSBOX_TLS_KEY", self.key())]
     }
 }
 
-/// A connection under TLS; `None` if they do not shake hands. Without names of protocols none is agreed on.
+/// A TLS connection; `None` if the handshake fails. Without protocol names none is negotiated.
 pub async fn connect_trusting(
     trusted: &CertificateDer<'static>,
     address: SocketAddr,
@@ -85,7 +85,7 @@ pub async fn connect_trusting(
     Some(Box::new(stream))
 }
 
-/// Sends a whole request that closes its connection, and reads the answer; `None` if they do not shake hands.
+/// Sends a whole request that closes its connection and reads the response; `None` if the handshake fails.
 pub async fn ask_trusting(trusted: &CertificateDer<'static>, address: SocketAddr, request: &str) -> Option<Answer> {
     let mut stream = connect_trusting(trusted, address, &[]).await?;
     stream.write_all(request.as_bytes()).await.expect("a request");
@@ -94,7 +94,7 @@ pub async fn ask_trusting(trusted: &CertificateDer<'static>, address: SocketAddr
     Some(Answer::parse(&answer))
 }
 
-/// GET on a connection of its own.
+/// GET on a new connection.
 pub async fn get_trusting(trusted: &CertificateDer<'static>, address: SocketAddr, path: &str) -> Option<Answer> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     ask_trusting(trusted, address, &request).await

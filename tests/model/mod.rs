@@ -1,5 +1,5 @@
-//! The writer, the file and the board together answer as a plain map would: after every batch, and after reopening
-//! the file, for each filter and all filters together.
+//! The writer, the file and the board together behave like a plain map: after every batch, and after reopening the
+//! file, for each filter and all filters combined.
 
 mod plain;
 
@@ -84,7 +84,7 @@ fn news(sport: SportId) -> impl Strategy<Value = News> {
     ]
 }
 
-/// What a writer is told.
+/// An input of the writer.
 #[derive(Clone, Debug)]
 enum Told {
     News(Vec<News>),
@@ -123,7 +123,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         })
 }
 
-/// Opens the file and loads what it holds.
+/// Opens the file and loads its contents.
 fn open(path: &std::path::Path, catalogue: &Arc<Catalogue>, clock: &Clock) -> Writer {
     let store = Store::open(path, Arc::clone(catalogue), StoreOptions::default()).unwrap();
     let opened = Writer::open(store, Arc::clone(catalogue), clock.clone(), WriterOptions::default()).unwrap();
@@ -131,7 +131,7 @@ fn open(path: &std::path::Path, catalogue: &Arc<Catalogue>, clock: &Clock) -> Wr
     opened.writer
 }
 
-/// Every page of the answer, one after the other.
+/// All pages of the result.
 fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<String> {
     let register = world.books().register();
     let mut query = OddsQuery {
@@ -240,7 +240,7 @@ fn tennis() -> SportId {
     catalogue::builtin().find("tennis").unwrap()
 }
 
-/// The default question of a client, so that the region filter is exercised by name too.
+/// The default query of a client, so that the region filter is exercised by name too.
 #[test]
 fn books_of_a_region_are_those_that_the_catalogue_offers_there() {
     let catalogue = catalogue::builtin();

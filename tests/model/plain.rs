@@ -6,7 +6,7 @@ use oddsbox::model::{
     Catalogue, EventId, EventNews, EventStatus, Market, News, Outcome, Regions, Score, ScoreStatus, Timestamp,
 };
 
-/// A question about odds, in plain words.
+/// A query for odds.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub market: Option<Market>,
@@ -21,7 +21,7 @@ struct PlainEvent {
     news: EventNews,
     status: EventStatus,
     score: Option<Score>,
-    /// By bookmaker and market key; no outcomes is a closed market.
+    /// By bookmaker and market key; a closed market has no outcomes.
     prices: BTreeMap<(String, &'static str), (Timestamp, Vec<Outcome>)>,
 }
 
@@ -31,7 +31,7 @@ type Triple = (String, String, &'static str);
 pub struct Plain {
     regions: BTreeMap<String, Regions>,
     events: BTreeMap<String, PlainEvent>,
-    /// What each scope's last complete poll brought.
+    /// The records of each scope's last complete poll.
     polled: BTreeMap<&'static str, BTreeSet<Triple>>,
 }
 
@@ -41,7 +41,7 @@ impl Plain {
         Plain { regions, events: BTreeMap::new(), polled: BTreeMap::new() }
     }
 
-    /// News that came by other means than a poll: what it puts or closes is no poll's any more.
+    /// A message that did not come from a poll: the records that it changes belong to no poll any more.
     pub fn apply(&mut self, news: News) {
         let before = self.prices();
         self.take(news);
@@ -53,7 +53,7 @@ impl Plain {
         }
     }
 
-    /// A complete poll: its news, and an end to what the one before it had.
+    /// A complete poll: applies its messages, and closes what only the previous one had.
     pub fn poll(&mut self, scope: &'static str, news: Vec<News>) {
         let had = self.polled.remove(scope).unwrap_or_default();
         let (mut mentioned, mut has) = (BTreeSet::new(), BTreeSet::new());
@@ -91,7 +91,7 @@ impl Plain {
         self.events.iter().flat_map(of).collect()
     }
 
-    /// Whether it was taken.
+    /// Returns whether the message was accepted.
     fn take(&mut self, news: News) -> bool {
         match news {
             News::Event(news) => self.event(news),
@@ -217,7 +217,7 @@ impl PlainEvent {
         self.open().map(|(_, market)| *market)
     }
 
-    /// The clock stands after every time in the test, so nothing reopens an event that is over.
+    /// The clock is after every time in the test, so nothing reopens a finished event.
     fn close_if_over(&mut self) {
         if self.status.is_over() {
             for (time, outcomes) in self.prices.values_mut().filter(|(_, outcomes)| !outcomes.is_empty()) {

@@ -1,5 +1,5 @@
-//! A backup is one moment of a server that goes on; a restore brings it back, and brings back nothing that was taken
-//! out of service since.
+//! A backup is a consistent snapshot of a running server; a restore brings it back without reviving anything that was
+//! revoked or used since.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -21,7 +21,7 @@ const ODDS: TableDefinition<(u8, u16, u32, u16, u8), &[u8]> = TableDefinition::n
 const USAGE: TableDefinition<&str, &[u8]> = TableDefinition::new("usage");
 const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
 
-/// A directory for what is written out.
+/// A directory for backups and exports.
 fn shelf() -> TempDir {
     tempfile::tempdir().expect("a directory")
 }
@@ -89,7 +89,7 @@ fn ids(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_under_load_is_one_moment_and_keeps_nobody_waiting() {
+async fn backup_under_load_is_consistent_and_does_not_block() {
     let (directory, shelf, other) = (Directory::new(), shelf(), Directory::new());
     let key = live_key(&directory);
     let server = quiet(&directory);
@@ -154,18 +154,18 @@ async fn a_backup_under_load_is_one_moment_and_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn a_restored_server_answers_as_the_first_did() {
+async fn restored_server_gives_the_same_responses() {
     let (directory, shelf, other) = (Directory::new(), shelf(), Directory::new());
     let key = live_key(&directory);
     ingest_offline(&directory, &(0..50).map(event).collect::<String>());
     let file = shelf.path().join("copy.redb");
     let done = directory.run(&format!("backup {}", file.display())).succeeded();
-    assert!(done.stdout.contains("read back and compared"), "{done:?}");
-    let told = directory.run(&format!("backup {}", file.display())).failed();
-    assert!(told.contains("is there already") && told.contains("--force"), "{told}");
+    assert!(done.stdout.contains("and verified them"), "{done:?}");
+    let message = directory.run(&format!("backup {}", file.display())).failed();
+    assert!(message.contains("is there already") && message.contains("--force"), "{message}");
     directory.run(&format!("backup {} --force", file.display())).succeeded();
-    let told = directory.run(&format!("backup {} --force", directory.file().display())).failed();
-    assert!(told.contains("name another"), "{told}");
+    let message = directory.run(&format!("backup {} --force", directory.file().display())).failed();
+    assert!(message.contains("name another"), "{message}");
     other.run(&format!("restore {}", file.display())).succeeded();
     let mut answers = Vec::new();
     for directory in [&directory, &other] {
@@ -183,7 +183,7 @@ async fn a_restored_server_answers_as_the_first_did() {
 }
 
 #[tokio::test]
-async fn a_restore_brings_back_no_secret_and_no_quota() {
+async fn restore_revives_no_secret_and_no_quota() {
     stay_within_the_day(60).await;
     let (directory, shelf) = (Directory::new(), shelf());
     let file = shelf.path().join("copy.redb");
@@ -196,8 +196,8 @@ async fn a_restore_brings_back_no_secret_and_no_quota() {
     let used = issue(&door, used).await.expect("a key");
     let kept = issue(&door, kept).await.expect("a key");
     directory.run(&format!("backup {}", file.display())).succeeded();
-    let told = directory.run(&line).failed();
-    assert!(told.contains("a server runs") && told.contains("stop it"), "{told}");
+    let message = directory.run(&line).failed();
+    assert!(message.contains("a server runs") && message.contains("stop it"), "{message}");
 
     revoke(&door, &revoked.id).await.expect("a revocation");
     let renewed = rotate(&door, &rotated.id).await.expect("a rotation");
@@ -228,7 +228,7 @@ async fn a_restore_brings_back_no_secret_and_no_quota() {
     assert!(entry.detail.contains("1 revoked") && entry.detail.contains("1 rotated"), "{entry:?}");
     server.stop();
 
-    // Exactly as it is, the backup forgets all that.
+    // With `--exact`, the backup is restored without any of that.
     let exact = directory.json(&format!("{line} --exact"));
     assert_eq!((&exact["exact"], exact["carried"]["revoked"].as_array().map(Vec::len)), (&true.into(), Some(0)));
     let server = quiet(&directory);
@@ -236,7 +236,7 @@ async fn a_restore_brings_back_no_secret_and_no_quota() {
         assert_eq!(status_of(&server, secret).await, 200);
     }
     drop(server);
-    // The file that was replaced can be put back like any other.
+    // The replaced file can be restored like any other.
     let back = directory.json(&format!("restore {} --exact", replaced.display()));
     assert_eq!(back["exact"], true);
     let server = quiet(&directory);
@@ -244,7 +244,7 @@ async fn a_restore_brings_back_no_secret_and_no_quota() {
     assert_eq!(status_of(&server, &later.secret).await, 200);
 }
 
-/// Does something to a file that the program never does.
+/// Modifies a file behind the program's back.
 pub(super) fn alter(path: &Path, change: impl FnOnce(&redb::WriteTransaction)) {
     let db = redb::Database::open(path).expect("a file");
     let txn = db.begin_write().expect("a transaction");
@@ -266,7 +266,7 @@ fn spoil<K: redb::Key + 'static>(path: &Path, table: TableDefinition<'static, K,
 }
 
 #[test]
-fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
+fn damaged_backup_is_rejected_and_nothing_changes() {
     let (directory, shelf) = (Directory::new(), shelf());
     let key = live_key(&directory);
     ingest_offline(&directory, &event(1));
@@ -295,11 +295,11 @@ fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
         ("damaged", "live mma event e1 bookmaker fanduel moneyline"),
     ];
     for (name, reason) in refusals {
-        let told = directory.run(&format!("restore {}", path(name).display())).failed();
-        assert!(told.contains(reason) && told.contains(name), "{name}: {told}");
+        let message = directory.run(&format!("restore {}", path(name).display())).failed();
+        assert!(message.contains(reason) && message.contains(name), "{name}: {message}");
     }
-    let told = directory.run(&format!("restore {}", directory.file().display())).failed();
-    assert!(told.contains("name a backup"), "{told}");
+    let message = directory.run(&format!("restore {}", directory.file().display())).failed();
+    assert!(message.contains("name a backup"), "{message}");
     assert_eq!(names_in(directory.path()), before.1);
     assert_eq!(directory.json(&format!("keys show {}", key.id))["status"], "active");
 
@@ -307,16 +307,16 @@ fn what_is_no_sound_backup_is_refused_and_nothing_changes() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stderr.contains("damaged"), "{done:?}");
 
-    // A file in place that cannot be read has nothing to say about revocations: that must be asked for.
+    // Revocations cannot be read from a damaged current file, so the restore needs an explicit flag.
     fs::write(directory.file(), "rot").expect("a file");
-    let told = directory.run(&format!("restore {}", path("good").display())).failed();
-    assert!(told.contains("--exact") && told.contains("revoke"), "{told}");
+    let message = directory.run(&format!("restore {}", path("good").display())).failed();
+    assert!(message.contains("--exact") && message.contains("revoke"), "{message}");
     directory.run(&format!("restore {} --exact", path("good").display())).succeeded();
     assert_eq!(directory.json("check")["clean"], true);
 }
 
 #[test]
-fn an_empty_file_is_refused_by_every_command_and_replaced_by_a_restore() {
+fn empty_file_is_rejected_by_every_command_and_replaced_by_a_restore() {
     let (directory, shelf) = (Directory::new(), shelf());
     let key = live_key(&directory);
     let backup = shelf.path().join("backup");
@@ -324,8 +324,8 @@ fn an_empty_file_is_refused_by_every_command_and_replaced_by_a_restore() {
     directory.json(&format!("keys revoke {}", key.id));
     fs::write(directory.file(), "").expect("an empty file");
     for command in ["keys list", "keys issue --sandbox --name new", "check", "serve --listen 127.0.0.1:0"] {
-        let told = directory.run(command).failed();
-        assert!(told.contains("is empty") && told.contains("oddsbox restore"), "{command}: {told}");
+        let message = directory.run(command).failed();
+        assert!(message.contains("is empty") && message.contains("oddsbox restore"), "{command}: {message}");
         assert_eq!(fs::metadata(directory.file()).expect("a file").len(), 0, "{command}");
     }
     let done = directory.run(&format!("restore {} --json", backup.display()));
@@ -333,14 +333,14 @@ fn an_empty_file_is_refused_by_every_command_and_replaced_by_a_restore() {
     assert!(done.stderr.contains("could not be carried over"), "{done:?}");
     let answer: Value = serde_json::from_str(&done.stdout).expect("an answer");
     assert_eq!((&answer["replaced_empty"], &answer["kept_as"]), (&true.into(), &Value::Null), "{answer}");
-    // The revocation is lost with the file, which is why the warning says so.
+    // The revocation was lost with the file, as the warning says.
     assert_eq!(directory.json(&format!("keys show {}", key.id))["status"], "active");
     let log = directory.json("audit").to_string();
     assert!(log.contains("the file that it replaces was empty"), "{log}");
 }
 
 #[test]
-fn a_full_disk_ends_a_backup_with_one_line_and_nothing_left() {
+fn backup_on_a_full_disk_fails_with_one_line_and_leaves_no_file() {
     struct Mount(TempDir);
     impl Drop for Mount {
         fn drop(&mut self) {
@@ -350,7 +350,7 @@ fn a_full_disk_ends_a_backup_with_one_line_and_nothing_left() {
     let place = shelf();
     let mounted = Process::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "none"]).arg(place.path()).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        // Only root can mount: the store's own tests let the storage fail as well.
+        // Only root can mount; the store's unit tests cover failing storage as well.
         return;
     }
     let small = Mount(place);
@@ -361,8 +361,8 @@ fn a_full_disk_ends_a_backup_with_one_line_and_nothing_left() {
     let offline = directory.run(&line).failed();
     let server = quiet(&directory);
     let online = directory.run(&line).failed();
-    for told in [offline, online] {
-        assert!(told.contains("full") && told.contains("copy.redb"), "{told}");
+    for message in [offline, online] {
+        assert!(message.contains("full") && message.contains("copy.redb"), "{message}");
     }
     assert!(names_in(small.0.path()).is_empty());
     directory.run("keys issue --sandbox --name after").succeeded();
@@ -371,7 +371,7 @@ fn a_full_disk_ends_a_backup_with_one_line_and_nothing_left() {
 }
 
 #[test]
-fn an_older_file_is_kept_beside_the_upgraded_one() {
+fn older_file_is_kept_next_to_the_upgraded_one() {
     let directory = Directory::new();
     let key = live_key(&directory);
     alter(&directory.file(), |txn| {
@@ -393,7 +393,7 @@ fn an_older_file_is_kept_beside_the_upgraded_one() {
 }
 
 #[test]
-fn what_is_damaged_is_named_and_can_be_taken_out() {
+fn damaged_rows_are_reported_and_can_be_dropped() {
     let directory = Directory::new();
     live_key(&directory);
     ingest_offline(&directory, &event(0));
@@ -417,7 +417,7 @@ fn what_is_damaged_is_named_and_can_be_taken_out() {
 }
 
 #[tokio::test]
-async fn counters_that_are_lost_count_as_spent_until_somebody_says_otherwise() {
+async fn lost_counters_count_as_exhausted_until_reset() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = quiet(&directory);
@@ -440,8 +440,8 @@ async fn counters_that_are_lost_count_as_spent_until_somebody_says_otherwise() {
     let shown = directory.json(&format!("keys show {}", key.id));
     assert_eq!((&shown["used_today"], &shown["remaining_today"]), (&1.into(), &999.into()), "{shown}");
     let log = log_of(&directory.door().await).await;
-    let told: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
-    assert!(told.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
+    let actions: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
+    assert!(actions.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
     server.kill();
     let server = quiet(&directory);
     assert_eq!(status_of(&server, &key.secret).await, 200, "so is that");

@@ -12,13 +12,13 @@ const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"
 const UNKNOWN_SPORT: &str = r#"{"type":"event","sport":"chess","id":"c1","competition":"WC","commence_time":"2099-01-01T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
 const UNKNOWN_EVENT: &str = r#"{"type":"score","sport":"mma","event":"nobody","status":"live","home_score":0,"away_score":0,"updated_at":"2026-01-01T00:00:00Z"}"#;
 
-/// Who runs these tests, as the system knows them.
+/// The user that runs these tests.
 fn user() -> String {
     oddsbox::admin::own_name().expect("a name")
 }
 
 #[test]
-fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
+fn exit_code_is_2_for_wrong_usage_and_1_for_failure_with_a_message_on_stderr() {
     let directory = Directory::new();
     directory.run("keys issue --sandbox --name first").succeeded();
     let usages =
@@ -30,8 +30,8 @@ fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
     }
     for line in ["keys show nobody", "keys revoke nobody", "keys rotate nobody", "keys set nobody --burst 5"] {
         for line in [line.to_owned(), format!("{line} --json")] {
-            let told = directory.run(&line).failed();
-            assert!(told.contains("nobody") && told.contains("`oddsbox keys list`"), "{line}: {told}");
+            let message = directory.run(&line).failed();
+            assert!(message.contains("nobody") && message.contains("`oddsbox keys list`"), "{line}: {message}");
         }
     }
     for line in ["--help", "--version", "keys --help", "keys issue --help"] {
@@ -41,26 +41,26 @@ fn wrong_usage_is_2_failure_is_1_and_both_speak_on_standard_error() {
 }
 
 #[test]
-fn commands_on_nothing_say_what_makes_it() {
+fn commands_without_data_say_how_to_create_it() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
     for line in ["keys list", "keys show x", "status", "audit", "check", "maintenance off", "export"] {
-        let told = run(&nothing, line).failed();
-        assert!(told.contains("`oddsbox serve`") && told.contains("nothing"), "{line}: {told}");
+        let message = run(&nothing, line).failed();
+        assert!(message.contains("`oddsbox serve`") && message.contains("nothing"), "{line}: {message}");
     }
     assert!(!nothing.exists(), "looking makes nothing");
 }
 
 #[test]
-fn a_setting_that_does_not_exist_is_named() {
+fn unknown_setting_is_rejected_by_name() {
     let directory = Directory::new();
     let (_kept, path) = file_with(b"refesh = \"10s\"\n");
-    let told = directory.run(&format!("config show --config {}", path.display())).failed();
-    assert!(told.contains("refesh") && told.contains("did you mean refresh"), "{told}");
+    let message = directory.run(&format!("config show --config {}", path.display())).failed();
+    assert!(message.contains("refesh") && message.contains("did you mean refresh"), "{message}");
     let (_kept, path) = file_with(b"refresh = \"soon\"\n");
     let done = directory.run(&format!("serve --listen 127.0.0.1:0 --config {}", path.display()));
-    let told = done.failed();
-    assert!(told.contains("refresh") && told.contains("soon"), "{told}");
+    let message = done.failed();
+    assert!(message.contains("refresh") && message.contains("soon"), "{message}");
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn a_production_key_needs_approval_and_only_it_can_be_restricted() {
     let done = directory.run("keys issue --live --name app");
     assert_eq!((done.code, done.stdout.as_str()), (Some(2), ""), "{done:?}");
     assert!(done.stderr.contains("--approved-by"), "{done:?}");
-    let told = directory.run("keys issue --sandbox --name app --groups combat").failed();
-    assert!(told.contains("production"), "{told}");
-    let told = directory.run("keys issue --live --name app --approved-by ada --groups chess").failed();
-    assert!(told.contains("chess") && told.contains("combat"), "{told}");
+    let message = directory.run("keys issue --sandbox --name app --groups combat").failed();
+    assert!(message.contains("production"), "{message}");
+    let message = directory.run("keys issue --live --name app --approved-by ada --groups chess").failed();
+    assert!(message.contains("chess") && message.contains("combat"), "{message}");
     let key = directory.json("keys issue --live --name app --approved-by ada --groups combat");
     assert_eq!((&key["approved_by"], &key["groups"]), (&json!("ada"), &json!(["combat"])));
     let audit = directory.json("audit").to_string();
@@ -101,7 +101,7 @@ async fn a_restricted_key_reads_its_groups_and_no_others() {
     server.stop();
 }
 
-/// Each command that prints, with what it is run on.
+/// Each command that prints, with its arguments.
 fn printing(id: &str, feed: &str) -> Vec<String> {
     let lines = [
         "keys issue --sandbox --name another",
@@ -156,8 +156,8 @@ fn completions_as_json_are_one_document_too() {
 #[test]
 fn ready_is_0_only_while_a_server_answers() {
     let directory = Directory::new();
-    let told = directory.run("ready").failed();
-    assert!(told.contains("no server runs"), "{told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("no server runs"), "{message}");
     let server = directory.serve();
     assert_eq!(directory.run("ready").succeeded().stdout, "ready\n");
     server.stop();
@@ -165,11 +165,11 @@ fn ready_is_0_only_while_a_server_answers() {
     let server = directory.serve();
     server.kill();
     assert!(directory.socket().exists());
-    let told = directory.run("ready").failed();
-    assert!(told.contains("no server runs"), "a socket that nobody listens on is no server: {told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("no server runs"), "a socket without a listener is not a server: {message}");
 }
 
-/// Everything but the times and the random parts of answers.
+/// Removes times and random parts from answers.
 fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
     fn walk(value: &mut Value, keys: &[Issued]) {
         match value {
@@ -190,7 +190,7 @@ fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
                 for value in values.iter_mut() {
                     walk(value, keys);
                 }
-                // Keys of the same second are listed by their ids, which are random.
+                // Keys of the same second are ordered by their random ids.
                 if values.iter().all(|value| value["scope"].is_string()) {
                     values.sort_by_key(|key| key["id"].to_string());
                 }
@@ -210,7 +210,7 @@ fn without_chance(mut answer: Value, keys: &[Issued]) -> Value {
     answer
 }
 
-/// A whole session of commands; every answer.
+/// Runs a whole sequence of commands; returns every answer.
 fn session(directory: &Directory) -> Vec<(String, Value)> {
     let first = Issued::from(&directory.json("keys issue --sandbox --name first --per-month 9000"));
     let second =
@@ -264,7 +264,7 @@ fn commands_answer_the_same_with_and_without_a_server() {
 }
 
 #[tokio::test]
-async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
+async fn accepted_lines_are_served_and_rejected_ones_counted_by_reason() {
     let directory = Directory::new();
     let server = directory.serve();
     let live = Issued::from(&directory.json("keys issue --live --name app --approved-by ada"));
@@ -291,8 +291,8 @@ async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
     assert_eq!((&report["written"], &report["accepted"], &report["rejected"]), (&json!(true), &json!(2), &json!(0)));
     assert_eq!(events().await.as_array().map(Vec::len), Some(3), "the last line needs no end");
     for (line, part) in [("ingest no-such-file", "no-such-file"), ("ingest /", "cannot be read")] {
-        let told = directory.run(line).failed();
-        assert!(told.contains(part), "{told}");
+        let message = directory.run(line).failed();
+        assert!(message.contains(part), "{message}");
     }
     let text = directory.run(&format!("ingest {}", feed.display())).succeeded().stdout;
     assert!(text.contains("accepted") && text.contains("1 unknown_sport"), "{text}");
@@ -300,7 +300,7 @@ async fn what_is_ingested_is_served_and_what_is_not_is_counted_by_reason() {
 }
 
 #[test]
-fn a_strict_input_names_every_line_that_would_be_rejected() {
+fn strict_ingest_reports_every_rejected_line() {
     let directory = Directory::new();
     directory.run("keys issue --sandbox --name first").succeeded();
     let (_kept, feed) = file_with(format!("{EVENT}\n{UNKNOWN_SPORT}\n{UNKNOWN_EVENT}\n").as_bytes());
@@ -309,13 +309,13 @@ fn a_strict_input_names_every_line_that_would_be_rejected() {
 }
 
 #[tokio::test]
-async fn maintenance_closes_the_data_and_says_so() {
+async fn maintenance_answers_503_and_is_shown_in_the_status() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app"));
     let data = async || get(server.address(), "/v1/sports/mma/odds", &key.secret).await;
     let status = async || get(server.address(), "/v1/status", &key.secret).await.json()["status"].clone();
-    // One of the simulated books is silent for a while of each hour, and the status then says degraded.
+    // A simulated bookmaker is silent for part of each hour, and the status is then degraded.
     assert_eq!(data().await.status, 200);
     assert_ne!(status().await, "maintenance");
     let on = directory.json("maintenance on --for 1m");
@@ -330,11 +330,11 @@ async fn maintenance_closes_the_data_and_says_so() {
     let used = directory.json(&format!("keys show {}", key.id))["used_today"].clone();
     assert_eq!(used, 1, "only the request that was answered counts");
     directory.run("maintenance off").succeeded();
-    // One of the simulated books is silent for a while of each hour, and the status then says degraded.
+    // A simulated bookmaker is silent for part of each hour, and the status is then degraded.
     assert_eq!(data().await.status, 200);
     assert_ne!(status().await, "maintenance");
 
-    // It outlives the server, whichever way that ends.
+    // It survives any kind of restart.
     directory.run("maintenance on").succeeded();
     server.kill();
     let server = directory.serve();
@@ -347,7 +347,7 @@ async fn maintenance_closes_the_data_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_maintenance_ends_by_itself() {
+async fn maintenance_ends_automatically() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000"));
@@ -362,7 +362,7 @@ async fn a_maintenance_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn the_audit_log_names_who_did_what() {
+async fn audit_log_records_who_did_what() {
     let directory = Directory::new();
     let alone = Issued::from(&directory.json("keys issue --sandbox --name alone"));
     let server = directory.serve();
@@ -376,7 +376,7 @@ async fn the_audit_log_names_who_did_what() {
     server.stop();
     let entries = directory.json("audit");
     let entries = entries.as_array().expect("entries");
-    let told: Vec<(&str, &str, &str)> = entries
+    let actions: Vec<(&str, &str, &str)> = entries
         .iter()
         .map(|entry| ["who", "action", "subject"].map(|name| entry[name].as_str().unwrap_or("")).into())
         .collect();
@@ -389,10 +389,10 @@ async fn the_audit_log_names_who_did_what() {
         by("rotate", key.id.as_str()),
         by("set", key.id.as_str()),
     ];
-    assert_eq!(told[..5], expected, "{told:?}");
-    assert!(told[5..7].iter().all(|(who, action, _)| *who == user && action.contains("maintenance")), "{told:?}");
-    assert_eq!(told[7], by("revoke", key.id.as_str()));
-    assert_eq!(told.len(), 8, "what was refused changed nothing: {told:?}");
+    assert_eq!(actions[..5], expected, "{actions:?}");
+    assert!(actions[5..7].iter().all(|(who, action, _)| *who == user && action.contains("maintenance")), "{actions:?}");
+    assert_eq!(actions[7], by("revoke", key.id.as_str()));
+    assert_eq!(actions.len(), 8, "what was refused changed nothing: {actions:?}");
     let sequences: Vec<u64> = entries.iter().filter_map(|entry| entry["sequence"].as_u64()).collect();
     assert!(sequences.is_sorted() && sequences.len() == 8, "{sequences:?}");
     let text = directory.run("audit").succeeded().stdout;
@@ -400,7 +400,7 @@ async fn the_audit_log_names_who_did_what() {
 }
 
 #[tokio::test]
-async fn a_rotated_secret_works_at_once_and_the_old_one_for_its_grace() {
+async fn rotated_secret_works_immediately_and_the_old_one_until_its_grace_period_ends() {
     let directory = Directory::new();
     let server = directory.serve();
     let first = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000"));
@@ -419,7 +419,7 @@ async fn a_rotated_secret_works_at_once_and_the_old_one_for_its_grace() {
 }
 
 #[tokio::test]
-async fn an_expired_key_is_refused_and_can_be_given_more_time() {
+async fn expired_key_is_rejected_and_can_be_extended() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000 --expires 2s"));
@@ -432,7 +432,7 @@ async fn an_expired_key_is_refused_and_can_be_given_more_time() {
 }
 
 #[tokio::test]
-async fn use_is_counted_the_same_for_clients_operators_and_the_next_server() {
+async fn usage_is_the_same_for_clients_operators_and_after_a_restart() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve();

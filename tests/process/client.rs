@@ -1,4 +1,4 @@
-//! A client of the public door that keeps its connection.
+//! A client of the public API that keeps its connection open.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::harness::Answer;
 use crate::harness::tls::Wire;
 
-/// No answer may take longer.
+/// The maximum time for a response.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Connection {
@@ -25,22 +25,22 @@ impl Connection {
         Ok(Connection::over(Box::new(stream)))
     }
 
-    /// On a connection that somebody else has opened.
+    /// Uses an existing connection.
     pub fn over(stream: Box<dyn Wire>) -> Connection {
         Connection { stream: BufReader::new(stream) }
     }
 
-    /// GET with the key in its header.
+    /// GET with the key in the header.
     pub async fn get(&mut self, path: &str, key: &str) -> io::Result<Answer> {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {key}\r\n\r\n")).await
     }
 
-    /// Sends a whole request without a body and reads its answer, which must say its length.
+    /// Sends a whole request without a body and reads its response, which must have a length.
     pub async fn send(&mut self, request: &str) -> io::Result<Answer> {
         timeout(PATIENCE, self.exchange(request)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Sends a part of a request, or more than one.
+    /// Sends part of a request, or several.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes).await
     }
@@ -66,7 +66,7 @@ impl Connection {
     }
 }
 
-/// One request on a connection of its own.
+/// One request on a new connection.
 pub async fn get(address: SocketAddr, path: &str, key: &str) -> Answer {
     Connection::open(address).await.expect("a connection").get(path, key).await.expect("an answer")
 }

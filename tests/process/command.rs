@@ -1,4 +1,4 @@
-//! Starting the binary: commands that end, and servers that go on until they are stopped.
+//! Starting the binary: commands that end, and servers that run until they are stopped.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,11 +15,11 @@ use oddsbox::admin::{self, DataDir, Door, DoorError, IssueKey, KeyAnswer, Settin
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// No process may take longer to end or to start, however busy the machine is.
+/// The maximum time for a process to start or end, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// A data directory that goes with the test.
+/// A data directory that is deleted after the test.
 #[derive(Debug)]
 pub struct Directory(TempDir);
 
@@ -44,12 +44,12 @@ impl Directory {
         self.data().socket().expect("a short path")
     }
 
-    /// Runs a command to its end; `line` is split at blanks.
+    /// Runs a command to its end; `line` is split at spaces.
     pub fn run(&self, line: &str) -> Done {
         run(self.path(), line)
     }
 
-    /// Runs a command with `--json`; it must succeed, and print one document and nothing else.
+    /// Runs a command with `--json`. It must succeed and print exactly one document.
     pub fn json(&self, line: &str) -> Value {
         self.run(&format!("{line} --json")).succeeded().document()
     }
@@ -58,32 +58,32 @@ impl Directory {
         self.serve_with(&[])
     }
 
-    /// Starts a server with variables in its environment, and waits until it listens.
+    /// Starts a server with environment variables, and waits until it listens.
     pub fn serve_with(&self, variables: &[(&str, &str)]) -> Server {
         let mut server = Server::spawn(self.path(), variables);
         server.wait_until_ready();
         server
     }
 
-    /// The admin door of the running server.
+    /// The admin socket of the running server.
     pub async fn door(&self) -> Door {
         Door::server(&self.data()).await.expect("a socket").expect("a server")
     }
 }
 
-/// Runs a command on any path to its end.
+/// Runs a command on any data path to its end.
 pub fn run(data: &Path, line: &str) -> Done {
     Started::new(data, line.split(' ')).done()
 }
 
-/// Runs a command to its end in a working directory, with the data where it is by default.
+/// Runs a command in a working directory with the default data directory.
 pub fn run_in(directory: &Path, line: &str) -> Done {
     let mut binary = bare_binary();
     binary.current_dir(directory);
     Started::from(binary, &line.split(' ').collect::<Vec<_>>()).done()
 }
 
-/// A command that may still run.
+/// A command that may still be running.
 #[derive(Debug)]
 pub struct Started {
     running: Running,
@@ -111,7 +111,7 @@ impl Started {
         Started { running: Running(child), stdin, stdout: collect(stdout), stderr: collect(stderr) }
     }
 
-    /// Gives it something to read. Whether it is still there to read it is not known.
+    /// Writes to its input. It may have ended already.
     pub fn write(&mut self, text: &str) {
         let stdin = self.stdin.as_mut().expect("an open input");
         let _ = stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush());
@@ -125,7 +125,7 @@ impl Started {
         self.running.kill();
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes its input and waits for it to end.
     pub fn done(mut self) -> Done {
         drop(self.stdin.take());
         let status = self.running.wait();
@@ -137,36 +137,36 @@ impl Started {
     }
 }
 
-/// The default port may be in use, by a demo in another terminal for example: a server of a test listens on any.
+/// The default port may be in use, for example by a demo in another terminal, so test servers use any free port.
 fn refuse_default_port<A: AsRef<OsStr>>(arguments: &[A]) {
     let has = |word: &str| arguments.iter().any(|argument| argument.as_ref() == word);
     let is_server = has("serve") || (has("demo") && !has("clear"));
     assert!(!is_server || has("--listen"), "a test must pass --listen 127.0.0.1:0 to serve and demo");
 }
 
-/// A command that has ended.
+/// A finished command.
 #[derive(Debug)]
 pub struct Done {
-    /// `None` when a signal ended it.
+    /// `None` if it was ended by a signal.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Done {
-    /// Insists on exit code 0 and nothing to complain about.
+    /// Asserts exit code 0 and an empty standard error.
     pub fn succeeded(self) -> Done {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
         self
     }
 
-    /// Insists on exit code 1, one line on standard error and nothing on standard output; the line.
+    /// Asserts exit code 1, one line on standard error and nothing on standard output; returns the line.
     pub fn failed(self) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{self:?}");
         self.complaint()
     }
 
-    /// The one line on standard error.
+    /// The only line on standard error.
     pub fn complaint(&self) -> String {
         let line = self.stderr.strip_prefix("error: ").and_then(|line| line.strip_suffix('\n'));
         let line = line.unwrap_or_else(|| panic!("not one line that says error: {self:?}"));
@@ -180,7 +180,7 @@ impl Done {
     }
 }
 
-/// A running server. It is killed when it is dropped.
+/// A running server, killed on drop.
 #[derive(Debug)]
 pub struct Server {
     running: Running,
@@ -192,7 +192,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it without waiting for anything.
+    /// Starts it without waiting until it listens.
     pub fn spawn(data: &Path, variables: &[(&str, &str)]) -> Server {
         Server::spawn_on(data, "127.0.0.1:0", variables)
     }
@@ -208,7 +208,7 @@ impl Server {
         Server::spawn_command(binary)
     }
 
-    /// Starts `serve` or `demo` in a working directory, with the data where that command has it by default.
+    /// Starts `serve` or `demo` in a working directory with the command's default data directory.
     pub fn spawn_in(directory: &Path, command: &str) -> Server {
         let mut binary = bare_binary();
         binary.current_dir(directory).args([command, "--listen", "127.0.0.1:0"]);
@@ -216,14 +216,14 @@ impl Server {
         Server::spawn_command(binary)
     }
 
-    /// Starts `serve` with these outputs; what is read here is only what goes to a new pipe.
+    /// Starts `serve` with these outputs; only new pipes are read here.
     pub fn spawn_onto(data: &Path, stdout: Stdio, stderr: Stdio, variables: &[(&str, &str)]) -> Server {
         let mut binary = binary(data, variables);
         binary.args(["serve", "--listen", "127.0.0.1:0"]).stdout(stdout).stderr(stderr);
         Server::spawn_command(binary)
     }
 
-    /// Starts `serve` under limits that the shell sets, such as `ulimit -n 128`.
+    /// Starts `serve` under limits set by the shell, such as `ulimit -n 128`.
     pub fn spawn_limited(data: &Path, limits: &str, variables: &[(&str, &str)]) -> Server {
         let binary = binary(data, variables);
         let mut shell = Command::new("sh");
@@ -262,7 +262,7 @@ impl Server {
         Server { running: Running(child), address: None, scheme: String::new(), lines, log, logging }
     }
 
-    /// Waits for the line that says where it listens.
+    /// Waits for the line with its address.
     pub fn wait_until_ready(&mut self) {
         match self.lines.recv_timeout(PATIENCE) {
             Ok(line) => {
@@ -279,7 +279,7 @@ impl Server {
         }
     }
 
-    /// What it prints, up to the line that has `part` in it.
+    /// Its output up to the line that contains `part`.
     pub fn lines_until(&self, part: &str) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         while !lines.last().is_some_and(|line| line.contains(part)) {
@@ -293,27 +293,27 @@ impl Server {
         self.address.expect("a server that is ready")
     }
 
-    /// The number of its process.
+    /// Its process id.
     pub fn id(&self) -> u32 {
         self.running.0.id()
     }
 
-    /// What its address begins with.
+    /// The scheme of its address.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// Has it read its configuration again.
+    /// Makes it reload its configuration.
     pub fn hang_up(&self) {
         signal("HUP", self.running.0.id());
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         self.log.lock().expect("a log").clone()
     }
 
-    /// SIGKILL, and waits for the end.
+    /// Sends SIGKILL and waits for it to end.
     pub fn kill(mut self) -> String {
         self.running.kill();
         self.whole_log()
@@ -323,7 +323,7 @@ impl Server {
         signal("TERM", self.running.0.id());
     }
 
-    /// Stops in order: exit code 0; the whole log.
+    /// Stops it gracefully with exit code 0; returns the whole log.
     pub fn stop(self) -> String {
         self.terminate();
         let (code, _, log) = self.end();
@@ -331,14 +331,14 @@ impl Server {
         log
     }
 
-    /// Waits for its end: exit code, the rest of standard output, the whole log.
+    /// Waits for it to end; returns the exit code, the rest of standard output and the whole log.
     pub fn end(mut self) -> (Option<i32>, Vec<String>, String) {
         let code = self.running.wait().code();
         let log = self.whole_log();
         (code, self.lines.iter().collect(), log)
     }
 
-    /// Waits for its end as that of a command that failed; the one line.
+    /// Waits for it to fail; returns the only line on standard error.
     pub fn failed(self) -> String {
         let (code, stdout, stderr) = self.end();
         Done { code, stdout: stdout.concat(), stderr }.failed()
@@ -373,7 +373,7 @@ impl Running {
     }
 
     fn kill(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         self.0.wait().expect("a child");
     }
@@ -385,14 +385,14 @@ impl Drop for Running {
     }
 }
 
-/// The binary on a directory.
+/// The binary with a data directory.
 fn binary(data: &Path, variables: &[(&str, &str)]) -> Command {
     let mut command = bare_binary();
     command.arg("--data").arg(data).envs(variables.iter().copied());
     command
 }
 
-/// The binary without the variables that steer these tests or another oddsbox.
+/// The binary without the environment variables that configure these tests or another oddsbox.
 fn bare_binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oddsbox"));
     for (name, _) in std::env::vars_os() {
@@ -416,7 +416,7 @@ fn collect(mut output: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {
@@ -425,7 +425,7 @@ pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Runs what blocks, so that the test's other tasks go on.
+/// Runs blocking code without blocking the test's other tasks.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
@@ -433,7 +433,7 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     }
 }
 
-/// A sandbox key that is never short of anything but its day.
+/// A sandbox key limited only by its daily quota.
 pub fn sandbox(per_day: u64) -> IssueKey {
     IssueKey {
         kind: "sandbox".into(),
@@ -447,7 +447,7 @@ pub fn sandbox(per_day: u64) -> IssueKey {
     }
 }
 
-/// Has a key issued.
+/// Issues a key.
 pub async fn issue(door: &Door, new: IssueKey) -> Result<Issued, DoorError> {
     Ok(Issued::from(door.ask::<KeyAnswer>(admin::Command::KeysIssue(new)).await?))
 }
@@ -460,7 +460,7 @@ pub async fn revoke(door: &Door, id: &str) -> Result<KeyAnswer, DoorError> {
     door.ask(admin::Command::KeysRevoke { id: id.to_owned() }).await
 }
 
-/// Rotates without grace.
+/// Rotates without a grace period.
 pub async fn rotate(door: &Door, id: &str) -> Result<Issued, DoorError> {
     let rotated = door.ask::<KeyAnswer>(admin::Command::KeysRotate { id: id.to_owned(), grace_s: 0 }).await?;
     Ok(Issued::from(rotated))
@@ -486,7 +486,7 @@ impl From<&Value> for Issued {
     }
 }
 
-/// A file with contents, in a directory of its own.
+/// A file with contents, in a temporary directory.
 pub fn file_with(contents: &[u8]) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("file");

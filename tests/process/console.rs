@@ -1,4 +1,4 @@
-//! The console of a real server: the command that opens it, and that nothing of a session is written anywhere.
+//! The console of a real server: the command that prints its link, and that no secret of a session is written anywhere.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::harness::Answer;
 
 const WITH_CONSOLE: (&str, &str) = ("ODDSBOX_CONSOLE_LISTEN", "127.0.0.1:0");
 
-/// A link of the console, as its address and its path.
+/// A console link, as address and path.
 fn link(directory: &Directory) -> (SocketAddr, String) {
     let answer = directory.json("console");
     let url = answer["url"].as_str().expect("a link").strip_prefix("http://").expect("plain text").to_owned();
@@ -26,7 +26,7 @@ async fn send(address: SocketAddr, head: &str, body: &str) -> Answer {
     connection.send(&text).await.expect("an answer")
 }
 
-/// A session: its cookie and its token.
+/// The cookie and the CSRF token of a session.
 async fn sign_in(directory: &Directory) -> (SocketAddr, String, String) {
     let (address, path) = link(directory);
     let opened = send(address, &format!("GET {path} HTTP/1.1"), "").await;
@@ -38,7 +38,7 @@ async fn sign_in(directory: &Directory) -> (SocketAddr, String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_of_a_session_is_in_the_log_the_audit_log_or_a_file() {
+async fn session_secrets_are_in_no_log_audit_entry_or_file() {
     let directory = Directory::new();
     let server = directory.serve_with(&[WITH_CONSOLE, ("ODDSBOX_LOG", "trace")]);
     let (unused, path) = link(&directory);

@@ -1,4 +1,4 @@
-//! kill -9 at any moment: what was acknowledged holds, and nothing is handed out twice.
+//! kill -9 at any moment: what was acknowledged holds, and no quota is granted twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -14,11 +14,11 @@ use super::client::{Connection, get};
 use super::command::{Directory, Issued, Server, Started, issue, revoke, rotate, sandbox, show, until};
 use super::seed::{Random, short_or_long, stay_within_the_day};
 
-fn lives() -> u64 {
+fn rounds() -> u64 {
     short_or_long(8, 170)
 }
 
-/// What a crash may cost a key: as much as is written down ahead of use.
+/// What a crash may cost a key: one lease.
 fn lease_size(quota: u64) -> u64 {
     (quota / 100).clamp(100, 10_000)
 }
@@ -27,7 +27,7 @@ fn serve(directory: &Directory) -> Server {
     directory.serve_with(&[("ODDSBOX_LOG", "warn")])
 }
 
-/// Lets `work` go on until it has acknowledged a few times and then a moment longer, and kills the server under it.
+/// Runs `work` until it has acknowledged a few operations and a moment longer, then kills the server.
 async fn kill_during(server: Server, random: &mut Random, acknowledged: &AtomicU64, work: impl Future<Output = ()>) {
     let enough = acknowledged.load(Ordering::Relaxed) + 1 + random.below(6);
     let moment = Duration::from_micros(random.below(10_000));
@@ -39,7 +39,7 @@ async fn kill_during(server: Server, random: &mut Random, acknowledged: &AtomicU
     tokio::join!(killed, work);
 }
 
-/// Insists on the status of each secret.
+/// Asserts the status of each secret.
 async fn expect(server: &Server, status: u16, secrets: impl IntoIterator<Item = &String>, what: &str) {
     let mut connection = Connection::open(server.address()).await.expect("a connection");
     for secret in secrets {
@@ -60,7 +60,7 @@ async fn audited(door: &Door, action: &str) -> Vec<String> {
     }
 }
 
-/// The file that all those crashes left behind is sound.
+/// Asserts that the file is intact after all those crashes.
 fn finish(directory: &Directory, server: Server) {
     server.stop();
     let report = directory.json("check");
@@ -73,7 +73,7 @@ async fn every_key_that_was_issued_works_after_a_crash() {
     let directory = Directory::new();
     let mut keys: Vec<Issued> = Vec::new();
     let acknowledged = AtomicU64::new(0);
-    for life in 0..lives() {
+    for round in 0..rounds() {
         let server = serve(&directory);
         let door = directory.door().await;
         expect(&server, 200, keys.iter().map(|key| &key.secret), "an issued key").await;
@@ -84,13 +84,13 @@ async fn every_key_that_was_issued_works_after_a_crash() {
             }
         })
         .await;
-        assert!(directory.socket().exists(), "life {life}: nobody was left to take the socket away");
+        assert!(directory.socket().exists(), "round {round}: the killed server could not remove its socket");
     }
     let server = serve(&directory);
     expect(&server, 200, keys.iter().map(|key| &key.secret), "an issued key").await;
     let audited: BTreeSet<String> = audited(&directory.door().await, "issue").await.into_iter().collect();
     assert!(keys.iter().all(|key| audited.contains(&key.id)), "who issued them is kept");
-    println!("{} keys over {} crashes", keys.len(), lives());
+    println!("{} keys over {} crashes", keys.len(), rounds());
     finish(&directory, server);
 }
 
@@ -100,18 +100,18 @@ async fn every_revocation_holds_after_a_crash() {
     let directory = Directory::new();
     let mut revoked: Vec<Issued> = Vec::new();
     let acknowledged = AtomicU64::new(0);
-    for _ in 0..lives() {
+    for _ in 0..rounds() {
         let server = serve(&directory);
         let door = directory.door().await;
         expect(&server, 401, revoked.iter().map(|key| &key.secret), "a revoked key").await;
-        // More than are revoked before the crash.
+        // More keys than are revoked before the crash.
         let mut keys = Vec::new();
         for _ in 0..40 {
             keys.push(issue(&door, sandbox(1_000)).await.expect("a key"));
         }
         let mut waiting = keys.iter();
         kill_during(server, &mut random, &acknowledged, async {
-            // The one under way when the server dies may be revoked or not.
+            // The revocation in progress when the server dies may or may not hold.
             for key in waiting.by_ref() {
                 if revoke(&door, &key.id).await.is_err() {
                     break;
@@ -123,26 +123,26 @@ async fn every_revocation_holds_after_a_crash() {
         .await;
         let server = serve(&directory);
         expect(&server, 401, revoked.iter().map(|key| &key.secret), "a revoked key").await;
-        expect(&server, 200, waiting.map(|key| &key.secret), "a key that nobody revoked").await;
+        expect(&server, 200, waiting.map(|key| &key.secret), "a key that was not revoked").await;
         server.kill();
     }
     let server = serve(&directory);
     let audited: BTreeSet<String> = audited(&directory.door().await, "revoke").await.into_iter().collect();
     assert!(revoked.iter().all(|key| audited.contains(&key.id)), "who revoked them is kept");
-    println!("{} revocations over {} crashes", revoked.len(), 2 * lives());
+    println!("{} revocations over {} crashes", revoked.len(), 2 * rounds());
     finish(&directory, server);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_that_was_rotated_out_is_dead_after_a_crash() {
+async fn rotated_secret_is_rejected_after_a_crash() {
     let mut random = Random::new();
     let directory = Directory::new();
     let acknowledged = AtomicU64::new(0);
-    // The secret of each key, and those that it had before.
+    // The current secret of each key, and its previous ones.
     let mut current: BTreeMap<String, String> = BTreeMap::new();
     let mut dead: Vec<String> = Vec::new();
     let mut rotations = 0;
-    for _ in 0..lives() {
+    for _ in 0..rounds() {
         let server = serve(&directory);
         let door = directory.door().await;
         while current.len() < 5 {
@@ -163,7 +163,7 @@ async fn a_secret_that_was_rotated_out_is_dead_after_a_crash() {
         .await;
         let server = serve(&directory);
         expect(&server, 401, &dead, "a secret that was rotated out").await;
-        // Whether the last rotation was kept is not known: its key begins anew.
+        // Whether the last rotation was kept is unknown, so its key starts over.
         let unknown = current.remove(&under_way);
         expect(&server, 200, current.values(), "the secret of the last rotation").await;
         let door = directory.door().await;
@@ -176,12 +176,12 @@ async fn a_secret_that_was_rotated_out_is_dead_after_a_crash() {
     let server = serve(&directory);
     expect(&server, 401, &dead, "a secret that was rotated out").await;
     expect(&server, 200, current.values(), "the secret of the last rotation").await;
-    println!("{rotations} rotations over {} crashes", 2 * lives());
+    println!("{rotations} rotations over {} crashes", 2 * rounds());
     finish(&directory, server);
 }
 
-/// Uses a key from a few connections until the server dies or the quota ends: how many requests were sent and how many
-/// of them were answered with 200.
+/// Uses a key on a few connections until the server dies or the quota is exhausted. Returns how many requests were sent
+/// and how many were answered with 200.
 async fn use_up(address: SocketAddr, key: &Issued, passed: &Arc<AtomicU64>) -> (u64, u64) {
     let client = |_| {
         let (secret, passed) = (key.secret.clone(), Arc::clone(passed));
@@ -210,20 +210,20 @@ async fn use_up(address: SocketAddr, key: &Issued, passed: &Arc<AtomicU64>) -> (
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_is_never_exceeded_over_crashes_and_a_crash_costs_one_lease_at_most() {
+async fn quota_is_never_exceeded_over_crashes_and_a_crash_costs_at_most_one_lease() {
     stay_within_the_day(short_or_long(60, 600)).await;
     let mut random = Random::new();
     let directory = Directory::new();
     let mut crashes = 0;
     let mut worst = 0;
     let quotas = [300, 300, 1_000, 25_000];
-    while crashes < lives() {
+    while crashes < rounds() {
         let quota = quotas[usize::try_from(random.below(4)).expect("a small number")];
         let server = serve(&directory);
         let key = issue(&directory.door().await, sandbox(quota)).await.expect("a key");
         server.kill();
         let (mut passed_in_all, mut stored) = (0, 0);
-        // A key that is spent has nothing more to show; a large one has shown enough after a few lives.
+        // An exhausted key is done; a large quota has been tested enough after a few rounds.
         for _ in 0..8 {
             let server = serve(&directory);
             let passed = Arc::new(AtomicU64::new(0));
@@ -260,7 +260,7 @@ async fn a_quota_is_never_exceeded_over_crashes_and_a_crash_costs_one_lease_at_m
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_of_300_gives_at_most_300_in_all_its_lives() {
+async fn quota_of_300_grants_at_most_300_over_many_crashes() {
     stay_within_the_day(60).await;
     let mut random = Random::new();
     let directory = Directory::new();
@@ -289,11 +289,11 @@ async fn a_quota_of_300_gives_at_most_300_in_all_its_lives() {
     assert!(passed + crashes * lease_size(300) >= 300, "{crashes} crashes left {passed} of 300");
 }
 
-/// A file that is being made is never one that the next start refuses, as an empty one is.
+/// A file that is being created is never left in a state that the next start rejects, such as empty.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_first_command_that_is_killed_leaves_no_file_that_is_refused() {
+async fn killed_first_command_leaves_a_usable_directory() {
     let mut random = Random::new();
-    for _ in 0..2 * lives() {
+    for _ in 0..2 * rounds() {
         let directory = Directory::new();
         let mut command = Started::new(directory.path(), "keys issue --sandbox --name killed --json".split(' '));
         tokio::time::sleep(Duration::from_micros(random.below(40_000))).await;
@@ -304,15 +304,15 @@ async fn a_first_command_that_is_killed_leaves_no_file_that_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_without_a_server_can_be_killed_too() {
+async fn command_without_a_server_survives_a_kill() {
     let mut random = Random::new();
     let directory = Directory::new();
     let mut keys = vec![Issued::from(&directory.json("keys issue --sandbox --name first"))];
-    for _ in 0..lives() {
+    for _ in 0..rounds() {
         let mut command = Started::new(directory.path(), "keys issue --sandbox --name killed --json".split(' '));
         tokio::time::sleep(Duration::from_micros(random.below(60_000))).await;
         command.kill();
-        // It may have been quicker: what it printed is acknowledged.
+        // It may have finished already: what it printed is acknowledged.
         keys.extend(serde_json::from_str(&command.done().stdout).ok().map(|key: Value| Issued::from(&key)));
         keys.push(Issued::from(&directory.json("keys issue --sandbox --name next")));
         let listed = directory.json("keys list").to_string();

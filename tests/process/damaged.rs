@@ -1,7 +1,7 @@
-//! The failure that this prevents: a check that says that something is wrong, and not what, or that names what is sound.
+//! The failure that this prevents: a check reports a problem without naming it, or reports intact records.
 //!
-//! A file of every kind of record is made by the commands themselves, then some records are altered behind the store's
-//! back. `check --json` must name those and no others.
+//! A file with every kind of record is created by commands, then some records are altered behind the store's back.
+//! `check --json` must report exactly those.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,10 +29,10 @@ pub(super) const AUDIT: Rows<u64> = TableDefinition::new("audit");
 const LIVE: u8 = 1;
 const EVENTS_COUNT: usize = 12;
 
-/// Table and name of a record, as a check says them.
+/// Table and name of a record, as a check reports them.
 type Named = BTreeSet<(String, String)>;
 
-/// A file with some of everything that commands can make.
+/// A file with every kind of record that commands can create.
 fn filled() -> Directory {
     let directory = Directory::new();
     let score = |number: usize| {
@@ -67,7 +67,7 @@ fn holds(row: &[u8], text: &str) -> bool {
     row.windows(text.len()).any(|part| part == text.as_bytes())
 }
 
-/// Flips a bit of some of the rows; their keys in words.
+/// Flips a bit in some rows; returns the names of their keys.
 fn spoil<K: Key + 'static>(
     path: &Path,
     table: Rows<K>,
@@ -94,7 +94,7 @@ fn spoil<K: Key + 'static>(
     spoiled
 }
 
-/// What a check of the file names.
+/// The records that a check of the file reports.
 fn named(directory: &Directory) -> Named {
     let report = directory.run("check --json").document();
     let text = |problem: &serde_json::Value, name: &str| problem[name].as_str().expect("a text").to_owned();
@@ -108,7 +108,7 @@ fn named(directory: &Directory) -> Named {
     named
 }
 
-/// What the numbers in keys stand for, read from the rows themselves.
+/// The meaning of the numbers in keys, read from the rows.
 struct Numbers {
     mma: u16,
     events: Vec<(u32, String)>,
@@ -138,7 +138,7 @@ impl Numbers {
 }
 
 #[test]
-fn the_check_names_every_damaged_record_and_no_other() {
+fn check_reports_exactly_the_damaged_records() {
     let mut random = Random::new();
     let directory = filled();
     let file = directory.file();
@@ -164,9 +164,9 @@ fn the_check_names_every_damaged_record_and_no_other() {
     }
 }
 
-/// What hangs on a damaged record cannot be served either, and is named with it.
+/// Records that depend on a damaged one cannot be served either, and are reported with it.
 #[test]
-fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
+fn check_reports_the_dependents_of_a_damaged_record() {
     let mut random = Random::new();
     let directory = filled();
     let file = directory.file();
@@ -193,7 +193,7 @@ fn what_hangs_on_a_damaged_record_is_named_with_it_and_nothing_else_is() {
     assert_eq!(named(&directory), expected);
 }
 
-/// Flips a bit in every place of the file where `text` stands, old pages included.
+/// Flips a bit wherever `text` occurs in the file, old pages included.
 fn rot(path: &Path, text: &[u8]) {
     let mut bytes = fs::read(path).expect("a file");
     let places: Vec<usize> = (0..bytes.len() - text.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
@@ -204,18 +204,18 @@ fn rot(path: &Path, text: &[u8]) {
     fs::write(path, bytes).expect("a file");
 }
 
-/// What rots beneath the rows is found when the file is opened: nothing of it is served, nothing is written to it, the
-/// check still names what is damaged, and what can be read is not lost.
+/// Damage below the rows is found when the file is opened: nothing of it is served or written, the check still reports
+/// the damage, and readable rows are not lost.
 #[test]
-fn a_file_that_rots_is_refused_and_what_can_be_read_is_saved() {
+fn corrupt_file_is_rejected_and_readable_rows_can_be_saved() {
     let directory = filled();
     let file = directory.file();
     directory.json("keys issue --sandbox --name rotting");
     rot(&file, b"rotting");
     let rotten = fs::read(&file).expect("a file");
     for command in ["keys list", "serve --listen 127.0.0.1:0", "keys issue --sandbox --name five", "backup nowhere"] {
-        let told = directory.run(command).failed();
-        assert!(told.contains("damaged") && told.contains("restore a backup"), "{command}: {told}");
+        let message = directory.run(command).failed();
+        assert!(message.contains("damaged") && message.contains("restore a backup"), "{command}: {message}");
     }
     let done = directory.run("check --json");
     let report = done.document();

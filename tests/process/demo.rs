@@ -1,7 +1,7 @@
-//! The first minute: what `oddsbox demo` prints works as it is pasted, on every start.
+//! `oddsbox demo`: the commands that it prints work as pasted, on every start.
 //!
-//! The failure that the rest prevents: after a demo, a server on the same directory hands production keys invented prices
-//! and says that all is well; or a demo mixes invented prices into a real file.
+//! The failure that the rest prevents: after a demo, a server on the same directory serves simulated prices to
+//! production keys with status `ok`; or a demo mixes simulated prices into real data.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,13 +18,13 @@ fn demo(directory: &Directory) -> Server {
     Server::spawn_as("demo", directory.path(), "127.0.0.1:0", &[])
 }
 
-/// The secret and the URL of a curl line.
+/// The secret and the URL of a curl command.
 fn pasted(line: &str) -> Option<(&str, &str)> {
     let (secret, url) = line.trim().strip_prefix("curl -H 'X-API-Key: ")?.split_once("' '")?;
     Some((secret, url.strip_suffix('\'')?))
 }
 
-/// What a demo shows.
+/// The output of a demo.
 struct Banner {
     lines: Vec<String>,
     address: SocketAddr,
@@ -49,7 +49,7 @@ async fn status(address: SocketAddr, secret: &str) -> Value {
 }
 
 #[tokio::test]
-async fn demo_shows_lines_that_work_as_pasted_on_every_start() {
+async fn demo_prints_working_commands_on_every_start() {
     let directory = Directory::new();
     let mut shown = Vec::new();
     for start in 0..3 {
@@ -70,7 +70,7 @@ async fn demo_shows_lines_that_work_as_pasted_on_every_start() {
         let keys = directory.json("keys list");
         assert_eq!(keys.as_array().map(Vec::len), Some(if start < 2 { 2 } else { 3 }), "{keys}");
         if start == 1 {
-            // The next start cannot show this one, so it issues another.
+            // The file with the secrets is gone, so the next start issues new keys.
             directory.run(&format!("keys revoke {}", keys[1]["id"].as_str().expect("an id"))).succeeded();
         }
         server.stop();
@@ -91,8 +91,8 @@ fn demo_and_serve_have_directories_of_their_own() {
     let command = server.lines_until(" status").concat();
     assert!(command.ends_with("--data ./oddsbox-demo status"), "{command}");
     server.stop();
-    let told = run_in(directory.path(), "keys list").failed();
-    assert!(told.contains("--data ./oddsbox-demo"), "where the demo's data is: {told}");
+    let message = run_in(directory.path(), "keys list").failed();
+    assert!(message.contains("--data ./oddsbox-demo"), "where the demo's data is: {message}");
     let mut server = Server::spawn_in(directory.path(), "serve");
     server.wait_until_ready();
     server.stop();
@@ -127,8 +127,8 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
     assert_eq!(directory.json("check")["clean"], true);
 
     let server = directory.serve();
-    let told = status(server.address(), &banner.live).await;
-    assert_eq!((&told["status"], &told["sports_active"], &told["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
+    let live = status(server.address(), &banner.live).await;
+    assert_eq!((&live["status"], &live["sports_active"], &live["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
     for path in ["/v1/sports/mma/odds", "/v1/sports/tennis/events", "/v1/sports/tennis/scores"] {
         assert_eq!(get(server.address(), path, &banner.live).await.json(), json!([]), "{path}");
     }
@@ -172,10 +172,10 @@ fn demo_refuses_a_live_world_that_is_not_simulated() {
 }
 
 #[test]
-fn demo_clear_makes_nothing_where_there_is_nothing() {
+fn demo_clear_does_not_create_a_missing_directory() {
     let directory = Directory::new();
     let nothing = directory.path().join("nothing");
-    let told = run(&nothing, "demo clear").failed();
-    assert!(told.contains("no demo in") && told.contains("nothing"), "{told}");
+    let message = run(&nothing, "demo clear").failed();
+    assert!(message.contains("no demo in") && message.contains("nothing"), "{message}");
     assert!(!Path::new(&nothing).exists());
 }

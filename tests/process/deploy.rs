@@ -1,4 +1,4 @@
-//! What `examples/deploy` says of settings and metrics is what the binary knows of them.
+//! `examples/deploy` agrees with the settings and metrics of the binary.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ fn deployed(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_annotated_settings_are_taken_as_they_stand() {
+fn annotated_example_configuration_is_valid() {
     let shown = Directory::new().json(&format!("config show --config {}", deployed("oddsbox.toml").display()));
     assert!(shown.as_array().is_some_and(|settings| !settings.is_empty()), "{shown}");
 }
 
-/// What `config show` says to the file without the comment signs that `uncommented` takes away; and the file's name.
+/// The result of `config show` on the example file with the comment signs removed by `uncommented`, and its name.
 fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
     let text = fs::read_to_string(deployed("oddsbox.toml")).expect("a file");
     let lines: Vec<&str> = text.lines().map(|line| uncommented(line).unwrap_or(line)).collect();
@@ -32,7 +32,7 @@ fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
     (Directory::new().json(&format!("config show --config {path}")), path)
 }
 
-/// A site's filter covers its access log; requests that fail are logged by the default logger, set in the first block.
+/// A site's filter covers its access log; failed requests are logged by the default logger, set in the first block.
 #[test]
 fn keys_are_filtered_from_the_access_log_and_from_the_error_log() {
     let text = fs::read_to_string(deployed("Caddyfile")).expect("a file");
@@ -46,10 +46,10 @@ fn keys_are_filtered_from_the_access_log_and_from_the_error_log() {
     }
 }
 
-/// A setting that is added, renamed or given another default must not leave the file behind.
+/// A setting that is added, renamed or given another default must be updated in the example file.
 #[test]
-fn the_annotated_settings_are_all_there_are_each_with_its_default() {
-    // `#name = value` is a setting at its default; `# A sentence` is a sentence.
+fn annotated_example_lists_every_setting_with_its_default() {
+    // `#name = value` is a setting at its default; `# A sentence` is a comment.
     let (shown, path) = shown_with(|line| line.strip_prefix('#').filter(|line| line.starts_with(char::is_lowercase)));
     let mut wrong = String::new();
     for setting in shown.as_array().expect("a list") {
@@ -62,7 +62,7 @@ fn the_annotated_settings_are_all_there_are_each_with_its_default() {
 }
 
 #[test]
-fn the_annotated_feed_has_every_field_that_there_is() {
+fn annotated_example_feed_lists_every_field() {
     let (shown, path) = shown_with(|line| line.strip_prefix("#   "));
     let fields = shown.as_array().expect("a list").iter();
     let fields: Vec<&Value> = fields.filter(|field| field["name"].to_string().contains("feeds.upstream.")).collect();
@@ -77,7 +77,7 @@ pub fn metrics(directory: &Directory) -> String {
     page.split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
 
-/// The whole answer to a GET on the admin socket of a data directory.
+/// The whole response to a GET on the admin socket of a data directory.
 pub fn admin_get(data: &Path, path: &str) -> String {
     let socket = DataDir::new(data).socket().expect("a short path");
     let mut stream = UnixStream::connect(socket).expect("a socket");
@@ -90,7 +90,7 @@ pub fn admin_get(data: &Path, path: &str) -> String {
 }
 
 #[test]
-fn the_dashboard_asks_for_metrics_that_there_are() {
+fn dashboard_uses_existing_metrics() {
     let directory = Directory::new();
     let server = directory.serve();
     let page = metrics(&directory);

@@ -1,4 +1,4 @@
-//! File descriptors: clients may take all but a reserve, which the operator's commands and the data file need.
+//! File descriptors: clients may use all but a reserve for the operator's commands and the data file.
 
 use std::net::TcpStream;
 
@@ -22,7 +22,7 @@ async fn admin_commands_work_while_clients_hold_every_connection() {
     let server = limited(&directory, "ulimit -n 128");
     let mut client = Connection::open(server.address()).await.expect("a connection");
     assert_eq!(client.get("/v1/sports", &key.secret).await.expect("an answer").status, 200);
-    // More than there are descriptors. Those that are not accepted wait in the kernel.
+    // More than there are descriptors. Connections that are not accepted wait in the kernel.
     let address = server.address();
     let connect = move || TcpStream::connect(address).expect("a place in the queue");
     let held = blocking(move || std::iter::repeat_with(connect).take(300).collect::<Vec<_>>()).await;

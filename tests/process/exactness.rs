@@ -1,4 +1,4 @@
-//! Exactly N: whatever the number of clients, a limit lets as many requests pass as it says.
+//! Exact limits: whatever the number of clients, exactly as many requests pass as the limit allows.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use super::seed::{short_or_long, stay_within_the_day};
 
 const CLIENTS: usize = 64;
 
-/// How often each status was answered.
+/// The number of responses by status.
 type Statuses = BTreeMap<u16, u64>;
 
-/// Sends `count` requests from all clients together.
+/// Sends `count` requests, shared by all clients.
 async fn send(address: SocketAddr, secret: &str, path: &'static str, count: i64) -> Statuses {
     let left = Arc::new(AtomicI64::new(count));
     let client = |_| {
@@ -43,7 +43,7 @@ async fn send(address: SocketAddr, secret: &str, path: &'static str, count: i64)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_day_lets_exactly_its_quota_pass() {
+async fn exactly_the_daily_quota_passes() {
     stay_within_the_day(short_or_long(60, 600)).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
@@ -67,7 +67,7 @@ async fn a_day_lets_exactly_its_quota_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_minute_lets_exactly_its_burst_pass() {
+async fn exactly_the_burst_limit_passes() {
     stay_within_the_day(short_or_long(60, 600)).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
@@ -89,7 +89,7 @@ async fn a_minute_lets_exactly_its_burst_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_smaller_of_day_and_month_decides() {
+async fn smaller_of_day_and_month_applies() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
@@ -107,7 +107,7 @@ async fn the_smaller_of_day_and_month_decides() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_that_is_raised_in_the_middle_gives_exactly_the_difference() {
+async fn raised_quota_grants_exactly_the_difference() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);

@@ -1,4 +1,4 @@
-//! Export, feeds and tokens by the commands themselves, with and without a server.
+//! Export, feeds and tokens on the command line, with and without a server.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ const LINES: &str = r#"{"type":"bookmaker","key":"house","title":"House","region
 {"type":"event","sport":"tennis","id":"t1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"cancelled"}
 "#;
 
-/// A data directory that holds nothing yet.
+/// An empty data directory.
 fn empty() -> Directory {
     let directory = Directory::new();
     directory.json("keys issue --sandbox --name first");
@@ -26,29 +26,29 @@ fn empty() -> Directory {
 }
 
 #[test]
-fn what_is_exported_is_taken_back_unchanged_with_and_without_a_server() {
+fn export_round_trips_with_and_without_a_server() {
     let (_kept, lines) = file_with(LINES.as_bytes());
     let one = empty();
     assert_eq!(one.json(&format!("ingest {}", lines.display()))["accepted"], 4);
-    let told = one.run("export").succeeded().stdout;
-    assert!(told.lines().count() > 4 && told.contains(r#""id":"e1""#), "{told:.500}");
+    let exported = one.run("export").succeeded().stdout;
+    assert!(exported.lines().count() > 4 && exported.contains(r#""id":"e1""#), "{exported:.500}");
 
     let other = empty();
     let out = other.path().join("world.ndjson");
     let written = one.json(&format!("export --output {}", out.display()));
-    assert_eq!(written["lines"], told.lines().count());
-    assert_eq!(fs::read_to_string(&out).expect("a file"), told);
+    assert_eq!(written["lines"], exported.lines().count());
+    assert_eq!(fs::read_to_string(&out).expect("a file"), exported);
     let server = other.serve();
     let report = other.json(&format!("ingest {}", out.display()));
     assert_eq!((&report["rejected"], &report["lines"]), (&0.into(), &written["lines"]));
-    assert_eq!(other.run("export --world live").succeeded().stdout, told);
-    // The simulated world is long: it comes in many pieces.
+    assert_eq!(other.run("export --world live").succeeded().stdout, exported);
+    // The simulated world is long enough to arrive in many pieces.
     let sandbox = other.run("export --world sandbox").succeeded().stdout;
     assert!(sandbox.len() > 200_000 && sandbox.ends_with("}\n"), "{}", sandbox.len());
     server.stop();
 
     assert!(one.run("export --json").failed().contains("--output"));
-    assert!(one.run("export --output /nowhere/at/all").failed().contains("nothing was left there"));
+    assert!(one.run("export --output /nowhere/at/all").failed().contains("no partial file was left"));
     assert!(Directory::new().run("export").failed().contains("no oddsbox data"));
 }
 
@@ -78,7 +78,7 @@ fn feeds_are_shown_with_a_server_and_their_sources_without() {
 }
 
 #[test]
-fn a_token_is_shown_once_and_is_nowhere_else() {
+fn token_is_shown_once_and_never_repeated() {
     let directory = empty();
     let offline = directory.json("feeds token scraper-1");
     let server = directory.serve_with(&[("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0"), ("ODDSBOX_LOG", "debug")]);
@@ -106,7 +106,7 @@ fn a_token_is_shown_once_and_is_nowhere_else() {
 }
 
 #[test]
-fn a_drop_directory_that_is_not_there_stops_the_start() {
+fn missing_drop_directory_fails_the_start() {
     let directory = empty();
     let server = super::command::Server::spawn(
         directory.path(),
@@ -115,7 +115,7 @@ fn a_drop_directory_that_is_not_there_stops_the_start() {
     assert!(server.failed().contains("set ingest.drop"));
 }
 
-/// Sends an event's line to the feeders' door under TLS; the status of the answer.
+/// Pushes an event's line under TLS; returns the status of the response.
 async fn push(trusted: &CertificateDer<'static>, address: SocketAddr, event: &str, authorization: &str) -> Option<u16> {
     let line = LINES.lines().nth(1).expect("an event").replace("\"e1\"", &format!("\"{event}\""));
     let request = format!(
@@ -125,9 +125,9 @@ async fn push(trusted: &CertificateDer<'static>, address: SocketAddr, event: &st
     Some(ask_trusting(trusted, address, &request).await?.status)
 }
 
-/// The failure that this prevents: tokens and lines cross the network in the clear although TLS is set up.
+/// The failure that this prevents: tokens and lines cross the network in plain text although TLS is configured.
 #[tokio::test]
-async fn under_tls_feeders_are_let_in_by_their_token_alone() {
+async fn feeders_under_tls_authenticate_by_token() {
     let directory = Directory::new();
     let (files, trusted) = Certificates::made();
     let [(certificate, chain), (key, secret)] = &files.variables();
@@ -145,21 +145,21 @@ async fn under_tls_feeders_are_let_in_by_their_token_alone() {
     {
         assert_eq!(push(&trusted, address, event, authorization).await, Some(401), "{event}");
     }
-    // Who does not trust the certificate sends nothing, and plain text is not understood.
+    // A client that does not trust the certificate sends nothing, and plain text is rejected.
     assert_eq!(push(&Certificates::made().1, address, "wary", &bearer).await, None);
     let mut plain = TcpStream::connect(address).await.expect("a connection");
     plain.write_all(format!("POST /ingest HTTP/1.1\r\nhost: x\r\n{bearer}\r\n").as_bytes()).await.expect("bytes");
     let mut answer = Vec::new();
-    // Whether it is closed or reset is no matter.
+    // Whether it is closed or reset does not matter.
     let _ = plain.read_to_end(&mut answer).await;
     assert!(!answer.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&answer));
 
     directory.run("feeds token scraper --revoke").succeeded();
     assert_eq!(push(&trusted, address, "late", &bearer).await, Some(401));
-    let told = directory.run("export --world live").succeeded().stdout;
-    assert!(told.contains(r#""id":"taken""#), "{told}");
+    let exported = directory.run("export --world live").succeeded().stdout;
+    assert!(exported.contains(r#""id":"taken""#), "{exported}");
     for event in ["nobody", "stranger", "mistyped", "wary", "late"] {
-        assert!(!told.contains(event), "{told}");
+        assert!(!exported.contains(event), "{exported}");
     }
     server.stop();
 }

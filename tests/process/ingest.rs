@@ -1,5 +1,5 @@
-//! The failures that these prevent: an ingest that takes nothing and says that it went well, and an operator who is not
-//! told that a file is in another format; a first ingest that needs a server before it.
+//! The failures that these prevent: an ingest that accepts nothing exits with 0, a file in another format is not
+//! recognised, and a first ingest needs a server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use super::command::{Directory, Done, file_with, run};
 
 const UNKNOWN_EVENT: &str = r#"{"type":"odds","sport":"mma","event":"nobody","bookmaker":"betmgm","market":"moneyline","last_update":"2026-01-01T00:00:00Z","format":"decimal","outcomes":[]}"#;
 
-/// An answer of The Odds API, as it is saved by a tool that breaks it into lines.
+/// A response of The Odds API, pretty-printed by a tool.
 fn payload() -> String {
     let outcomes = json!([{"name": "Ana Ruiz", "price": 1.91}, {"name": "Bea Holt", "price": 1.95}]);
     let markets = json!([{"key": "h2h", "last_update": "2026-01-01T00:00:00Z", "outcomes": outcomes}]);
@@ -35,7 +35,7 @@ fn empty() -> Directory {
     directory
 }
 
-/// The command between backquotes in what a command complains of, without the program and its directory.
+/// The command between backquotes in an error message, without the program and its data directory.
 fn advised(done: &Done, data: &Path) -> String {
     let complaint = done.complaint();
     let command = complaint.split('`').nth(1).unwrap_or_else(|| panic!("no command: {complaint}"));
@@ -51,8 +51,8 @@ fn ingest_that_accepts_nothing_is_exit_code_1() {
     let (_kept, lines) = file_with(format!("{UNKNOWN_EVENT}\nnot JSON\n\n").as_bytes());
     let done = directory.run(&format!("ingest {} --json", lines.display()));
     assert_eq!(done.code, Some(1), "{done:?}");
-    let told = done.complaint();
-    assert!(told.contains("none of 2 lines was accepted"), "{told}");
+    let message = done.complaint();
+    assert!(message.contains("none of 2 lines was accepted"), "{message}");
     let report = done.document();
     assert_eq!((&report["lines"], &report["accepted"], &report["rejected"]), (&json!(2), &json!(0), &json!(2)));
 
@@ -110,7 +110,7 @@ fn identical_rejections_are_shown_once() {
 }
 
 #[test]
-fn ingest_and_restore_make_a_missing_data_directory() {
+fn ingest_and_restore_create_a_missing_data_directory() {
     let directory = Directory::new();
     let (made, restored) = (directory.path().join("made"), directory.path().join("below/restored"));
     let (_kept, lines) = file_with(event(1).as_bytes());

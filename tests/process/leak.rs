@@ -1,5 +1,5 @@
-//! A secret is shown once, to whom it was issued, and is nowhere else: no log, no audit row, no error, no listing, no
-//! byte of the file.
+//! A secret is shown once, when it is issued, and appears nowhere else: no log, audit row, error, listing or byte of
+//! the file.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,13 +12,13 @@ use tokio::net::TcpStream;
 use super::client::Connection;
 use super::command::{Directory, Issued};
 
-/// A secret's characters behind its prefix: thirty random ones and six of checksum.
+/// The characters of a secret after its prefix: thirty random ones and six of checksum.
 const BODY: usize = 36;
 
-/// Whether a text holds any of the secrets, or anything that could be one.
+/// Whether a text contains any of the secrets, or anything that could be one.
 fn leak(text: &[u8], secrets: &[String]) -> Option<String> {
     let known = secrets.iter().find(|secret| contains(text, secret.as_bytes()));
-    // Even without its prefix.
+    // Even without the prefix.
     let random = secrets.iter().find(|secret| contains(text, &secret.as_bytes()["sk_test_ob_".len()..]));
     known.or(random).cloned().or_else(|| shaped_like_a_secret(text))
 }
@@ -38,7 +38,7 @@ fn shaped_like_a_secret(text: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn a_leak_would_be_found() {
+fn leak_check_finds_a_leak() {
     let secret = format!("sk_live_ob_{}", "a1B2".repeat(9));
     for text in [format!("x{secret}y"), format!("\0{}", &secret[11..])] {
         assert!(leak(text.as_bytes(), std::slice::from_ref(&secret)).is_some(), "{text}");
@@ -47,7 +47,7 @@ fn a_leak_would_be_found() {
     assert_eq!(leak(b"sk_live_ob_\xE2\x80\xA6a1B2 sk_test_ob_a1B2", &[secret]), None);
 }
 
-/// Everything that may hold no secret, with the name of where it came from.
+/// Everything that must not contain a secret, with the name of its origin.
 #[derive(Debug, Default)]
 struct Evidence(Vec<(String, Vec<u8>)>);
 
@@ -64,7 +64,7 @@ impl Evidence {
     }
 }
 
-/// Requests of every kind with a key that is good, spent, revoked or mistyped; every answer that is an error.
+/// Requests of every kind with a valid, exhausted, revoked or mistyped key; returns all error responses.
 async fn make_requests(address: SocketAddr, secret: &str, evidence: &mut Evidence) {
     let mistyped = format!("{}x", &secret[..secret.len() - 1]);
     let header = |key: &str| format!("x-api-key: {key}\r\n");
@@ -95,7 +95,7 @@ async fn make_requests(address: SocketAddr, secret: &str, evidence: &mut Evidenc
             evidence.add(format!("{method} {path}"), format!("{answer:?}"));
         }
     }
-    // What does not even parse is answered without looking at it any further.
+    // Requests that do not parse are answered without further processing.
     let mut broken = Connection::open(address).await.expect("a connection");
     broken.write(format!("GET {secret}\r\n{secret}\r\n\r\n").as_bytes()).await.expect("a request");
     make_http2_requests(address, secret).await;
@@ -205,13 +205,13 @@ async fn secret_typed_in_place_of_an_id_is_not_repeated() {
     evidence.judge(&bodies);
     assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(1));
     assert_eq!(directory.json("feeds tokens").as_array().map(Vec::len), Some(1));
-    let told = directory.run(&with_secret("keys revoke SECRET", &key.secret)).failed();
+    let message = directory.run(&with_secret("keys revoke SECRET", &key.secret)).failed();
     let last_four = &key.secret[key.secret.len() - 4..];
-    assert!(told.contains("keys list") && told.contains(last_four), "how to find its id: {told}");
+    assert!(message.contains("keys list") && message.contains(last_four), "how to find its id: {message}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_person_is_shown_holds_the_secret_only_once_it_is_issued() {
+async fn text_output_contains_the_secret_only_when_it_is_issued() {
     let directory = Directory::new();
     let issued = directory.run("keys issue --sandbox --name shown").succeeded().stdout;
     let secret = shaped_like_a_secret(issued.as_bytes()).expect("a secret");
@@ -222,7 +222,7 @@ async fn what_a_person_is_shown_holds_the_secret_only_once_it_is_issued() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_secret_that_is_sent_as_a_request_id_is_not_logged() {
+async fn secret_sent_as_request_id_is_not_logged() {
     let directory = Directory::new();
     let key = Issued::from(&directory.json("keys issue --sandbox --name careless"));
     let server = directory.serve();

@@ -1,4 +1,4 @@
-//! What the log says of clients: a bounded number of lines, whom they came from, and nothing that a client can forge.
+//! Log lines that clients cause: bounded in number, with the client's address, and impossible to forge.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -13,9 +13,9 @@ use crate::harness::Figures;
 
 const REQUESTS: u32 = 3_000;
 
-/// The failure that this prevents: whoever holds a revoked or spent key, or no feed token, fills the operator's disk.
+/// The failure that this prevents: a client with a revoked or exhausted key, or without a feed token, fills the disk.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rejected_requests_of_any_kind_fill_no_log() {
+async fn rejected_requests_of_any_kind_do_not_fill_the_log() {
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0"), ("ODDSBOX_LOG", "info")]);
     let door = directory.door().await;
@@ -94,7 +94,7 @@ async fn control_characters_are_escaped_in_text_logs() {
         ("ODDSBOX_LOG_FORMAT", "text"),
     ];
     let server = directory.serve_with(&variables);
-    // The name of a file that cannot be put away is in a message.
+    // The message contains the name of a file that cannot be moved away.
     for place in ["done", "failed"] {
         std::fs::remove_dir(feeds.path().join(place)).expect("an empty directory");
         std::fs::write(feeds.path().join(place), "").expect("a file in its place");

@@ -1,4 +1,4 @@
-//! The binary itself, each server and each command in a process of its own.
+//! The binary itself, each server and each command in its own process.
 //!
 //! Every test has its own directory and port. The short forms run everywhere; `ODDSBOX_LONG_TESTS=1` runs the long
 //! ones. Random choices come from a seed that a failure prints and `ODDSBOX_SEED` repeats.
@@ -15,11 +15,11 @@ mod damaged;
 mod demo;
 pub mod deploy;
 mod descriptors;
-mod doors;
 mod exactness;
 mod feeding;
 mod ingest;
 mod leak;
+mod lifecycle;
 mod log_lines;
 mod operator;
 mod polled;

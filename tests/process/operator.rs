@@ -1,4 +1,4 @@
-//! An operator's day: certificates, reloads, monitoring, the service manager, and what goes wrong with each of them.
+//! Certificates, reloads, monitoring and the service manager, and their failures.
 
 use std::fs;
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ fn configured(text: &str) -> (Directory, Issued, PathBuf) {
 }
 
 #[tokio::test]
-async fn a_reload_takes_over_what_it_can_and_names_what_it_cannot() {
+async fn reload_applies_what_it_can_and_names_the_rest() {
     let (directory, key, file) = configured("allow_query_key = true\n");
     let path = file.display().to_string();
     let server = directory.serve_with(&[("ODDSBOX_CONFIG", &path)]);
@@ -47,10 +47,10 @@ async fn a_reload_takes_over_what_it_can_and_names_what_it_cannot() {
     assert!(line("\"reloaded\"").contains("allow_query_key, connections"), "{log}");
     assert!(line("only a restart").contains("\"refresh\""), "{log}");
 
-    // A file that is wrong changes nothing, and says why in one line.
+    // An invalid file changes nothing and is reported on one line.
     fs::write(&file, "allow_query_key = true\nrefersh = \"7s\"\n").expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("not reloaded, nothing changed")).await;
+    until("it is logged", async || server.log().contains("not reloaded, nothing changed")).await;
     assert!(server.log().contains("there is no setting refersh; did you mean refresh?"), "{}", server.log());
     assert_eq!(asked().await, 401);
 
@@ -77,12 +77,12 @@ async fn a_reload_changes_the_log_level() {
     .await;
     fs::write(&file, "log = \"=nonsense=\"\n").expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("is no filter")).await;
+    until("it is logged", async || server.log().contains("is no filter")).await;
     server.stop();
 }
 
 #[tokio::test]
-async fn a_new_certificate_is_shown_after_a_reload_and_a_wrong_one_never() {
+async fn reload_applies_a_new_certificate_and_rejects_an_invalid_one() {
     let (directory, _, _) = configured("");
     let files = Certificates::new();
     let first = files.renew();
@@ -100,18 +100,18 @@ async fn a_new_certificate_is_shown_after_a_reload_and_a_wrong_one_never() {
     server.hang_up();
     until("the second is shown", async || healthy(&second).await).await;
     assert!(!healthy(&first).await);
-    until("it is told", async || server.log().contains("the certificate")).await;
+    until("it is logged", async || server.log().contains("the certificate")).await;
 
     let other = Certificates::new();
     other.renew();
     fs::copy(other.key(), files.key()).expect("a file");
     server.hang_up();
-    until("it is told", async || server.log().contains("does not match the certificate")).await;
+    until("it is logged", async || server.log().contains("does not match the certificate")).await;
     assert!(healthy(&second).await);
     server.stop();
 }
 
-/// Starts a server that must not start: exit code 1 and one line with these parts; what was there is still there.
+/// Starts a server that must fail with exit code 1 and one line containing these parts, leaving the data unchanged.
 fn refuses(directory: &Directory, key: &Issued, variables: &[(&str, &str)], parts: &[&str]) {
     let line = Server::spawn(directory.path(), variables).failed();
     assert!(parts.iter().all(|part| line.contains(part)), "{line}");
@@ -119,7 +119,7 @@ fn refuses(directory: &Directory, key: &Issued, variables: &[(&str, &str)], part
 }
 
 #[test]
-fn a_certificate_that_is_none_is_said_in_one_line() {
+fn invalid_certificate_is_reported_on_one_line() {
     let (directory, key, _) = configured("");
     let files = Certificates::new();
     let variables = files.variables();
@@ -141,7 +141,7 @@ fn a_certificate_that_is_none_is_said_in_one_line() {
 }
 
 #[test]
-fn a_wrong_configuration_is_said_in_one_line() {
+fn invalid_configuration_is_reported_on_one_line() {
     let (directory, key, file) = configured("refresh = \"30s\"\nlisten = \n");
     let path = file.display().to_string();
     let with = |text: &str, parts: &[&str]| {
@@ -162,7 +162,7 @@ fn a_wrong_configuration_is_said_in_one_line() {
 }
 
 #[test]
-fn a_monitoring_address_that_is_taken_is_said_in_one_line() {
+fn monitoring_address_in_use_is_reported_on_one_line() {
     let (directory, key, _) = configured("");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
@@ -175,11 +175,11 @@ fn a_monitoring_address_that_is_taken_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn the_monitoring_address_looks_and_takes_no_command() {
+async fn monitoring_address_accepts_no_commands() {
     let (directory, _, _) = configured("");
     let server = directory.serve_with(&[("ODDSBOX_ADMIN_LISTEN", "127.0.0.1:0")]);
     let log = server.log();
-    let line = log.lines().find(|line| line.contains("monitoring address")).expect("the address is told");
+    let line = log.lines().find(|line| line.contains("monitoring address")).expect("the address is logged");
     let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
     let address = line["address"].as_str().and_then(|address| address.parse().ok()).expect("an address");
     for path in ["/livez", "/readyz"] {
@@ -200,7 +200,7 @@ async fn the_monitoring_address_looks_and_takes_no_command() {
     server.stop();
 }
 
-/// What the service manager would be told.
+/// A socket that receives the notifications to the service manager.
 struct Manager {
     socket: UnixDatagram,
     path: String,
@@ -216,7 +216,7 @@ impl Manager {
         Manager { socket, path, _directory: directory }
     }
 
-    /// The next message that is no ping.
+    /// The next message that is not a watchdog ping.
     fn next(&self) -> String {
         loop {
             let message = self.receive();
@@ -234,7 +234,7 @@ impl Manager {
 }
 
 #[test]
-fn the_service_manager_is_told() {
+fn service_manager_is_notified() {
     let (directory, _, _) = configured("");
     let manager = Manager::new();
     let server = directory.serve_with(&[("NOTIFY_SOCKET", &manager.path), ("WATCHDOG_USEC", "400000")]);
@@ -254,7 +254,7 @@ fn the_service_manager_is_told() {
 }
 
 #[test]
-fn without_a_watchdog_nobody_is_told_of_every_moment() {
+fn no_watchdog_notifications_without_a_watchdog() {
     let (directory, _, _) = configured("");
     let manager = Manager::new();
     let server = directory.serve_with(&[("NOTIFY_SOCKET", &manager.path)]);

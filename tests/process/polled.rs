@@ -1,4 +1,4 @@
-//! The key of a feed that is polled: it goes to the upstream, and nowhere else.
+//! The key of a polled feed is sent to the upstream and nowhere else.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ use super::command::{Directory, until};
 
 const KEY: &str = "hush7be21d";
 
-/// Answers every request with the same status, and repeats the key in the body.
+/// Answers every request with the same status, and echoes the key in the body.
 fn upstream(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -28,8 +28,10 @@ fn upstream(status: &'static str) -> String {
 }
 
 #[tokio::test]
-async fn a_feeds_key_is_in_no_log_and_is_not_shown() {
-    for (status, told) in [("401 Unauthorized", "answered 401 INVALID_KEY"), ("200 OK", "the answer cannot be used")] {
+async fn feed_key_is_not_logged_or_shown() {
+    for (status, expected) in
+        [("401 Unauthorized", "answered 401 INVALID_KEY"), ("200 OK", "the answer cannot be used")]
+    {
         let directory = Directory::new();
         let config = directory.path().join("oddsbox.toml");
         let file = format!(
@@ -42,7 +44,7 @@ async fn a_feeds_key_is_in_no_log_and_is_not_shown() {
 
         let path = config.display().to_string();
         let server = directory.serve_with(&[("ODDSBOX_CONFIG", &path)]);
-        until(told, async || server.log().contains(told)).await;
+        until(expected, async || server.log().contains(expected)).await;
         let log = server.stop();
         assert!(!log.contains(KEY), "{log}");
         assert!(!log.contains("apiKey"), "{log}");

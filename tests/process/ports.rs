@@ -1,15 +1,15 @@
-//! The failure that this prevents: `cargo test` fails because something listens on port 8080 already.
+//! The failure that this prevents: `cargo test` fails because another process listens on port 8080.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::command::Directory;
 
-/// Texts that name a port which no test listens on or connects to.
+/// Texts with a port that no test listens on or connects to.
 const NEVER_BOUND: &[&str] = &[
-    // Refused as it is not on loopback.
+    // Rejected, as it is not on loopback.
     "0.0.0.0:9100",
-    // Values of the headers Host and Origin.
+    // Values of the Host and Origin headers.
     "http://127.0.0.1:1\"",
     "localhost:1234",
 ];
@@ -20,7 +20,7 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|ending| ending == "rs")).collect()
 }
 
-/// Whether a line names an address of this machine with a port other than 0.
+/// Whether a line contains a local address with a port other than 0.
 fn names_fixed_port(line: &str) -> bool {
     let line = NEVER_BOUND.iter().fold(line.to_owned(), |line, known| line.replace(known, ""));
     let hosts = ["127.0.0.1:", "0.0.0.0:", "localhost:", "[::1]:", "[::]:"];

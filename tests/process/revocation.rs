@@ -1,4 +1,4 @@
-//! Revoked means refused: no request that was sent after a revocation returned is answered.
+//! Revocation: no request sent after a revocation returned is answered with data.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::command::{Directory, Issued, Server, blocking, issue, revoke, rotate,
 use super::seed::{Random, Stream, short_or_long};
 
 const CLIENTS: usize = 64;
-/// Answers to each key before it is revoked: it was in use.
+/// Successful responses to each key before it is revoked, so that it was in use.
 const ANSWERS_BEFORE: usize = CLIENTS;
-/// Refusals of each key before the next one is revoked: it went on being tried.
+/// Rejections of each key before the next one is revoked, so that it was still being tried.
 const REFUSALS_AFTER: usize = CLIENTS;
 
-/// One key's share of the race.
+/// The result for one key.
 #[derive(Debug)]
 struct Contender {
     key: Issued,
@@ -25,16 +25,16 @@ struct Contender {
     refused: AtomicUsize,
 }
 
-/// What the clients and the operator share.
+/// State shared by the clients and the operator.
 #[derive(Debug)]
 struct Race {
     contenders: Vec<Contender>,
-    /// The key that is hammered and revoked next.
+    /// The key that is used and revoked next.
     current: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// One request: whose it was, when it was sent and answered, and whether the key was good enough.
+/// One request: its key, when it was sent and answered, and whether it was accepted.
 #[derive(Debug)]
 struct Request {
     contender: usize,
@@ -43,7 +43,7 @@ struct Request {
     passed: bool,
 }
 
-/// When a revocation was begun and when it had returned.
+/// When a revocation started and when it returned.
 #[derive(Debug)]
 struct Revoked {
     begun: Instant,
@@ -83,7 +83,7 @@ async fn no_request_sent_after_a_revocation_succeeds() {
     finish(server, &requests, &revoked);
 }
 
-/// Ends a secret's life in one of the ways there are, and returns when that returns.
+/// Invalidates a secret in one of the possible ways.
 async fn end(directory: &Directory, door: &Door, number: usize, id: &str) {
     match number % 8 {
         0 => {
@@ -99,7 +99,7 @@ async fn end(directory: &Directory, door: &Door, number: usize, id: &str) {
     }
 }
 
-/// Uses the current key, and now and then one that was current before, until the race is over.
+/// Uses the current key, and now and then an earlier one, until the race is over.
 async fn hammer(race: Arc<Race>, address: SocketAddr, mut random: Stream) -> Vec<Request> {
     let mut connection = Connection::open(address).await.expect("a connection");
     let mut requests = Vec::new();
@@ -122,7 +122,7 @@ async fn hammer(race: Arc<Race>, address: SocketAddr, mut random: Stream) -> Vec
     requests
 }
 
-/// A request that a key can make: with the key in its header or its query, whole or only if something changed.
+/// A request with the key in the header or the query, plain or conditional.
 fn request(secret: &str, random: &mut Stream) -> String {
     let path =
         ["/v1/sports", "/v1/status", "/v1/sports/mma/odds?limit=1"][usize::try_from(random.below(3)).unwrap_or(0)];

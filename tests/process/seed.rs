@@ -1,13 +1,13 @@
-//! How long a test runs, what it chooses, and when its day ends.
+//! Test lengths, random choices and waiting for the next day.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The number for the short form, or the one for the long form.
+/// The number for the short form or for the long form.
 pub fn short_or_long<T>(short: T, long: T) -> T {
     if std::env::var_os("ODDSBOX_LONG_TESTS").is_some_and(|value| value == "1") { long } else { short }
 }
 
-/// Random numbers (`SplitMix64`) that can be had again. It tells its seed when a test that holds it fails.
+/// Reproducible random numbers (`SplitMix64`). Prints its seed if the test that owns it fails.
 #[derive(Debug)]
 pub struct Random {
     seed: u64,
@@ -24,12 +24,12 @@ impl Random {
         Random::with_seed(seed)
     }
 
-    /// Always the same numbers.
+    /// A fixed sequence of numbers.
     pub fn with_seed(seed: u64) -> Random {
         Random { seed, state: seed }
     }
 
-    /// Another stream of numbers, for a task of its own. It does not tell the seed.
+    /// An independent stream of numbers for another task. It does not print the seed.
     pub fn fork(&mut self) -> Stream {
         Stream(self.next())
     }
@@ -71,7 +71,7 @@ fn step(state: &mut u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Waits for the next UTC day if this one ends within `seconds`: a quota that returns in the middle proves nothing.
+/// Waits for the next UTC day if this one ends within `seconds`: a quota that resets during a test would spoil it.
 pub async fn stay_within_the_day(seconds: u64) {
     let left = 86_400 - since_1970().as_secs() % 86_400;
     if left < seconds {

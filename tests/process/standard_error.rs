@@ -1,4 +1,4 @@
-//! The log must not take the service with it: standard error that blocks, fails or is closed costs log lines and nothing
+//! The log must not affect the service: a standard error that blocks, fails or is closed costs log lines and nothing
 //! else.
 
 use std::fs::{File, OpenOptions};
@@ -15,17 +15,17 @@ use super::command::{Directory, Server, issue, revoke, sandbox};
 use super::deploy::metrics;
 use crate::harness::Figures;
 
-/// `O_NONBLOCK` of Linux.
+/// `O_NONBLOCK` on Linux.
 const NONBLOCKING: i32 = 0o4000;
 
 /// More lines than the buffers of the log and of a pipe hold together.
 const MANY: usize = 8_000;
 const FEW: usize = 200;
 
-/// A pipe that is full, and that nobody reads.
+/// A full pipe without a reader.
 fn full_pipe() -> (File, PipeReader) {
     let (reader, writer) = pipe().expect("a pipe");
-    // Opened anew it has flags of its own, so that the server's end still blocks.
+    // Reopened to get separate flags, so that the server's end still blocks.
     let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
     let open = |flags| OpenOptions::new().write(true).custom_flags(flags).open(&path).expect("a pipe");
     let mut filling = open(NONBLOCKING);
@@ -37,46 +37,46 @@ fn full_pipe() -> (File, PipeReader) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stderr_that_nobody_reads_delays_nothing() {
+async fn unread_stderr_does_not_block_the_server() {
     let (stderr, _unread) = full_pipe();
     let dropped = serves(Stdio::piped(), stderr.into(), MANY).await;
     assert!(dropped > 0.0, "{dropped} lines were dropped");
 }
 
-/// As with `2>&1`: the line that says where the server listens cannot be written either.
+/// As with `2>&1`: the line with the server's address cannot be written either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stdout_and_stderr_that_nobody_reads_delay_nothing() {
+async fn unread_stdout_and_stderr_do_not_block_the_server() {
     let (output, _unread) = full_pipe();
     let stderr = output.try_clone().expect("a descriptor");
     serves(output.into(), stderr.into(), FEW).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stderr_on_a_full_disk_fails_nothing() {
+async fn stderr_on_a_full_disk_does_not_fail_the_server() {
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
     let dropped = serves(Stdio::piped(), full.into(), FEW).await;
     assert!(dropped > 0.0, "{dropped} lines were dropped");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stderr_whose_reader_is_gone_fails_nothing() {
+async fn closed_stderr_pipe_does_not_fail_the_server() {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
     let dropped = serves(Stdio::piped(), writer.into(), FEW).await;
     assert!(dropped > 0.0, "{dropped} lines were dropped");
 }
 
-/// Opened for reading only, as good as closed: every write fails. What is closed altogether, the standard library of Rust
-/// opens again as `/dev/null` at the start.
+/// Opened for reading only, which is as good as closed: every write fails. Rust's standard library reopens descriptors
+/// that are closed altogether as `/dev/null` at startup.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stderr_that_is_closed_for_writing_fails_nothing() {
+async fn read_only_stderr_does_not_fail_the_server() {
     let null = File::open("/dev/null").expect("a device");
     let dropped = serves(Stdio::piped(), null.into(), FEW).await;
     assert!(dropped > 0.0, "{dropped} lines were dropped");
 }
 
-/// Everything that a server must still do: answer, reject, revoke, say that it is ready, and stop in order. How many log
-/// lines it dropped.
+/// Asserts that a server still answers, rejects, revokes, reports readiness and shuts down gracefully. Returns how many
+/// log lines it dropped.
 async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
     let directory = Directory::new();
     let server = Server::spawn_onto(directory.path(), stdout, stderr, &[("ODDSBOX_LOG", "info")]);
@@ -99,7 +99,7 @@ async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
     figures.get("oddsbox_log_lines_dropped_total", "").expect("a metric")
 }
 
-/// Where the server listens, from the admin socket: it may have no output to say so.
+/// The server's address, from the admin socket: it may have no output to print it to.
 async fn address_of(directory: &Directory) -> SocketAddr {
     let mut address = None;
     super::command::until("the server is ready", async || {

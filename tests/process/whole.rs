@@ -1,4 +1,4 @@
-//! The failure that this prevents: a backup that leaves a table out, which nobody notices before it is needed.
+//! The failure that this prevents: a backup omits a table, which is noticed only when it is needed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +18,7 @@ const POLLS: Rows<(u8, &str, &str)> = TableDefinition::new("polls");
 const CATALOGUE: Rows<u16> = TableDefinition::new("catalogue");
 const META: Rows<&str> = TableDefinition::new("meta");
 
-/// A file with some of everything: fed by hand and by a poll, with keys that were used, tokens, and maintenance.
+/// A file with rows in every table: ingested and polled data, used keys, tokens and maintenance.
 async fn filled() -> Directory {
     let directory = Directory::new();
     let key = Issued::from(&directory.json("keys issue --sandbox --name used"));
@@ -50,12 +50,12 @@ async fn filled() -> Directory {
     directory
 }
 
-/// Every row of a table, its key and its bytes.
+/// Every row of a table as key and bytes.
 fn all<K: Key + 'static>(path: &Path, table: Rows<K>) -> BTreeSet<(Vec<u8>, Vec<u8>)> {
     rows_of(path, table, |key, row| (K::as_bytes(&key).as_ref().to_vec(), row.to_vec())).into_iter().collect()
 }
 
-/// Insists that a table has rows, and that each of them is in the other file as it is here.
+/// Asserts that a table has rows and that the other file has the same ones.
 fn is_kept<K: Key + 'static>(from: &Path, to: &Path, table: Rows<K>) {
     let (before, after) = (all(from, table), all(to, table));
     assert!(!before.is_empty(), "{table} has no row: it proves nothing");
@@ -68,7 +68,7 @@ fn is_kept<K: Key + 'static>(from: &Path, to: &Path, table: Rows<K>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_that_is_restored_holds_every_row_of_every_table() {
+async fn restored_backup_has_every_row_of_every_table() {
     let directory = filled().await;
     let (other, file) = (Directory::new(), directory.path().join("copy.redb"));
     let shown = directory.json("status");
@@ -90,7 +90,7 @@ async fn a_backup_that_is_restored_holds_every_row_of_every_table() {
     is_kept(from, to, USAGE);
     is_kept(from, to, FEEDERS);
     is_kept(from, to, CATALOGUE);
-    // Both were written to the log since, each in its own.
+    // Each file got an entry in its own audit log since.
     let notes = |path: &Path| all(path, AUDIT).len();
     assert!(notes(from) > 4 && notes(to) >= notes(from), "{} and {}", notes(from), notes(to));
     let maintenance = |path: &Path| rows_of(path, META, |key, row| (key == "maintenance").then(|| row.to_vec()));

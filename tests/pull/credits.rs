@@ -1,4 +1,4 @@
-//! What a polled feed spends of its upstream's credits.
+//! Spending of the upstream's credits by a polled feed.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::harness::Service;
 /// When the quotas of November are renewed: a minute into December, as the upstream's clock may be behind.
 const DECEMBER: u32 = 1_796_083_260;
 
-/// An upstream with so many credits left, and a feed of it.
+/// An upstream with so many credits left, and a feed that polls it.
 async fn with_credits(credits: u64) -> (Upstream, FeedConfig) {
     let upstream = Upstream::start(None).await;
     upstream.set_credits(Some(credits));
@@ -25,14 +25,14 @@ fn now(service: &Service) -> u32 {
     service.clock.now().timestamp().unix()
 }
 
-/// When the feed is polled next, once that is known to be later than now.
+/// The time of the next poll, once it is later than now.
 async fn next_poll(service: &Service) -> u32 {
     let next = || account(service, "us").upstream.and_then(|upstream| upstream.next_poll).map(Timestamp::unix);
     until("the next poll", async || next().is_some_and(|next| next > now(service))).await;
     next().expect("a time")
 }
 
-/// Lets time pass until the next poll; when that was. `None` if the credits are used up before.
+/// Advances the clock to the next poll and returns its time; `None` if the credits are used up before.
 async fn step(service: &Service, upstream: &Upstream) -> Option<u32> {
     let (asked, next) = (upstream.requests().len(), next_poll(service).await);
     if used_up_until(service).is_some() {
@@ -51,7 +51,7 @@ async fn stored(service: &Service) -> Option<FeedBudget> {
     service.writer().feed_budget("us").await.expect("a writer")
 }
 
-/// The failure that this prevents: a poll every minute used up a plan of 500 credits in minutes.
+/// The failure that this prevents: polling every minute used up a plan of 500 credits in minutes.
 #[tokio::test]
 async fn credits_are_spent_evenly_until_the_month_ends_and_then_those_of_the_next() {
     let (upstream, config) = with_credits(10 * COST).await;
@@ -94,7 +94,7 @@ async fn restart_neither_spends_credits_twice_nor_polls_before_its_time() {
         assert!(next > began + 86_400, "{} s after the first", next - began);
         assert_eq!(upstream.requests().len(), 1, "no poll before its time");
     }
-    // Another question is asked at once: its answer was never there.
+    // A changed scope is polled without delay, as its data was never fetched.
     let other = FeedConfig { markets: vec![oddsbox::model::Market::Moneyline], ..config };
     let service = service.restart_polling_now(vec![other]).await;
     until("a poll", async || upstream.requests().len() == 2).await;
@@ -144,8 +144,8 @@ async fn upstream_that_reports_nothing_is_polled_at_the_interval() {
     assert_eq!(next_poll(&service).await - now(&service), 60);
 }
 
-/// The failure that this prevents: a process that is killed while a request is under way forgets what it cost, so a loop
-/// of crashes spends the whole plan.
+/// The failure that this prevents: a process that is killed during a request forgets its cost, so a crash loop spends
+/// the whole plan.
 #[tokio::test]
 async fn request_is_in_the_file_before_it_is_sent() {
     let (upstream, config) = with_credits(1_000).await;
@@ -165,7 +165,7 @@ async fn smaller_of_the_days_budget_and_the_upstreams_credits_governs() {
     let (_upstream, config) = with_credits(1_000_000).await;
     let config = FeedConfig { requests_per_day: Some(1_000), ..config };
     let service = Service::start_polling(vec![config]).await;
-    // 21 minutes of the day are left, and by the clock the share of the budget that goes with them.
+    // 21 minutes of the day are left, and the same share of the budget.
     let next = next_poll(&service).await - now(&service);
     assert!((240..=600).contains(&next), "{next} s");
 }

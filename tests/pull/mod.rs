@@ -1,5 +1,4 @@
-//! A service that polls an upstream: what comes appears, what no longer comes is closed, and a bad answer changes
-//! nothing.
+//! A service that polls an upstream: new prices appear, missing ones are closed, and a failed poll changes nothing.
 
 mod credits;
 pub mod upstream;
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oddsbox::config::{FeedConfig, FeedKey, Secret};
+use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
 use oddsbox::feeds::Account;
 use oddsbox::model::{Market, OddsFormat, Reason, Region, Regions, Timestamp, World};
 use serde_json::{Value, json};
@@ -26,7 +25,7 @@ fn feed(name: &str, upstream: &Upstream, sports: &[&str], region: Region) -> Fee
     FeedConfig {
         name: name.into(),
         url: format!("http://{}/v4", upstream.address),
-        key: FeedKey::Text(Secret::new(KEY)),
+        key: FeedKey::Text(FeedSecret::new(KEY)),
         world: World::Live,
         sports: sports.iter().map(|sport| (*sport).to_owned()).collect(),
         regions: Regions::only(region),
@@ -72,7 +71,7 @@ async fn records(service: &Service, sport: &str) -> Vec<String> {
     json.as_array().expect("a list").iter().map(line).collect()
 }
 
-/// Waits for something that comes by itself.
+/// Waits until a condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !is_so().await {
@@ -81,7 +80,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// Time passes meanwhile: prices wait for the tick of the refresh.
+/// Waits while the clock advances: prices are published at the tick of the refresh.
 async fn until_records(service: &Service, sport: &str, expected: &[&str]) {
     until(&format!("{expected:?}"), async || {
         service.pass(1);
@@ -114,7 +113,7 @@ async fn prices_appear_and_those_that_a_poll_no_longer_has_are_closed() {
 
     upstream.answer(MMA, odds(&[mma("e1", &both), mma("e2", &both[..1])]));
     service.pass(60);
-    // The prices are as old as they were: they are back all the same.
+    // The prices have their old times, but are back nevertheless.
     until_records(&service, "mma", &["e1 betmgm 1.5", "e1 fanduel 1.6", "e2 betmgm 1.5"]).await;
     let account = account(&service, "us");
     assert_eq!((account.rejected.len(), account.last_failure), (0, None));
@@ -317,13 +316,13 @@ async fn competitions_are_found_and_end_with_their_season() {
     assert!(!upstream.requests().iter().any(|target| target.contains("golf")));
 }
 
-/// The records of a sport as they are published by now, without a tick.
+/// The records of a sport as published so far, without a tick.
 async fn published(service: &Service, sport: &str) -> usize {
     let path = format!("/v1/sports/{sport}/odds?regions=us,uk,eu,au&limit=500");
     service.get(&path).await.json().as_array().expect("a list").len()
 }
 
-/// An upstream with so many competitions of tennis, each with a match.
+/// An upstream with so many tennis competitions, each with one match.
 async fn with_competitions(keys: &[&str]) -> Upstream {
     let upstream = Upstream::start(None).await;
     let list: Vec<Value> = keys.iter().map(|key| json!({"key": key, "active": true})).collect();
@@ -338,7 +337,7 @@ async fn with_competitions(keys: &[&str]) -> Upstream {
 async fn first_round_over_several_competitions_is_published_at_its_end() {
     let upstream = with_competitions(&["tennis_atp_a", "tennis_atp_b", "tennis_wta_c"]).await;
     let service = Service::start_polling(vec![feed("us", &upstream, &["tennis"], Region::Us)]).await;
-    // The clock stands still, so neither a tick nor the second of a longer stream comes.
+    // The clock does not advance, so there is neither a tick nor the end of a stream's first second.
     until("all three", async || published(&service, "tennis").await == 3).await;
     let first = service.get("/v1/sports/tennis/odds").await.body;
     service.pass(20);
@@ -373,7 +372,7 @@ async fn bookmaker_that_a_healthy_poll_leaves_out_degrades_nothing() {
     upstream.answer(MMA, odds(&[mma("e1", &[book("betmgm", 1.5)])]));
     service.pass(60);
     until_records(&service, "mma", &["e1 betmgm 1.5"]).await;
-    // Longer than any source of the feed counts as fresh; it is polled meanwhile.
+    // Longer than any source of the feed stays fresh; it is polled meanwhile.
     for _ in 0..10 {
         let asked = upstream.requests().len();
         until("another poll", async || {
@@ -403,7 +402,7 @@ async fn scores_are_asked_for_while_an_event_is_on_and_end_it() {
         FeedConfig { scores_interval: Some(Duration::from_secs(60)), ..feed("us", &upstream, &["mma"], Region::Us) };
     let service = Service::start_polling(vec![config]).await;
     until("the end", async || {
-        // The first round of scores may have come before the event did.
+        // The first round of scores may have come before the event.
         service.pass(60);
         service.get("/v1/sports/mma/scores").await.json()[0]["winner"] == "Bo Reed"
     })
@@ -411,7 +410,7 @@ async fn scores_are_asked_for_while_an_event_is_on_and_end_it() {
     assert_eq!(service.get("/v1/sports/mma/events/e1").await.json()["status"], "final");
     assert_eq!(service.get("/v1/sports/mma/events/e9").await.status, 404);
     until_records(&service, "mma", &[]).await;
-    // The next poll of odds still has it: it stays over.
+    // The next poll of odds still has the event, which stays finished.
     let asked = upstream.requests().len();
     service.pass(60);
     until("another poll", async || {
@@ -421,7 +420,7 @@ async fn scores_are_asked_for_while_an_event_is_on_and_end_it() {
     assert_eq!(service.get("/v1/sports/mma/events/e1").await.json()["status"], "final");
 }
 
-/// A certificate for 127.0.0.1, the acceptor that shows it, and the file that makes it trusted.
+/// A certificate for 127.0.0.1, its acceptor, and the CA file that makes it trusted.
 fn certificate(directory: &std::path::Path) -> (TlsAcceptor, PathBuf) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
     let path = directory.join("ca.pem");

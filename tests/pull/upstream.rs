@@ -1,4 +1,4 @@
-//! An upstream in the shape of The Odds API, which answers as it is told to.
+//! A fake of The Odds API with configurable responses.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,11 +16,11 @@ pub enum Reply {
     Status(u16, &'static str, &'static str),
     /// Half of a body.
     Truncated(String),
-    /// Nothing, until the other side has had enough.
+    /// Nothing, until the client gives up.
     Silence,
 }
 
-/// What is answered below a path, and what was asked for.
+/// Responses by path, and the requests received.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     pub address: SocketAddr,
@@ -31,7 +31,7 @@ pub struct Upstream {
 struct Told {
     replies: Vec<(String, Reply)>,
     requests: Vec<String>,
-    /// What is left; `None` for an upstream that does not say.
+    /// Credits left; `None` for an upstream that does not report them.
     credits: Option<u64>,
     used: u64,
 }
@@ -42,7 +42,7 @@ impl Default for Told {
     }
 }
 
-/// What odds and scores cost; the list of sports is free.
+/// The cost of odds and scores; the list of sports is free.
 pub const COST: u64 = 3;
 
 impl Upstream {
@@ -58,7 +58,7 @@ impl Upstream {
                     match tls {
                         None => own.serve(stream).await,
                         Some(tls) => {
-                            // A client that does not trust us leaves.
+                            // A client that does not trust the certificate disconnects.
                             if let Ok(stream) = tls.accept(stream).await {
                                 own.serve(stream).await;
                             }
@@ -70,14 +70,14 @@ impl Upstream {
         upstream
     }
 
-    /// From now on, requests whose path has this in it are answered so.
+    /// Sets the response to requests whose path contains this text.
     pub fn answer(&self, path: &str, reply: Reply) {
         let mut told = self.told.lock().expect("a lock");
         told.replies.retain(|(known, _)| known != path);
         told.replies.push((path.to_owned(), reply));
     }
 
-    /// What is left from now on; `None`, and it is not said.
+    /// Sets the credits left; `None` to stop reporting them.
     pub fn set_credits(&self, credits: Option<u64>) {
         self.told.lock().expect("a lock").credits = credits;
     }
@@ -86,7 +86,7 @@ impl Upstream {
         self.told.lock().expect("a lock").credits
     }
 
-    /// Charges a request and says what is left, in headers.
+    /// Charges a request, and returns the headers with the credits left.
     fn charge(&self, cost: u64) -> String {
         let mut told = self.told.lock().expect("a lock");
         let Some(credits) = told.credits else { return String::new() };
@@ -96,7 +96,7 @@ impl Upstream {
         format!("x-requests-remaining: {left}\r\nx-requests-used: {used}\r\nx-requests-last: {cost}\r\n")
     }
 
-    /// The targets that were asked for, in order.
+    /// The requested targets, in order.
     pub fn requests(&self) -> Vec<String> {
         self.told.lock().expect("a lock").requests.clone()
     }

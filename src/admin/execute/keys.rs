@@ -5,7 +5,7 @@ use super::super::protocol::{
     Answer, Failure, FailureCode, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting,
 };
 use crate::clock::Moment;
-use crate::keys::{Edit, KeyChange, KeyEntry, KeyId, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
+use crate::keys::{FieldEdit, KeyChange, KeyEntry, KeyId, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
 use crate::model::Timestamp;
 use crate::writer::{Issued, KeyError};
 
@@ -76,19 +76,19 @@ fn key_change(change: SetKey, now: Moment) -> KeyChange {
         per_day: edit(change.requests_per_day),
         per_month: edit(change.requests_per_month),
         expires: match change.expires_in_s {
-            Setting::Keep => Edit::Keep,
-            Setting::Remove => Edit::Remove,
-            Setting::To(seconds) => Edit::To(now.in_seconds(seconds)),
+            Setting::Keep => FieldEdit::Keep,
+            Setting::Remove => FieldEdit::Remove,
+            Setting::To(seconds) => FieldEdit::To(now.in_seconds(seconds)),
         },
         reset_usage: change.reset_usage,
     }
 }
 
-fn edit<T>(setting: Setting<T>) -> Edit<T> {
+fn edit<T>(setting: Setting<T>) -> FieldEdit<T> {
     match setting {
-        Setting::Keep => Edit::Keep,
-        Setting::Remove => Edit::Remove,
-        Setting::To(value) => Edit::To(value),
+        Setting::Keep => FieldEdit::Keep,
+        Setting::Remove => FieldEdit::Remove,
+        Setting::To(value) => FieldEdit::To(value),
     }
 }
 

@@ -52,8 +52,9 @@ pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Ch
         };
         let joined = join_keys(record, newer, &mut carried);
         let newer_usage =
-            if held.damaged_usage.contains(&record.id) { Usage::spent(newer.limits, now) } else { *newer_usage };
-        let before = if backup.damaged_usage.contains(&record.id) { Usage::spent(record.limits, now) } else { *usage };
+            if held.damaged_usage.contains(&record.id) { Usage::exhausted(newer.limits, now) } else { *newer_usage };
+        let before =
+            if backup.damaged_usage.contains(&record.id) { Usage::exhausted(record.limits, now) } else { *usage };
         let used = before.joined(newer_usage);
         if joined != *record {
             changes.push(Change::PutKey(Arc::new(joined)));
@@ -276,7 +277,7 @@ mod tests {
         assert_eq!(carried.usage, [record.id.to_string()]);
         assert_eq!(changes, [Change::PutUsage { key: record.id.clone(), usage, last_used: None }]);
         let lost = Loaded { damaged_usage: vec![record.id.clone()], ..held };
-        let spent = Usage::spent(record.limits, NOW);
+        let spent = Usage::exhausted(record.limits, NOW);
         let (changes, _) = carry_over(&lost, &backup, NOW);
         assert_eq!(changes, [Change::PutUsage { key: record.id, usage: spent, last_used: None }]);
     }

@@ -1,27 +1,27 @@
 use clap::Parser;
 
-use super::super::{Cli, Command as Group};
+use super::super::{Cli, CliCommand};
 use super::*;
 
-fn parse(line: &str) -> Result<Keys, clap::error::ErrorKind> {
+fn parse(line: &str) -> Result<KeysCommand, clap::error::ErrorKind> {
     let cli =
         Cli::try_parse_from(["oddsbox", "keys"].into_iter().chain(line.split(' '))).map_err(|error| error.kind())?;
     match cli.command {
-        Group::Keys(keys) => Ok(keys),
+        CliCommand::Keys(keys) => Ok(keys),
         other => panic!("{other:?}"),
     }
 }
 
 fn command(line: &str) -> Command {
     match parse(line).unwrap() {
-        Keys::Issue(issue) => issue.command(),
-        Keys::Set(set) => set.command(),
+        KeysCommand::Issue(issue) => issue.command(),
+        KeysCommand::Set(set) => set.command(),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn what_is_not_said_of_a_new_key_is_left_to_its_kind() {
+fn omitted_flags_use_the_defaults_of_the_kind() {
     let expected = IssueKey {
         kind: "sandbox".into(),
         name: "app".into(),
@@ -36,7 +36,7 @@ fn what_is_not_said_of_a_new_key_is_left_to_its_kind() {
 }
 
 #[test]
-fn every_flag_of_a_new_key_is_carried() {
+fn issue_passes_on_every_flag() {
     let line = "issue --live --name app --approved-by ada --groups combat,golf --burst 5 --per-day none --per-month 9 --expires 90d";
     let expected = IssueKey {
         kind: "production".into(),
@@ -52,7 +52,7 @@ fn every_flag_of_a_new_key_is_carried() {
 }
 
 #[test]
-fn every_flag_of_a_change_is_carried() {
+fn set_passes_on_every_flag() {
     let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never --reset-usage";
     let expected = SetKey {
         id: "key_x".into(),
@@ -68,7 +68,7 @@ fn every_flag_of_a_change_is_carried() {
 }
 
 #[test]
-fn wrong_usage_is_refused_before_anything_is_opened() {
+fn wrong_usage_is_rejected_by_the_parser() {
     use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument, ValueValidation};
     let wrong = [
         ("issue --name app", MissingRequiredArgument),

@@ -13,7 +13,7 @@ use super::handle::{Answer, Handled, Note, handle};
 use super::service::{Service, Settings};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, LeaseRequests, Limits, Secret, Usage};
+use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 
 use self::worlds::{at, catalogue, live_world, sandbox_world};
@@ -89,7 +89,7 @@ impl Fixture {
         let clock = Clock::manual(i64::from(NOW) * 1000);
         let catalogue = Arc::new(catalogue());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [sandbox_world(&catalogue), live_world(&catalogue)]));
-        let (desk, requests) = LeaseDesk::open();
+        let (queue, requests) = LeaseQueue::open();
         let sandbox = key(1, KeyKind::Sandbox, &[], Limits::default_of(KeyKind::Sandbox));
         let production = key(2, KeyKind::Production, &[], Limits::default_of(KeyKind::Production));
         let golf_only = key(3, KeyKind::Production, &["golf"], Limits::default_of(KeyKind::Production));
@@ -98,7 +98,7 @@ impl Fixture {
         let tiny = key(5, KeyKind::Sandbox, &[], Limits { burst_per_minute: 2, per_day: Some(3), per_month: None });
         let keys = [sandbox, production, golf_only, monthly, tiny];
         let records = keys.iter().map(|(record, _)| (record.clone(), Usage::default()));
-        let keyring = Arc::new(Keyring::new(catalogue, records, desk));
+        let keyring = Arc::new(Keyring::new(catalogue, records, queue));
         for entry in keyring.list() {
             grant_lease(&keyring, entry.id(), &clock);
         }

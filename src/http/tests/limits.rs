@@ -85,7 +85,7 @@ async fn a_lease_that_comes_lets_the_request_pass() {
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     let (service, peer) = (std::sync::Arc::clone(&fixture.service), local());
-    let desk = async {
+    let grants = async {
         loop {
             for id in fixture.requests.next().await {
                 let entry = service.keyring.get(&id).unwrap();
@@ -95,6 +95,6 @@ async fn a_lease_that_comes_lets_the_request_pass() {
     };
     tokio::select! {
         response = service.respond(&asked, &peer) => assert_eq!(response.status(), 200),
-        () = desk => {}
+        () = grants => {}
     }
 }

@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::sockets::{PATIENCE, Server, short};
 use crate::http::listener::Options;
-use crate::tls::{Acceptor, Certificate, Speaks};
+use crate::tls::{Acceptor, Alpn, Certificate};
 
 /// A certificate made for the test, as a server has it.
 fn certificate() -> Certificate {
@@ -33,7 +33,7 @@ fn certificate() -> Certificate {
 }
 
 fn acceptor() -> Arc<Acceptor> {
-    Arc::new(Acceptor::new(certificate(), Speaks::Http).unwrap())
+    Arc::new(Acceptor::new(certificate(), Alpn::Http).unwrap())
 }
 
 async fn server(acceptor: &Arc<Acceptor>) -> Server {

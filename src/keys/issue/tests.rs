@@ -1,4 +1,4 @@
-//! What is issued and changed, and what each refusal tells the operator to do.
+//! Issuing and changing keys, and the errors that the operator sees.
 
 use super::*;
 use crate::keys::fixture::{NOON, at, catalogue, issued, new_key};
@@ -12,7 +12,7 @@ fn changed(key: &KeyRecord, change: KeyChange) -> Result<KeyRecord, IssueError> 
 }
 
 #[test]
-fn a_key_is_issued_as_asked() {
+fn issued_key_has_the_requested_properties() {
     let groups: Vec<Box<str>> = vec!["tennis".into(), "combat".into(), "tennis".into()];
     let (key, secret) = issued(NewKey { groups, expires: Some(at(NOON + 1)), ..new_key(KeyKind::Production) });
     assert_eq!(Secret::hash_of(secret.expose()), Some((KeyKind::Production, key.hash)));
@@ -25,7 +25,7 @@ fn a_key_is_issued_as_asked() {
 }
 
 #[test]
-fn a_name_is_short_and_printable() {
+fn name_must_be_short_and_printable() {
     let named = |name: &str| NewKey { name: name.into(), ..new_key(KeyKind::Sandbox) };
     for name in ["", "   ", "a\nb", "\u{1b}[2J", &"é".repeat(101)] {
         assert!(refused(named(name)).contains("1 to 100 characters"), "{name:?}");
@@ -50,7 +50,7 @@ fn groups_are_known_and_for_production_only() {
 }
 
 #[test]
-fn limits_can_be_kept() {
+fn limits_must_be_positive_and_countable() {
     let limited = |burst_per_minute, per_day, per_month| NewKey {
         limits: Limits { burst_per_minute, per_day, per_month },
         ..new_key(KeyKind::Sandbox)
@@ -66,13 +66,13 @@ fn limits_can_be_kept() {
 }
 
 #[test]
-fn an_expiry_lies_ahead() {
+fn past_expiry_is_rejected() {
     let past = NewKey { expires: Some(at(NOON)), ..new_key(KeyKind::Sandbox) };
     assert_eq!(refused(past), "2026-11-14T12:00:00Z is not in the future: give a later expiry, or none");
 }
 
 #[test]
-fn a_rotation_changes_the_secret_and_nothing_else() {
+fn rotation_changes_only_the_secret() {
     let (key, first) = issued(new_key(KeyKind::Production));
     let (rotated, second) = rotate(&key, 3600, at(NOON + 7)).unwrap();
     assert_eq!(*rotated.retired, [Retired { hash: first.hash(), until: at(NOON + 3607) }]);
@@ -82,34 +82,37 @@ fn a_rotation_changes_the_secret_and_nothing_else() {
 }
 
 #[test]
-fn the_newest_retired_secrets_are_remembered_those_in_grace_first() {
+fn newest_retired_secrets_are_kept_and_those_in_grace_first() {
     let (mut key, first) = issued(new_key(KeyKind::Sandbox));
     (key, _) = rotate(&key, 1000, at(NOON)).unwrap();
     for second in 1..=20 {
         (key, _) = rotate(&key, 0, at(NOON + second)).unwrap();
     }
     assert_eq!(key.retired.len(), RETIRED_MAX);
-    assert_eq!(key.retired[0].hash, first.hash(), "the oldest, but still in its grace");
+    assert_eq!(key.retired[0].hash, first.hash(), "the oldest, but still in its grace period");
     let until: Vec<_> = key.retired[1..].iter().map(|retired| retired.until.unix() - NOON).collect();
     assert_eq!(until, [14, 15, 16, 17, 18, 19, 20]);
     for second in 21..=40 {
         (key, _) = rotate(&key, 5000, at(NOON + second)).unwrap();
     }
-    assert_eq!(key.retired.len(), RETIRED_MAX, "bounded even when all are in their grace");
+    assert_eq!(key.retired.len(), RETIRED_MAX, "bounded even when all are in their grace period");
     assert_eq!(key.retired[7].until, at(NOON + 5040));
 }
 
 #[test]
-fn what_cannot_open_is_not_rotated() {
+fn expired_or_revoked_key_cannot_be_rotated() {
     let (key, _) = issued(NewKey { expires: Some(at(NOON + 10)), ..new_key(KeyKind::Sandbox) });
     let error = rotate(&key, 0, at(NOON + 10)).unwrap_err().to_string();
-    assert_eq!(error, format!("{} has expired, a new secret would not open either: set a later expiry first", key.id));
+    assert_eq!(
+        error,
+        format!("{} has expired, and a new secret would be rejected too: set a later expiry first", key.id)
+    );
     let error = rotate(&revoke(&key, at(NOON)), 0, at(NOON)).unwrap_err().to_string();
     assert_eq!(error, format!("{} is revoked, which cannot be undone: issue a new key instead", key.id));
 }
 
 #[test]
-fn a_key_is_revoked_once() {
+fn revoking_again_keeps_the_first_revocation_time() {
     let (key, _) = issued(new_key(KeyKind::Sandbox));
     let revoked = revoke(&key, at(NOON + 1));
     assert_eq!(revoked.revoked, Some(at(NOON + 1)));
@@ -117,43 +120,43 @@ fn a_key_is_revoked_once() {
 }
 
 #[test]
-fn only_what_is_named_changes() {
+fn only_the_given_fields_change() {
     let (key, _) = issued(NewKey { groups: vec!["combat".into()], ..new_key(KeyKind::Production) });
     assert_eq!(changed(&key, KeyChange::default()).unwrap(), key);
     let change = KeyChange {
         name: Some("renamed".into()),
         groups: Some(Vec::new()),
         burst_per_minute: Some(7),
-        per_day: Edit::Remove,
-        per_month: Edit::To(9),
-        expires: Edit::To(at(NOON + 1)),
+        per_day: FieldEdit::Remove,
+        per_month: FieldEdit::To(9),
+        expires: FieldEdit::To(at(NOON + 1)),
         reset_usage: false,
     };
     let after = changed(&key, change).unwrap();
     assert_eq!((&*after.name, after.groups.len(), after.expires), ("renamed", 0, Some(at(NOON + 1))));
     assert_eq!(after.limits, Limits { burst_per_minute: 7, per_day: None, per_month: Some(9) });
-    let forever = changed(&after, KeyChange { expires: Edit::Remove, ..KeyChange::default() }).unwrap();
-    assert_eq!(forever, KeyRecord { expires: None, ..after });
+    let unexpiring = changed(&after, KeyChange { expires: FieldEdit::Remove, ..KeyChange::default() }).unwrap();
+    assert_eq!(unexpiring, KeyRecord { expires: None, ..after });
 }
 
 #[test]
-fn a_change_obeys_the_rules_of_issuing() {
+fn change_must_satisfy_the_rules_of_issuing() {
     let (key, _) = issued(new_key(KeyKind::Sandbox));
     let refused = |change| changed(&key, change).unwrap_err();
-    assert!(matches!(refused(KeyChange { per_day: Edit::Remove, ..KeyChange::default() }), IssueError::NoQuota));
+    assert!(matches!(refused(KeyChange { per_day: FieldEdit::Remove, ..KeyChange::default() }), IssueError::NoQuota));
     assert!(matches!(refused(KeyChange { name: Some("".into()), ..KeyChange::default() }), IssueError::BadName));
     assert!(matches!(
         refused(KeyChange { groups: Some(vec!["combat".into()]), ..KeyChange::default() }),
         IssueError::GroupsOfSandbox
     ));
     assert!(matches!(
-        refused(KeyChange { expires: Edit::To(at(NOON)), ..KeyChange::default() }),
+        refused(KeyChange { expires: FieldEdit::To(at(NOON)), ..KeyChange::default() }),
         IssueError::PastExpiry(_)
     ));
 }
 
 #[test]
-fn a_key_whose_group_is_gone_can_still_be_changed() {
+fn key_whose_group_no_longer_exists_can_be_changed() {
     let (key, _) = issued(new_key(KeyKind::Production));
     let orphan = KeyRecord { groups: ["curling".into()].into(), ..key };
     let renamed = changed(&orphan, KeyChange { name: Some("renamed".into()), ..KeyChange::default() }).unwrap();

@@ -1,18 +1,18 @@
-//! The minute: a fixed window of sixty seconds that opens with the first request.
+//! The burst limit: a fixed window of sixty seconds that opens with the first request.
 //!
-//! Owns one word of memory, the window's opening and its count together, so that concurrent requests agree on both:
-//! exactly as many pass as the limit says. Counts on the monotonic clock, so setting the clock opens no new window.
+//! The window's start and its count share one atomic word, so that exactly as many concurrent requests pass as the
+//! limit allows. It uses the monotonic clock, so setting the wall clock opens no new window.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::standing::BurstStanding;
+use super::BurstStanding;
 
 const WINDOW_MS: u64 = 60_000;
-/// Twenty-four bits of count; the forty above them hold 34 years of milliseconds since the process started.
+/// The low 24 bits hold the count; the upper 40 hold milliseconds since the process started, enough for 34 years.
 const COUNT_BITS: u32 = 24;
 const OPENED_MAX: u64 = u64::MAX >> COUNT_BITS;
 
-/// The largest burst that can be counted: some 280,000 requests a second by one key.
+/// The largest burst limit that can be counted: some 280,000 requests a second by one key.
 pub const BURST_MAX: u32 = (1 << COUNT_BITS) - 1;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Burst {
     limit: AtomicU32,
 }
 
-/// A window and how many requests it has let pass. One that counts none is not open.
+/// A window and its number of passed requests. A window with a count of zero is not open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) opened_ms: u64,
@@ -38,8 +38,8 @@ impl Window {
         self.opened_ms << COUNT_BITS | u64::from(self.count)
     }
 
-    /// The window that a request at `mono_ms` falls into. A reading taken just before another thread opened the
-    /// window counts as inside.
+    /// The window that a request at `mono_ms` falls into. A time read just before another thread opened the window
+    /// counts as inside it.
     fn at(self, mono_ms: u64) -> Self {
         let open = self.count > 0 && mono_ms.saturating_sub(self.opened_ms) < WINDOW_MS;
         if open { self } else { Window { opened_ms: mono_ms.min(OPENED_MAX), count: 0 } }
@@ -49,16 +49,16 @@ impl Window {
         Window { count: self.count + 1, ..self }
     }
 
-    /// Whole seconds until it closes, rounded up, so that who waits them finds it closed.
+    /// Seconds until the window closes, rounded up, so that a client that waits for them finds it closed.
     fn closes_in_s(self, mono_ms: u64) -> u32 {
         let left_ms = WINDOW_MS - mono_ms.saturating_sub(self.opened_ms).min(WINDOW_MS - 1);
         u32::try_from(left_ms.div_ceil(1000)).unwrap_or(u32::MAX)
     }
 }
 
-/// The window is spent.
+/// The limit of the window is reached.
 #[derive(Debug)]
-pub(super) struct Spent {
+pub(super) struct BurstExhausted {
     pub(super) retry_after_s: u32,
 }
 
@@ -71,32 +71,32 @@ impl Burst {
         self.limit.store(limit.min(BURST_MAX), Ordering::Relaxed);
     }
 
-    /// Takes one; the window it was taken from.
-    pub(super) fn take(&self, mono_ms: u64) -> Result<Window, Spent> {
+    /// Counts one request and returns the window it was counted in.
+    pub(super) fn take(&self, mono_ms: u64) -> Result<Window, BurstExhausted> {
         let limit = self.limit.load(Ordering::Relaxed);
-        let mut held = self.window.load(Ordering::Relaxed);
+        let mut current = self.window.load(Ordering::Relaxed);
         loop {
-            let window = Window::unpack(held).at(mono_ms);
+            let window = Window::unpack(current).at(mono_ms);
             if window.count >= limit {
-                return Err(Spent { retry_after_s: window.closes_in_s(mono_ms) });
+                return Err(BurstExhausted { retry_after_s: window.closes_in_s(mono_ms) });
             }
             let taken = window.with_one_more();
-            match self.window.compare_exchange_weak(held, taken.pack(), Ordering::Relaxed, Ordering::Relaxed) {
+            match self.window.compare_exchange_weak(current, taken.pack(), Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(taken),
-                Err(changed) => held = changed,
+                Err(changed) => current = changed,
             }
         }
     }
 
-    /// Gives one back to the window that it was taken from; to a later one it would be a present.
+    /// Refunds one request, unless its window has closed: a refund to a later window would raise its limit.
     pub(super) fn refund(&self, taken: Window) {
-        let give_back = |word| {
-            let held = Window::unpack(word);
-            let same = held.opened_ms == taken.opened_ms && held.count > 0;
-            same.then(|| Window { count: held.count - 1, ..held }.pack())
+        let subtract_one = |word| {
+            let current = Window::unpack(word);
+            let same = current.opened_ms == taken.opened_ms && current.count > 0;
+            same.then(|| Window { count: current.count - 1, ..current }.pack())
         };
-        // An error only says that the window is another: then there is nothing to do.
-        let _ = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+        // An error means that the window has closed, so there is nothing to refund.
+        let _ = self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract_one);
     }
 
     pub(super) fn look(&self, mono_ms: u64) -> Window {

@@ -1,18 +1,17 @@
-//! UTC days and months as numbers, counted from the first of January 1970, and when each of them ends.
+//! UTC days and months as numbers, counted from 1970-01-01, and when each of them ends.
 //!
-//! Owns the dates that quotas speak of. A charge asks for them on every request, so it is arithmetic only; the tests
-//! compare every day there is with a calendar library.
+//! Runs on every charge, so it is plain arithmetic; the tests compare every representable day with a calendar library.
 
 use crate::clock::Moment;
 use crate::model::Timestamp;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// A moment as quotas see it.
+/// The day and month of a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dates {
     pub(super) second: u32,
-    /// The day and the month that requests count in: the clock's, unless it was far ahead before (see `quota`).
+    /// The day and the month that requests are counted in: the clock's, unless it was far ahead before (see `quota`).
     pub(super) day: u64,
     pub(super) month: u64,
     pub(super) clock_day: u64,
@@ -20,7 +19,7 @@ pub(super) struct Dates {
 }
 
 impl Dates {
-    /// By the clock that nobody can set while the process runs.
+    /// By the steady clock, which cannot be set while the process runs.
     pub(super) fn of(now: Moment) -> Self {
         Dates::at(now.steady_timestamp())
     }
@@ -32,12 +31,12 @@ impl Dates {
         Dates { second, day, month, clock_day: day, clock_month: month }
     }
 
-    /// Whether requests count in a later period than the clock's.
+    /// Whether requests are counted in a later period than the clock's.
     pub(super) fn is_behind(&self) -> bool {
         self.day > self.clock_day || self.month > self.clock_month
     }
 
-    /// Whether a day begins so late that only a clock that was wrong can have entered it.
+    /// Whether a day is so far ahead that only a wrong clock can have entered it.
     pub(super) fn is_far_day(&self, day: u64) -> bool {
         day > self.clock_day + 1
     }
@@ -46,12 +45,12 @@ impl Dates {
         first_day_of(month) > self.clock_day + 1
     }
 
-    /// Seconds until a day is over. It may lie ahead of this moment, when the clock has been set back since.
+    /// Seconds until a day ends. The day may not have begun yet, if the clock has been set back.
     pub(super) fn until_day_ends(&self, day: u64) -> u32 {
         self.until_day_begins(self.clock_day + day.saturating_sub(self.day) + 1)
     }
 
-    /// Seconds until a month is over.
+    /// Seconds until a month ends.
     pub(super) fn until_month_ends(&self, month: u64) -> u32 {
         self.until_day_begins(first_day_of(self.clock_month + month.saturating_sub(self.month) + 1))
     }
@@ -62,7 +61,7 @@ impl Dates {
     }
 }
 
-/// The first day of a month. Counts in years that begin in March, so that a leap day is the last of its year.
+/// The first day of a month. Years are counted from March, so that a leap day is the last day of its year.
 fn first_day_of(month: u64) -> u64 {
     const MONTHS_FROM_MARCH_OF_YEAR_0: u64 = 1970 * 12 - 2;
     const DAYS_FROM_MARCH_OF_YEAR_0: u64 = 719_468;
@@ -72,8 +71,8 @@ fn first_day_of(month: u64) -> u64 {
     days_of_years + (153 * month_of_year + 2) / 5 - DAYS_FROM_MARCH_OF_YEAR_0
 }
 
-/// The month that a day falls in: a guess by the mean length of a month, which is never too high, then a step on
-/// where it was too low.
+/// The month that a day falls in. The estimate by the mean length of a month is never too high; the loop corrects it
+/// where it is too low.
 fn month_of(day: u64) -> u64 {
     let mut month = day * 400 / 12_175;
     while first_day_of(month + 1) <= day {
@@ -104,11 +103,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_second_of_a_day_is_one_second_from_its_end() {
+    fn day_ends_at_midnight() {
         let midnight = dates(20_000 * 86_400);
         assert_eq!(midnight.day, 20_000);
         assert_eq!(midnight.until_day_ends(20_000), 86_400);
-        assert_eq!(midnight.until_day_ends(20_001), 2 * 86_400, "a day that the clock was set back from");
+        assert_eq!(midnight.until_day_ends(20_001), 2 * 86_400, "a day ahead of the clock");
         assert_eq!(dates(20_000 * 86_400 - 1).day, 19_999);
         assert!(dates(u32::MAX).until_month_ends(dates(u32::MAX).month) > 0);
     }

@@ -1,20 +1,19 @@
 //! The meter of one key: what it has used of its minute, its day and its month.
 //!
-//! Owns the counters and promises that exactly N of N+k concurrent requests pass, that a refused request leaves
-//! nothing charged, and that after a crash a key is never handed more than it had left. It keeps the last promise by
-//! handing out only what has been stored ahead of use: a lease. A request takes no lock; nothing here reads a clock or
-//! does I/O; who stores the leases is reached through the [desk](super::desk).
+//! Owns the counters and guarantees that exactly N of N+k concurrent requests pass, that a refused request is not
+//! charged, and that after a crash a key never gets more than it had left. The last guarantee holds because only quota
+//! that was stored ahead of use, a lease, can be used. A request takes no lock; nothing here reads a clock or does I/O;
+//! leases are stored by the other end of the [lease queue](super::leases).
 //!
-//! 1. the minute is taken from, then the day, then the month; the first that is spent refuses, and what was taken
-//!    before it goes back;
-//! 2. where a quota has room but no lease, the answer is [`Refusal::NeedsLease`]: wait for [`Meter::lease_arrives`]
-//!    and charge again;
-//! 3. when less than half a lease is left, the next one is asked for while requests go on.
+//! 1. a request is charged to the minute, then the day, then the month; the first exhausted one refuses it, and what
+//!    was charged before is refunded;
+//! 2. if a quota has room but no lease, the result is [`Refusal::NeedsLease`]: wait for [`Meter::lease_arrives`] and
+//!    charge again;
+//! 3. when less than half a lease is left, the next one is requested while requests continue.
 
 mod burst;
 mod calendar;
 mod quota;
-mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -23,17 +22,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
-use self::quota::{Quota, Short, Tally};
-use super::desk::{Bell, LeaseDeclined, LeaseDesk};
+use self::quota::{PeriodCount, Quota, Shortage};
+use super::leases::{LeaseDeclined, LeaseQueue, LeaseRequester};
 use super::record::{KeyRecord, Limits, Usage};
 use crate::clock::Moment;
 use crate::model::Timestamp;
 
 pub use self::burst::BURST_MAX;
 pub use self::quota::{QUOTA_MAX, lease_size};
-pub use self::standing::{BurstStanding, QuotaStanding, Standing};
 
-/// What a request costs.
+/// The cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// One of the minute, the day and the month.
@@ -42,22 +40,22 @@ pub enum Cost {
     BurstOnly,
 }
 
-/// Why a request does not pass.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    #[error("the minute is spent, try again in {retry_after_s} s")]
+    #[error("the requests of this minute are used up, retry in {retry_after_s} s")]
     Burst { retry_after_s: u32 },
-    #[error("the day is spent, try again in {retry_after_s} s")]
+    #[error("the daily quota is used up, retry in {retry_after_s} s")]
     Day { retry_after_s: u32 },
-    #[error("the month is spent, try again in {retry_after_s} s")]
+    #[error("the monthly quota is used up, retry in {retry_after_s} s")]
     Month { retry_after_s: u32 },
-    /// There is room, but none that has been stored. Never shown to a client.
-    #[error("a lease is on its way")]
+    /// The quota has room, but no stored lease. Never sent to a client.
+    #[error("waiting for a lease")]
     NeedsLease,
 }
 
 impl Refusal {
-    /// Which limit is spent, as one word.
+    /// The exhausted limit, as a metric label.
     pub const fn reason(&self) -> &'static str {
         match self {
             Refusal::Burst { .. } => "burst",
@@ -73,23 +71,23 @@ pub struct Meter {
     burst: Burst,
     day: Quota,
     month: Quota,
-    /// The second of the last request that passed, by the wall clock; zero for none. While the clock is far behind what
-    /// is held, that of the last request at all by the clock that quotas go by, so that a start knows which day it was.
+    /// The wall-clock second of the last request that passed; zero for none. While the clock is far behind the stored
+    /// period, the steady-clock second of the last request, passed or not, so that a restart knows the clock's day.
     last_used: AtomicU32,
-    bell: Bell,
+    leases: LeaseRequester,
     leasing: Mutex<Leasing>,
 }
 
-/// What becomes of a lease that was planned and is not yet granted.
+/// The state of a lease that is planned but not yet granted.
 #[derive(Debug, Default)]
 struct Leasing {
-    /// The counters began anew since: the lease speaks of what no longer counts.
+    /// The counters were reset after the lease was planned, so it must not be granted.
     is_void: bool,
 }
 
 impl Meter {
-    /// Goes on from what was stored for the key.
-    pub fn new(key: &KeyRecord, stored: Usage, desk: &LeaseDesk) -> Self {
+    /// Continues from the stored usage of the key.
+    pub fn new(key: &KeyRecord, stored: Usage, queue: &LeaseQueue) -> Self {
         let (day, month) = (day_of(stored), month_of(stored));
         let last = key.last_used.map(Dates::at);
         let day_behind = last.filter(|last| last.is_far_day(day.period())).map(|last| last.clock_day);
@@ -99,13 +97,13 @@ impl Meter {
             day: Quota::new(key.limits.per_day, day, day_behind),
             month: Quota::new(key.limits.per_month, month, month_behind),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
-            bell: desk.bell(key.id.clone()),
+            leases: queue.requester(key.id.clone()),
             leasing: Mutex::default(),
         }
     }
 
-    /// Begins the day and the month of `fresh` with nothing used, as an operator asked for; the minute goes on. It must
-    /// have been stored before.
+    /// Resets the day and the month to those of `fresh` with nothing used, on an operator's request. The minute is not
+    /// reset. `fresh` must have been stored before.
     pub fn restart(&self, fresh: Usage, now: Moment) {
         let mut leasing = self.leasing();
         leasing.is_void = true;
@@ -114,7 +112,7 @@ impl Meter {
         self.last_used.fetch_min(now.timestamp().unix(), Ordering::Relaxed);
     }
 
-    /// Whether the lease that was planned last speaks of counters that have begun anew since. It must not be stored.
+    /// Whether the counters were reset since the last lease was planned. Such a lease must not be stored.
     pub fn has_void_lease(&self) -> bool {
         self.leasing().is_void
     }
@@ -123,7 +121,7 @@ impl Meter {
         self.leasing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The dates that requests count in now.
+    /// The day and month that requests at `now` are counted in.
     fn dates(&self, now: Moment) -> Dates {
         let clock = Dates::of(now);
         let day = self.day.period_at(clock.day, |day| clock.is_far_day(day));
@@ -135,28 +133,30 @@ impl Meter {
         dates
     }
 
-    /// Notes a second. A later one that is noted already stays if it is later by no more than a clock may waver.
+    /// Records the time of use. A later recorded time stays, unless it is later by more than a clock may jitter.
     fn note_use(&self, at: Timestamp) {
-        let (noted, second) = (self.last_used.load(Ordering::Relaxed), at.unix());
-        let is_wrong = || Dates::at(at).is_far_day(Dates::at(Timestamp::from_unix(noted)).clock_day);
-        if noted < second || (noted > second && is_wrong()) {
-            // Whoever was quicker has noted the same hour.
-            let _ = self.last_used.compare_exchange(noted, second, Ordering::Relaxed, Ordering::Relaxed);
+        let (recorded, second) = (self.last_used.load(Ordering::Relaxed), at.unix());
+        let is_wrong = || Dates::at(at).is_far_day(Dates::at(Timestamp::from_unix(recorded)).clock_day);
+        if recorded < second || (recorded > second && is_wrong()) {
+            // On failure another thread has just recorded about the same time.
+            let _ = self.last_used.compare_exchange(recorded, second, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
-    /// Takes effect at once and keeps the counters.
+    /// Takes effect immediately and keeps the counters.
     pub fn set_limits(&self, limits: Limits) {
         self.burst.set_limit(limits.burst_per_minute);
         self.day.set_limit(limits.per_day);
         self.month.set_limit(limits.per_month);
     }
 
-    /// Lets one request pass, or says why not. A charge that is dropped stays charged.
+    /// Charges one request, or returns why it is refused. Dropping the charge does not refund it.
     pub fn charge(&self, cost: Cost, now: Moment) -> Result<Charge<'_>, Refusal> {
         let dates = self.dates(now);
-        let window =
-            self.burst.take(now.mono_ms).map_err(|spent| Refusal::Burst { retry_after_s: spent.retry_after_s })?;
+        let window = self
+            .burst
+            .take(now.mono_ms)
+            .map_err(|exhausted| Refusal::Burst { retry_after_s: exhausted.retry_after_s })?;
         let (day, month) = match cost {
             Cost::Full => self.take_quotas(&dates).inspect_err(|_| self.burst.refund(window))?,
             Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
@@ -168,26 +168,26 @@ impl Meter {
         Ok(Charge { meter: self, cost, window, day, month, standing })
     }
 
-    fn take_quotas(&self, dates: &Dates) -> Result<(Tally, Tally), Refusal> {
-        let day = self.day.take(dates.day).map_err(|short| match short {
-            Short::Spent { period } => self.spent_day(period, dates),
-            Short::NeedsLease => self.ask(dates),
+    fn take_quotas(&self, dates: &Dates) -> Result<(PeriodCount, PeriodCount), Refusal> {
+        let day = self.day.take(dates.day).map_err(|shortage| match shortage {
+            Shortage::Exhausted { period } => self.day_refusal(period, dates),
+            Shortage::NeedsLease => self.request_lease(dates),
         })?;
-        let month = self.month.take(dates.month).map_err(|short| {
-            self.day.refund(day.tally);
-            match short {
-                Short::Spent { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
-                Short::NeedsLease => self.ask(dates),
+        let month = self.month.take(dates.month).map_err(|shortage| {
+            self.day.refund(day.used);
+            match shortage {
+                Shortage::Exhausted { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
+                Shortage::NeedsLease => self.request_lease(dates),
             }
         })?;
         if day.runs_low || month.runs_low {
-            self.bell.ring();
+            self.leases.request();
         }
-        Ok((day.tally, month.tally))
+        Ok((day.used, month.used))
     }
 
-    /// The day is spent. If the month is spent as well, a new day does not help: the month is what to wait for.
-    fn spent_day(&self, day: u64, dates: &Dates) -> Refusal {
+    /// The refusal of an exhausted day. If the month is exhausted too, the client has to wait for the next month.
+    fn day_refusal(&self, day: u64, dates: &Dates) -> Refusal {
         let month = self.month.look(dates.month);
         let retry_after_s = dates.until_month_ends(month.period());
         match self.month.standing(month, retry_after_s).remaining() {
@@ -196,22 +196,29 @@ impl Meter {
         }
     }
 
-    /// Asks for a lease of the periods that are now, whatever the clock says by the time it is planned.
-    fn ask(&self, dates: &Dates) -> Refusal {
+    /// Requests a lease for the current periods, even if the clock has moved on by the time it is planned.
+    fn request_lease(&self, dates: &Dates) -> Refusal {
         self.day.enter(dates.day);
         self.month.enter(dates.month);
-        self.bell.ring();
+        self.leases.request();
         Refusal::NeedsLease
     }
 
-    /// How much is left, without charging anything.
+    /// The current standing, without charging anything.
     pub fn standing(&self, now: Moment) -> Standing {
         let dates = self.dates(now);
         let (day, month) = (self.day.look(dates.day), self.month.look(dates.month));
         self.standing_of(self.burst.look(now.mono_ms), day, month, now.mono_ms, &dates)
     }
 
-    fn standing_of(&self, window: Window, day: Tally, month: Tally, mono_ms: u64, dates: &Dates) -> Standing {
+    fn standing_of(
+        &self,
+        window: Window,
+        day: PeriodCount,
+        month: PeriodCount,
+        mono_ms: u64,
+        dates: &Dates,
+    ) -> Standing {
         Standing {
             burst: self.burst.standing(window, mono_ms),
             day: self.day.standing(day, dates.until_day_ends(day.period())),
@@ -219,13 +226,13 @@ impl Meter {
         }
     }
 
-    /// What is really used. Storing it gives back the rest of the leases, so store it only when no request can be
+    /// The actual usage. Storing it returns the unused part of the leases, so store it only when no request can be
     /// charged any more: at the end of a clean shutdown.
     pub fn usage(&self) -> Usage {
         usage_of(self.day.used(), self.month.used())
     }
 
-    /// What was stored ahead of use and may still be handed out: what the file must hold while requests are charged.
+    /// The usage including leases. The file must hold at least this while requests are charged.
     pub fn granted(&self) -> Usage {
         usage_of(self.day.used().max(self.day.granted()), self.month.used().max(self.month.granted()))
     }
@@ -234,21 +241,21 @@ impl Meter {
         Some(self.last_used.load(Ordering::Relaxed)).filter(|second| *second > 0).map(Timestamp::from_unix)
     }
 
-    /// What is to be stored next for this key, and then to be granted or declined. `None` when it needs nothing more,
-    /// which answers whoever asked.
+    /// The usage to store next for this key, to be granted or declined afterwards. `None` if no lease is needed, which
+    /// resolves the pending request.
     pub fn plan_lease(&self, now: Moment) -> Option<Usage> {
         let mut leasing = self.leasing();
         leasing.is_void = false;
         let dates = self.dates(now);
         let (day, month) = (self.day.plan(dates.day), self.month.plan(dates.month));
         if !day.wanted && !month.wanted {
-            self.bell.answer();
+            self.leases.resolve();
             return None;
         }
-        Some(usage_of(day.tally, month.tally))
+        Some(usage_of(day.lease, month.lease))
     }
 
-    /// Makes usable what has been planned and stored since.
+    /// Makes a planned lease usable once it has been stored.
     pub fn grant(&self, stored: Usage) {
         let leasing = self.leasing();
         if !leasing.is_void {
@@ -256,45 +263,45 @@ impl Meter {
             self.month.grant(month_of(stored));
         }
         drop(leasing);
-        self.bell.answer();
+        self.leases.resolve();
     }
 
-    /// What was planned could not be stored.
+    /// Reports that a planned lease could not be stored.
     pub fn decline_lease(&self) {
-        self.bell.decline();
+        self.leases.decline();
     }
 
-    /// Waits until a charge that needed a lease is worth trying again. An error says that none could be stored. It
-    /// waits as long as the disk takes: the caller bounds its patience.
+    /// Waits until a charge that needed a lease can be retried; fails if no lease could be stored. There is no timeout
+    /// here: the caller sets one.
     pub async fn lease_arrives(&self, now: Moment) -> Result<(), LeaseDeclined> {
-        let answer = self.bell.next_answer();
+        let resolution = self.leases.next_resolution();
         let dates = self.dates(now);
         if !self.day.needs_lease(dates.day) && !self.month.needs_lease(dates.month) {
             return Ok(());
         }
-        self.ask(&dates);
-        answer.await
+        self.request_lease(&dates);
+        resolution.await
     }
 }
 
-/// One request that has passed.
+/// A request that has been charged.
 #[derive(Debug)]
 pub struct Charge<'m> {
     meter: &'m Meter,
     cost: Cost,
     window: Window,
-    day: Tally,
-    month: Tally,
+    day: PeriodCount,
+    month: PeriodCount,
     standing: Standing,
 }
 
 impl Charge<'_> {
-    /// The key's standing as of this very request.
+    /// The key's standing after this request.
     pub fn standing(&self) -> &Standing {
         &self.standing
     }
 
-    /// Gives everything back, for a request that failed through no fault of the client; the standing without it.
+    /// Refunds a request that failed through no fault of the client, and returns the standing without it.
     pub fn refund(self) -> Standing {
         self.meter.burst.refund(self.window);
         if self.cost == Cost::Full {
@@ -306,33 +313,81 @@ impl Charge<'_> {
 }
 
 impl Usage {
-    /// Today and this month, with nothing used.
+    /// The current day and month with nothing used.
     pub fn fresh(now: Moment) -> Usage {
         let dates = Dates::of(now);
-        usage_of(Tally::new(dates.day, 0), Tally::new(dates.month, 0))
+        usage_of(PeriodCount::new(dates.day, 0), PeriodCount::new(dates.month, 0))
     }
 
-    /// Today and this month, with everything used that the limits allow.
-    pub fn spent(limits: Limits, now: Moment) -> Usage {
+    /// The current day and month with both quotas used up.
+    pub fn exhausted(limits: Limits, now: Moment) -> Usage {
         let (day_used, month_used) = (limits.per_day.unwrap_or(0), limits.per_month.unwrap_or(0));
         Usage { day_used, month_used, ..Usage::fresh(now) }
     }
 
-    /// What both have seen used: of each period the later one, and within the same one the higher count.
+    /// Merges two records of usage: the later day and the later month, with the higher count if they are equal.
     #[must_use]
     pub fn joined(self, other: Usage) -> Usage {
         usage_of(day_of(self).max(day_of(other)), month_of(self).max(month_of(other)))
     }
 }
 
-fn day_of(usage: Usage) -> Tally {
-    Tally::new(usage.day.into(), usage.day_used)
+fn day_of(usage: Usage) -> PeriodCount {
+    PeriodCount::new(usage.day.into(), usage.day_used)
 }
 
-fn month_of(usage: Usage) -> Tally {
-    Tally::new(usage.month.into(), usage.month_used)
+fn month_of(usage: Usage) -> PeriodCount {
+    PeriodCount::new(usage.month.into(), usage.month_used)
 }
 
-fn usage_of(day: Tally, month: Tally) -> Usage {
+fn usage_of(day: PeriodCount, month: PeriodCount) -> Usage {
     Usage { day: day.period_number(), day_used: day.count(), month: month.period_number(), month_used: month.count() }
+}
+
+/// A key's use of all its limits at one moment, as responses report it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    pub burst: BurstStanding,
+    pub day: QuotaStanding,
+    pub month: QuotaStanding,
+}
+
+impl Standing {
+    /// The quota that responses report first: the day's, or the month's for a key that has only a monthly one.
+    pub fn quota(&self) -> QuotaStanding {
+        if self.day.limit.is_none() && self.month.limit.is_some() { self.month } else { self.day }
+    }
+
+    /// The standing without the request that it includes.
+    fn without_one(mut self, quotas_too: bool) -> Self {
+        self.burst.remaining = self.burst.remaining.saturating_add(1).min(self.burst.limit);
+        if quotas_too {
+            self.day.used = self.day.used.saturating_sub(1);
+            self.month.used = self.month.used.saturating_sub(1);
+        }
+        self
+    }
+}
+
+/// The one-minute window. If no window is open, `remaining` is the limit and `reset_s` is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BurstStanding {
+    pub limit: u32,
+    pub remaining: u32,
+    pub reset_s: u32,
+}
+
+/// The use of a UTC day or month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaStanding {
+    /// `None` if unlimited; use is counted anyway.
+    pub limit: Option<u64>,
+    pub used: u64,
+    pub reset_s: u32,
+}
+
+impl QuotaStanding {
+    pub fn remaining(&self) -> Option<u64> {
+        self.limit.map(|limit| limit.saturating_sub(self.used))
+    }
 }

@@ -1,53 +1,53 @@
-//! A quota: how many requests a key has used of one period, a UTC day or a UTC month.
+//! A quota: how many requests a key has used in one period, a UTC day or a UTC month.
 //!
-//! Owns what is used, what is granted, and the limit. Used and granted each hold their period's number above their
-//! count, so a later period is a greater word, and neither ever goes back to an earlier one: a clock that is set back
-//! counts on in the period it left. What is granted was stored before it came here, and no request passes beyond it,
-//! so a crash can lose what was granted and not used, and never hand it out twice.
+//! Owns the used count, the granted count and the limit. Used and granted each hold their period's number above their
+//! count in one word, so a later period compares greater, and neither ever returns to an earlier period: when the clock
+//! is set back, requests are still counted in the later one. Granted counts were stored before they came here, and no
+//! request passes beyond them, so a crash can lose what was granted and not used, but never grant it twice.
 //!
-//! A clock that was days ahead and was set right has left a period behind that the true one will not reach for long.
-//! Nobody is to wait for that: requests count on in it until the clock's own day, or month, ends, and then in the one
-//! that follows it. So a clock gives nothing back by being set, and shuts nobody out for longer than a true period and
-//! the two days of tolerance that tell a wrong clock from one that is set back by a little. A period that ends between a
-//! stop and the next start has ended too. What a clock that was ahead used of the very next month stays used when that
-//! month comes: an operator can begin it anew.
+//! A clock that was days ahead and has been corrected leaves a period that the correct clock does not reach for a long
+//! time. Requests are counted in that period until the clock's own day, or month, ends, and then in the period after
+//! it. So setting the clock refunds nothing, and locks a key out for at most one period and the tolerance that
+//! separates a wrong clock from a small correction. This also holds for a period that ends while the process is
+//! stopped. What was used of the next month while the clock was ahead stays used when that month begins; an operator
+//! can reset it.
 //!
-//! While a process runs, its dates come from a clock that nobody can set (see [`crate::clock`]): a wall clock that is set
-//! ahead, or to and fro, opens no period before its time. A start believes the wall clock.
+//! While the process runs, its dates come from a clock that cannot be set (see [`crate::clock`]): setting the wall
+//! clock ahead, or back and forth, begins no period early. A restart trusts the wall clock.
 //!
-//! Every promise rests on a single word being exchanged as a whole, none on the order in which two words are seen:
-//! that is why the orderings are relaxed, but for those that an operator's [`Quota::restart`] needs.
+//! Every guarantee depends on the atomic update of a single word, none on the order in which two words are seen. That
+//! is why the orderings are relaxed, except for those that [`Quota::restart`] needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::standing::QuotaStanding;
+use super::QuotaStanding;
 
 const COUNT_BITS: u32 = 48;
 /// The largest quota that can be counted.
 pub const QUOTA_MAX: u64 = (1 << COUNT_BITS) - 1;
 const PERIOD_MAX: u64 = u64::MAX >> COUNT_BITS;
 const UNLIMITED: u64 = u64::MAX;
-/// The clock is not far behind.
+/// The clock is not behind the stored period.
 const NOT_BEHIND: u64 = u64::MAX;
 
-/// How much is stored ahead of use at a time: a hundredth of the quota, within bounds. A crash costs a key at most one
-/// lease of its day and one of its month; a larger one costs more, a smaller one more commits.
+/// The number of requests leased at a time: a hundredth of the quota, within bounds. A crash costs a key at most one
+/// lease of its day and one of its month; larger leases lose more, smaller ones need more commits.
 pub fn lease_size(limit: u64) -> u64 {
     (limit / 100).clamp(100, 10_000)
 }
 
 /// A period's number and a count within it, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Tally(u64);
+pub(super) struct PeriodCount(u64);
 
-impl Tally {
+impl PeriodCount {
     pub(super) fn new(period: u64, count: u64) -> Self {
-        Tally(period.min(PERIOD_MAX) << COUNT_BITS | count.min(QUOTA_MAX))
+        PeriodCount(period.min(PERIOD_MAX) << COUNT_BITS | count.min(QUOTA_MAX))
     }
 
-    /// The start of a period.
+    /// A period with nothing used.
     fn opening(period: u64) -> Self {
-        Tally::new(period, 0)
+        PeriodCount::new(period, 0)
     }
 
     pub(super) fn period(self) -> u64 {
@@ -58,13 +58,13 @@ impl Tally {
         self.0 & QUOTA_MAX
     }
 
-    /// The period as it is stored.
+    /// The period in its stored form.
     pub(super) fn period_number(self) -> u32 {
         u32::try_from(self.period()).unwrap_or(u32::MAX)
     }
 
     fn plus_one(self) -> Self {
-        Tally::new(self.period(), self.count() + 1)
+        PeriodCount::new(self.period(), self.count() + 1)
     }
 }
 
@@ -73,37 +73,37 @@ pub(super) struct Quota {
     used: AtomicU64,
     granted: AtomicU64,
     limit: AtomicU64,
-    /// The clock's period when it was found to be far behind the one that is held.
+    /// The clock's period when it was found to be far behind the stored one.
     behind_since: AtomicU64,
 }
 
-/// One request taken from a quota.
+/// One request counted against a quota.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    pub(super) tally: Tally,
-    /// Less than half a lease is left: time to ask for the next, so that nobody has to wait for it.
+    pub(super) used: PeriodCount,
+    /// Less than half a lease is left: the next one is requested now, so that no request has to wait for it.
     pub(super) runs_low: bool,
 }
 
-/// Why nothing can be taken.
+/// Why a request cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
-    Spent { period: u64 },
+pub(super) enum Shortage {
+    Exhausted { period: u64 },
     NeedsLease,
 }
 
-/// What a quota wants stored next.
+/// The next lease of a quota.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) tally: Tally,
-    /// Whether it is more than what is granted already.
+pub(super) struct LeasePlan {
+    pub(super) lease: PeriodCount,
+    /// Whether more than the granted count is needed.
     pub(super) wanted: bool,
 }
 
 impl Quota {
-    /// Goes on from what was stored: all of it counts as used, as nobody knows how much of it was. So does a clock that
-    /// was found to be far behind it.
-    pub(super) fn new(limit: Option<u64>, stored: Tally, behind_since: Option<u64>) -> Self {
+    /// Continues from the stored count. All of it counts as used, as the used part of a lease is not stored.
+    /// `behind_since` is the clock's period if it was found to be far behind the stored one.
+    pub(super) fn new(limit: Option<u64>, stored: PeriodCount, behind_since: Option<u64>) -> Self {
         let quota = Quota {
             used: stored.0.into(),
             granted: stored.0.into(),
@@ -118,21 +118,20 @@ impl Quota {
         self.limit.store(limit.map_or(UNLIMITED, |limit| limit.min(QUOTA_MAX)), Ordering::Relaxed);
     }
 
-    /// Begins `period` with nothing used and nothing granted, also if a later one is held. Granted goes first: who sees
-    /// the new count must not see an old grant.
+    /// Begins `period` with nothing used and nothing granted, even if the current one is later. `granted` is stored
+    /// first: a thread that sees the new count must not see the old grant.
     pub(super) fn restart(&self, period: u64) {
-        let opening = Tally::opening(period).0;
+        let opening = PeriodCount::opening(period).0;
         self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
         self.granted.store(opening, Ordering::Release);
         self.used.store(opening, Ordering::Release);
     }
 
-    /// The period that a request counts in when the clock says `clock`: that one, unless the one that is held
-    /// `is_far` ahead of it.
+    /// The period that a request is counted in: the clock's, unless the current one `is_far` ahead of it.
     pub(super) fn period_at(&self, clock: u64, is_far: impl FnOnce(u64) -> bool) -> u64 {
-        let held = self.used().period().max(self.granted().period());
-        if held > clock && is_far(held) {
-            return self.period_behind(clock, held);
+        let current = self.used().period().max(self.granted().period());
+        if current > clock && is_far(current) {
+            return self.period_behind(clock, current);
         }
         if self.behind_since.load(Ordering::Relaxed) != NOT_BEHIND {
             self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
@@ -140,106 +139,107 @@ impl Quota {
         clock
     }
 
-    /// Counts on in the held period, and enters the next one when the clock does. A clock that wavers by one around
-    /// the end of its period enters no other period by that.
-    fn period_behind(&self, clock: u64, held: u64) -> u64 {
+    /// Stays in the current period, and enters the next one when the clock does. A clock that jitters by one around the
+    /// end of its period enters no further period.
+    fn period_behind(&self, clock: u64, current: u64) -> u64 {
         let since = self.behind_since.load(Ordering::Relaxed);
         let is_over = since != NOT_BEHIND && clock > since;
         if is_over || since == NOT_BEHIND || clock + 1 < since {
-            let noted = self.behind_since.compare_exchange(since, clock, Ordering::Relaxed, Ordering::Relaxed);
-            // Of several requests that see the period end, one enters the next.
-            if is_over && noted.is_ok() {
-                return self.enter(held + 1).period();
+            let updated = self.behind_since.compare_exchange(since, clock, Ordering::Relaxed, Ordering::Relaxed);
+            // Of several requests that see the period end, only one enters the next.
+            if is_over && updated.is_ok() {
+                return self.enter(current + 1).period();
             }
         }
-        self.look(held).period()
+        self.look(current).period()
     }
 
-    /// Takes one in `period`, or in the later period that is held.
-    pub(super) fn take(&self, period: u64) -> Result<Taken, Short> {
+    /// Counts one request in `period`, or in the current period if that is later.
+    pub(super) fn take(&self, period: u64) -> Result<Taken, Shortage> {
         let limit = self.limit.load(Ordering::Relaxed);
-        let mut held = self.used.load(Ordering::Acquire);
+        let mut current = self.used.load(Ordering::Acquire);
         loop {
             let granted = self.granted();
-            let before = Tally(held).max(Tally::opening(period)).max(Tally::opening(granted.period()));
-            if let Some(short) = short(before, granted, limit) {
-                return Err(short);
+            let before =
+                PeriodCount(current).max(PeriodCount::opening(period)).max(PeriodCount::opening(granted.period()));
+            if let Some(shortage) = shortage(before, granted, limit) {
+                return Err(shortage);
             }
-            let tally = before.plus_one();
-            match self.used.compare_exchange_weak(held, tally.0, Ordering::Relaxed, Ordering::Acquire) {
-                Ok(_) => return Ok(Taken { tally, runs_low: runs_low(tally, granted, limit) }),
-                Err(changed) => held = changed,
+            let used = before.plus_one();
+            match self.used.compare_exchange_weak(current, used.0, Ordering::Relaxed, Ordering::Acquire) {
+                Ok(_) => return Ok(Taken { used, runs_low: runs_low(used, granted, limit) }),
+                Err(changed) => current = changed,
             }
         }
     }
 
-    /// Gives one back, if its period is still the one that counts.
-    pub(super) fn refund(&self, taken: Tally) {
-        let give_back = |word| {
-            let held = Tally(word);
-            let same = held.period() == taken.period() && held.count() > 0;
-            same.then(|| Tally::new(held.period(), held.count() - 1).0)
+    /// Refunds one request, if its period is still the current one.
+    pub(super) fn refund(&self, taken: PeriodCount) {
+        let subtract_one = |word| {
+            let current = PeriodCount(word);
+            let same = current.period() == taken.period() && current.count() > 0;
+            same.then(|| PeriodCount::new(current.period(), current.count() - 1).0)
         };
-        // An error only says that the period is over: then there is nothing to do.
-        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, give_back);
+        // An error means that the period has ended, so there is nothing to refund.
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract_one);
     }
 
-    /// What is used in `period`, or in the later period that is held.
-    pub(super) fn look(&self, period: u64) -> Tally {
-        self.used().max(Tally::opening(period))
+    /// The used count in `period`, or in the current period if that is later.
+    pub(super) fn look(&self, period: u64) -> PeriodCount {
+        self.used().max(PeriodCount::opening(period))
     }
 
-    /// Moves on to `period`, unless a later one is held.
-    pub(super) fn enter(&self, period: u64) -> Tally {
-        let opening = Tally::opening(period);
-        Tally(self.used.fetch_max(opening.0, Ordering::Relaxed)).max(opening)
+    /// Enters `period`, unless the current one is later.
+    pub(super) fn enter(&self, period: u64) -> PeriodCount {
+        let opening = PeriodCount::opening(period);
+        PeriodCount(self.used.fetch_max(opening.0, Ordering::Relaxed)).max(opening)
     }
 
     /// Whether the next request would have to wait for a lease.
     pub(super) fn needs_lease(&self, period: u64) -> bool {
-        short(self.look(period), self.granted(), self.limit.load(Ordering::Relaxed)) == Some(Short::NeedsLease)
+        shortage(self.look(period), self.granted(), self.limit.load(Ordering::Relaxed)) == Some(Shortage::NeedsLease)
     }
 
-    /// What is to be stored next. Never less than what is granted: that may be used up while it is being stored.
-    pub(super) fn plan(&self, period: u64) -> Plan {
+    /// The next lease. Never less than the granted count, which may be used up while the lease is being stored.
+    pub(super) fn plan(&self, period: u64) -> LeasePlan {
         let limit = self.limit.load(Ordering::Relaxed);
         let used = self.enter(period);
         let granted = self.granted().max(used);
         let wanted = runs_low(used, granted, limit);
         let ahead = if wanted { (used.count() + lease_size(limit)).min(limit) } else { 0 };
-        Plan { tally: granted.max(Tally::new(granted.period(), ahead)), wanted }
+        LeasePlan { lease: granted.max(PeriodCount::new(granted.period(), ahead)), wanted }
     }
 
-    /// Makes usable what has been stored.
-    pub(super) fn grant(&self, stored: Tally) {
+    /// Makes a stored lease usable.
+    pub(super) fn grant(&self, stored: PeriodCount) {
         self.granted.fetch_max(stored.0, Ordering::Relaxed);
     }
 
-    pub(super) fn used(&self) -> Tally {
-        Tally(self.used.load(Ordering::Relaxed))
+    pub(super) fn used(&self) -> PeriodCount {
+        PeriodCount(self.used.load(Ordering::Relaxed))
     }
 
-    pub(super) fn granted(&self) -> Tally {
-        Tally(self.granted.load(Ordering::Relaxed))
+    pub(super) fn granted(&self) -> PeriodCount {
+        PeriodCount(self.granted.load(Ordering::Relaxed))
     }
 
-    pub(super) fn standing(&self, tally: Tally, reset_s: u32) -> QuotaStanding {
+    pub(super) fn standing(&self, used: PeriodCount, reset_s: u32) -> QuotaStanding {
         let limit = self.limit.load(Ordering::Relaxed);
-        QuotaStanding { limit: (limit != UNLIMITED).then_some(limit), used: tally.count(), reset_s }
+        QuotaStanding { limit: (limit != UNLIMITED).then_some(limit), used: used.count(), reset_s }
     }
 }
 
-fn short(used: Tally, granted: Tally, limit: u64) -> Option<Short> {
+fn shortage(used: PeriodCount, granted: PeriodCount, limit: u64) -> Option<Shortage> {
     if limit == UNLIMITED {
         None
     } else if used.count() >= limit {
-        Some(Short::Spent { period: used.period() })
+        Some(Shortage::Exhausted { period: used.period() })
     } else {
-        (used >= granted).then_some(Short::NeedsLease)
+        (used >= granted).then_some(Shortage::NeedsLease)
     }
 }
 
-fn runs_low(used: Tally, granted: Tally, limit: u64) -> bool {
+fn runs_low(used: PeriodCount, granted: PeriodCount, limit: u64) -> bool {
     let left = granted.count().saturating_sub(used.count());
     limit != UNLIMITED && granted.count() < limit && left < lease_size(limit) / 2
 }

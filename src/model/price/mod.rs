@@ -1,17 +1,16 @@
 //! Prices: the exact profit per unit staked, and every conversion between American, decimal and fractional form.
 //!
-//! All rounding of the service lives here. A price remembers the format it was quoted in and comes back exactly in
-//! that format; the other two are derived by the rules in the README. Nothing here allocates or uses floats.
+//! All rounding of prices is done here. A price keeps the format it was quoted in and is served unchanged in that
+//! format; the other two are derived by the rules in the README. Nothing here allocates or uses floats.
 
 mod fraction;
-mod ladder;
 
 use std::fmt;
 
 use super::number::{Scaled, parse_scaled, write_milli};
 use super::text::{Room, append};
 
-/// The forms in which a price is quoted and served.
+/// The formats in which prices are quoted and served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum OddsFormat {
@@ -42,7 +41,7 @@ impl fmt::Display for OddsFormat {
     }
 }
 
-/// Why a text is no price.
+/// Why a text is not a valid price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PriceError {
     #[error("the price is not a number")]
@@ -59,7 +58,7 @@ pub enum PriceError {
     TooLong,
 }
 
-/// A betting price: `profit / stake` in lowest terms, and how it was quoted.
+/// A betting price: `profit / stake` in lowest terms, and the format it was quoted in.
 ///
 /// Invariant: its decimal form lies between 1.001 and 100000, and a price quoted in decimal has at most three places.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +72,7 @@ const DECIMAL_MILLI_MIN: u64 = 1_001;
 const DECIMAL_MILLI_MAX: u64 = 100_000_000;
 
 impl Price {
-    /// Reads a price as a feed writes it: the text of a JSON number, or of a string such as `10/11`.
+    /// Parses a price as a feed writes it: the text of a JSON number, or of a string such as `10/11`.
     pub fn parse(text: &str, format: OddsFormat) -> Result<Self, PriceError> {
         match format {
             OddsFormat::American => Self::parse_american(text),
@@ -98,7 +97,7 @@ impl Price {
         }
     }
 
-    /// More than three places are rounded half up: a served decimal has no more.
+    /// More than three decimals are rounded half up, as responses have at most three.
     fn parse_decimal(text: &str) -> Result<Self, PriceError> {
         let scaled = parse_scaled(text, 3).ok_or(PriceError::NotANumber)?;
         Self::from_decimal_milli(u64::try_from(scaled.value).map_err(|_| PriceError::TooShort)?)
@@ -122,7 +121,7 @@ impl Price {
         Self::from_fraction(whole(profit)?, whole(stake)?, OddsFormat::Fractional)
     }
 
-    /// The one constructor: reduces, and holds the bounds.
+    /// The base constructor: reduces the fraction and checks the bounds.
     pub fn from_fraction(profit: u64, stake: u64, quoted: OddsFormat) -> Result<Self, PriceError> {
         if profit == 0 || stake == 0 {
             return Err(PriceError::BadFraction);
@@ -144,7 +143,7 @@ impl Price {
 
     /// The fractions that bookmakers traditionally quote, as profit and stake, shortest price first.
     pub const fn ladder() -> &'static [(u32, u32)] {
-        &ladder::LADDER
+        &fraction::LADDER
     }
 
     /// Profit and stake in lowest terms.
@@ -176,7 +175,7 @@ impl Price {
         1000 + u32::try_from((2000 * profit + stake) / (2 * stake)).unwrap_or(u32::MAX - 1000)
     }
 
-    /// The fraction to write: the exact one, or for a decimal quote the one that a bookmaker would write.
+    /// The fraction to serve: the exact one, or for a decimal quote the one that a bookmaker would write.
     pub fn written_fraction(self) -> (u32, u32) {
         match self.quoted {
             OddsFormat::American | OddsFormat::Fractional => self.fraction(),
@@ -187,7 +186,7 @@ impl Price {
     /// `"4294967295/4294967295"`.
     pub(crate) const JSON_MAX: usize = 23;
 
-    /// Puts the price as a JSON value: `-110`, `1.91`, `"10/11"`.
+    /// Writes the price as a JSON value: `-110`, `1.91`, `"10/11"`.
     #[inline]
     pub(crate) fn put_json(self, format: OddsFormat, room: &mut Room<'_>) {
         match format {
@@ -210,7 +209,7 @@ impl Price {
         }
     }
 
-    /// Writes the same.
+    /// Appends the price as a JSON value.
     pub fn write_json(self, format: OddsFormat, out: &mut Vec<u8>) {
         append::<{ Self::JSON_MAX }>(out, |room| self.put_json(format, room));
     }

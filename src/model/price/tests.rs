@@ -1,4 +1,4 @@
-//! Every conversion promised in the README, for every price there is.
+//! The conversions described in the README, for every price in range.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn decimal(text: &str) -> Price {
     Price::parse(text, OddsFormat::Decimal).unwrap()
 }
 
-/// Whether `n/d` shows as `milli` when rounded or cut to the places of `milli`, two at least.
+/// Whether `n/d`, rounded or truncated to the decimals of `milli` (at least two), is `milli`.
 fn shows_as((n, d): (u32, u32), milli: u32) -> bool {
     let unit = if milli.is_multiple_of(10) { 10 } else { 1 };
     let exact = 1000 * u64::from(n);
@@ -24,7 +24,7 @@ fn shows_as((n, d): (u32, u32), milli: u32) -> bool {
 }
 
 #[test]
-fn every_american_integer_comes_back_exactly() {
+fn every_american_price_round_trips() {
     for value in (-100_000..=100_000_i64).filter(|value| value.abs() >= 100) {
         let price = Price::from_american(value).unwrap();
         let expected = if value == -100 { 100 } else { value };
@@ -33,7 +33,7 @@ fn every_american_integer_comes_back_exactly() {
 }
 
 #[test]
-fn every_decimal_of_three_places_comes_back_exactly_and_its_fraction_reads_as_it() {
+fn every_decimal_price_round_trips_and_its_fraction_reads_as_it() {
     let small = 1_001..=1_200_000_u64;
     let large = (1_200_000..=100_000_000).step_by(997);
     for milli in small.chain(large).chain([100_000_000]) {
@@ -46,7 +46,7 @@ fn every_decimal_of_three_places_comes_back_exactly_and_its_fraction_reads_as_it
 }
 
 #[test]
-fn decimals_are_written_with_one_to_three_places() {
+fn decimal_price_has_one_to_three_decimals() {
     for (quoted, expected) in
         [("2", "2.0"), ("1.91", "1.91"), ("1.909", "1.909"), ("1.9099", "1.91"), ("100000", "100000.0")]
     {
@@ -103,7 +103,7 @@ fn american_rounds_half_away_from_zero_and_never_lands_inside_a_hundred() {
 }
 
 #[test]
-fn refuses_what_is_no_price() {
+fn invalid_price_is_rejected() {
     use OddsFormat::{American, Decimal, Fractional};
     let cases = [
         ("1.0", Decimal, PriceError::TooShort),
@@ -128,7 +128,7 @@ fn refuses_what_is_no_price() {
     for (text, format, error) in cases {
         assert_eq!(Price::parse(text, format), Err(error), "{text} {format}");
     }
-    assert_eq!(decimal("1.0005").decimal_milli(), 1001, "rounded to three places it is a price");
+    assert_eq!(decimal("1.0005").decimal_milli(), 1001, "valid after rounding to three decimals");
     assert!(Price::from_american(-200_000).is_ok());
 }
 
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fraction_comes_back_in_lowest_terms(n in 1..=10_000_000_u64, d in 1..=10_000_u64, k in 1..=1000_u64) {
+    fn fraction_round_trips_in_lowest_terms(n in 1..=10_000_000_u64, d in 1..=10_000_u64, k in 1..=1000_u64) {
         if let Ok(price) = Price::parse(&format!("{}/{}", n * k, d * k), OddsFormat::Fractional) {
             let g = gcd(n, d);
             prop_assert_eq!(written(price, OddsFormat::Fractional), format!("\"{}/{}\"", n / g, d / g));
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn every_decimal_in_range_comes_back(milli in 1_001..=100_000_000_u64) {
+    fn decimal_price_round_trips(milli in 1_001..=100_000_000_u64) {
         let price = Price::from_decimal_milli(milli).unwrap();
         let text = written(price, OddsFormat::Decimal);
         prop_assert_eq!(Price::parse(&text, OddsFormat::Decimal), Ok(price));

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::catalogue;
 use crate::http::{Peer, Service, Settings};
 use crate::keys::issue::NewKey;
-use crate::keys::{KeyKind, Limits, desk};
+use crate::keys::{KeyKind, Limits, leases};
 use crate::networks::Networks;
 use crate::store::{Store, StoreOptions};
 use crate::writer::{self, Writer, WriterOptions};
@@ -56,10 +56,10 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
     };
     let key = writer.issue_key(new, "test").await.unwrap().secret.expose().to_owned();
     let service = Service::new(boards, Arc::clone(&keyring), clock.clone(), Settings::default());
-    let leases = desk::serve(requests, &keyring, &clock, &writer);
+    let serve_leases = leases::serve(requests, &keyring, &clock, &writer);
     let lists = tokio::select! {
         lists = lists(&service, &catalogue, &key) => lists,
-        () = leases => panic!("the desk closed"),
+        () = serve_leases => panic!("the lease queue closed"),
     };
     drop((service, simulation, writer));
     tokio::task::spawn_blocking(|| stopped.join()).await.unwrap().unwrap();

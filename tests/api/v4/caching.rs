@@ -1,11 +1,11 @@
-//! Validators, compression and freshness are those of `/v1`.
+//! Validators, compression and cache lifetimes are those of `/v1`.
 
 use super::{MMA, ROUTES};
 use crate::api::fixture::{every_sport, moneyline};
 use crate::harness::Service;
 
 #[tokio::test]
-async fn what_a_client_holds_is_not_sent_again() {
+async fn unchanged_response_is_304() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     for (path, cost) in ROUTES {
@@ -24,7 +24,7 @@ async fn what_a_client_holds_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn prices_may_be_kept_until_the_tick_and_events_not_at_all() {
+async fn prices_are_cacheable_until_the_tick_and_events_are_not() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     service.pass(10);

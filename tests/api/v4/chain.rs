@@ -1,8 +1,8 @@
-//! A service that polls another one's `/v4` ends up with the same prices, in the format that it asks for.
+//! A service that polls another one's `/v4` ends up with the same prices, in the requested format.
 
 use std::time::{Duration, Instant};
 
-use oddsbox::config::{FeedConfig, FeedKey, Secret};
+use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
 use oddsbox::model::{Market, OddsFormat, Region, Regions, World};
 
 use crate::api::fixture::{EVENING, closed, event, every_sport, moneyline, moneyline_at, odds, odds_in, total};
@@ -20,7 +20,7 @@ fn feed(upstream: &Service, format: OddsFormat) -> FeedConfig {
     FeedConfig {
         name: "upstream".into(),
         url: format!("http://{}/v4", upstream.address),
-        key: FeedKey::Text(Secret::new(&upstream.live)),
+        key: FeedKey::Text(FeedSecret::new(&upstream.live)),
         world: World::Live,
         sports: SPORTS.iter().map(|(sport, _)| (*sport).to_owned()).collect(),
         regions: Regions::only(Region::Us),
@@ -34,7 +34,7 @@ fn feed(upstream: &Service, format: OddsFormat) -> FeedConfig {
     }
 }
 
-/// Every price of a service in a format, in both shapes.
+/// Every price of a service in a format, in both response shapes.
 async fn prices(service: &Service, format: OddsFormat) -> Vec<String> {
     let mut all = Vec::new();
     for (sport, key) in SPORTS {
@@ -49,7 +49,7 @@ async fn prices(service: &Service, format: OddsFormat) -> Vec<String> {
     all
 }
 
-/// Waits until the one that polls has what the other has; time passes for it meanwhile.
+/// Waits until the polling service has the prices of the other, advancing its clock.
 async fn until_same(upstream: &Service, downstream: &Service, format: OddsFormat) {
     let expected = prices(upstream, format).await;
     let began = Instant::now();
@@ -93,11 +93,11 @@ async fn chained(format: OddsFormat) {
 }
 
 #[tokio::test]
-async fn american_prices_come_through_unchanged() {
+async fn american_prices_pass_through_a_chain_unchanged() {
     chained(OddsFormat::American).await;
 }
 
 #[tokio::test]
-async fn decimal_prices_come_through_unchanged() {
+async fn decimal_prices_pass_through_a_chain_unchanged() {
     chained(OddsFormat::Decimal).await;
 }

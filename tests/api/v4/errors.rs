@@ -1,11 +1,11 @@
-//! Every mistake has v4's code and shape.
+//! Every error has v4's code and shape.
 
 use super::{MMA, error};
 use crate::api::fixture::{every_sport, restricted};
 use crate::harness::Service;
 
 #[tokio::test]
-async fn a_value_that_is_not_taken_is_422() {
+async fn invalid_value_is_422() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let odds = format!("{MMA}/odds?regions=us&");
@@ -44,7 +44,7 @@ async fn a_value_that_is_not_taken_is_422() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_404() {
+async fn unknown_path_or_sport_is_404() {
     let service = Service::start().await;
     for (path, code) in [
         ("/v4/sports/curling_curling/odds?regions=us", "UNKNOWN_SPORT"),
@@ -84,7 +84,7 @@ async fn a_restricted_key_is_forbidden_other_sports() {
 }
 
 #[tokio::test]
-async fn methods_and_bounds_and_maintenance_have_the_shape_too() {
+async fn method_size_and_maintenance_errors_have_the_v4_shape() {
     let service = Service::start().await;
     let key = [("x-api-key", service.live.as_str())];
     let posted = service.send("POST", "/v4/sports", &key).await;

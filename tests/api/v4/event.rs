@@ -5,7 +5,7 @@ use crate::api::fixture::{EVENING, event, event_with, every_sport, moneyline, re
 use crate::harness::Service;
 
 #[tokio::test]
-async fn one_event_with_its_prices_or_its_markets() {
+async fn event_is_served_with_its_prices_or_its_markets() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let head = concat!(
@@ -29,7 +29,7 @@ async fn one_event_with_its_prices_or_its_markets() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_over_or_removed_is_not_found() {
+async fn unknown_finished_or_removed_event_is_404() {
     let service = Service::start().await;
     service.ingest(&[every_sport(), event_with("mma", "over", EVENING, "final")].concat()).await;
     for path in [

@@ -5,7 +5,7 @@ use crate::api::fixture::{EVENING, event, event_with, every_sport, fields};
 use crate::harness::Service;
 
 #[tokio::test]
-async fn open_events_without_prices_as_they_come() {
+async fn events_lists_open_events_without_prices_immediately() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     assert_eq!(
@@ -38,7 +38,7 @@ async fn participants_are_the_sides_or_the_field() {
     assert!(fields(&mma, "id").iter().all(|id| id.starts_with("par_") && id.len() == 36));
     let golf = service.get(&format!("{GOLF}/participants/")).await;
     assert_eq!(fields(&golf, "full_name"), ["A. Ames", "B. Bohn"]);
-    // The same name has the same id, in another competition and another service too.
+    // The same name has the same id, also in another competition and another service.
     let other = Service::start().await;
     other.ingest(&event("tennis", "t1", EVENING).replace("\"Cup\"", "\"Other\"")).await;
     let names = |answer| (fields(answer, "id"), fields(answer, "full_name"));

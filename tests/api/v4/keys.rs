@@ -1,4 +1,4 @@
-//! How keys are sent, what they open and what they are charged.
+//! How keys are sent, what they may read and what they are charged.
 
 use super::{MMA, ROUTES, error};
 use crate::api::fixture::{every_sport, key, limited};
@@ -6,7 +6,7 @@ use crate::harness::Service;
 use oddsbox::keys::KeyKind;
 
 #[tokio::test]
-async fn the_key_comes_in_the_query_or_the_header() {
+async fn key_is_accepted_in_the_query_or_the_header() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     for (path, _) in ROUTES {
@@ -41,7 +41,7 @@ async fn the_last_of_repeated_api_keys_counts() {
 }
 
 #[tokio::test]
-async fn an_encoded_prefix_is_no_way_around_the_key() {
+async fn encoded_path_prefix_does_not_bypass_authentication() {
     let service = Service::start().await;
     for path in ["/%764/sports", "/v%34/nothing", "/%76%34"] {
         assert_eq!(error(&service.send("GET", path, &[]).await), (401, "MISSING_KEY".into()), "{path}");
@@ -49,7 +49,7 @@ async fn an_encoded_prefix_is_no_way_around_the_key() {
 }
 
 #[tokio::test]
-async fn an_operator_may_forbid_keys_in_the_query() {
+async fn query_keys_can_be_disabled() {
     let service = Service::start_with(&[("allow_query_key", "false")]).await;
     let answer = service.send("GET", &format!("/v4/sports?apiKey={}", service.live), &[]).await;
     assert_eq!(error(&answer), (401, "MISSING_KEY".into()));
@@ -57,7 +57,7 @@ async fn an_operator_may_forbid_keys_in_the_query() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_good_once_is_told_from_one_that_never_was() {
+async fn deactivated_key_is_distinguished_from_an_unknown_one() {
     let service = Service::start().await;
     let revoked = key(&service, KeyKind::Production, |_| {}).await;
     service.writer().revoke_key(&revoked.id, "test").await.unwrap();
@@ -78,7 +78,7 @@ async fn a_key_that_was_good_once_is_told_from_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn lists_of_what_there_is_are_free_and_everything_else_counts_once() {
+async fn catalogue_lists_are_free_and_other_requests_count_once() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let key = limited(&service, 100, Some(50), None).await.secret;
@@ -95,7 +95,7 @@ async fn lists_of_what_there_is_are_free_and_everything_else_counts_once() {
 }
 
 #[tokio::test]
-async fn a_spent_day_is_401_and_a_spent_minute_429() {
+async fn exhausted_day_is_401_and_exhausted_minute_is_429() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let path = format!("{MMA}/scores");

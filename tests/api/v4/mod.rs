@@ -1,4 +1,4 @@
-//! The shape of The Odds API, over a real socket.
+//! The API shape of The Odds API, over a real socket.
 
 mod caching;
 mod chain;
@@ -18,7 +18,7 @@ pub const NFL: &str = "/v4/sports/americanfootball_nfl";
 pub const TENNIS: &str = "/v4/sports/tennis_cup";
 pub const GOLF: &str = "/v4/sports/golf_the_open_championship_winner";
 
-/// Every path that answers 200 once every sport has an event, and what a request for it costs.
+/// Every path that returns 200 once every sport has an event, and its cost.
 pub const ROUTES: [(&str, u64); 8] = [
     ("/v4/sports", 0),
     ("/v4/sports/upcoming/odds?regions=us", 1),
@@ -30,7 +30,7 @@ pub const ROUTES: [(&str, u64); 8] = [
     ("/v4/sports/mma_mixed_martial_arts/events/m1/markets?regions=us", 1),
 ];
 
-/// Status and code of an error in this shape, which must be whole.
+/// Status and code of an error, which must have the complete shape.
 pub fn error(answer: &Answer) -> (u16, String) {
     let json = answer.json();
     let fields: Vec<&String> = json.as_object().expect("an object").keys().collect();

@@ -7,7 +7,7 @@ use crate::api::fixture::{
 use crate::harness::Service;
 
 #[tokio::test]
-async fn one_event_inside_out() {
+async fn odds_of_one_event_have_the_exact_v4_shape() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let odds = service.get(&format!("{MMA}/odds?regions=us&markets=h2h,totals")).await;
@@ -38,7 +38,7 @@ async fn one_event_inside_out() {
 }
 
 #[tokio::test]
-async fn markets_go_by_the_names_that_clients_know() {
+async fn markets_have_their_v4_keys() {
     let service = Service::start().await;
     let golf = r#"[{"name":"A. Ames","price":150},{"name":"B. Bohn","price":250}]"#;
     let lines = [
@@ -119,7 +119,7 @@ async fn every_list_parameter_may_be_repeated_and_of_others_the_last_counts() {
     assert!(unix[0]["commence_time"].is_u64(), "{unix}");
 }
 
-/// Clients tell a tournament from a match by this field: the interface has it on events with a field, and on no other.
+/// Clients tell a tournament from a match by this field, which only tournaments have.
 #[tokio::test]
 async fn priced_events_with_a_field_have_outrights() {
     let service = Service::start().await;
@@ -155,7 +155,7 @@ async fn every_open_event_is_listed_priced_or_not() {
     let answer = service.get(&path).await;
     assert_eq!(fields(&answer, "id"), ["live", "e1", "e2"]);
     assert_eq!(answer.json()[2]["bookmakers"].to_string(), "[]");
-    // An event that has no prices is seen with the next tick; its going is seen at once.
+    // A new event without prices appears at the next tick; its removal is visible immediately.
     service.ingest(&event("mma", "e3", EVENING)).await;
     service.advance(30).await;
     assert_eq!(fields(&service.get(&path).await, "id"), ["live", "e1", "e2", "e3"]);
@@ -167,7 +167,7 @@ async fn every_open_event_is_listed_priced_or_not() {
 }
 
 #[tokio::test]
-async fn events_without_prices_do_not_make_prices_wait() {
+async fn events_without_prices_do_not_delay_the_first_prices() {
     let service = Service::start().await;
     service.ingest(&event("mma", "m1", EVENING)).await;
     service.advance(30).await;
@@ -179,7 +179,7 @@ async fn events_without_prices_do_not_make_prices_wait() {
 }
 
 #[tokio::test]
-async fn prices_change_with_the_tick_and_closed_ones_go() {
+async fn prices_change_and_close_with_the_tick() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let path = format!("{MMA}/odds?regions=us&markets=h2h,totals");
@@ -218,7 +218,7 @@ async fn events_are_narrowed_by_id_and_time() {
 }
 
 #[tokio::test]
-async fn a_competition_has_its_own_events_only() {
+async fn competition_has_only_its_own_events() {
     let service = Service::start().await;
     let other = event("tennis", "t2", EVENING).replace("\"Cup\"", "\"ATP Roma, 2026\"");
     let aus = event("tennis", "t3", EVENING).replace("\"Cup\"", "\"ATP Australian Open\"");
@@ -240,7 +240,7 @@ async fn a_competition_has_its_own_events_only() {
 }
 
 #[tokio::test]
-async fn a_long_list_goes_on_behind_a_link() {
+async fn long_list_continues_behind_a_link() {
     let service = Service::start().await;
     let lines: Vec<String> = (0..520).map(|n| event("mma", &format!("e{n:03}"), EVENING)).collect();
     service.ingest(&(lines.concat() + &total("mma", "e000", "betmgm", "total_rounds", "2.5"))).await;

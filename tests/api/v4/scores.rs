@@ -7,7 +7,7 @@ use crate::harness::Service;
 const PLAYED: &str = "2026-11-14T20:00:00Z";
 
 #[tokio::test]
-async fn scores_are_texts_and_null_before_the_start() {
+async fn scores_are_strings_and_null_before_the_start() {
     let service = Service::start().await;
     let lines = [
         event("american_football", "f1", PLAYED),
@@ -33,7 +33,7 @@ async fn scores_are_texts_and_null_before_the_start() {
 }
 
 #[tokio::test]
-async fn days_from_adds_what_ended_in_the_last_days() {
+async fn days_from_adds_recently_finished_events() {
     let service = Service::start_with(&[("retention", "90d")]).await;
     let ended = |id: &str, at: &str| [event("mma", id, PLAYED), score("mma", id, "final", 1, 0, at)].concat();
     let lines = [
@@ -66,7 +66,7 @@ async fn days_from_adds_what_ended_in_the_last_days() {
 }
 
 #[tokio::test]
-async fn golf_has_no_numbers_of_sides() {
+async fn golf_has_no_side_scores() {
     let service = Service::start().await;
     service.ingest(&tournament("g1", "The Open", PLAYED).replace("scheduled", "live")).await;
     let json = service.get(&format!("{GOLF}/scores")).await.json();

@@ -1,10 +1,10 @@
-//! `/v4/sports`: which keys there are.
+//! `/v4/sports`: the list of sport keys.
 
 use crate::api::fixture::{EVENING, event, event_with, every_sport, fields, restricted};
 use crate::harness::Service;
 
 #[tokio::test]
-async fn every_key_with_an_open_event_in_order() {
+async fn sports_with_an_open_event_are_listed_in_order() {
     let service = Service::start().await;
     assert_eq!(service.get("/v4/sports").await.text(), "[]", "nothing is on");
     let all = service.get("/v4/sports?all=true").await;
@@ -26,7 +26,7 @@ async fn every_key_with_an_open_event_in_order() {
 }
 
 #[tokio::test]
-async fn a_competition_is_there_while_its_events_are() {
+async fn competition_is_listed_while_it_has_open_events() {
     let service = Service::start().await;
     service.ingest(&[event("tennis", "t1", EVENING), event("tennis", "t2", EVENING)].concat()).await;
     assert_eq!(fields(&service.get("/v4/sports").await, "key"), ["tennis_cup"]);

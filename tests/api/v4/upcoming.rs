@@ -1,4 +1,4 @@
-//! `/v4/sports/upcoming/odds`: what is on now and next.
+//! `/v4/sports/upcoming/odds`: live and upcoming events.
 
 use super::error;
 use crate::api::fixture::{EVENING, event, event_with, every_sport, fields, moneyline, restricted, tournament};
@@ -7,7 +7,7 @@ use crate::harness::Service;
 const PATH: &str = "/v4/sports/upcoming/odds?regions=us";
 
 #[tokio::test]
-async fn what_is_on_and_the_next_eight_across_sports() {
+async fn upcoming_has_live_events_and_the_next_eight_across_sports() {
     let service = Service::start().await;
     let mut lines = vec![
         event_with("tennis", "live", "2026-11-14T22:00:00Z", "live"),
@@ -62,7 +62,7 @@ async fn a_restricted_key_sees_its_groups_only() {
 }
 
 #[tokio::test]
-async fn it_holds_until_any_sport_publishes() {
+async fn upcoming_is_unchanged_until_any_sport_publishes() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
     let first = service.get(PATH).await;
@@ -75,7 +75,7 @@ async fn it_holds_until_any_sport_publishes() {
 }
 
 #[tokio::test]
-async fn it_needs_regions_and_is_a_key_of_odds_only() {
+async fn upcoming_needs_regions_and_is_valid_for_odds_only() {
     let service = Service::start().await;
     service.ingest(&event("mma", "m1", EVENING)).await;
     assert_eq!(error(&service.get("/v4/sports/upcoming/odds").await), (422, "MISSING_REGION".into()));

@@ -1,4 +1,4 @@
-//! The failure that this prevents: under concurrency a key gets one request more, or one less, than it has.
+//! The failure that this prevents: under concurrency a key gets one request more, or one fewer, than its quota.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -7,7 +7,7 @@ use super::*;
 
 const THREADS: usize = 8;
 
-/// Makes requests 0 to `requests` from eight threads at once, while a ninth grants what the meter asks for.
+/// Makes requests 0 to `requests` from eight threads concurrently, while a ninth grants leases.
 fn storm(meter: &Meter, mut wanted: LeaseRequests, requests: u64, request: impl Fn(u64) + Sync) {
     let (next, over) = (AtomicU64::new(0), AtomicBool::new(false));
     let send = || {
@@ -18,7 +18,7 @@ fn storm(meter: &Meter, mut wanted: LeaseRequests, requests: u64, request: impl 
         let senders: Vec<_> = (0..THREADS).map(|_| scope.spawn(send)).collect();
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                match wanted.waiting() {
+                match wanted.drain() {
                     0 => thread::yield_now(),
                     _ => supply(meter, wall(NOON)),
                 }
@@ -30,17 +30,17 @@ fn storm(meter: &Meter, mut wanted: LeaseRequests, requests: u64, request: impl 
     });
 }
 
-/// Charges one in full, as often as it takes for the lease to come.
+/// Charges one request in full, retrying until the lease is granted.
 fn charge_waiting(meter: &Meter, now: Moment) -> Result<Charge<'_>, Refusal> {
     loop {
         match meter.charge(Cost::Full, now) {
             Err(Refusal::NeedsLease) => thread::yield_now(),
-            answer => return answer,
+            result => return result,
         }
     }
 }
 
-/// Which of the three limits is the tight one; the others are out of the way.
+/// Limits of which one is `limit` and the others are too high to be reached.
 fn tight(limit: u32) -> [(u32, Option<u64>, Option<u64>); 4] {
     let (quota, wide) = (Some(u64::from(limit)), Some(1_000_000));
     let twice = Some(u64::from(limit) * 2);
@@ -48,7 +48,7 @@ fn tight(limit: u32) -> [(u32, Option<u64>, Option<u64>); 4] {
 }
 
 #[test]
-fn exactly_n_of_n_and_k_concurrent_requests_pass() {
+fn exactly_n_of_n_plus_k_concurrent_requests_pass() {
     for round in 0..25 {
         let limit = 50 + round * 37;
         for (burst, per_day, per_month) in tight(limit) {
@@ -67,7 +67,7 @@ fn exactly_n_of_n_and_k_concurrent_requests_pass() {
 }
 
 #[test]
-fn what_is_given_back_can_be_used_again_and_no_more_than_that() {
+fn refunded_requests_can_be_used_again_exactly_once() {
     for (burst, per_day, per_month) in tight(1000) {
         let (meter, wanted) = meter(burst, per_day, per_month);
         let kept = AtomicU64::new(0);
@@ -81,7 +81,7 @@ fn what_is_given_back_can_be_used_again_and_no_more_than_that() {
 }
 
 #[test]
-fn a_day_that_turns_under_load_neither_loses_nor_adds_one() {
+fn change_of_day_under_load_neither_loses_nor_adds_a_request() {
     for _ in 0..25 {
         let (meter, wanted) = meter(BURST_MAX, Some(300), None);
         let passed = [AtomicU64::new(0), AtomicU64::new(0)];

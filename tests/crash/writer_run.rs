@@ -1,4 +1,4 @@
-//! One life of a writer on a disk: random operations, and after each acknowledged one a mark of what must be there.
+//! A run of a writer on a disk: random operations, and after each acknowledged one a mark of the expected state.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,36 +30,36 @@ pub fn the_catalogue() -> Arc<Catalogue> {
     Arc::clone(CATALOGUE.get_or_init(|| Arc::new(catalogue::builtin())))
 }
 
-/// A key as an onlooker knows it.
+/// A key, as the test knows it.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub id: String,
     pub secret: String,
-    /// Rotated out, without grace.
+    /// Rotated secrets, without a grace period.
     pub dead: Vec<String>,
     pub revoked: bool,
     pub quota: u64,
-    /// Requests that were let through, in all lives.
+    /// Requests that passed, over all restarts.
     pub passed: u64,
-    /// Each may cost a lease.
+    /// Crashes, each of which may cost a lease.
     pub crashes: u64,
 }
 
-/// In the order of their issue, since their ids are random.
+/// In order of issue, since their ids are random.
 pub type Keys = BTreeMap<usize, Held>;
 
-/// What holds once so many steps were taken.
+/// The expected state after so many disk operations.
 #[derive(Clone, Debug)]
 pub struct Mark {
     pub steps: usize,
     pub picture: String,
     pub keys: Keys,
-    /// What was done last, and whether it is one commit: then nothing between the marks may ever be seen.
+    /// The last operation, and whether it is one commit: then no intermediate state may be seen.
     pub done: &'static str,
     pub is_one_commit: bool,
 }
 
-pub struct Life {
+pub struct WriterRun {
     pub disk: Disk,
     pub clock: Clock,
     /// `None` only while it is being reopened.
@@ -68,13 +68,13 @@ pub struct Life {
     pub marks: Vec<Mark>,
 }
 
-/// Everything that a file holds, as text to compare by.
+/// The contents of a file, as text for comparison.
 pub fn picture(store: &mut Store) -> String {
     let loaded = store.load().expect("a file that loads");
     assert!(loaded.damage.is_empty(), "{:?}", loaded.damage);
     let mut text = format!("{loaded:?}");
     for (key, _) in &loaded.keys {
-        // A hash shows itself in no debug output.
+        // `Debug` omits hashes.
         let retired: Vec<_> = key.retired.iter().map(|retired| retired.hash.0).collect();
         let _ = write!(text, "{:?} {retired:?}", key.hash.0);
     }
@@ -83,19 +83,19 @@ pub fn picture(store: &mut Store) -> String {
 }
 
 pub fn open_writer(store: Store, clock: &Clock) -> Writer {
-    // Ends of life come soon, so that they are under way when the power goes.
+    // A short retention, so that removals are in progress when the power is cut.
     let options = WriterOptions { retention_s: 30, ..WriterOptions::default() };
     Writer::open(store, the_catalogue(), clock.clone(), options).expect("a writer").writer
 }
 
-impl Life {
-    /// Goes on from what a disk holds and the keys known to be in it.
-    pub fn begin(disk: Disk, clock: Clock, keys: Keys) -> Life {
+impl WriterRun {
+    /// Continues from the contents of a disk and its known keys.
+    pub fn begin(disk: Disk, clock: Clock, keys: Keys) -> WriterRun {
         let writer = Some(open_writer(disk.open().expect("a disk that opens"), &clock));
         disk.take_steps();
         let picture = picture(&mut Disk::new(disk.bytes()).open().expect("a copy that opens"));
         let marks = vec![Mark { steps: 0, picture, keys: keys.clone(), done: "nothing", is_one_commit: true }];
-        Life { disk, clock, writer, keys, marks }
+        WriterRun { disk, clock, writer, keys, marks }
     }
 
     pub fn writer(&mut self) -> &mut Writer {
@@ -192,14 +192,14 @@ impl Life {
         self.mark("maintenance", true);
     }
 
-    /// Some requests of a key; each lease is a commit of its own.
+    /// Some requests of a key; each lease is a separate commit.
     fn use_key(&mut self, random: &mut Random) {
         let Some((number, id)) = self.some_key(random) else { return };
         for _ in 0..random.below(160) {
             match charge(self.writer.as_ref().expect("an open writer"), &self.clock, &id) {
                 Charged::Passed => self.keys.get_mut(&number).expect("a key").passed += 1,
                 Charged::NeedsLease => {
-                    // What passed until now has passed, whatever becomes of the lease.
+                    // What has passed counts, whatever happens to the lease.
                     self.mark("use", true);
                     lease(self.writer.as_mut().expect("an open writer"), &self.clock, &id);
                     self.mark("lease", true);
@@ -210,7 +210,7 @@ impl Life {
         self.mark("use", true);
     }
 
-    /// An orderly stop, which gives back what was leased and not used, and a new start.
+    /// A graceful stop, which returns unused leases, and a restart.
     fn restart(&mut self) {
         self.writer().flush().expect("a flush");
         self.mark("flush", false);
@@ -237,7 +237,7 @@ pub fn charge(writer: &Writer, clock: &Clock, id: &str) -> Charged {
     }
 }
 
-/// The lease that a key needs: planned, stored, granted.
+/// Plans, stores and grants the lease that a key needs.
 pub fn lease(writer: &mut Writer, clock: &Clock, id: &str) {
     let id = KeyId::new(id).expect("an id");
     let entry = writer.keyring().get(&id).expect("a key");
@@ -246,7 +246,7 @@ pub fn lease(writer: &mut Writer, clock: &Clock, id: &str) {
     entry.meter().grant(usage);
 }
 
-/// Every secret opens or does not, as its key was left.
+/// Asserts that each secret is accepted or rejected as expected.
 pub fn check_secrets(keyring: &Keyring, keys: &Keys, clock: &Clock) {
     let opens = |secret: &String| keyring.authenticate(Some(secret), clock.now()).is_ok();
     for held in keys.values() {
@@ -260,7 +260,7 @@ pub fn pick<T: Clone>(random: &mut Random, from: &[T]) -> T {
     from[usize::try_from(random.below(from.len() as u64)).expect("a small number")].clone()
 }
 
-/// News of a small world, so that most of it meets something that is there.
+/// Messages of a small world, so that most of them affect existing data.
 pub fn news(random: &mut Random, now: Timestamp) -> News {
     let sport = the_catalogue().find("tennis").expect("tennis");
     let event = EventId::new(pick(random, &EVENTS)).expect("an id");

@@ -1,11 +1,11 @@
-//! Who may import whom. The rooms of the house depend on each other in one direction only, and this reads it off the
-//! `use crate::` lines.
+//! Module boundaries: the crate's modules depend on each other in one direction only. Checked on the `use` lines of the
+//! source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each room and the rooms that it may use. `clock`, `log`, `metrics`, `nearest`, `networks` and `tls` are leaves that all may use.
+/// Each module and the modules that it may use, besides the leaves.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
@@ -26,9 +26,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["model", "store", "keys", "board", "feeds", "writer", "config", "http", "admin"]),
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "feeds"]),
 ];
+/// Modules that every module may use.
 const LEAVES: &[&str] = &["clock", "log", "metrics", "nearest", "networks", "tls"];
 
-/// Crates that belong to one room, so that replacing one means changing one room.
+/// Crates that only some modules may use, so that replacing one means changing few modules.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("redb", &["store"]),
     ("bincode", &["store"]),
@@ -41,14 +42,14 @@ const ONLY_IN: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn rooms_import_only_what_they_may() {
+fn modules_import_only_allowed_modules() {
     let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut wrong = BTreeSet::new();
-    for (room, file, line) in lines_of_the_house() {
+    for (module, file, line) in source_lines() {
         let Some(used) = line.strip_prefix("use crate::") else { continue };
         let used = used.split([':', ';', ',']).next().unwrap_or_default();
-        let may = allowed.get(room.as_str()).unwrap_or_else(|| panic!("{room} has no place in the house: add it here"));
-        if used != room && !may.contains(&used) && !LEAVES.contains(&used) {
+        let may = allowed.get(module.as_str()).unwrap_or_else(|| panic!("{module} is not listed: add it to MAY_USE"));
+        if used != module && !may.contains(&used) && !LEAVES.contains(&used) {
             wrong.insert(format!("{}: {line}", file.display()));
         }
     }
@@ -56,12 +57,12 @@ fn rooms_import_only_what_they_may() {
 }
 
 #[test]
-fn crates_stay_in_their_rooms() {
+fn crates_are_used_only_in_their_modules() {
     let mut wrong = BTreeSet::new();
-    for (room, file, line) in lines_of_the_house() {
-        for (name, rooms) in ONLY_IN {
+    for (module, file, line) in source_lines() {
+        for (name, modules) in ONLY_IN {
             let used = line.strip_prefix("use ").is_some_and(|path| path.starts_with(&format!("{name}::")));
-            if used && !rooms.contains(&room.as_str()) {
+            if used && !modules.contains(&module.as_str()) {
                 wrong.insert(format!("{}: {line}", file.display()));
             }
         }
@@ -69,24 +70,25 @@ fn crates_stay_in_their_rooms() {
     assert_eq!(wrong, BTreeSet::new());
 }
 
-/// Every line of every source file outside tests, with its room and file.
-fn lines_of_the_house() -> Vec<(String, PathBuf, String)> {
+/// Every line of every source file outside tests, with its top-level module and file.
+fn source_lines() -> Vec<(String, PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut lines = Vec::new();
     for file in sources(&root) {
-        let inside = file.strip_prefix(&root).expect("a file of the house");
-        let room = inside.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "");
-        if room == "lib" || room == "main" || is_test(inside) {
+        let inside = file.strip_prefix(&root).expect("a file in src");
+        let module = inside.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "");
+        if module == "lib" || module == "main" || is_test(inside) {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a source file");
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        lines
-            .extend(code.lines().map(|line| {
-                (room.clone(), inside.to_owned(), line.trim_start().trim_start_matches("pub ").to_owned())
-            }));
+        lines.extend(
+            code.lines().map(|line| {
+                (module.clone(), inside.to_owned(), line.trim_start().trim_start_matches("pub ").to_owned())
+            }),
+        );
     }
-    assert!(lines.len() > 1000, "the house was not found");
+    assert!(lines.len() > 1000, "the source was not found");
     lines
 }
 
@@ -99,6 +101,6 @@ fn sources(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     entries
         .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .collect()
 }

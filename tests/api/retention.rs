@@ -1,4 +1,4 @@
-//! The end of an event's life.
+//! Retention: how long finished events stay listed.
 
 use super::fixture::{EVENING, error, event, event_with, fields, moneyline, score};
 use crate::harness::Service;
@@ -26,7 +26,7 @@ fn matches() -> String {
 }
 
 #[tokio::test]
-async fn a_final_or_cancelled_event_leaves_72_hours_after_its_last_change_and_no_other_does() {
+async fn only_finished_events_are_removed_72_hours_after_their_last_change() {
     let service = Service::start().await;
     service.ingest(&matches()).await;
     assert_eq!(listed(&service).await, "cancelled final live scheduled / final live scheduled");

@@ -1,9 +1,8 @@
-//! The keyring: from the text that a request brings to the key it opens.
+//! The keyring: authenticates the secret of a request.
 //!
-//! Owns every key in force, and every one that no longer opens, so that the reason can be told. Looking one up costs
-//! a hash and one step in a map, whether there are ten keys or ten thousand; it waits for nobody. A change builds a
-//! new map beside the old one and swaps it in: when [`Keyring::put`] returns, every later request sees the change.
-//! It stores nothing.
+//! Owns every key, including revoked and expired ones, so that the reason for a rejection is known. A lookup is one
+//! SHA-256 and one map access, whatever the number of keys, and never blocks. A change builds a new map and swaps it
+//! in: when [`Keyring::put`] returns, every later request sees the change. Nothing is persisted here.
 
 #[cfg(test)]
 mod tests;
@@ -16,28 +15,28 @@ use foldhash::fast::RandomState;
 use http::HeaderValue;
 
 use crate::clock::Moment;
-use crate::keys::desk::LeaseDesk;
 use crate::keys::grant::Grant;
+use crate::keys::leases::LeaseQueue;
 use crate::keys::meter::Meter;
 use crate::keys::record::{KeyId, KeyRecord, SecretHash, Usage};
 use crate::keys::secret::Secret;
 use crate::model::{Catalogue, SportSet, Timestamp};
 
-/// A key as the service holds it: its record, its meter, and the sports that its groups come to.
+/// A key in memory: its record, its meter, and the sports that its groups resolve to.
 #[derive(Debug)]
 pub struct KeyEntry {
     record: KeyRecord,
     meter: Arc<Meter>,
     sports: SportSet,
-    /// Its place in the order of issue.
-    place: usize,
-    /// Its limits as the answers to it name them, kept for as long as they are these.
+    /// Position in the order of issue.
+    position: usize,
+    /// The cached rate-limit policy header for the record's limits.
     policy: OnceLock<HeaderValue>,
 }
 
 impl KeyEntry {
-    fn new(record: KeyRecord, meter: Arc<Meter>, catalogue: &Catalogue, place: usize) -> Self {
-        KeyEntry { sports: sports_of(&record, catalogue), record, meter, place, policy: OnceLock::new() }
+    fn new(record: KeyRecord, meter: Arc<Meter>, catalogue: &Catalogue, position: usize) -> Self {
+        KeyEntry { sports: sports_of(&record, catalogue), record, meter, position, policy: OnceLock::new() }
     }
 
     pub fn id(&self) -> &KeyId {
@@ -48,7 +47,7 @@ impl KeyEntry {
         &self.record
     }
 
-    /// The key's meter, the same one for as long as the process lives.
+    /// The key's meter. Changes to the key keep it.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -61,19 +60,19 @@ impl KeyEntry {
         &self.policy
     }
 
-    /// Each of its secrets, and until when it opens: the current one as long as the key does.
+    /// All secrets of the key, each with the end of its grace period; `None` for the current one.
     fn secrets(&self) -> impl Iterator<Item = (SecretHash, Option<Timestamp>)> {
         let retired = self.record.retired.iter().map(|retired| (retired.hash, Some(retired.until)));
         retired.chain([(self.record.hash, None)])
     }
 }
 
-/// Why a text opens nothing. A client is told the same in every case; logs and metrics tell them apart.
+/// Why a key was rejected. The client gets the same response in every case; logs and metrics have the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
     #[error("no key was sent")]
     Missing,
-    #[error("what was sent has not the form of a key")]
+    #[error("the key is malformed")]
     Malformed,
     #[error("no key has this secret")]
     Unknown,
@@ -86,7 +85,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// One word for it, to count by.
+    /// The reason as a metric label.
     pub const fn reason(&self) -> &'static str {
         match self {
             AuthError::Missing => "missing",
@@ -98,7 +97,7 @@ impl AuthError {
         }
     }
 
-    /// The key that the secret belongs to, where there is one.
+    /// The key that the secret belongs to, if known.
     pub const fn key(&self) -> Option<&KeyId> {
         match self {
             AuthError::Missing | AuthError::Malformed | AuthError::Unknown => None,
@@ -107,24 +106,24 @@ impl AuthError {
     }
 }
 
-/// What a secret leads to.
+/// The key that a secret belongs to.
 #[derive(Clone, Debug)]
-struct Slot {
+struct SecretEntry {
     entry: Arc<KeyEntry>,
-    /// When a rotated secret's grace ends; `None` for the current one.
+    /// The end of a rotated secret's grace period; `None` for the current secret.
     until: Option<Timestamp>,
 }
 
-impl Slot {
-    /// The first second of its end no longer opens.
-    fn open(&self, now: Timestamp) -> Result<Grant, AuthError> {
+impl SecretEntry {
+    /// Ends are exclusive: at the second of its expiry a key is rejected.
+    fn authorise(&self, now: Timestamp) -> Result<Grant, AuthError> {
         let record = self.entry.record();
-        let over = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
+        let has_passed = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
         if record.revoked.is_some() {
             Err(AuthError::Revoked(record.id.clone()))
-        } else if over(self.until) {
+        } else if has_passed(self.until) {
             Err(AuthError::RotatedOut(record.id.clone()))
-        } else if over(record.expires) {
+        } else if has_passed(record.expires) {
             Err(AuthError::Expired(record.id.clone()))
         } else {
             Ok(Grant::new(Arc::clone(&self.entry)))
@@ -132,14 +131,14 @@ impl Slot {
     }
 }
 
-/// All keys at one moment. Never changes.
+/// An immutable snapshot of all keys.
 #[derive(Clone, Debug, Default)]
-struct Ring {
-    by_secret: HashMap<SecretHash, Slot, RandomState>,
+struct KeyMap {
+    by_secret: HashMap<SecretHash, SecretEntry, RandomState>,
     by_id: HashMap<KeyId, Arc<KeyEntry>, RandomState>,
 }
 
-impl Ring {
+impl KeyMap {
     fn insert(&mut self, entry: &Arc<KeyEntry>) {
         if let Some(before) = self.by_id.insert(entry.id().clone(), Arc::clone(entry)) {
             for (hash, _) in before.secrets() {
@@ -147,66 +146,66 @@ impl Ring {
             }
         }
         for (hash, until) in entry.secrets() {
-            self.by_secret.insert(hash, Slot { entry: Arc::clone(entry), until });
+            self.by_secret.insert(hash, SecretEntry { entry: Arc::clone(entry), until });
         }
     }
 }
 
-/// The keys, shared by everyone who serves a request.
+/// All keys, shared by every request.
 #[derive(Debug)]
 pub struct Keyring {
-    ring: ArcSwap<Ring>,
-    /// Held while a ring is copied and swapped, so that two changes cannot lose one another.
+    map: ArcSwap<KeyMap>,
+    /// Held while the map is copied and swapped, so that concurrent changes are not lost.
     changing: Mutex<()>,
     catalogue: Arc<Catalogue>,
-    desk: LeaseDesk,
+    queue: LeaseQueue,
 }
 
 impl Keyring {
-    /// The keyring of what was stored, in the order of issue; its meters ask for leases at `desk`.
+    /// Builds the keyring from the stored keys, in the order of issue. Meters request leases through `queue`.
     pub fn new(
         catalogue: Arc<Catalogue>,
         loaded: impl IntoIterator<Item = (KeyRecord, Usage)>,
-        desk: LeaseDesk,
+        queue: LeaseQueue,
     ) -> Self {
-        let mut ring = Ring::default();
-        for (place, (record, usage)) in loaded.into_iter().enumerate() {
-            let meter = Arc::new(Meter::new(&record, usage, &desk));
-            ring.insert(&Arc::new(KeyEntry::new(record, meter, &catalogue, place)));
+        let mut map = KeyMap::default();
+        for (position, (record, usage)) in loaded.into_iter().enumerate() {
+            let meter = Arc::new(Meter::new(&record, usage, &queue));
+            map.insert(&Arc::new(KeyEntry::new(record, meter, &catalogue, position)));
         }
-        Keyring { ring: ArcSwap::from_pointee(ring), changing: Mutex::new(()), catalogue, desk }
+        Keyring { map: ArcSwap::from_pointee(map), changing: Mutex::new(()), catalogue, queue }
     }
 
-    /// The grant that a key's text opens. An empty text is none.
+    /// Authenticates a secret. An empty text counts as missing.
     pub fn authenticate(&self, text: Option<&str>, now: Moment) -> Result<Grant, AuthError> {
         let text = text.filter(|text| !text.is_empty()).ok_or(AuthError::Missing)?;
         let (_, hash) = Secret::hash_of(text).ok_or(AuthError::Malformed)?;
-        let ring = self.ring.load();
-        ring.by_secret.get(&hash).ok_or(AuthError::Unknown)?.open(now.timestamp())
+        let map = self.map.load();
+        map.by_secret.get(&hash).ok_or(AuthError::Unknown)?.authorise(now.timestamp())
     }
 
-    /// Puts a new or changed key in force. A known key keeps its meter, with the new limits.
+    /// Adds or replaces a key. An existing key keeps its meter, with the new limits.
     pub fn put(&self, record: KeyRecord) -> Arc<KeyEntry> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = self.ring.load_full();
-        // Keys are never taken away, so their number is the next one's place.
-        let (meter, place) = match before.by_id.get(&record.id) {
-            Some(known) => (Arc::clone(&known.meter), known.place),
-            None => (Arc::new(Meter::new(&record, Usage::default(), &self.desk)), before.by_id.len()),
+        let before = self.map.load_full();
+        // Keys are never removed, so their number is the next position.
+        let (meter, position) = match before.by_id.get(&record.id) {
+            Some(known) => (Arc::clone(&known.meter), known.position),
+            None => (Arc::new(Meter::new(&record, Usage::default(), &self.queue)), before.by_id.len()),
         };
         meter.set_limits(record.limits);
-        let entry = Arc::new(KeyEntry::new(record, meter, &self.catalogue, place));
-        let mut ring = Ring::clone(&before);
-        ring.insert(&entry);
-        self.ring.store(Arc::new(ring));
+        let entry = Arc::new(KeyEntry::new(record, meter, &self.catalogue, position));
+        let mut map = KeyMap::clone(&before);
+        map.insert(&entry);
+        self.map.store(Arc::new(map));
         entry
     }
 
     pub fn get(&self, id: &KeyId) -> Option<Arc<KeyEntry>> {
-        self.ring.load().by_id.get(id).cloned()
+        self.map.load().by_id.get(id).cloned()
     }
 
-    /// The keys that an operator may mean by a text: the one with that id, else all with that name.
+    /// Finds keys by id or name: the key with that id, else all keys with that name.
     pub fn find(&self, text: &str) -> Vec<Arc<KeyEntry>> {
         match KeyId::new(text).and_then(|id| self.get(&id)) {
             Some(entry) => vec![entry],
@@ -214,16 +213,16 @@ impl Keyring {
         }
     }
 
-    /// Every key in the order of issue, the oldest first.
+    /// All keys in the order of issue, oldest first.
     pub fn list(&self) -> Vec<Arc<KeyEntry>> {
-        let mut entries: Vec<_> = self.ring.load().by_id.values().cloned().collect();
-        entries.sort_by_key(|entry| entry.place);
+        let mut entries: Vec<_> = self.map.load().by_id.values().cloned().collect();
+        entries.sort_by_key(|entry| entry.position);
         entries
     }
 }
 
-/// The sports that a key may read. A group that the catalogue no longer has contributes nothing: a restricted key
-/// must not become an unrestricted one because a line of data went away.
+/// The sports that a key may read. A group that is missing from the catalogue contributes nothing: removing a group
+/// from the catalogue must not make a restricted key unrestricted.
 fn sports_of(record: &KeyRecord, catalogue: &Catalogue) -> SportSet {
     if record.groups.is_empty() {
         return SportSet::ALL;

@@ -1,4 +1,4 @@
-//! Starting, stopping, and everything that can be in the way of it.
+//! Startup and shutdown, and everything that can go wrong with them.
 
 use std::fs;
 use std::io;
@@ -15,38 +15,38 @@ use super::seed::stay_within_the_day;
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"UFC","commence_time":"2099-01-01T00:00:00Z","home":"Ana Ruiz","away":"Bea Holt","status":"scheduled"}"#;
 
-/// Time enough to drain for as long as a test likes.
+/// A drain timeout longer than any test.
 const PATIENT: &[(&str, &str)] = &[("ODDSBOX_DRAIN_TIMEOUT", "80s"), ("ODDSBOX_HEADER_TIMEOUT", "80s")];
 
-/// A key in a directory without a server.
+/// A directory with a key, without a server.
 fn with_key() -> (Directory, Issued) {
     let directory = Directory::new();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 100000 --per-day 50000"));
     (directory, key)
 }
 
-/// Begins a request and leaves it there, so that a stop has something to wait for.
+/// Starts a request and leaves it incomplete, so that a shutdown has to wait for it.
 async fn begin_request(server: &Server) -> Connection {
     let mut connection = Connection::open(server.address()).await.expect("a connection");
     connection.write(b"GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\n").await.expect("a part");
-    // Whatever came before these was read before these were answered.
+    // When these are answered, everything sent before them has been read.
     for _ in 0..20 {
         get(server.address(), "/healthz", "").await;
     }
     connection
 }
 
-/// Waits until the public door accepts nobody any more.
+/// Waits until the public listener accepts no more connections.
 async fn until_closed(server: &Server) {
     let address = server.address();
-    until("the public door closes", async || Connection::open(address).await.is_err()).await;
+    until("the public listener closes", async || Connection::open(address).await.is_err()).await;
 }
 
 #[tokio::test]
-async fn a_socket_that_a_crash_left_behind_is_in_nobodys_way() {
+async fn stale_socket_of_a_crash_is_replaced() {
     let (directory, key) = with_key();
     directory.serve().kill();
-    assert!(directory.socket().exists(), "nobody was left to take it away");
+    assert!(directory.socket().exists(), "the killed server could not remove it");
     let listed = directory.json("keys list");
     assert_eq!(listed[0]["id"], key.id.as_str(), "a command opens the file itself");
     let server = directory.serve();
@@ -57,7 +57,7 @@ async fn a_socket_that_a_crash_left_behind_is_in_nobodys_way() {
 }
 
 #[test]
-fn only_the_owner_can_reach_the_file_and_the_socket() {
+fn only_the_owner_can_access_the_file_and_the_socket() {
     let (directory, _) = with_key();
     let server = directory.serve();
     let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
@@ -68,44 +68,47 @@ fn only_the_owner_can_reach_the_file_and_the_socket() {
 }
 
 #[tokio::test]
-async fn a_second_server_on_a_directory_gives_up_with_one_line() {
+async fn second_server_on_a_directory_fails_with_one_line() {
     let (directory, key) = with_key();
     let server = directory.serve();
-    let told = Server::spawn(directory.path(), &[]).failed();
-    assert!(told.contains("in use by another oddsbox") && told.contains("oddsbox.redb"), "{told}");
-    // The first one has noticed nothing.
+    let message = Server::spawn(directory.path(), &[]).failed();
+    assert!(message.contains("in use by another oddsbox") && message.contains("oddsbox.redb"), "{message}");
+    // The first server is unaffected.
     assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     directory.run("ready").succeeded();
     server.stop();
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_in_one_line() {
+fn port_in_use_is_reported_on_one_line() {
     let (directory, _) = with_key();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let before = fs::read(directory.file()).expect("a file");
-    let told = Server::spawn_on(directory.path(), &address, &[]).failed();
-    assert!(told.contains(&address) && told.contains("--listen"), "{told}");
+    let message = Server::spawn_on(directory.path(), &address, &[]).failed();
+    assert!(message.contains(&address) && message.contains("--listen"), "{message}");
     assert_eq!(fs::read(directory.file()).expect("a file"), before);
 }
 
-/// Everything that opens a file, on a file that cannot be opened: one line each, and not a byte is changed.
+/// All commands that open a file, on a file that cannot be opened: one line each, and the file is unchanged.
 fn refuse(directory: &Path, part: &str) {
     let file = directory.join("oddsbox.redb");
     let before = fs::read(&file).ok();
-    let mut told = vec![Server::spawn(directory, &[]).failed()];
+    let mut message = vec![Server::spawn(directory, &[]).failed()];
     for line in ["keys issue --sandbox --name app", "keys list", "check", "status"] {
-        told.push(run(directory, line).failed());
+        message.push(run(directory, line).failed());
     }
-    for told in told {
-        assert!(told.contains(part) || (before.is_none() && told.contains("no oddsbox data in")), "{part}: {told}");
+    for message in message {
+        assert!(
+            message.contains(part) || (before.is_none() && message.contains("no oddsbox data in")),
+            "{part}: {message}"
+        );
     }
     assert_eq!(fs::read(&file).ok(), before);
 }
 
 #[test]
-fn a_place_that_cannot_hold_a_directory_is_said_in_one_line() {
+fn impossible_data_path_is_reported_on_one_line() {
     let (_kept, file) = file_with(b"a file");
     refuse(&file, "not a directory");
     refuse(&file.join("below"), "not a directory");
@@ -113,7 +116,7 @@ fn a_place_that_cannot_hold_a_directory_is_said_in_one_line() {
 }
 
 #[test]
-fn a_directory_without_permission_is_said_in_one_line() {
+fn missing_permission_is_reported_on_one_line() {
     let directory = tempfile::tempdir().expect("a directory");
     let closed = directory.path().join("closed");
     fs::create_dir(&closed).expect("a directory");
@@ -122,12 +125,12 @@ fn a_directory_without_permission_is_said_in_one_line() {
         // Root may write anywhere.
         return;
     }
-    let told = Server::spawn(&closed, &[]).failed();
-    assert!(told.contains("permission"), "{told}");
+    let message = Server::spawn(&closed, &[]).failed();
+    assert!(message.contains("permission"), "{message}");
 }
 
 #[test]
-fn a_file_that_is_not_ours_is_left_alone() {
+fn foreign_file_is_left_unchanged() {
     let empty_pages = vec![0; 65_536];
     for contents in [b"hello\n".as_slice(), &[0xFF; 5000], &empty_pages, b"redb"] {
         let directory = Directory::new();
@@ -140,7 +143,7 @@ fn a_file_that_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_was_cut_is_left_alone() {
+fn truncated_file_is_left_unchanged() {
     let (directory, _) = with_key();
     directory.serve().stop();
     let closed = fs::read(directory.file()).expect("a file");
@@ -156,15 +159,15 @@ fn a_file_that_was_cut_is_left_alone() {
 }
 
 #[test]
-fn a_path_too_long_for_a_socket_is_said_in_one_line() {
+fn path_too_long_for_a_socket_is_reported_on_one_line() {
     let directory = Directory::new();
     let long = directory.path().join("d".repeat(120));
-    let told = Server::spawn(&long, &[]).failed();
-    assert!(told.contains("choose a shorter data directory"), "{told}");
+    let message = Server::spawn(&long, &[]).failed();
+    assert!(message.contains("choose a shorter data directory"), "{message}");
 }
 
 #[tokio::test]
-async fn a_stop_answers_what_was_begun_and_keeps_the_count() {
+async fn shutdown_completes_requests_and_keeps_usage() {
     stay_within_the_day(60).await;
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
@@ -187,7 +190,7 @@ async fn a_stop_answers_what_was_begun_and_keeps_the_count() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_the_drain_at_once() {
+async fn second_signal_ends_the_drain_immediately() {
     stay_within_the_day(60).await;
     let (directory, key) = with_key();
     let mut server = directory.serve_with(PATIENT);
@@ -208,7 +211,7 @@ async fn a_second_signal_ends_the_drain_at_once() {
     assert_eq!(directory.json(&format!("keys show {}", key.id))["used_today"], 7, "the counters are kept all the same");
 }
 
-/// Requests from many connections until the server is gone: how many were sent, and how many answered with 200.
+/// Sends requests on many connections until the server is gone; returns how many were sent and answered with 200.
 async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
     let client = |_| {
         let secret = secret.to_owned();
@@ -235,7 +238,7 @@ async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_under_load_keeps_the_count() {
+async fn shutdown_under_load_keeps_usage() {
     stay_within_the_day(120).await;
     let directory = Directory::new();
     for signals in [1, 2, 1, 2, 2] {
@@ -258,7 +261,7 @@ async fn a_stop_under_load_keeps_the_count() {
 }
 
 #[tokio::test]
-async fn the_admin_door_works_while_the_server_drains() {
+async fn admin_socket_works_while_the_server_drains() {
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
     let mut held = begin_request(&server).await;
@@ -277,30 +280,30 @@ async fn the_admin_door_works_while_the_server_drains() {
 }
 
 #[tokio::test]
-async fn a_server_that_drains_is_not_ready() {
+async fn draining_server_is_not_ready() {
     let (directory, _) = with_key();
     let server = directory.serve_with(PATIENT);
     let held = begin_request(&server).await;
     server.terminate();
     until_closed(&server).await;
-    let told = directory.run("ready").failed();
-    assert!(told.contains("starting or stopping"), "{told}");
+    let message = directory.run("ready").failed();
+    assert!(message.contains("starting or stopping"), "{message}");
     drop(held);
 }
 
 #[test]
-fn a_signal_during_the_start_ends_it_in_order() {
+fn signal_during_the_start_leaves_the_file_intact() {
     let (directory, _) = with_key();
     let server = Server::spawn(directory.path(), &[]);
     server.terminate();
-    // Before it listens for signals it dies of them like any process; after that it ends in order.
+    // Before its signal handler is installed it is killed by the signal; after that it shuts down gracefully.
     let (code, _, log) = server.end();
     assert!(code.is_none() || code == Some(0), "{code:?} {log}");
     assert_eq!(directory.json("keys list").as_array().map(Vec::len), Some(1), "the file is in order");
     directory.serve().stop();
 }
 
-/// Commands that were started at a bad time. Each has done its work or says in one line why not.
+/// Commands started at a bad time. Each succeeds or says on one line why not.
 fn judge(directory: &Directory, key: &Issued, commands: Vec<Started>) -> usize {
     let mut succeeded = 0;
     for command in commands {
@@ -309,8 +312,8 @@ fn judge(directory: &Directory, key: &Issued, commands: Vec<Started>) -> usize {
             assert_eq!(done.document()[0]["id"], key.id.as_str(), "{done:?}");
             succeeded += 1;
         } else {
-            let told = done.failed();
-            assert!(told.contains("try again") || told.contains("in use"), "{told}");
+            let message = done.failed();
+            assert!(message.contains("try again") || message.contains("in use"), "{message}");
         }
     }
     assert_eq!(directory.json("keys list")[0]["id"], key.id.as_str());
@@ -325,13 +328,13 @@ fn commands_while_a_server_starts_are_answered() {
         let commands = (0..8).map(|_| Started::new(directory.path(), ["keys", "list", "--json"])).collect();
         let succeeded = judge(&directory, &key, commands);
         server.wait_until_ready();
-        assert_eq!(succeeded, 8, "whoever has the file has it for a moment only");
+        assert_eq!(succeeded, 8, "each command holds the file only briefly");
         server.stop();
     }
 }
 
 #[test]
-fn commands_while_a_server_stops_are_answered_or_told_to_try_again() {
+fn commands_while_a_server_stops_are_answered_or_asked_to_retry() {
     let (directory, key) = with_key();
     for _ in 0..3 {
         let server = directory.serve();
@@ -344,7 +347,7 @@ fn commands_while_a_server_stops_are_answered_or_told_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_new_directory_can_be_begun_by_many_at_once() {
+async fn concurrent_commands_can_create_a_directory() {
     for _ in 0..3 {
         let directory = Directory::new();
         let line = "keys issue --sandbox --name app --json";
@@ -360,12 +363,12 @@ async fn a_new_directory_can_be_begun_by_many_at_once() {
     }
 }
 
-/// Reads from a pipe and has the file meanwhile.
+/// Reads from a pipe while it holds the file.
 fn hold_the_file(directory: &Directory) -> Started {
     let mut holder = Started::new(directory.path(), ["ingest", "-", "--json"]);
     holder.write(&format!("{EVENT}\n"));
     let began = Instant::now();
-    // Whoever else opens the file finds that it is locked.
+    // Any other process finds the file locked.
     loop {
         let file = fs::File::open(directory.file()).expect("a file");
         match file.try_lock() {
@@ -379,7 +382,7 @@ fn hold_the_file(directory: &Directory) -> Started {
 }
 
 #[tokio::test]
-async fn a_server_waits_for_the_command_that_has_the_file() {
+async fn server_waits_for_a_command_that_uses_the_file() {
     let (directory, key) = with_key();
     let mut holder = hold_the_file(&directory);
     let mut server = Server::spawn(directory.path(), &[]);
@@ -395,21 +398,21 @@ async fn a_server_waits_for_the_command_that_has_the_file() {
 }
 
 #[test]
-fn whoever_waits_too_long_for_the_file_says_so_in_one_line() {
+fn lock_timeout_is_reported_on_one_line() {
     let (directory, _) = with_key();
     let mut holder = hold_the_file(&directory);
     let server = Server::spawn(directory.path(), &[]);
     let command = Started::new(directory.path(), ["keys", "list"]);
-    let told = server.failed();
-    assert!(told.contains("in use"), "{told}");
-    let told = command.done().failed();
-    assert!(told.contains("in use") && told.contains("try again"), "{told}");
+    let message = server.failed();
+    assert!(message.contains("in use"), "{message}");
+    let message = command.done().failed();
+    assert!(message.contains("in use") && message.contains("try again"), "{message}");
     assert!(!holder.has_ended());
     assert_eq!(holder.done().succeeded().document()["accepted"], json!(1));
 }
 
 #[tokio::test]
-async fn a_stream_whose_server_goes_away_says_so_and_its_lines_are_kept() {
+async fn ingest_reports_a_lost_server_and_written_lines_are_kept() {
     let (directory, _) = with_key();
     let live = Issued::from(&directory.json("keys issue --live --name live --approved-by ada"));
     for is_orderly in [true, false] {
@@ -428,8 +431,8 @@ async fn a_stream_whose_server_goes_away_says_so_and_its_lines_are_kept() {
         } else {
             server.kill();
         }
-        let told = stream.done().failed();
-        assert!(told.contains("does not answer") && told.contains("try again"), "{told}");
+        let message = stream.done().failed();
+        assert!(message.contains("does not answer") && message.contains("try again"), "{message}");
         let server = directory.serve();
         let events = get(server.address(), "/v1/sports/mma/events", &live.secret).await;
         assert!(events.text().contains(&id), "{events:?}");
@@ -438,7 +441,7 @@ async fn a_stream_whose_server_goes_away_says_so_and_its_lines_are_kept() {
 }
 
 #[tokio::test]
-async fn the_admin_door_speaks_plain_http() {
+async fn admin_socket_speaks_plain_http() {
     let (directory, key) = with_key();
     let server = directory.serve();
     let ask = async |request: String| -> io::Result<String> {
@@ -460,7 +463,7 @@ async fn the_admin_door_speaks_plain_http() {
     assert!(listed.contains(&key.id) && !listed.contains(&key.secret), "{listed}");
     let wrong = ask(post(r#"{"command":"keys-burn"}"#)).await.expect("an answer");
     assert!(wrong.starts_with("HTTP/1.1 400") && wrong.contains("bad_request"), "{wrong}");
-    // The public door knows none of it.
+    // The public API has none of these paths.
     for path in ["/command", "/readyz", "/livez", "/ingest"] {
         assert_eq!(get(server.address(), path, &key.secret).await.status, 404, "{path}");
     }

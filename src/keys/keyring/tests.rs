@@ -1,4 +1,4 @@
-//! Which texts open, which do not and why, to the second.
+//! Which secrets are accepted, which are rejected and why, to the second.
 
 use super::*;
 use crate::keys::fixture::{NOON, at, catalogue, issued, new_key, noon_and, wall};
@@ -8,8 +8,8 @@ use crate::keys::record::{KeyKind, Limits};
 use crate::model::World;
 
 fn keyring(keys: impl IntoIterator<Item = KeyRecord>) -> Keyring {
-    let (desk, _) = LeaseDesk::open();
-    Keyring::new(Arc::new(catalogue()), keys.into_iter().map(|key| (key, Usage::default())), desk)
+    let (queue, _) = LeaseQueue::open();
+    Keyring::new(Arc::new(catalogue()), keys.into_iter().map(|key| (key, Usage::default())), queue)
 }
 
 fn error(keyring: &Keyring, secret: &Secret, now: Moment) -> Option<&'static str> {
@@ -17,7 +17,7 @@ fn error(keyring: &Keyring, secret: &Secret, now: Moment) -> Option<&'static str
 }
 
 #[test]
-fn a_valid_secret_opens_its_own_key_and_its_own_world() {
+fn valid_secret_grants_its_own_key_and_world() {
     let pairs: Vec<_> = KeyKind::ALL.into_iter().cycle().take(20).map(|kind| issued(new_key(kind))).collect();
     let keyring = keyring(pairs.iter().map(|(key, _)| key.clone()));
     for (key, secret) in &pairs {
@@ -28,7 +28,7 @@ fn a_valid_secret_opens_its_own_key_and_its_own_world() {
 }
 
 #[test]
-fn a_text_that_opens_nothing_says_why() {
+fn rejection_has_a_reason() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let keyring = keyring([key]);
     let mistyped = secret.expose().replace("ob_", "ob-");
@@ -36,23 +36,23 @@ fn a_text_that_opens_nothing_says_why() {
     assert_eq!(keyring.authenticate(Some(""), wall(NOON)).err(), Some(AuthError::Missing));
     assert_eq!(keyring.authenticate(Some("hunter2"), wall(NOON)).err(), Some(AuthError::Malformed));
     assert_eq!(keyring.authenticate(Some(&mistyped), wall(NOON)).err(), Some(AuthError::Malformed));
-    let stranger = Secret::generate(KeyKind::Sandbox).unwrap();
-    assert_eq!(keyring.authenticate(Some(stranger.expose()), wall(NOON)).err(), Some(AuthError::Unknown));
+    let unknown = Secret::generate(KeyKind::Sandbox).unwrap();
+    assert_eq!(keyring.authenticate(Some(unknown.expose()), wall(NOON)).err(), Some(AuthError::Unknown));
     assert_eq!(AuthError::Unknown.key(), None);
 }
 
 #[test]
-fn a_revoked_key_stops_when_put_returns() {
+fn revoked_key_is_rejected_when_put_returns() {
     let (key, secret) = issued(new_key(KeyKind::Production));
     let keyring = keyring([key.clone()]);
     assert_eq!(error(&keyring, &secret, wall(NOON)), None);
     keyring.put(revoke(&key, at(NOON)));
-    let refused = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap_err();
-    assert_eq!((refused.reason(), refused.key()), ("revoked", Some(&key.id)));
+    let error = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap_err();
+    assert_eq!((error.reason(), error.key()), ("revoked", Some(&key.id)));
 }
 
 #[test]
-fn a_key_expires_at_its_second() {
+fn key_is_rejected_from_the_second_of_its_expiry() {
     let (key, secret) = issued(NewKey { expires: Some(at(NOON + 10)), ..new_key(KeyKind::Sandbox) });
     let keyring = keyring([key]);
     assert_eq!(error(&keyring, &secret, Moment::unset(at(NOON + 10).unix_ms() - 1, 0)), None);
@@ -60,7 +60,7 @@ fn a_key_expires_at_its_second() {
 }
 
 #[test]
-fn a_rotated_secret_opens_until_its_grace_ends() {
+fn rotated_secret_is_accepted_until_its_grace_period_ends() {
     let (key, first) = issued(new_key(KeyKind::Sandbox));
     let keyring = keyring([key.clone()]);
     let (key, second) = rotate(&key, 60, at(NOON)).unwrap();
@@ -71,8 +71,8 @@ fn a_rotated_secret_opens_until_its_grace_ends() {
 
     let (key, third) = rotate(&key, 0, at(NOON + 5)).unwrap();
     keyring.put(key.clone());
-    assert_eq!(error(&keyring, &first, wall(NOON + 59)), None, "its own grace stays as it was");
-    assert_eq!(error(&keyring, &second, wall(NOON + 5)), Some("rotated_out"), "no grace, no second");
+    assert_eq!(error(&keyring, &first, wall(NOON + 59)), None, "its own grace period is unchanged");
+    assert_eq!(error(&keyring, &second, wall(NOON + 5)), Some("rotated_out"), "no grace period");
     assert_eq!(error(&keyring, &third, wall(NOON + 5)), None);
 
     keyring.put(revoke(&key, at(NOON + 6)));
@@ -80,7 +80,7 @@ fn a_rotated_secret_opens_until_its_grace_ends() {
 }
 
 #[test]
-fn a_forgotten_secret_is_no_longer_known() {
+fn secret_removed_from_the_record_is_unknown() {
     let (key, first) = issued(new_key(KeyKind::Sandbox));
     let keyring = keyring([key.clone()]);
     let (mut key, _) = rotate(&key, 60, at(NOON)).unwrap();
@@ -91,14 +91,14 @@ fn a_forgotten_secret_is_no_longer_known() {
 }
 
 #[test]
-fn a_key_keeps_its_meter_through_every_change() {
+fn changed_key_keeps_its_meter() {
     let limits = Limits { burst_per_minute: 2, per_day: None, per_month: Some(1) };
     let (key, secret) = issued(NewKey { limits, ..new_key(KeyKind::Sandbox) });
     let keyring = keyring([]);
     let before = keyring.put(key.clone());
     before.meter().grant(before.meter().plan_lease(wall(NOON)).unwrap());
-    let held = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
-    assert!(held.meter().charge(Cost::Full, wall(NOON)).is_ok());
+    let grant_before = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+    assert!(grant_before.meter().charge(Cost::Full, wall(NOON)).is_ok());
 
     let (mut key, second) = rotate(&key, 60, at(NOON)).unwrap();
     key.limits.burst_per_minute = 1;
@@ -108,21 +108,21 @@ fn a_key_keeps_its_meter_through_every_change() {
         let standing = grant.meter().standing(wall(NOON));
         assert_eq!((standing.burst.remaining, standing.month.remaining()), (0, Some(0)));
     }
-    assert_eq!(held.meter().standing(wall(NOON)).burst.limit, 1, "also for a request that is under way");
+    assert_eq!(grant_before.meter().standing(wall(NOON)).burst.limit, 1, "also for a request in progress");
 }
 
 #[test]
-fn meters_go_on_from_what_was_stored() {
+fn meters_continue_from_the_stored_usage() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let stored = Usage { day: 20_771, day_used: 10_000, month: 682, month_used: 10_000 };
-    let (desk, _requests) = LeaseDesk::open();
-    let keyring = Keyring::new(Arc::new(catalogue()), [(key, stored)], desk);
+    let (queue, _requests) = LeaseQueue::open();
+    let keyring = Keyring::new(Arc::new(catalogue()), [(key, stored)], queue);
     let grant = keyring.authenticate(Some(secret.expose()), noon_and(0)).unwrap();
     assert!(grant.meter().charge(Cost::Full, noon_and(0)).is_err());
 }
 
 #[test]
-fn a_restricted_key_reads_its_groups_only() {
+fn restricted_key_reads_only_its_groups() {
     let sports = catalogue();
     let [mma, boxing, tennis] = ["mma", "boxing", "tennis"].map(|key| sports.find(key).unwrap());
     let (combat, secret) = issued(NewKey { groups: vec!["combat".into()], ..new_key(KeyKind::Production) });
@@ -140,11 +140,11 @@ fn a_restricted_key_reads_its_groups_only() {
 
     keyring.put(KeyRecord { groups: ["curling".into()].into(), ..combat });
     let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
-    assert!(grant.for_sport(mma).is_err(), "a group that is gone opens nothing, least of all everything");
+    assert!(grant.for_sport(mma).is_err(), "a missing group grants nothing");
 }
 
 #[test]
-fn keys_are_found_by_id_and_by_name_and_listed_in_the_order_of_issue() {
+fn keys_are_found_by_id_or_name_and_listed_in_order_of_issue() {
     let keys: Vec<_> = [30, 10, 20]
         .map(|age| KeyRecord { created: at(age), ..issued(new_key(KeyKind::Sandbox)).0 })
         .into_iter()
@@ -152,20 +152,20 @@ fn keys_are_found_by_id_and_by_name_and_listed_in_the_order_of_issue() {
         .collect();
     let keyring = keyring(keys.clone());
     let ages: Vec<_> = keyring.list().iter().map(|entry| entry.record().created.unix()).collect();
-    assert_eq!(ages, [30, 10, 20, 5], "whatever the clock said");
+    assert_eq!(ages, [30, 10, 20, 5], "independent of the creation times");
     let last = keyring.put(KeyRecord { created: at(1), ..issued(new_key(KeyKind::Sandbox)).0 });
     keyring.put(KeyRecord { name: "renamed".into(), ..keys[3].clone() });
-    let places: Vec<_> = keyring.list().iter().map(|entry| entry.id().clone()).collect();
-    assert_eq!((&places[3], &places[4]), (&keys[3].id, last.id()));
+    let listed: Vec<_> = keyring.list().iter().map(|entry| entry.id().clone()).collect();
+    assert_eq!((&listed[3], &listed[4]), (&keys[3].id, last.id()));
     keyring.put(keys[3].clone());
     assert_eq!(keyring.get(&keys[0].id).unwrap().record(), &keys[0]);
     assert_eq!(keyring.find(keys[0].id.as_str()).len(), 1);
     assert_eq!(keyring.find("a test").len(), 4);
-    assert_eq!(keyring.find("nobody").len(), 0);
+    assert_eq!(keyring.find("unknown").len(), 0);
 }
 
 #[test]
-fn two_changes_at_once_lose_neither() {
+fn concurrent_changes_are_not_lost() {
     let keyring = keyring([]);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -182,7 +182,7 @@ fn two_changes_at_once_lose_neither() {
 }
 
 #[test]
-fn debug_shows_no_secret_and_no_hash() {
+fn debug_omits_secrets_and_hashes() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let hash = key.hash;
     let keyring = keyring([key]);

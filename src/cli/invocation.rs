@@ -1,4 +1,4 @@
-//! What every command starts from: where the data is, and the way to it.
+//! The context of a command: its global options, and access to the server or the file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,88 +11,73 @@ use super::output::{self, Bar, Output};
 use crate::admin::{Access, Command, DataDir, Door, DoorError, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
-/// How often a bar moves.
+/// How often the progress bar is updated.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
-pub(super) struct Session {
+pub(super) struct Invocation {
     pub(super) data: DataDir,
     pub(super) config: Option<PathBuf>,
     pub(super) output: Output,
 }
 
-impl Session {
+impl Invocation {
     /// The settings of the file and the environment.
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        // A variable that is no text cannot be one of ours.
+        // Variables that are not UTF-8 are not settings.
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Settings::gather(self.config.as_deref(), variables)
     }
 
-    /// The server, or the file if none runs.
-    pub(super) async fn door(&self, access: Access) -> anyhow::Result<Door> {
+    /// Connects to the server, or opens the file if none runs.
+    pub(super) async fn backend(&self, access: Access) -> anyhow::Result<Door> {
         let found = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
-        let door = match found {
+        let backend = match found {
             Err(error @ DoorError::NoData(_)) if self.is_beside_demo() => {
                 anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
             }
             found => found?,
         };
-        if door.damage_count() > 0 {
-            let told = format!("{} rows of the file cannot be read: run `oddsbox check`", door.damage_count());
-            output::complain("warning", &told);
+        if backend.damage_count() > 0 {
+            let message = format!("{} rows of the file cannot be read: run `oddsbox check`", backend.damage_count());
+            output::diagnostic("warning", &message);
         }
-        Ok(door)
+        Ok(backend)
     }
 
-    /// Whether the default directory is meant, and there is a demo beside it.
+    /// Whether the data directory is the default one and a demo's is next to it.
     fn is_beside_demo(&self) -> bool {
         self.data.path() == Path::new(DEFAULT_DATA) && DataDir::new(DEMO_DATA).file().exists()
     }
 
-    /// Has one command done.
+    /// Executes one command.
     pub(super) fn ask<A: DeserializeOwned>(&self, access: Access, command: Command) -> anyhow::Result<A> {
         block_on(async {
-            let door = self.door(access).await?;
-            let answer = door.ask(command).await;
-            door.close().await?;
+            let backend = self.backend(access).await?;
+            let answer = backend.ask(command).await;
+            backend.close().await?;
             Ok(answer?)
         })
     }
-}
 
-impl Session {
-    /// Has one command done that reads the whole file, and shows on a terminal how far it is.
-    pub(super) fn ask_watching<A: DeserializeOwned>(&self, access: Access, command: Command) -> anyhow::Result<A> {
+    /// Executes one command that reads the whole file, with a progress bar on a terminal.
+    pub(super) fn ask_with_progress<A: DeserializeOwned>(&self, access: Access, command: Command) -> anyhow::Result<A> {
         block_on(async {
-            let door = self.door(access).await?;
+            let backend = self.backend(access).await?;
             let answer = match Bar::on_terminal() {
-                None => door.ask(command).await,
+                None => backend.ask(command).await,
                 Some(bar) => tokio::select! {
-                    answer = door.ask(command) => answer,
-                    never = watch(&door, bar) => never,
+                    answer = backend.ask(command) => answer,
+                    never = watch(&backend, bar) => never,
                 },
             };
-            door.close().await?;
+            backend.close().await?;
             Ok(answer?)
         })
     }
-}
 
-/// Moves the bar until it is dropped.
-async fn watch<T>(door: &Door, bar: Bar) -> T {
-    loop {
-        tokio::time::sleep(WATCH_EVERY).await;
-        // What cannot be told now is told the next time.
-        if let Ok(progress) = door.ask::<ProgressAnswer>(Command::Progress).await {
-            bar.show(progress.rows_done, progress.rows_total);
-        }
-    }
-}
-
-impl Session {
-    /// This program and this data directory as a shell takes them, so that a line that names them can be pasted.
+    /// The program and data directory, quoted for a shell, for commands that the user can paste.
     pub(super) fn command(&self) -> String {
         let program = std::env::args().next().filter(|name| name.contains('/')).unwrap_or("oddsbox".to_owned());
         let data = self.data.path();
@@ -104,7 +89,18 @@ impl Session {
     }
 }
 
-/// A word as a shell takes it.
+/// Updates the progress bar until the future is dropped.
+async fn watch<T>(backend: &Door, bar: Bar) -> T {
+    loop {
+        tokio::time::sleep(WATCH_EVERY).await;
+        // A failed query is skipped: the next one follows shortly.
+        if let Ok(progress) = backend.ask::<ProgressAnswer>(Command::Progress).await {
+            bar.show(progress.rows_done, progress.rows_total);
+        }
+    }
+}
+
+/// A word quoted for a shell.
 pub(super) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
@@ -113,7 +109,7 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Runs what waits. One thread is enough for a command.
+/// Runs a future on a single-threaded runtime, which is enough for a command.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,0 +1,303 @@
+//! `oddsbox keys`: issues and changes API keys.
+
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args, Subcommand};
+
+use super::flags::{self, Groups};
+use super::invocation::{Invocation, block_on};
+use super::output::{self, Output, or_dash, pairs};
+use crate::admin::{Access, Command, IssueKey, KeyAnswer, SetKey, Setting, StatusAnswer};
+
+/// Issue, list, rotate, revoke and change API keys
+#[derive(Debug, Subcommand)]
+pub(super) enum KeysCommand {
+    Issue(IssueArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+    Rotate(RotateArgs),
+    Revoke(RevokeArgs),
+    Set(SetArgs),
+}
+
+impl KeysCommand {
+    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        match self {
+            KeysCommand::Issue(issue) => issue.run(invocation),
+            KeysCommand::List(ListArgs {}) => ListArgs::run(invocation),
+            KeysCommand::Show(show) => show.run(invocation),
+            KeysCommand::Rotate(rotate) => rotate.run(invocation),
+            KeysCommand::Revoke(revoke) => revoke.run(invocation),
+            KeysCommand::Set(set) => set.run(invocation),
+        }?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Issue a key and show its secret once
+///
+/// Safe on a running server: the key works when the command returns.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("kind").required(true).args(["sandbox", "live"])))]
+pub(super) struct IssueArgs {
+    /// A key for the simulated world (`sk_test_`)
+    #[arg(long)]
+    sandbox: bool,
+    /// A production key (`sk_live_`); requires --approved-by
+    #[arg(long, requires = "approved_by")]
+    live: bool,
+    /// What or whom the key is for
+    #[arg(long)]
+    name: String,
+    /// Who approved production access; kept in the audit log
+    #[arg(long, value_name = "WHO")]
+    approved_by: Option<String>,
+    /// Sport groups that a production key is restricted to, separated by commas
+    #[arg(long, value_parser = flags::groups)]
+    groups: Option<Groups>,
+    /// Requests per minute [default: 60 for sandbox, 600 for production keys]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    burst: Option<u32>,
+    /// Requests per UTC day, or none [default: 10000 for sandbox, 1000000 for production keys]
+    #[arg(long, value_name = "N", value_parser = flags::quota)]
+    per_day: Option<Setting<u64>>,
+    /// Requests per UTC month, or none [default: none]
+    #[arg(long, value_name = "N", value_parser = flags::quota)]
+    per_month: Option<Setting<u64>>,
+    /// Time until the key expires, such as 90d [default: never expires]
+    #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
+    expires: Option<Setting<u32>>,
+}
+
+impl IssueArgs {
+    fn command(self) -> Command {
+        Command::KeysIssue(IssueKey {
+            kind: if self.live { "production" } else { "sandbox" }.to_owned(),
+            name: self.name,
+            approved_by: self.approved_by,
+            groups: self.groups.unwrap_or_default().0,
+            burst_per_minute: self.burst,
+            requests_per_day: self.per_day.unwrap_or_default(),
+            requests_per_month: self.per_month.unwrap_or_default(),
+            expires_in_s: match self.expires {
+                Some(Setting::To(seconds)) => Some(seconds),
+                _ => None,
+            },
+        })
+    }
+
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        show_secret(invocation, Access::Create, self.command(), "Issued")
+    }
+}
+
+/// Issues or rotates a secret and prints it, with a command to try it.
+fn show_secret(invocation: &Invocation, access: Access, command: Command, done: &str) -> anyhow::Result<()> {
+    let (key, base) = block_on(async {
+        let backend = invocation.backend(access).await?;
+        let answer = backend.ask::<KeyAnswer>(command).await;
+        let status = backend.ask::<StatusAnswer>(Command::Status).await.ok();
+        // The secret must be shown in any case, as it cannot be retrieved again.
+        if let Err(error) = backend.close().await {
+            output::diagnostic("warning", &error.to_string());
+        }
+        Ok((answer?, base_url(invocation, status)))
+    })?;
+    invocation.output.answer(&key, |output| issued_text(output, done, &key, &base))
+}
+
+/// The service's address from this machine: as the running server reports it, else as configured.
+fn base_url(invocation: &Invocation, status: Option<StatusAnswer>) -> String {
+    let running = status.and_then(|status| status.server).map(|server| (server.scheme(), server.address));
+    let configured = || invocation.settings().ok()?.read().ok().map(|config| (config.scheme(), config.listen));
+    let (scheme, mut address) = running.or_else(configured).unwrap_or_else(|| ("http", ([127, 0, 0, 1], 8080).into()));
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    format!("{scheme}://{address}")
+}
+
+/// List all keys with their usage and quotas, without secrets
+///
+/// Safe on a running server: it only reads.
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {}
+
+impl ListArgs {
+    fn run(invocation: &Invocation) -> anyhow::Result<()> {
+        let keys: Vec<KeyAnswer> = invocation.ask(Access::Existing, Command::KeysList)?;
+        invocation.output.answer(&keys, |output| key_table(output, &keys))
+    }
+}
+
+/// Show one key, without its secret
+///
+/// Safe on a running server: it only reads.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Id of the key, as shown by `oddsbox keys list`
+    id: String,
+}
+
+impl ShowArgs {
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        let key: KeyAnswer = invocation.ask(Access::Existing, Command::KeysShow { id: self.id })?;
+        invocation.output.answer(&key, |_| key_text(&key))
+    }
+}
+
+/// Give a key a new secret and show it once
+///
+/// Safe on a running server: the new secret works when the command returns. The old one works until the grace period
+/// ends.
+#[derive(Debug, Args)]
+pub(super) struct RotateArgs {
+    /// Id of the key
+    id: String,
+    /// How long the old secret keeps working, such as 24h
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = flags::seconds)]
+    grace: u32,
+}
+
+impl RotateArgs {
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        let command = Command::KeysRotate { id: self.id, grace_s: self.grace };
+        show_secret(invocation, Access::Existing, command, "Rotated")
+    }
+}
+
+/// Revoke a key permanently
+///
+/// Safe on a running server: it is in force when the command returns.
+#[derive(Debug, Args)]
+pub(super) struct RevokeArgs {
+    /// Id of the key
+    id: String,
+}
+
+impl RevokeArgs {
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        let key: KeyAnswer = invocation.ask(Access::Existing, Command::KeysRevoke { id: self.id })?;
+        invocation.output.answer(&key, |_| format!("{} ({}) is revoked.\n", key.id, key.name))
+    }
+}
+
+/// Change the limits, groups, expiry or name of a key
+///
+/// Safe on a running server: it is in force when the command returns. Usage counters are kept.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("changes").required(true).multiple(true)
+    .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])))]
+pub(super) struct SetArgs {
+    /// Id of the key
+    id: String,
+    #[arg(long)]
+    name: Option<String>,
+    /// Sport groups separated by commas, or none to lift the restriction
+    #[arg(long, value_parser = flags::groups)]
+    groups: Option<Groups>,
+    /// Requests per minute
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    burst: Option<u32>,
+    /// Requests per UTC day, or none
+    #[arg(long, value_name = "N", value_parser = flags::quota)]
+    per_day: Option<Setting<u64>>,
+    /// Requests per UTC month, or none
+    #[arg(long, value_name = "N", value_parser = flags::quota)]
+    per_month: Option<Setting<u64>>,
+    /// Time until the key expires, such as 90d, or never
+    #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
+    expires: Option<Setting<u32>>,
+    /// Reset the usage of the day and the month, after a wrong clock or lost counters
+    #[arg(long)]
+    reset_usage: bool,
+}
+
+impl SetArgs {
+    fn command(self) -> Command {
+        Command::KeysSet(SetKey {
+            id: self.id,
+            name: self.name,
+            groups: self.groups.map(|groups| groups.0),
+            burst_per_minute: self.burst,
+            requests_per_day: self.per_day.unwrap_or_default(),
+            requests_per_month: self.per_month.unwrap_or_default(),
+            expires_in_s: self.expires.unwrap_or_default(),
+            reset_usage: self.reset_usage,
+        })
+    }
+
+    fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        let key: KeyAnswer = invocation.ask(Access::Existing, self.command())?;
+        invocation.output.answer(&key, |_| key_text(&key))
+    }
+}
+
+/// A secret and a command to try it.
+fn issued_text(output: Output, done: &str, key: &KeyAnswer, base: &str) -> String {
+    let secret = key.key.as_ref().map_or("", |secret| secret.expose());
+    let grace = match &key.old_secret_until {
+        Some(until) => format!("The old secret works until {until}.\n\n"),
+        None => String::new(),
+    };
+    format!(
+        "{done} {id} ({kind}, {name}).\n\n    {shown}\n\n{warning}\n\n{grace}Try it:\n\n    curl -H 'X-API-Key: {secret}' {base}/v1/sports\n",
+        id = key.id,
+        kind = key.kind,
+        name = key.name,
+        shown = output.bold(secret),
+        warning = output.bold("Store it now: it is not shown again."),
+    )
+}
+
+fn key_table(output: Output, keys: &[KeyAnswer]) -> String {
+    let header = ["ID", "KIND", "NAME", "STATUS", "KEY", "TODAY", "MONTH", "LAST USED", "EXPIRES", "GROUPS"];
+    let row = |key: &KeyAnswer| {
+        vec![
+            key.id.clone(),
+            key.kind.clone(),
+            key.name.clone(),
+            key.status.clone(),
+            key.hint.clone(),
+            used_of(key.used_today, key.limits.requests_per_day),
+            used_of(key.used_this_month, key.limits.requests_per_month),
+            or_dash(key.last_used.as_ref()),
+            or_dash(key.expires.as_ref()),
+            groups(key),
+        ]
+    };
+    output.table(&header, &keys.iter().map(row).collect::<Vec<_>>())
+}
+
+/// `12/10000`, or `12` if there is no limit.
+fn used_of(used: u64, limit: Option<u64>) -> String {
+    limit.map_or_else(|| used.to_string(), |limit| format!("{used}/{limit}"))
+}
+
+fn groups(key: &KeyAnswer) -> String {
+    if key.groups.is_empty() { "all".to_owned() } else { key.groups.join(",") }
+}
+
+fn key_text(key: &KeyAnswer) -> String {
+    pairs(&[
+        ("id", key.id.clone()),
+        ("kind", key.kind.clone()),
+        ("name", key.name.clone()),
+        ("status", key.status.clone()),
+        ("key", key.hint.clone()),
+        ("scope", key.scope.clone()),
+        ("groups", groups(key)),
+        ("per minute", key.limits.burst_per_minute.to_string()),
+        ("today", used_of(key.used_today, key.limits.requests_per_day)),
+        ("this month", used_of(key.used_this_month, key.limits.requests_per_month)),
+        ("last used", or_dash(key.last_used.as_ref())),
+        ("created", key.created.clone()),
+        ("expires", or_dash(key.expires.as_ref())),
+        ("revoked", or_dash(key.revoked.as_ref())),
+        ("approved by", or_dash(key.approved_by.as_ref())),
+        ("old secret until", or_dash(key.old_secret_until.as_ref())),
+    ])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Issuing, rotating, revoking and changing keys.
+//!
+//! Owns the rules that a key must satisfy to be issued or changed. Each function takes a record and returns a new one
+//! without storing or activating it; apart from the randomness of a new secret, the result depends on the arguments
+//! alone. Every error says what to do instead.
+
+#[cfg(test)]
+mod tests;
+
+use super::base62::RandomError;
+use super::meter::{BURST_MAX, QUOTA_MAX};
+use super::record::{KeyId, KeyKind, KeyRecord, Limits, Retired};
+use super::secret::{Secret, may_hold_key};
+use crate::model::{Catalogue, Timestamp};
+
+/// The maximum number of replaced secrets that a key remembers. Those in their grace period are kept first.
+pub const RETIRED_MAX: usize = 8;
+
+/// The maximum length of a key's name and of an approver's, in characters.
+const NAME_MAX: usize = 100;
+
+/// The parameters of a key to be issued.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub kind: KeyKind,
+    pub name: Box<str>,
+    /// Sport groups to restrict the key to; empty for every sport.
+    pub groups: Vec<Box<str>>,
+    pub limits: Limits,
+    pub expires: Option<Timestamp>,
+    pub approved_by: Option<Box<str>>,
+}
+
+/// A change to a key. Fields left at their default stay as they are.
+#[derive(Clone, Debug, Default)]
+pub struct KeyChange {
+    pub name: Option<Box<str>>,
+    /// An empty list lifts the restriction.
+    pub groups: Option<Vec<Box<str>>>,
+    pub burst_per_minute: Option<u32>,
+    pub per_day: FieldEdit<u64>,
+    pub per_month: FieldEdit<u64>,
+    pub expires: FieldEdit<Timestamp>,
+    /// Resets the usage of the day and the month. The record holds no usage: the caller that stores the record resets
+    /// it.
+    pub reset_usage: bool,
+}
+
+/// A change to an optional field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldEdit<T> {
+    #[default]
+    Keep,
+    Remove,
+    To(T),
+}
+
+impl<T> FieldEdit<T> {
+    fn apply(self, before: Option<T>) -> Option<T> {
+        match self {
+            FieldEdit::Keep => before,
+            FieldEdit::Remove => None,
+            FieldEdit::To(after) => Some(after),
+        }
+    }
+}
+
+/// Why a key could not be issued, rotated or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    #[error("a name has 1 to {max} characters, no control characters and no key in it: choose another", max = NAME_MAX)]
+    BadName,
+    #[error("a production key needs approval: say who approved it")]
+    NotApproved,
+    #[error("an approver's name has 1 to {max} characters, no control characters and no key in it", max = NAME_MAX)]
+    BadApprover,
+    #[error("a sandbox key cannot be restricted to groups: leave them out, or use a production key")]
+    GroupsOfSandbox,
+    #[error("there is no group {group:?}: choose from {known}")]
+    UnknownGroup { group: Box<str>, known: String },
+    #[error("a limit of 0 lets nothing pass: give 1 or more, or revoke the key")]
+    ZeroLimit,
+    #[error("at most {BURST_MAX} a minute can be counted: give a lower burst")]
+    BurstTooHigh,
+    #[error("at most {QUOTA_MAX} a day or a month can be counted: give a lower limit, or none")]
+    QuotaTooHigh,
+    #[error("day and month cannot both be without a limit: give one of them")]
+    NoQuota,
+    #[error("{0} is not in the future: give a later expiry, or none")]
+    PastExpiry(Timestamp),
+    #[error("{0} is revoked, which cannot be undone: issue a new key instead")]
+    Revoked(KeyId),
+    #[error("{0} has expired, and a new secret would be rejected too: set a later expiry first")]
+    Expired(KeyId),
+    #[error(transparent)]
+    Random(#[from] RandomError),
+}
+
+/// Issues a key. The returned secret exists nowhere else.
+pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+    check_name(&new.name)?;
+    check_approval(new.kind, new.approved_by.as_deref())?;
+    check_limits(new.limits)?;
+    check_expiry(new.expires, now)?;
+    let groups = check_groups(new.kind, new.groups, catalogue)?;
+    let secret = Secret::generate(new.kind)?;
+    let record = KeyRecord {
+        id: KeyId::generate()?,
+        kind: new.kind,
+        name: new.name,
+        groups,
+        limits: new.limits,
+        created: now,
+        expires: new.expires,
+        approved_by: new.approved_by,
+        revoked: None,
+        hash: secret.hash(),
+        last_four: secret.last_four().into(),
+        retired: Box::default(),
+        last_used: None,
+    };
+    Ok((record, secret))
+}
+
+/// Gives a key a new secret. The old one is accepted for `grace_seconds` more; grace periods of secrets replaced
+/// earlier stay as they are.
+pub fn rotate(key: &KeyRecord, grace_seconds: u32, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+    if key.revoked.is_some() {
+        return Err(IssueError::Revoked(key.id.clone()));
+    }
+    if key.expires.is_some_and(|expires| expires <= now) {
+        return Err(IssueError::Expired(key.id.clone()));
+    }
+    let secret = Secret::generate(key.kind)?;
+    let mut retired = key.retired.to_vec();
+    retired.push(Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) });
+    while retired.len() > RETIRED_MAX {
+        // A secret in its grace period is dropped only if all of them are.
+        let oldest_ended = retired.iter().position(|retired| retired.until <= now);
+        retired.remove(oldest_ended.unwrap_or(0));
+    }
+    let (hash, last_four) = (secret.hash(), secret.last_four().into());
+    let record = KeyRecord { hash, last_four, retired: retired.into(), ..key.clone() };
+    Ok((record, secret))
+}
+
+/// Revokes a key. Revoking it again changes nothing: the first revocation time stays.
+pub fn revoke(key: &KeyRecord, now: Timestamp) -> KeyRecord {
+    KeyRecord { revoked: key.revoked.or(Some(now)), ..key.clone() }
+}
+
+/// Changes a key's limits, groups, expiry or name.
+pub fn set(key: &KeyRecord, change: KeyChange, catalogue: &Catalogue, now: Timestamp) -> Result<KeyRecord, IssueError> {
+    let limits = Limits {
+        burst_per_minute: change.burst_per_minute.unwrap_or(key.limits.burst_per_minute),
+        per_day: change.per_day.apply(key.limits.per_day),
+        per_month: change.per_month.apply(key.limits.per_month),
+    };
+    check_limits(limits)?;
+    if let FieldEdit::To(expires) = change.expires {
+        check_expiry(Some(expires), now)?;
+    }
+    let name = change.name.unwrap_or_else(|| key.name.clone());
+    check_name(&name)?;
+    let groups = match change.groups {
+        Some(groups) => check_groups(key.kind, groups, catalogue)?,
+        None => key.groups.clone(),
+    };
+    Ok(KeyRecord { name, groups, limits, expires: change.expires.apply(key.expires), ..key.clone() })
+}
+
+fn check_name(name: &str) -> Result<(), IssueError> {
+    if is_name(name) { Ok(()) } else { Err(IssueError::BadName) }
+}
+
+/// Names appear in tables and logs, where a control character could forge a line and a secret would be kept.
+fn is_name(text: &str) -> bool {
+    let fits = !text.trim().is_empty() && text.chars().count() <= NAME_MAX;
+    fits && !text.chars().any(char::is_control) && !may_hold_key(text)
+}
+
+fn check_approval(kind: KeyKind, approved_by: Option<&str>) -> Result<(), IssueError> {
+    match approved_by {
+        None if kind == KeyKind::Production => Err(IssueError::NotApproved),
+        Some(who) if !is_name(who) => Err(IssueError::BadApprover),
+        _ => Ok(()),
+    }
+}
+
+fn check_limits(limits: Limits) -> Result<(), IssueError> {
+    let mut quotas = limits.per_day.into_iter().chain(limits.per_month).peekable();
+    if quotas.peek().is_none() {
+        return Err(IssueError::NoQuota);
+    }
+    if limits.burst_per_minute > BURST_MAX {
+        return Err(IssueError::BurstTooHigh);
+    }
+    if limits.burst_per_minute == 0 {
+        return Err(IssueError::ZeroLimit);
+    }
+    quotas.try_for_each(|quota| match quota {
+        0 => Err(IssueError::ZeroLimit),
+        1..=QUOTA_MAX => Ok(()),
+        _ => Err(IssueError::QuotaTooHigh),
+    })
+}
+
+fn check_expiry(expires: Option<Timestamp>, now: Timestamp) -> Result<(), IssueError> {
+    match expires {
+        Some(at) if at <= now => Err(IssueError::PastExpiry(at)),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the groups without duplicates, in the order given.
+fn check_groups(kind: KeyKind, wanted: Vec<Box<str>>, catalogue: &Catalogue) -> Result<Box<[Box<str>]>, IssueError> {
+    if kind == KeyKind::Sandbox && !wanted.is_empty() {
+        return Err(IssueError::GroupsOfSandbox);
+    }
+    let mut groups: Vec<Box<str>> = Vec::new();
+    for group in wanted {
+        if catalogue.group(&group).is_empty() {
+            return Err(IssueError::UnknownGroup { group, known: catalogue.groups().join(", ") });
+        }
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    Ok(groups.into())
+}
