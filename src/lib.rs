@@ -6,7 +6,7 @@
 //! - [`keys`]: API keys, their secrets, limits and meters
 //! - [`store`]: the file, and the only place that knows redb
 //! - [`board`]: immutable snapshots that every answer is read from
-//! - [`feeds`]: what comes in: the feed line, the simulator
+//! - [`ingest`]: every way in for data: feed lines, payloads, files, polls, the simulator
 //! - [`writer`]: the one hand that changes anything: commit, publish, answer
 //! - [`http`]: the public door, read-only
 //! - [`admin`]: the admin door, a Unix socket, and the client of it
@@ -23,8 +23,8 @@ pub mod board;
 pub mod cli;
 pub mod clock;
 pub mod config;
-pub mod feeds;
 pub mod http;
+pub mod ingest;
 pub mod keys;
 pub mod log;
 pub mod metrics;

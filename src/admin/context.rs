@@ -8,7 +8,7 @@ use super::console::Desk;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
-use crate::feeds::Ledger;
+use crate::ingest::Ledger;
 use crate::http::Heads;
 use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;

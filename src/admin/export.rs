@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::pieces::{self, Source};
 use crate::board::{Boards, Books, EventNode, SportBoard, WorldBoard};
-use crate::feeds::wire;
+use crate::ingest::wire;
 use crate::model::{
     BookId, Catalogue, ClosedNews, EventNews, EventStatus, News, OddsNews, ScoreNews, SourceNews, SportId, World,
 };

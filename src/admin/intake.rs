@@ -12,7 +12,7 @@ use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions};
 use super::spool::Spool;
 use super::tally::{Tally, told};
 use crate::clock::Clock;
-use crate::feeds::{FeedKind, Ledger};
+use crate::ingest::{FeedKind, Ledger};
 use crate::keys::{Feeder, Feeders};
 use crate::model::{Catalogue, News, Reason, World};
 use crate::writer::{IngestReport, Sender, Whole, WriterHandle};

@@ -1,6 +1,6 @@
 //! Cutting a stream of bytes into lines, whatever pieces it comes in, within a bound of memory.
 
-use crate::feeds::wire::LINE_BYTES_MAX;
+use crate::ingest::wire::LINE_BYTES_MAX;
 
 /// A line without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

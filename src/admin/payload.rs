@@ -7,7 +7,7 @@ use super::context::Context;
 use super::intake::Feed;
 use super::protocol::{Example, Failure, FailureCode, IngestAnswer, PayloadOptions};
 use super::tally::{add_example, named, told};
-use crate::feeds::the_odds_api::{self, Ask, PAYLOAD_BYTES_MAX, Payload};
+use crate::ingest::the_odds_api::{self, Ask, PAYLOAD_BYTES_MAX, Payload};
 use crate::model::{News, Reason, SportId};
 use crate::writer::{IngestReport, NewsReader, Whole};
 
@@ -106,7 +106,7 @@ struct Tally {
 
 impl Tally {
     fn new(payload: Payload, listed: Vec<News>) -> Self {
-        let example = |(event, rejection): (u64, crate::feeds::wire::Rejection)| Example {
+        let example = |(event, rejection): (u64, crate::ingest::wire::Rejection)| Example {
             line: event,
             reason: rejection.reason.key().to_owned(),
             detail: rejection.detail.into(),

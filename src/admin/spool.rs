@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::place::DataDir;
 use super::protocol::{Failure, FailureCode};
-use crate::feeds::wire::{self, LINE_BYTES_MAX};
+use crate::ingest::wire::{self, LINE_BYTES_MAX};
 use crate::model::{Catalogue, News, Reason};
 use crate::writer::NewsReader;
 

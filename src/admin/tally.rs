@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::intake::Batch;
 use super::lines::Line;
 use super::protocol::{Example, IngestAnswer, IngestOptions};
-use crate::feeds::wire::{self, LINE_BYTES_MAX, Rejection};
+use crate::ingest::wire::{self, LINE_BYTES_MAX, Rejection};
 use crate::model::{Catalogue, Reason};
 use crate::writer::IngestReport;
 

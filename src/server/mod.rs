@@ -39,7 +39,7 @@ use crate::admin::{
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
-use crate::feeds::{Ledger, Simulator};
+use crate::ingest::{Ledger, Simulator};
 use crate::http;
 use crate::keys::{Feeders, Keyring, LeaseRequests, desk};
 use crate::metrics::Traffic;

@@ -14,8 +14,8 @@ use super::{FeedError, ServeError};
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::config::{FeedConfig, FeedKey};
-use crate::feeds::the_odds_api::{self, Answer, Ask, Client, Payload, Quota, REFUSED_WAIT_MS, Trouble, read_sports};
-use crate::feeds::{FeedKind, Ledger, Upstream};
+use crate::ingest::the_odds_api::{self, Answer, Ask, Client, Payload, Quota, REFUSED_WAIT_MS, Trouble, read_sports};
+use crate::ingest::{FeedKind, Ledger, Upstream};
 use crate::model::{EventId, EventStatus, Market, News, Reason, Region, SportId, Timestamp, World};
 use crate::writer::{IngestReport, Poll, PollScope, WriteError, WriterHandle};
 

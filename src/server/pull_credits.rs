@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Moment;
 use crate::config::FeedConfig;
-use crate::feeds::the_odds_api::{Pace, Plan, Quota};
+use crate::ingest::the_odds_api::{Pace, Plan, Quota};
 use crate::model::{FeedBudget, Region, Timestamp};
 use crate::writer::{FeedCharge, WriteError, WriterHandle};
 

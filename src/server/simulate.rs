@@ -8,7 +8,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::board::{Boards, EventNode};
 use crate::clock::Clock;
-use crate::feeds::{FeedKind, Ledger, Simulator};
+use crate::ingest::{FeedKind, Ledger, Simulator};
 use crate::model::{News, SportId, Timestamp, World};
 use crate::writer::{WriteError, WriterHandle};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use oddsbox::admin::{Access, DataDir, Door, IngestAnswer, IngestOptions, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
-use oddsbox::feeds::Simulator;
+use oddsbox::ingest::Simulator;
 use oddsbox::model::{News, Timestamp, World};
 use serde_json::Value;
 

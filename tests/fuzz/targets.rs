@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use oddsbox::clock::Clock;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::feeds::{the_odds_api, wire};
+use oddsbox::ingest::{the_odds_api, wire};
 use oddsbox::http::{Handled, Service, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
 use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::admin::intake::{Feed, Intake};
 use crate::admin::{IngestAnswer, IngestOptions, export};
-use crate::feeds::wire::{self, LINE_BYTES_MAX};
+use crate::ingest::wire::{self, LINE_BYTES_MAX};
 use crate::model::{Catalogue, World};
 
 const TIME: &str = "2026-11-14T11:5";

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::payload::Context;
-use crate::feeds::wire::Rejection;
-use crate::feeds::wire::field::{Field, Object, Raw, unquote};
+use crate::ingest::wire::Rejection;
+use crate::ingest::wire::field::{Field, Object, Raw, unquote};
 use crate::model::{Contest, EventNews, EventStatus, Reason, Score, ScoreNews, ScoreStatus};
 
 const SCORE_MAX: i64 = 1_000_000;

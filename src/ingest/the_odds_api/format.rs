@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::PayloadError;
-use crate::feeds::wire::field::{Raw, unquote};
+use crate::ingest::wire::field::{Raw, unquote};
 use crate::model::OddsFormat;
 use crate::model::number::{Scaled, parse_scaled};
 

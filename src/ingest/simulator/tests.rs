@@ -157,8 +157,8 @@ fn all_its_news_can_be_said_on_the_feed_line() {
     let mut line = Vec::new();
     for news in simulator().opening(at(START + 12 * DAY)) {
         line.clear();
-        crate::feeds::wire::write(&news, &catalogue, &mut line);
-        assert_eq!(crate::feeds::wire::read(&line, &catalogue).unwrap().news, news);
+        crate::ingest::wire::write(&news, &catalogue, &mut line);
+        assert_eq!(crate::ingest::wire::read(&line, &catalogue).unwrap().news, news);
     }
 }
 

@@ -16,10 +16,10 @@ use crate::model::number::{Scaled, parse_scaled};
 use crate::model::{EventId, Reason, Timestamp, sport};
 
 /// A value as it stands in the line; absent and null are the same.
-pub(in crate::feeds) type Raw<'a> = Option<&'a RawValue>;
+pub(in crate::ingest) type Raw<'a> = Option<&'a RawValue>;
 
 /// Reads a JSON object only; serde on its own would also take an array for a struct.
-pub(in crate::feeds) struct Object<T>(pub T);
+pub(in crate::ingest) struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -43,39 +43,39 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
 
 /// A field with its name.
 #[derive(Clone, Copy)]
-pub(in crate::feeds) struct Field<'a> {
+pub(in crate::ingest) struct Field<'a> {
     pub name: &'static str,
     pub raw: Raw<'a>,
 }
 
 impl<'a> Field<'a> {
-    pub(in crate::feeds) const fn new(name: &'static str, raw: Raw<'a>) -> Self {
+    pub(in crate::ingest) const fn new(name: &'static str, raw: Raw<'a>) -> Self {
         Field { name, raw }
     }
 
-    pub(in crate::feeds) const fn is_given(self) -> bool {
+    pub(in crate::ingest) const fn is_given(self) -> bool {
         self.raw.is_some()
     }
 
     /// The text of the JSON value, whatever it is.
-    pub(in crate::feeds) fn json(self) -> Result<&'a str, Rejection> {
+    pub(in crate::ingest) fn json(self) -> Result<&'a str, Rejection> {
         match self.raw {
             Some(raw) => Ok(raw.get()),
             None => Err(Rejection::new(Reason::MissingField, format!("{:?} is missing", self.name))),
         }
     }
 
-    pub(in crate::feeds) fn takes(self, what: impl fmt::Display) -> Rejection {
+    pub(in crate::ingest) fn takes(self, what: impl fmt::Display) -> Rejection {
         Rejection::new(Reason::BadField, format!("{:?} takes {what}", self.name))
     }
 
     /// The content of a JSON string.
-    pub(in crate::feeds) fn string(self) -> Result<Cow<'a, str>, Rejection> {
+    pub(in crate::ingest) fn string(self) -> Result<Cow<'a, str>, Rejection> {
         unquote(self.json()?).ok_or_else(|| self.takes("a string"))
     }
 
     /// A name for people: trimmed, not empty, bounded, without control characters.
-    pub(in crate::feeds) fn text(self) -> Result<Cow<'a, str>, Rejection> {
+    pub(in crate::ingest) fn text(self) -> Result<Cow<'a, str>, Rejection> {
         let text = match self.string()? {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
             Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
@@ -88,12 +88,12 @@ impl<'a> Field<'a> {
     }
 
     /// A sport's or a bookmaker's key.
-    pub(in crate::feeds) fn key(self) -> Result<Cow<'a, str>, Rejection> {
+    pub(in crate::ingest) fn key(self) -> Result<Cow<'a, str>, Rejection> {
         let key = self.string()?;
         if sport::is_key(&key) { Ok(key) } else { Err(self.takes("a key of 1 to 40 of a to z, 0 to 9 and _")) }
     }
 
-    pub(in crate::feeds) fn event_id(self) -> Result<EventId, Rejection> {
+    pub(in crate::ingest) fn event_id(self) -> Result<EventId, Rejection> {
         EventId::new(&self.string()?).ok_or_else(|| {
             self.takes(format_args!(
                 "an id of 1 to {} bytes without white space, commas and control characters",
@@ -102,7 +102,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    pub(in crate::feeds) fn time(self) -> Result<Timestamp, Rejection> {
+    pub(in crate::ingest) fn time(self) -> Result<Timestamp, Rejection> {
         time::parse(&self.string()?).ok_or_else(|| {
             let detail = format!("{:?} takes a time from 1970 to 2105 such as 2026-11-14T23:39:00Z", self.name);
             Rejection::new(Reason::BadTime, detail)
@@ -110,7 +110,7 @@ impl<'a> Field<'a> {
     }
 
     /// A whole number within bounds; `21.0` is one.
-    pub(in crate::feeds) fn whole(self, bounds: RangeInclusive<i32>) -> Result<i32, Rejection> {
+    pub(in crate::ingest) fn whole(self, bounds: RangeInclusive<i32>) -> Result<i32, Rejection> {
         match parse_scaled(self.json()?, 0) {
             Some(Scaled { value, exact: true }) => i32::try_from(value).ok().filter(|value| bounds.contains(value)),
             _ => None,
@@ -119,17 +119,17 @@ impl<'a> Field<'a> {
     }
 
     /// One of a closed set of names.
-    pub(in crate::feeds) fn one_of<T>(self, parse: impl Fn(&str) -> Option<T>, names: &[&str]) -> Result<T, Rejection> {
+    pub(in crate::ingest) fn one_of<T>(self, parse: impl Fn(&str) -> Option<T>, names: &[&str]) -> Result<T, Rejection> {
         parse(&self.string()?).ok_or_else(|| self.takes(format_args!("one of {}", names.join(", "))))
     }
 
     /// The elements of a JSON array.
-    pub(in crate::feeds) fn list<T: Deserialize<'a>>(self) -> Result<Vec<T>, Rejection> {
+    pub(in crate::ingest) fn list<T: Deserialize<'a>>(self) -> Result<Vec<T>, Rejection> {
         serde_json::from_str(self.json()?).map_err(|error| self.takes(format_args!("a list: {error}")))
     }
 
     /// Refuses a field that this kind of line must not carry.
-    pub(in crate::feeds) fn absent(self, why: &str) -> Result<(), Rejection> {
+    pub(in crate::ingest) fn absent(self, why: &str) -> Result<(), Rejection> {
         if !self.is_given() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl<'a> Field<'a> {
 }
 
 /// What a JSON string says; borrowed unless it holds escapes. `None` if the value is no string.
-pub(in crate::feeds) fn unquote(json: &str) -> Option<Cow<'_, str>> {
+pub(in crate::ingest) fn unquote(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') { serde_json::from_str(json).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
 }

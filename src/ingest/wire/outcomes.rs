@@ -33,7 +33,7 @@ pub(super) fn read(
 }
 
 /// The same with a format that does not stand in the line itself; it is asked for only where there is an outcome.
-pub(in crate::feeds) fn read_as(
+pub(in crate::ingest) fn read_as(
     list: Field<'_>,
     format: impl FnOnce() -> Result<OddsFormat, Rejection>,
     market: Market,

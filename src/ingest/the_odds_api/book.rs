@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::payload::Context;
 use super::{Payload, PayloadError};
-use crate::feeds::wire::field::{Field, Object, Raw};
-use crate::feeds::wire::{Rejection, outcomes};
+use crate::ingest::wire::field::{Field, Object, Raw};
+use crate::ingest::wire::{Rejection, outcomes};
 use crate::model::{EventNews, Market, News, OddsNews, Reason, SportKind, Timestamp};
 
 #[derive(Deserialize)]

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::event::EventLine;
 use super::{Ask, Message, PAYLOAD_BYTES_MAX, Payload, PayloadError, format};
-use crate::feeds::wire::Rejection;
-use crate::feeds::wire::field::{Field, Object, Raw};
+use crate::ingest::wire::Rejection;
+use crate::ingest::wire::field::{Field, Object, Raw};
 use crate::model::{News, OddsFormat, Reason, Timestamp};
 
 /// An archive's wrapper; a bare event has neither field.

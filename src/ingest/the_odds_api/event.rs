@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::Payload;
 use super::payload::Context;
 use super::{book, score};
-use crate::feeds::wire::Rejection;
-use crate::feeds::wire::field::{Field, Raw};
+use crate::ingest::wire::Rejection;
+use crate::ingest::wire::field::{Field, Raw};
 use crate::model::{Contest, EventNews, EventStatus, News, Reason, SportId, SportKind};
 
 /// An event with prices, with a score, or with neither.
