@@ -18,9 +18,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("keys", &["model"]),
     ("store", &["model", "keys"]),
     ("board", &["model"]),
-    ("ingest", &["model"]),
     ("writer", &["model", "store", "keys", "board"]),
     ("http", &["model", "keys", "board"]),
+    // The listener in front of the push interface is that of the public one.
+    ("ingest", &["model", "keys", "board", "writer", "config", "http"]),
     // The console is an HTTP door of its own: it shares the deadlines and the negotiation of the public one.
     ("admin", &["model", "store", "keys", "board", "ingest", "writer", "config", "http"]),
     ("server", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "admin"]),

@@ -22,7 +22,7 @@ use crate::model::{
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Begins an export of a world as it is now.
-pub(super) fn start(world: World, boards: &Boards) -> Source {
+pub(crate) fn start(world: World, boards: &Boards) -> Source {
     let (pieces, source) = pieces::channel();
     let (catalogue, board) = (Arc::clone(boards.catalogue()), boards.load_full(world));
     tokio::spawn(async move {

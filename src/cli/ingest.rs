@@ -19,7 +19,8 @@ use self::hint::{Given, START_BYTES_MAX, hint};
 use super::flags;
 use super::output::pairs;
 use super::session::{Session, block_on};
-use crate::admin::{Access, Door, DoorError, IngestAnswer, IngestOptions, PayloadOptions, Source};
+use crate::admin::{Access, Door, DoorError, Source};
+use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
 
 const PIECE_BYTES: usize = 64 << 10;
@@ -97,7 +98,7 @@ impl Ingest {
         })?;
         let (many, one) = self.words();
         session.output.answer(&answer, |_| report(&answer, many, one))?;
-        let IngestAnswer { lines, accepted, rejected, .. } = answer;
+        let IngestSummary { lines, accepted, rejected, .. } = answer;
         let advice = if accepted == 0 { hint() } else { None };
         if !answer.written {
             let advice = advice.unwrap_or_else(|| "mend them and send it again".to_owned());
@@ -114,7 +115,7 @@ impl Ingest {
         Given { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, door: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
+    async fn send(&self, door: &Door, source: Source) -> Result<IngestSummary, DoorError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
             Format::Lines => door.ingest(IngestOptions { world, strict }, source).await,
@@ -212,7 +213,7 @@ fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
     Ok(bar.with_style(ProgressStyle::with_template(style)?))
 }
 
-fn report(answer: &IngestAnswer, many: &str, one: &str) -> String {
+fn report(answer: &IngestSummary, many: &str, one: &str) -> String {
     let became =
         if answer.written { format!("{} changed something", answer.changed) } else { "not written".to_owned() };
     let mut text = pairs(&[

@@ -1,6 +1,6 @@
-//! What each feed has brought since the server started: for the operator, who wants to see which one fails.
+//! Counts what each feed has sent since the server started, so that an operator sees which one fails.
 //!
-//! Every way in has an account under its feed's name. Nothing here decides anything, and nothing of it is kept.
+//! Every feed has an account under its name. Nothing here influences what is accepted, and nothing of it is stored.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use crate::model::{FeederQuota, FeederUse, Reason, Timestamp, World};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedKind {
     Simulator,
-    /// `oddsbox ingest`, or lines posted to the admin door.
+    /// `oddsbox ingest`, or lines posted to the admin interface.
     Push,
     /// A feeder on another machine, by its token.
     Token,
-    /// Files in the watched directory.
+    /// Files in the drop directory.
     Drop,
-    /// A poll of an interface in the shape of The Odds API.
+    /// Polls of an interface in the shape of The Odds API.
     TheOddsApi,
 }
 
@@ -33,35 +33,35 @@ impl FeedKind {
     }
 }
 
-/// What a feed has brought.
+/// What a feed has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub kind: FeedKind,
     pub world: World,
-    /// Messages that were taken, whether or not they changed anything.
+    /// Messages that were accepted, whether or not they changed anything.
     pub accepted: u64,
     pub rejected: BTreeMap<Reason, u64>,
     /// Bytes of lines that came, as inflated.
     pub bytes: u64,
     /// What it has used of its quota, for a feeder that has one.
     pub added: Option<(FeederUse, FeederQuota)>,
-    /// When news of it was last taken.
+    /// When a message of it was last accepted.
     pub last_good: Option<Timestamp>,
-    /// When it last failed as a whole, and how; it may have been good since.
+    /// When it last failed as a whole, and why; it may have succeeded since.
     pub last_failure: Option<(Timestamp, Box<str>)>,
-    /// What the upstream said of its quota, for a feed that polls one.
+    /// The quota of its upstream, for a feed that is polled.
     pub upstream: Option<Upstream>,
 }
 
-/// What is left of what an upstream allows.
+/// What is left of an upstream's quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upstream {
     pub remaining: Option<u64>,
     pub used: Option<u64>,
-    /// Requests left of the operator's own budget for the day, where one is set.
+    /// What is left of the operator's own budget for the day, where one is set.
     pub budget_left: Option<u64>,
     pub next_poll: Option<Timestamp>,
-    /// Nothing is left upstream: it is not polled before this.
+    /// The quota is used up: the upstream is not polled before this.
     pub used_up_until: Option<Timestamp>,
 }
 
@@ -75,12 +75,12 @@ impl Ledger {
         self.lock().iter().map(|(name, account)| (name.clone(), account.clone())).collect()
     }
 
-    /// Opens a feed's account before anything has come, so that a feed that brings nothing is seen as well.
+    /// Opens a feed's account before anything has come, so that a feed that sends nothing is shown as well.
     pub fn open(&self, name: &str, kind: FeedKind, world: World) {
         self.with(name, kind, world, |_| ());
     }
 
-    /// Counts news that was taken or turned away.
+    /// Counts messages that were accepted or rejected.
     pub fn count(
         &self,
         (name, kind, world): (&str, FeedKind, World),
@@ -112,17 +112,17 @@ impl Ledger {
         });
     }
 
-    /// Notes that a feed failed as a whole. The text must hold no secret.
+    /// Notes that a feed failed as a whole. The text must contain no secret.
     pub fn failed(&self, (name, kind, world): (&str, FeedKind, World), at: Timestamp, why: &str) {
         self.with(name, kind, world, |account| account.last_failure = Some((at, why.into())));
     }
 
-    /// Notes what an upstream allows.
+    /// Notes the quota of an upstream.
     pub fn upstream(&self, (name, kind, world): (&str, FeedKind, World), upstream: Upstream) {
         self.with(name, kind, world, |account| account.upstream = Some(upstream));
     }
 
-    /// Drops the account of a feed that is no more.
+    /// Drops the account of a feed that was removed.
     pub fn close(&self, name: &str) {
         self.lock().remove(name);
     }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feed_is_seen_before_it_brings_anything_and_counted_after() {
+    fn a_feed_has_an_account_before_it_sends_anything() {
         let ledger = Ledger::default();
         let feed = ("push", FeedKind::Push, World::Live);
         ledger.open(feed.0, feed.1, feed.2);
@@ -171,7 +171,7 @@ mod tests {
 
         let at = Timestamp::from_unix(60);
         ledger.count(feed, at, 0, [(Reason::Late, 2)].into_iter());
-        assert_eq!(ledger.accounts()[0].1.last_good, None, "nothing was taken");
+        assert_eq!(ledger.accounts()[0].1.last_good, None, "nothing was accepted");
         ledger.count(feed, at, 5, [(Reason::Late, 1)].into_iter());
         ledger.failed(feed, at, "no answer");
 

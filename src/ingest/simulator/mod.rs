@@ -21,6 +21,7 @@ mod listing;
 mod noise;
 mod pricing;
 mod roster;
+mod run;
 mod schedule;
 mod tennis;
 
@@ -38,6 +39,8 @@ use roster::Roster;
 use schedule::{Discipline, SERIES, Stage};
 
 use crate::model::{Catalogue, News, ReadNews, SportId, Timestamp};
+
+pub use run::Simulation;
 
 /// A simulated world.
 #[derive(Debug)]

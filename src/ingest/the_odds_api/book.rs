@@ -1,11 +1,11 @@
-//! The bookmakers of an event and their markets: one record for each market that can be taken.
+//! Parses the bookmakers of an event and their markets: one record for each valid market.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::payload::Context;
+use super::payload::PayloadContext;
 use super::{Payload, PayloadError};
 use crate::ingest::wire::field::{Field, Object, Raw};
 use crate::ingest::wire::{Rejection, outcomes};
@@ -33,21 +33,26 @@ struct MarketLine<'a> {
     outcomes: Raw<'a>,
 }
 
-/// Reads the records of an event; what cannot be read is turned away alone.
-pub(super) fn read_all(list: Field<'_>, event: &EventNews, context: &Context<'_>, payload: &mut Payload) {
+/// Parses the records of an event; an invalid one is rejected alone.
+pub(super) fn read_all(list: Field<'_>, event: &EventNews, context: &PayloadContext<'_>, payload: &mut Payload) {
     let books: Vec<&RawValue> = match list.list() {
         Ok(books) => books,
-        Err(rejection) => return payload.turn_away(rejection),
+        Err(rejection) => return payload.reject_current(rejection),
     };
     for raw in books {
         if let Err(rejection) = read_book(raw, event, context, payload) {
-            payload.turn_away(rejection);
+            payload.reject_current(rejection);
         }
     }
 }
 
-/// The error is that of the bookmaker as a whole.
-fn read_book(raw: &RawValue, event: &EventNews, context: &Context<'_>, payload: &mut Payload) -> Result<(), Rejection> {
+/// An error rejects the bookmaker as a whole.
+fn read_book(
+    raw: &RawValue,
+    event: &EventNews,
+    context: &PayloadContext<'_>,
+    payload: &mut Payload,
+) -> Result<(), Rejection> {
     let book: BookLine<'_> = object(raw, "bookmaker")?;
     let key = Field::new("bookmakers.key", book.key).key()?;
     let title = Field::new("bookmakers.title", book.title);
@@ -63,7 +68,7 @@ fn read_book(raw: &RawValue, event: &EventNews, context: &Context<'_>, payload: 
     for raw in markets {
         if let Err(rejection) = read_market(raw, &bookmaker, updated, event, context, payload) {
             let detail = format!("{bookmaker} on {}: {}", event.id, rejection.detail);
-            payload.turn_away(Rejection::new(rejection.reason, detail));
+            payload.reject_current(Rejection::new(rejection.reason, detail));
         }
     }
     Ok(())
@@ -74,7 +79,7 @@ fn read_market(
     bookmaker: &Arc<str>,
     updated: Option<Timestamp>,
     event: &EventNews,
-    context: &Context<'_>,
+    context: &PayloadContext<'_>,
     payload: &mut Payload,
 ) -> Result<(), Rejection> {
     let line: MarketLine<'_> = object(raw, "market")?;
@@ -85,7 +90,7 @@ fn read_market(
         || context.format.ok_or_else(|| Rejection::new(Reason::BadField, PayloadError::FormatUnknown.to_string()));
     let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, market)?;
     for outcome in &dropped {
-        payload.dropped[outcome.reason as usize] += 1;
+        payload.dropped.add(outcome.reason, 1);
     }
     let (sport, event) = (event.sport, event.id.clone());
     let bookmaker = Arc::clone(bookmaker);

@@ -1,11 +1,11 @@
-//! One event of a payload: what it is, and whatever else stands in it.
+//! Parses one event of a payload, with its prices or its score.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::Payload;
-use super::payload::Context;
+use super::payload::PayloadContext;
 use super::{book, score};
 use crate::ingest::wire::Rejection;
 use crate::ingest::wire::field::{Field, Raw};
@@ -38,19 +38,19 @@ pub(super) struct EventLine<'a> {
 
 impl EventLine<'_> {
     /// The event itself.
-    pub(super) fn event(&self, context: &Context<'_>) -> Result<EventNews, Rejection> {
+    pub(super) fn event(&self, context: &PayloadContext<'_>) -> Result<EventNews, Rejection> {
         let sport = self.sport(context)?;
         let id = Field::new("id", self.id).event_id()?;
         let commence = Field::new("commence_time", self.commence_time).time()?;
         let competition = self.competition(context, sport)?;
         let contest = self.contest(context.ask.catalogue[sport].kind, &competition)?;
-        // There is no status in these payloads: what has begun is live, until a score says that it is over.
+        // These payloads have no status: an event that has begun is live until a score completes it.
         let status = if commence <= context.ask.now { EventStatus::Live } else { EventStatus::Scheduled };
         Ok(EventNews { sport, id, competition, commence, contest, status })
     }
 
-    /// The event and everything that hangs on it.
-    pub(super) fn read_into(&self, event: EventNews, context: &Context<'_>, payload: &mut Payload) {
+    /// Adds the event and everything in it to the payload.
+    pub(super) fn read_into(&self, event: EventNews, context: &PayloadContext<'_>, payload: &mut Payload) {
         let completed = Field::new("completed", self.completed);
         let list = Field::new("scores", self.scores);
         let updated = Field::new("last_update", self.last_update);
@@ -68,11 +68,11 @@ impl EventLine<'_> {
                     payload.push(News::Score(news));
                 }
             }
-            Err(rejection) => payload.turn_away(rejection),
+            Err(rejection) => payload.reject_current(rejection),
         }
     }
 
-    fn sport(&self, context: &Context<'_>) -> Result<SportId, Rejection> {
+    fn sport(&self, context: &PayloadContext<'_>) -> Result<SportId, Rejection> {
         let field = Field::new("sport_key", self.sport_key);
         let asked = context.ask.sport;
         if !field.is_given() {
@@ -87,7 +87,7 @@ impl EventLine<'_> {
         }
     }
 
-    fn competition(&self, context: &Context<'_>, sport: SportId) -> Result<Arc<str>, Rejection> {
+    fn competition(&self, context: &PayloadContext<'_>, sport: SportId) -> Result<Arc<str>, Rejection> {
         let title = Field::new("sport_title", self.sport_title).text()?;
         let names = context.ask.catalogue[sport].v4.as_ref();
         Ok(names.map_or(&*title, |names| names.competition(&title)).into())

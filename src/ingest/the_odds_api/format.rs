@@ -1,5 +1,5 @@
-//! How prices are quoted, where only they themselves can tell: a negative price is American, one that is no whole
-//! number is decimal. A payload that shows neither may be either.
+//! Detects how the prices of a payload are quoted: a negative price is American, a price with a fraction is decimal. A
+//! payload that has neither may be either.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,11 +33,11 @@ struct OutcomePrice<'a> {
     price: Raw<'a>,
 }
 
-/// What the prices of all events together show; `None` if there is not one price.
+/// The format of the prices of all events; `None` if there is no price.
 pub(super) fn shown(events: &[&RawValue]) -> Result<Option<OddsFormat>, PayloadError> {
     let (mut any, mut negative, mut broken) = (false, false, false);
     for event in events {
-        // An event that cannot be read shows nothing, and is turned away later.
+        // An invalid event shows nothing, and is rejected later.
         let Ok(event) = serde_json::from_str::<EventPrices<'_>>(event.get()) else { continue };
         let markets = event.bookmakers.iter().flatten().flat_map(|book| book.markets.iter().flatten());
         for price in markets.flat_map(|market| market.outcomes.iter().flatten()).filter_map(|outcome| outcome.price) {

@@ -1,48 +1,44 @@
-//! Feeds in the shape of version 4 of The Odds API: what its payloads say, as news.
+//! Parses payloads of version 4 of The Odds API into news.
 //!
-//! [`read()`] takes a whole payload: odds as a list, of one event, or of an archive (`{"timestamp":…,"data":…}`), scores,
-//! or bare events. What cannot be taken is counted by its reason and the rest stands: an outcome without its record, a
-//! record without its event. Lay prices are left out. Reading knows nothing of what a world holds, of the clock or of any
-//! upstream; [`read_sports`] reads the list of sport keys. [`Client`] is who asks an upstream, [`Pace`] decides when.
+//! [`read()`] parses a whole payload: odds as a list, of one event, or of an archive (`{"timestamp":…,"data":…}`),
+//! scores, or bare events. What is invalid is rejected and counted by its reason, and the rest is kept: a record without
+//! a bad outcome, an event without a bad record. Lay prices are rejected. Parsing knows nothing of what is stored, of the
+//! clock or of any upstream. [`read_sports`] parses the list of sport keys.
 
 mod book;
-mod client;
-mod credits;
 mod event;
 mod format;
-mod pace;
 mod payload;
 mod score;
-mod sports;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use super::wire::Rejection;
-use crate::model::{Bookmaker, Bookmakers, Catalogue, News, OddsFormat, Reason, Regions, SportId, Timestamp};
+use serde::Deserialize;
 
-pub use client::{Answer, Client, ClientError, Quota, Trouble};
-pub use pace::{Pace, Plan, REFUSED_WAIT_MS};
+use super::report::ReasonCounts;
+use super::wire::Rejection;
+use crate::model::{Bookmaker, Bookmakers, Catalogue, News, OddsFormat, Regions, SportId, Timestamp};
+
 pub use payload::read;
-pub use sports::{SportEntry, read as read_sports};
 
 /// As long as a payload may be.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
-/// As many rejections as are told one by one.
+/// As many rejections as are listed one by one.
 const EXAMPLES_MAX: usize = 10;
 
-/// What a payload is to be read with.
+/// What a payload is parsed with.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct PayloadTerms<'a> {
     pub catalogue: &'a Catalogue,
-    /// The sport that it must be of; without it, each event says so itself.
+    /// The sport that it must be of; without it, each event has to name its own.
     pub sport: Option<SportId>,
-    /// How its prices are quoted; without it, they must show that.
+    /// How its prices are quoted; without it, the prices must show it.
     pub odds_format: Option<OddsFormat>,
-    /// When it is read: what has begun by then is live.
+    /// When it is parsed: an event that has begun by then is live.
     pub now: Timestamp,
 }
 
@@ -68,24 +64,23 @@ pub struct Message {
     pub news: News,
 }
 
-/// What a payload said.
+/// What a payload contains.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
     /// Events in its list, readable or not.
     pub events: u64,
     pub messages: Vec<Message>,
-    /// The bookmakers that stand in it, by key, with their titles where it gives them.
+    /// The bookmakers in it, by key, with their titles where it has them.
     pub bookmakers: BTreeMap<Box<str>, Option<Box<str>>>,
-    /// What was not taken, by [`Reason`].
-    pub rejected: [u64; Reason::COUNT],
-    /// Outcomes left out of records that were taken without them, by [`Reason`].
-    pub dropped: [u64; Reason::COUNT],
+    pub rejected: ReasonCounts,
+    /// Outcomes left out of records that were accepted without them.
+    pub dropped: ReasonCounts,
     /// The first rejections, those for the same cause once: the number of the event, and why.
     pub examples: Vec<(u64, Rejection)>,
 }
 
 impl Payload {
-    /// Whether it lists events of which not one can be read: then it is not what it should be.
+    /// Whether it lists events of which not one is valid: then it is something else.
     pub fn is_unreadable(&self) -> bool {
         self.events > 0 && self.messages.is_empty()
     }
@@ -108,10 +103,23 @@ impl Payload {
     }
 
     fn reject(&mut self, event: u64, rejection: Rejection) {
-        self.rejected[rejection.reason as usize] += 1;
+        self.rejected.add(rejection.reason, 1);
         let is_shown = |(_, shown): &(u64, Rejection)| *shown == rejection;
         if self.examples.len() < EXAMPLES_MAX && !self.examples.iter().any(is_shown) {
             self.examples.push((event, rejection));
         }
     }
+}
+
+/// A sport key of an upstream, and whether it is in season.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SportEntry {
+    pub key: Box<str>,
+    #[serde(default)]
+    pub active: bool,
+}
+
+/// Parses an upstream's list of sport keys.
+pub fn read_sports(bytes: &[u8]) -> Result<Vec<SportEntry>, PayloadError> {
+    serde_json::from_slice(bytes).map_err(|error| PayloadError::BadJson(error.to_string().into()))
 }

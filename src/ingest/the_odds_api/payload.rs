@@ -1,15 +1,15 @@
-//! A whole payload: which of its shapes it has, and its events one after the other.
+//! Parses a whole payload: finds out its shape, then parses its events one by one.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::EventLine;
-use super::{Ask, Message, PAYLOAD_BYTES_MAX, Payload, PayloadError, format};
+use super::{Message, PAYLOAD_BYTES_MAX, Payload, PayloadError, PayloadTerms, format};
 use crate::ingest::wire::Rejection;
 use crate::ingest::wire::field::{Field, Object, Raw};
 use crate::model::{News, OddsFormat, Reason, Timestamp};
 
-/// An archive's wrapper; a bare event has neither field.
+/// The wrapper of an archive; a bare event has neither field.
 #[derive(Deserialize)]
 struct Archive<'a> {
     #[serde(borrow)]
@@ -18,17 +18,17 @@ struct Archive<'a> {
     data: Raw<'a>,
 }
 
-/// What the events of a payload are read with.
-pub(super) struct Context<'a> {
-    pub(super) ask: Ask<'a>,
+/// What the events of a payload are parsed with.
+pub(super) struct PayloadContext<'a> {
+    pub(super) ask: PayloadTerms<'a>,
     /// `None` if there is no price in it.
     pub(super) format: Option<OddsFormat>,
-    /// When the payload speaks of: for what carries no time of its own.
+    /// The time of the payload, for records without a time of their own.
     pub(super) at: Timestamp,
 }
 
-/// Reads a payload. Either something of it can be used, or the error says why nothing can.
-pub fn read(bytes: &[u8], ask: Ask<'_>) -> Result<Payload, PayloadError> {
+/// Parses a payload. It is an error only if nothing of it can be used.
+pub fn read(bytes: &[u8], ask: PayloadTerms<'_>) -> Result<Payload, PayloadError> {
     if bytes.len() > PAYLOAD_BYTES_MAX {
         return Err(PayloadError::TooLong(bytes.len()));
     }
@@ -39,7 +39,7 @@ pub fn read(bytes: &[u8], ask: Ask<'_>) -> Result<Payload, PayloadError> {
         Some(format) => Some(format),
         None => format::shown(&events)?,
     };
-    let context = Context { ask, format, at };
+    let context = PayloadContext { ask, format, at };
     let mut payload = Payload::default();
     for raw in events {
         payload.events += 1;
@@ -73,7 +73,7 @@ fn unwrap(text: &str) -> Result<(Raw<'_>, Vec<&RawValue>), PayloadError> {
             Ok((archive.timestamp, events))
         }
         Some(data) if data.get().starts_with('{') => Ok((archive.timestamp, vec![data])),
-        // An answer that tells of an error is an object as well, and is no event.
+        // The body of an error is an object as well, but no event.
         None if parse(whole).is_ok_and(|line| line.id.is_some()) => Ok((None, vec![whole])),
         _ => Err(PayloadError::OtherShape),
     }
@@ -85,13 +85,13 @@ fn parse(raw: &RawValue) -> Result<EventLine<'_>, Rejection> {
 }
 
 impl Payload {
-    /// Adds a message of the event that is being read.
+    /// Adds a message of the event that is being parsed.
     pub(super) fn push(&mut self, news: News) {
         self.messages.push(Message { event: self.events, news });
     }
 
-    /// Counts what was not taken of the event that is being read.
-    pub(super) fn turn_away(&mut self, rejection: Rejection) {
+    /// Counts a rejected part of the event that is being parsed.
+    pub(super) fn reject_current(&mut self, rejection: Rejection) {
         self.reject(self.events, rejection);
     }
 }

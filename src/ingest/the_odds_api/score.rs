@@ -1,9 +1,9 @@
-//! The score of an event: a list of names and numbers, in any order, the numbers mostly as strings.
+//! Parses the score of an event: a list of names and numbers, in any order, the numbers mostly as strings.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::payload::Context;
+use super::payload::PayloadContext;
 use crate::ingest::wire::Rejection;
 use crate::ingest::wire::field::{Field, Object, Raw, unquote};
 use crate::model::{Contest, EventNews, EventStatus, Reason, Score, ScoreNews, ScoreStatus};
@@ -18,9 +18,9 @@ struct SideLine<'a> {
     score: Raw<'a>,
 }
 
-/// What is said of how an event stands.
+/// What a payload says of the course of an event.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct EventScore {
     /// Over, whether or not a score is known.
     pub(super) is_over: bool,
     pub(super) news: Option<ScoreNews>,
@@ -31,8 +31,8 @@ pub(super) fn read(
     list: Field<'_>,
     updated: Field<'_>,
     event: &EventNews,
-    context: &Context<'_>,
-) -> Result<Standing, Rejection> {
+    context: &PayloadContext<'_>,
+) -> Result<EventScore, Rejection> {
     let is_over = match completed.raw.map(RawValue::get) {
         None | Some("false") => false,
         Some("true") => true,
@@ -40,12 +40,12 @@ pub(super) fn read(
     };
     let points = match &event.contest {
         Contest::Sides { home, away } => points(list, home, away)?,
-        // A field's scores say nothing of two sides; only its end is told.
+        // The scores of a tournament have no two sides; only its end is reported.
         Contest::Tournament { .. } => None,
     };
-    let is_told = points.is_some() || (is_over && matches!(event.contest, Contest::Tournament { .. }));
-    if !is_told {
-        return Ok(Standing { is_over, news: None });
+    let is_reported = points.is_some() || (is_over && matches!(event.contest, Contest::Tournament { .. }));
+    if !is_reported {
+        return Ok(EventScore { is_over, news: None });
     }
     let status = match event.status {
         _ if is_over => ScoreStatus::Final,
@@ -55,7 +55,7 @@ pub(super) fn read(
     let updated = if updated.is_given() { updated.time()? } else { context.at };
     let score = Score { status, points, periods: Box::default(), winner: None, updated };
     let news = ScoreNews { sport: event.sport, event: event.id.clone(), score };
-    Ok(Standing { is_over, news: Some(news) })
+    Ok(EventScore { is_over, news: Some(news) })
 }
 
 /// Home's and away's score by their names; `None` where there is none yet, or none was kept.
@@ -68,7 +68,7 @@ fn points(list: Field<'_>, home: &str, away: &str) -> Result<Option<(i32, i32)>,
     for Object(side) in &sides {
         let name = Field::new("scores.name", side.name).text()?;
         let score = Field::new("scores.score", side.score);
-        let held = if name == home {
+        let points = if name == home {
             &mut ours
         } else if name == away {
             &mut theirs
@@ -76,7 +76,7 @@ fn points(list: Field<'_>, home: &str, away: &str) -> Result<Option<(i32, i32)>,
             let detail = format!("\"scores\" names {name:?}, who is neither side");
             return Err(Rejection::new(Reason::BadField, detail));
         };
-        *held = if score.is_given() { Some(number(score)?) } else { None };
+        *points = if score.is_given() { Some(number(score)?) } else { None };
     }
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => Ok(Some((ours, theirs))),

@@ -37,7 +37,7 @@ fn catalogue() -> Catalogue {
 fn read_with(payload: &Value, sport: Option<&str>, odds_format: Option<OddsFormat>) -> Result<Payload, PayloadError> {
     let catalogue = catalogue();
     let sport = sport.map(|key| catalogue.find(key).unwrap());
-    read(payload.to_string().as_bytes(), Ask { catalogue: &catalogue, sport, odds_format, now: NOW })
+    read(payload.to_string().as_bytes(), PayloadTerms { catalogue: &catalogue, sport, odds_format, now: NOW })
 }
 
 fn decimal(payload: &Value) -> Payload {
@@ -62,9 +62,8 @@ fn h2h(prices: &[Value]) -> Value {
     json!({"key": "h2h", "last_update": "2026-11-14T23:38:00Z", "outcomes": outcomes})
 }
 
-fn reasons(counts: &[u64; Reason::COUNT]) -> Vec<(&'static str, u64)> {
-    let told = Reason::ALL.into_iter().zip(*counts).filter(|(_, count)| *count > 0);
-    told.map(|(reason, count)| (reason.key(), count)).collect()
+fn reasons(counts: &ReasonCounts) -> Vec<(&'static str, u64)> {
+    counts.iter().map(|(reason, count)| (reason.key(), count)).collect()
 }
 
 fn odds(payload: &Payload) -> Vec<&OddsNews> {
@@ -289,7 +288,7 @@ fn unknown_bookmakers_and_other_titles_are_news() {
 #[test]
 fn what_is_no_json_is_told() {
     let catalogue = catalogue();
-    let ask = Ask { catalogue: &catalogue, sport: None, odds_format: None, now: NOW };
+    let ask = PayloadTerms { catalogue: &catalogue, sport: None, odds_format: None, now: NOW };
     for text in ["", "[", "[{\"id\":", "nothing", "{\"timestamp\":1,\"data\":[", "\u{0}"] {
         assert!(matches!(read(text.as_bytes(), ask), Err(PayloadError::BadJson(_))), "{text}");
     }
@@ -367,10 +366,10 @@ proptest! {
     fn no_input_panics_and_every_event_is_taken_or_counted(payload in prop_oneof![near(), damaged()]) {
         if let Ok(read) = read_with(&payload, None, Some(OddsFormat::Decimal)) {
             let events = read.messages.iter().filter(|message| matches!(message.news, News::Event(_))).count() as u64;
-            let rejected: u64 = read.rejected.iter().sum();
+            let rejected: u64 = read.rejected.total();
             prop_assert!(events <= read.events && events + rejected >= read.events);
             let priced = |message: &Message| matches!(&message.news, News::Odds(odds) if !odds.outcomes.is_empty());
-            let all_dropped = read.dropped.iter().sum::<u64>();
+            let all_dropped = read.dropped.total();
             prop_assert!(all_dropped == 0 || read.messages.iter().any(priced));
         }
     }
@@ -378,6 +377,6 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let catalogue = catalogue();
-        let _ = read(&bytes, Ask { catalogue: &catalogue, sport: None, odds_format: None, now: NOW });
+        let _ = read(&bytes, PayloadTerms { catalogue: &catalogue, sport: None, odds_format: None, now: NOW });
     }
 }

@@ -1,5 +1,5 @@
-//! One field of a line: its name and its text, unparsed, and the readings that a field can be asked for. Each reading
-//! fails with the field's name and what it takes.
+//! One field of a line: its name, its unparsed text, and the types that it can be parsed as. Each parser fails with the
+//! field's name and what it accepts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::{Rejection, TEXT_BYTES_MAX, time};
 use crate::model::number::{Scaled, parse_scaled};
 use crate::model::{EventId, Reason, Timestamp, sport};
 
-/// A value as it stands in the line; absent and null are the same.
+/// The unparsed value of a field; absent and null are the same.
 pub(in crate::ingest) type Raw<'a> = Option<&'a RawValue>;
 
 /// Reads a JSON object only; serde on its own would also take an array for a struct.
@@ -119,7 +119,11 @@ impl<'a> Field<'a> {
     }
 
     /// One of a closed set of names.
-    pub(in crate::ingest) fn one_of<T>(self, parse: impl Fn(&str) -> Option<T>, names: &[&str]) -> Result<T, Rejection> {
+    pub(in crate::ingest) fn one_of<T>(
+        self,
+        parse: impl Fn(&str) -> Option<T>,
+        names: &[&str],
+    ) -> Result<T, Rejection> {
         parse(&self.string()?).ok_or_else(|| self.takes(format_args!("one of {}", names.join(", "))))
     }
 
@@ -128,7 +132,7 @@ impl<'a> Field<'a> {
         serde_json::from_str(self.json()?).map_err(|error| self.takes(format_args!("a list: {error}")))
     }
 
-    /// Refuses a field that this kind of line must not carry.
+    /// Rejects a field that this type of line must not have.
     pub(in crate::ingest) fn absent(self, why: &str) -> Result<(), Rejection> {
         if !self.is_given() {
             return Ok(());
@@ -137,7 +141,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// What a JSON string says; borrowed unless it holds escapes. `None` if the value is no string.
+/// The content of a JSON string, borrowed unless it has escapes. `None` if the value is no string.
 pub(in crate::ingest) fn unquote(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') { serde_json::from_str(json).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }

@@ -1,8 +1,8 @@
-//! The feed line: one JSON object a line, the form in which news is pushed, kept in files, exported and taken back.
+//! The feed line: one JSON object a line, the format in which news is pushed, kept in files, exported and imported.
 //!
 //! [`read()`] turns one line into news or says why it cannot, naming the field; [`write()`] turns news into the line that
 //! reads back as exactly the same news. Prices and points are taken from their text, never through a float. Nothing
-//! here panics, whatever the bytes, and nothing here knows what a world already holds.
+//! here panics, whatever the bytes, and nothing here knows what is already stored.
 
 pub(super) mod field;
 pub(super) mod outcomes;
@@ -18,17 +18,17 @@ pub use write::write;
 
 use crate::model::{News, Reason};
 
-/// Longer lines are turned away unread: no honest one comes near it.
+/// Longer lines are rejected unparsed; no real one comes near it.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// As long as a name may be.
 pub const TEXT_BYTES_MAX: usize = 200;
 
-/// What a line said.
+/// What a line contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ParsedLine {
     pub news: News,
-    /// The outcomes of an odds line that were left out; the others stand in the news.
+    /// The outcomes of an odds line that were left out; the others are in the news.
     pub dropped: Vec<DroppedOutcome>,
 }
 
@@ -39,7 +39,7 @@ pub struct DroppedOutcome {
     pub reason: Reason,
 }
 
-/// Why a line was not taken.
+/// Why a line was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {detail}")]
 pub struct Rejection {

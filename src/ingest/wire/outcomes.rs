@@ -1,5 +1,5 @@
-//! The outcomes of an odds line. A price that is none costs its outcome, or its group where the market has groups, and
-//! the rest of the record stands; anything else that is wrong costs the line.
+//! Parses the outcomes of an odds line. An invalid price drops its outcome, or its group where the market has groups, and
+//! the rest of the record is kept; anything else that is invalid rejects the line.
 
 use serde::Deserialize;
 
@@ -17,13 +17,13 @@ struct OutcomeLine<'a> {
     price: Raw<'a>,
     #[serde(borrow)]
     point: Raw<'a>,
-    /// Stands only where it differs from the line's.
+    /// Present only where it differs from the line's.
     #[serde(borrow)]
     format: Raw<'a>,
 }
 
-/// The outcomes that stand, and those that were left out. Never empty where the line gave outcomes: a record of
-/// which nothing is left is an error, not a closed market.
+/// The outcomes that are kept, and those that were dropped. Never empty where the line has outcomes: a record of which
+/// nothing is left is an error, not a closed market.
 pub(super) fn read(
     list: Field<'_>,
     format: Field<'_>,
@@ -32,7 +32,7 @@ pub(super) fn read(
     read_as(list, || read_format(format), market)
 }
 
-/// The same with a format that does not stand in the line itself; it is asked for only where there is an outcome.
+/// The same with a format that is not in the line itself; it is needed only where there is an outcome.
 pub(in crate::ingest) fn read_as(
     list: Field<'_>,
     format: impl FnOnce() -> Result<OddsFormat, Rejection>,

@@ -1,20 +1,20 @@
-//! Reading a line: which kind it is, and then that kind's fields, each checked on its own.
+//! Parses a line: its type first, then the fields of that type, each checked on its own.
 
 use std::sync::Arc;
 
 use serde::Deserialize;
 
 use super::field::{Field, Object, Raw};
-use super::{LINE_BYTES_MAX, Reading, Rejection, outcomes};
+use super::{LINE_BYTES_MAX, ParsedLine, Rejection, outcomes};
 use crate::model::{
     Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews,
     Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
 };
 
-/// Every field of every kind of line, unparsed: a line is scanned once, and what its kind does not use is ignored.
+/// Every field of every type of line, unparsed: a line is scanned once, and fields that its type does not use are ignored.
 /// Names are compared in this order, so those of odds lines come first.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct RawLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: Raw<'a>,
     #[serde(borrow)]
@@ -85,7 +85,7 @@ const SCORE_MAX: i32 = 1_000_000;
 const LATENCY_MS_MAX: i32 = 3_600_000;
 
 /// Reads one line, with or without its line end.
-pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<Reading, Rejection> {
+pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection> {
     let line = parse(line)?;
     let kind = Field::new("type", line.kind).string()?;
     let news = match &*kind {
@@ -102,10 +102,10 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<Reading, Rejection> {
             return Err(Rejection::new(Reason::UnknownType, detail));
         }
     };
-    Ok(Reading { news, dropped: Vec::new() })
+    Ok(ParsedLine { news, dropped: Vec::new() })
 }
 
-fn parse(line: &[u8]) -> Result<Line<'_>, Rejection> {
+fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
     if line.len() > LINE_BYTES_MAX {
         let detail = format!("a line has at most {LINE_BYTES_MAX} bytes, this one {}", line.len());
         return Err(Rejection::new(Reason::LineTooLong, detail));
@@ -115,15 +115,15 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Rejection> {
     if !text.trim_start().starts_with('{') {
         return Err(bad_json("a line is one JSON object".to_owned()));
     }
-    match serde_json::from_str::<Object<Line<'_>>>(text) {
+    match serde_json::from_str::<Object<RawLine<'_>>>(text) {
         Ok(Object(line)) => Ok(line),
-        // Every field takes any JSON value, so the one thing left is a field that stands twice.
+        // Every field accepts any JSON value, so the only error left is a duplicate field.
         Err(error) if error.is_data() => Err(Rejection::new(Reason::BadField, error.to_string())),
         Err(error) => Err(bad_json(error.to_string())),
     }
 }
 
-impl Line<'_> {
+impl RawLine<'_> {
     fn sport(&self, catalogue: &Catalogue) -> Result<(SportId, SportKind), Rejection> {
         let key = Field::new("sport", self.sport).string()?;
         match catalogue.find(&key) {
@@ -161,7 +161,7 @@ impl Line<'_> {
         Ok(Contest::Sides { home: home.text()?.as_ref().into(), away: away.text()?.as_ref().into() })
     }
 
-    fn odds(&self, catalogue: &Catalogue) -> Result<Reading, Rejection> {
+    fn odds(&self, catalogue: &Catalogue) -> Result<ParsedLine, Rejection> {
         let (sport, _) = self.sport(catalogue)?;
         let event = self.event_id()?;
         let bookmaker = Arc::from(Field::new("bookmaker", self.bookmaker).key()?.as_ref());
@@ -172,7 +172,7 @@ impl Line<'_> {
         let own = Field::new("bookmaker_update", self.bookmaker_update);
         let bookmaker_update = if own.is_given() { Some(own.time()?) } else { None };
         let news = News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes });
-        Ok(Reading { news: self.dated(news)?, dropped })
+        Ok(ParsedLine { news: self.dated(news)?, dropped })
     }
 
     /// The news as of the moment that the line gives, if it gives one.
@@ -191,7 +191,7 @@ impl Line<'_> {
         })
     }
 
-    /// A source is told as a read of it, and since when it holds no price.
+    /// A source has the fields of a read, and the time since when it has no price.
     fn source(&self, catalogue: &Catalogue) -> Result<SourceNews, Rejection> {
         let ReadNews { sport, bookmaker, at, latency_ms } = self.good_read(catalogue)?;
         let empty = Field::new("empty_since", self.empty_since);

@@ -10,7 +10,7 @@ fn catalogue() -> Catalogue {
     crate::config::catalogue::builtin()
 }
 
-fn take(line: &str) -> Reading {
+fn take(line: &str) -> ParsedLine {
     read(line.as_bytes(), &catalogue()).unwrap_or_else(|rejection| panic!("{rejection}\n{line}"))
 }
 
@@ -33,7 +33,7 @@ const SCORE: &str = r#"{"type":"score","sport":"mma","event":"e1","status":"fina
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"e1","competition":" Night 1 ","commence_time":"2026-11-15T01:00:00+02:00","home":"Zo\u00eb \"Z\" A","away":"B","status":"scheduled","extra":{"x":[1]}}"#;
 const GOLF: &str = r#"{"type":"event","sport":"golf","id":"g1","competition":"Tour","commence_time":"2026-11-15T01:00:00Z","title":"Open","home":null,"status":"live"}"#;
 
-fn odds_of(reading: &Reading) -> &crate::model::OddsNews {
+fn odds_of(reading: &ParsedLine) -> &crate::model::OddsNews {
     match &reading.news {
         News::Odds(odds) => odds,
         other => panic!("{other:?}"),
@@ -47,7 +47,7 @@ fn odds_line(market: &str, format: &str, outcomes: &str) -> String {
     )
 }
 
-fn names(reading: &Reading) -> Vec<&str> {
+fn names(reading: &ParsedLine) -> Vec<&str> {
     odds_of(reading).outcomes.iter().map(|outcome| &*outcome.name).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Times as feeds write them: RFC 3339 with any offset. The plain UTC form, which nearly every line carries, is read by
-//! hand; everything else goes to the calendar library.
+//! Parses the times of feeds: RFC 3339 with any offset. The plain UTC form, which nearly every line has, is parsed here;
+//! everything else by jiff.
 
 use crate::model::Timestamp;
 

@@ -1,5 +1,5 @@
-//! Writing a line: what export and the recording of feeds use. Each price is written in the format that it was quoted
-//! in, since only there is it exact.
+//! Writes a line, for exports and recorded feeds. Each price is written in the format that it was quoted in, since only
+//! there is it exact.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::model::{
 
 /// Appends the line of a message, line end included.
 pub fn write(news: &News, catalogue: &Catalogue, out: &mut Vec<u8>) {
-    let mut line = Line { out, catalogue };
+    let mut line = LineWriter { out, catalogue };
     line.news(news);
     line.raw("}\n");
 }
 
-struct Line<'a> {
+struct LineWriter<'a> {
     out: &'a mut Vec<u8>,
     catalogue: &'a Catalogue,
 }
 
-impl Line<'_> {
+impl LineWriter<'_> {
     /// Everything but the end of the object.
     fn news(&mut self, news: &News) {
         match news {

@@ -1,7 +1,7 @@
-//! How often an upstream is asked: as often as is set, as seldom as its credits need, and after trouble later and
-//! later, with a part left to chance so that many feeds do not come back at the same moment.
+//! How often an upstream is polled: at the configured interval, or less often where its credits demand it. After a
+//! failure the wait doubles each time, with a random part so that many feeds do not come back at the same moment.
 //!
-//! Time and chance are given, so that everything here can be tried out.
+//! Time and random numbers are passed in, so that all of it can be tested.
 
 use super::credits::{Credits, renewal_ms};
 use crate::model::{FeedBudget, Timestamp};
@@ -11,12 +11,12 @@ const BACK_OFF_MS_MIN: u64 = 2_000;
 const BACK_OFF_MS_MAX: u64 = 600_000;
 /// An upstream may ask for a longer wait: until its quota is back.
 const ASKED_WAIT_MS_MAX: u64 = 86_400_000;
-/// A refusal that only a person can mend is tried again this seldom.
-pub const REFUSED_WAIT_MS: u64 = 600_000;
+/// How long to wait after an error status that only a person can correct.
+pub(super) const REFUSED_WAIT_MS: u64 = 600_000;
 
 /// A feed's pace.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     interval_ms: u64,
     credits: Credits,
     /// The last interval at which a whole round could be paid for.
@@ -26,71 +26,71 @@ pub struct Pace {
 
 /// How an upstream's credits are spent until they are renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
-    pub left: u64,
-    pub until: Timestamp,
-    pub per_day: u64,
-    pub interval_ms: u64,
+pub(super) struct SpendingPlan {
+    pub(super) left: u64,
+    pub(super) until: Timestamp,
+    pub(super) per_day: u64,
+    pub(super) interval_ms: u64,
 }
 
-impl Plan {
+impl SpendingPlan {
     /// Whether the operator should know of it although another plan was announced: another month, or an interval that
     /// is half as long again, or shorter by as much.
-    pub fn is_other_than(&self, announced: &Plan) -> bool {
+    pub(super) fn is_other_than(&self, announced: &SpendingPlan) -> bool {
         let (short, long) = (self.interval_ms.min(announced.interval_ms), self.interval_ms.max(announced.interval_ms));
         self.until != announced.until || long > short.saturating_add(short / 2)
     }
 }
 
 impl Pace {
-    pub fn new(interval_ms: u64, per_day: Option<u64>, now_ms: i64) -> Self {
+    pub(super) fn new(interval_ms: u64, per_day: Option<u64>, now_ms: i64) -> Self {
         Pace { interval_ms, credits: Credits::new(per_day, now_ms), steady_ms: interval_ms, failures: 0 }
     }
 
-    /// Takes up the spending that was stored.
-    pub fn resume(&mut self, stored: &FeedBudget, now_ms: i64) {
+    /// Resumes from the spending that was stored.
+    pub(super) fn resume(&mut self, stored: &FeedBudget, now_ms: i64) {
         self.credits.resume(stored, now_ms);
     }
 
     /// Counts what a request cost.
-    pub fn charge(&mut self, cost: u64, now_ms: i64) {
+    pub(super) fn charge(&mut self, cost: u64, now_ms: i64) {
         self.credits.charge(cost, now_ms);
     }
 
-    /// Takes in what the upstream says is left; whether that is more than was known.
-    pub fn report(&mut self, left: u64, now_ms: i64) -> bool {
+    /// Notes what the upstream says is left; whether that is more than was known.
+    pub(super) fn report(&mut self, left: u64, now_ms: i64) -> bool {
         self.credits.report(left, now_ms)
     }
 
     /// What is left of the day's budget; `None` where there is none.
-    pub fn left_today(&mut self, now_ms: i64) -> Option<u64> {
+    pub(super) fn left_today(&mut self, now_ms: i64) -> Option<u64> {
         self.credits.left_today(now_ms)
     }
 
     /// The spending with the next request counted, to be stored before it is sent.
-    pub fn with_reserve(&mut self, reserve: u64, now_ms: i64) -> FeedBudget {
+    pub(super) fn with_reserve(&mut self, reserve: u64, now_ms: i64) -> FeedBudget {
         self.credits.with_reserve(reserve, now_ms)
     }
 
     /// Whether what is stored already counts a request of this cost.
-    pub fn is_reserved(&mut self, stored: Option<&FeedBudget>, cost: u64, now_ms: i64) -> bool {
+    pub(super) fn is_reserved(&mut self, stored: Option<&FeedBudget>, cost: u64, now_ms: i64) -> bool {
         self.credits.is_reserved(stored, cost, now_ms)
     }
 
     /// How long to wait before a request of this cost may be sent at all: until the credits are back.
-    pub fn wait_for_credits_ms(&mut self, cost: u64, now_ms: i64) -> u64 {
+    pub(super) fn wait_for_credits_ms(&mut self, cost: u64, now_ms: i64) -> u64 {
         let spent = self.credits.shares(now_ms).filter(|share| share.left < cost);
         spent.map(|share| share.rest_ms).max().unwrap_or(0)
     }
 
     /// Whether the upstream has too little left for a request of this cost, and until when.
-    pub fn is_used_up(&mut self, cost: u64, now_ms: i64) -> Option<Timestamp> {
+    pub(super) fn is_used_up(&mut self, cost: u64, now_ms: i64) -> Option<Timestamp> {
         let upstream = self.credits.upstream(now_ms)?;
         (upstream.left < cost).then(|| Timestamp::from_unix_ms(renewal_ms(now_ms)))
     }
 
     /// The time between two rounds of requests that cost this much together: what is left lasts until it is renewed.
-    pub fn interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
+    pub(super) fn interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
         let mut is_short = false;
         let mut interval_ms = self.interval_ms;
         for share in self.credits.shares(now_ms) {
@@ -104,38 +104,38 @@ impl Pace {
     }
 
     /// The interval that prices count as fresh by. Credits that run out do not make old prices fresh.
-    pub fn steady_interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
+    pub(super) fn steady_interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
         self.interval_ms(round_cost, now_ms);
         self.steady_ms
     }
 
-    /// The interval that the credits demand, where it is longer than the one that is set.
-    pub fn stretched_ms(&mut self, round_cost: u64, now_ms: i64) -> Option<u64> {
+    /// The interval that the credits demand, where it is longer than the configured one.
+    pub(super) fn stretched_ms(&mut self, round_cost: u64, now_ms: i64) -> Option<u64> {
         Some(self.interval_ms(round_cost, now_ms)).filter(|interval_ms| *interval_ms > self.interval_ms)
     }
 
     /// How long to wait after a request when not even one round can be paid for: its requests are then spread as well.
-    pub fn gap_ms(&mut self, cost: u64, round_cost: u64, now_ms: i64) -> u64 {
+    pub(super) fn gap_ms(&mut self, cost: u64, round_cost: u64, now_ms: i64) -> u64 {
         let short = self.credits.shares(now_ms).filter(|share| share.left < round_cost);
         short.map(|share| share.spread_ms(cost)).max().unwrap_or(0)
     }
 
     /// How the upstream's credits will be spent, if it has said what is left.
-    pub fn plan(&mut self, round_cost: u64, now_ms: i64) -> Option<Plan> {
+    pub(super) fn plan(&mut self, round_cost: u64, now_ms: i64) -> Option<SpendingPlan> {
         let left = self.credits.upstream(now_ms)?.left;
         let interval_ms = self.interval_ms(round_cost, now_ms);
         let per_day = u128::from(round_cost.min(left)) * DAY_MS / u128::from(interval_ms.max(1));
         let (per_day, until) = (u64::try_from(per_day).unwrap_or(u64::MAX), renewal_ms(now_ms));
-        Some(Plan { left, until: Timestamp::from_unix_ms(until), per_day, interval_ms })
+        Some(SpendingPlan { left, until: Timestamp::from_unix_ms(until), per_day, interval_ms })
     }
 
-    pub fn succeeded(&mut self) {
+    pub(super) fn succeeded(&mut self) {
         self.failures = 0;
     }
 
     /// How long to wait after one more failure: twice as long each time, of which one half is left to chance, and not
     /// less than the upstream asked for.
-    pub fn failed(&mut self, asked_wait_ms: Option<u64>, chance: u32) -> u64 {
+    pub(super) fn failed(&mut self, asked_wait_ms: Option<u64>, chance: u32) -> u64 {
         let full = BACK_OFF_MS_MIN.saturating_mul(1 << self.failures.min(20)).min(BACK_OFF_MS_MAX);
         self.failures = self.failures.saturating_add(1);
         let wait = full / 2 + (full / 2) * u64::from(chance) / u64::from(u32::MAX);

@@ -1,49 +1,50 @@
-//! The watched directory.
+//! The drop directory, scanned by hand on a clock that stands still.
+
+mod attacks;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use super::feeding::{BOOK, EVENT, odds};
-use super::*;
-use crate::admin::{DropDirectory, DropError};
+use super::{DropDirectory, DropError};
+use crate::ingest::tests::{BOOK, EVENT, Fixture, odds};
 use crate::model::World;
 
-pub(super) struct Watched {
-    pub(super) house: House,
-    pub(super) context: Context,
-    stopped: Stopped,
-    pub(super) directory: DropDirectory,
-    pub(super) path: std::path::PathBuf,
+struct Watched {
+    fixture: Fixture,
+    directory: DropDirectory,
+    path: std::path::PathBuf,
 }
 
 impl Watched {
-    pub(super) fn new() -> Self {
-        let house = House::new();
-        let (context, stopped) = house.open();
-        let path = house.data.path().join("drop");
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        let path = fixture.directory.path().join("drop");
         fs::create_dir(&path).unwrap();
         let directory = DropDirectory::open(&path).unwrap();
-        Watched { house, context, stopped, directory, path }
+        Watched { fixture, directory, path }
     }
 
-    /// Two looks: a file is first seen, then found unchanged.
-    pub(super) async fn look_twice(&mut self) {
-        self.directory.look(&self.context).await;
-        self.directory.look(&self.context).await;
+    async fn scan(&mut self) {
+        self.directory.scan(&self.fixture.context).await;
+    }
+
+    /// A file is first seen, then found unchanged.
+    async fn scan_twice(&mut self) {
+        self.scan().await;
+        self.scan().await;
     }
 
     fn records(&self) -> usize {
-        self.context.boards.load(World::Live).record_count()
+        self.fixture.context.boards.load(World::Live).record_count()
     }
 
-    pub(super) async fn end(self) {
-        drop(self.context);
-        tokio::task::spawn_blocking(|| self.stopped.join()).await.unwrap().unwrap();
-        drop(self.house);
+    async fn end(self) {
+        self.fixture.end().await;
     }
 }
 
-pub(super) fn names(path: &Path) -> Vec<String> {
+fn names(path: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -64,20 +65,20 @@ async fn files_are_taken_in_order_once_complete_and_put_away_with_a_report() {
     fs::write(path.join(".3.ndjson"), "not yet").unwrap();
     fs::write(path.join("4.ndjson.tmp"), "not yet").unwrap();
     fs::create_dir(path.join("5.ndjson")).unwrap();
-    watched.directory.look(&watched.context).await;
+    watched.scan().await;
     assert_eq!(watched.records(), 0, "seen once, and perhaps still growing");
     fs::write(path.join("2.ndjson"), odds("e1", "1.9", 1) + "\nnonsense\n\n").unwrap();
-    watched.directory.look(&watched.context).await;
+    watched.scan().await;
     assert_eq!(names(&path), [".3.ndjson", "2.ndjson", "4.ndjson.tmp", "5.ndjson", "done", "failed"]);
-    watched.directory.look(&watched.context).await;
+    watched.scan().await;
     assert_eq!((watched.records(), names(&path.join("failed")).len()), (1, 0));
     let done = names(&path.join("done"));
     let kept = ["1.ndjson", "1.ndjson.report.json", "2.ndjson", "2.ndjson.report.json"];
     assert_eq!(done, kept.map(|name| format!("20261114T120000Z-{name}")));
     let told = report(&path.join("done").join(&done[3]));
-    assert_eq!((text(&told, "file"), &told["report"]["accepted"]), ("2.ndjson", &1.into()));
+    assert_eq!((told["file"].as_str().unwrap(), &told["report"]["accepted"]), ("2.ndjson", &1.into()));
     assert_eq!(told["report"]["rejected_by_reason"]["bad_json"], 1);
-    let account = &watched.context.ledger.accounts()[0];
+    let account = &watched.fixture.context.ledger.accounts()[0];
     assert_eq!((&*account.0, account.1.accepted), ("drop", 3));
     watched.end().await;
 }
@@ -88,13 +89,13 @@ async fn a_file_of_which_nothing_can_be_taken_is_kept_apart() {
     let path = watched.path.clone();
     for round in 0..2 {
         fs::write(path.join("wrong.ndjson"), "[1]\n[2]\n").unwrap();
-        watched.look_twice().await;
+        watched.scan_twice().await;
         assert_eq!(names(&path.join("failed")).len(), 2 * (round + 1), "a name may come again");
     }
     let failed = names(&path.join("failed"));
     assert_eq!(report(&path.join("failed").join(&failed[3]))["report"]["rejected"], 2);
     fs::write(path.join("empty.ndjson"), "").unwrap();
-    watched.look_twice().await;
+    watched.scan_twice().await;
     assert_eq!(names(&path.join("done")).len(), 2, "an empty file says nothing wrong");
     watched.end().await;
 }
@@ -106,7 +107,7 @@ async fn a_payload_of_the_odds_api_is_taken_as_well() {
     let payload = r#"[{"id":"v1","sport_key":"mma_mixed_martial_arts","sport_title":"MMA","commence_time":"2026-11-15T00:00:00Z","home_team":"A","away_team":"B","bookmakers":[{"key":"betmgm","title":"BetMGM","last_update":"2026-11-14T11:59:00Z","markets":[{"key":"h2h","last_update":"2026-11-14T11:59:00Z","outcomes":[{"name":"A","price":1.91},{"name":"B","price":2.05}]}]}]}]"#;
     fs::write(path.join("1.json"), payload).unwrap();
     fs::write(path.join("2.json"), "{\"message\":\"no\"}").unwrap();
-    watched.look_twice().await;
+    watched.scan_twice().await;
     assert_eq!(watched.records(), 1);
     assert_eq!(
         names(&path.join("done")),
@@ -114,7 +115,7 @@ async fn a_payload_of_the_odds_api_is_taken_as_well() {
     );
     let failed = names(&path.join("failed"));
     assert!(report(&path.join("failed").join(&failed[1]))["error"].as_str().unwrap().contains("payload"), "{failed:?}");
-    let account = &watched.context.ledger.accounts()[0].1;
+    let account = &watched.fixture.context.ledger.accounts()[0].1;
     assert!(account.accepted >= 2 && account.last_failure.is_some(), "{account:?}");
     watched.end().await;
 }
@@ -139,14 +140,9 @@ async fn a_file_that_was_taken_in_part_is_taken_again_without_harm() {
         let path = watched.path.join("file.ndjson");
         for part in [&lines[..taken_before], &lines[..]] {
             fs::write(&path, part.join("\n")).unwrap();
-            watched.look_twice().await;
+            watched.scan_twice().await;
         }
-        let mut source = crate::admin::export::start(World::Live, &watched.context.boards);
-        let mut world = Vec::new();
-        while let Some(piece) = source.recv().await {
-            world.extend_from_slice(&piece.unwrap());
-        }
-        worlds.push(world);
+        worlds.push(watched.fixture.export().await);
         watched.end().await;
     }
     assert!(worlds.iter().all(|world| *world == worlds[0]));
@@ -161,8 +157,8 @@ async fn the_newest_hundred_are_kept() {
         for file in 0..20 {
             fs::write(path.join(format!("{file}.ndjson")), BOOK).unwrap();
         }
-        watched.house.setup.clock.advance(Duration::from_secs(60));
-        watched.look_twice().await;
+        watched.fixture.context.clock.advance(Duration::from_secs(60));
+        watched.scan_twice().await;
         assert_eq!(names(&path).len(), 2, "round {round}");
     }
     let done = names(&path.join("done"));

@@ -1,8 +1,8 @@
 //! What a polled feed may spend: the operator's budget of a UTC day, and what the upstream says is left of its month.
 //!
-//! Whichever is smaller governs. An upstream's report holds until the first of the next month, when its quota is renewed;
-//! from then on nothing is known until it reports again. What was spent is stored ahead of each request, so that a
-//! process that is killed at any moment never spends a credit twice.
+//! The smaller of the two governs. An upstream's report is valid until the first of the next month, when its quota is
+//! renewed; from then on nothing is known until it reports again. What was spent is stored ahead of each request, so
+//! that a process that is killed at any moment never spends a credit twice.
 
 use crate::model::{FeedBudget, ReportedCredits, Timestamp};
 
@@ -17,23 +17,23 @@ pub(super) struct Credits {
     /// The UTC day that `spent` is of.
     day: i64,
     spent: u64,
-    reported: Option<Reported>,
+    reported: Option<ReportedLeft>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Reported {
+struct ReportedLeft {
     left: u64,
     at_ms: i64,
 }
 
 /// What is left of a limit, and how long it has to last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
+pub(super) struct CreditShare {
     pub(super) left: u64,
     pub(super) rest_ms: u64,
 }
 
-impl Share {
+impl CreditShare {
     /// The time between two requests of this cost, or two rounds, when what is left is spread evenly: the last one that
     /// can be paid for comes one such time before the renewal.
     pub(super) fn spread_ms(self, cost: u64) -> u64 {
@@ -50,13 +50,13 @@ impl Credits {
         Credits { per_day, day: day_of(now_ms), spent, reported: None }
     }
 
-    /// Takes up what was stored. A day or a report of the future is from before the clock was set back: it counts as of
+    /// Resumes from what was stored. A day or a report of the future is from before the clock was set back: it counts as of
     /// now.
     pub(super) fn resume(&mut self, stored: &FeedBudget, now_ms: i64) {
         self.day = day_of(now_ms);
         self.spent = if i64::from(stored.day) < self.day { 0 } else { stored.spent };
         let report =
-            |reported: ReportedCredits| Reported { left: reported.left, at_ms: reported.at.unix_ms().min(now_ms) };
+            |reported: ReportedCredits| ReportedLeft { left: reported.left, at_ms: reported.at.unix_ms().min(now_ms) };
         self.reported = stored.reported.map(report);
         self.turn(now_ms);
     }
@@ -70,10 +70,10 @@ impl Credits {
         }
     }
 
-    /// Takes in what the upstream says is left; whether that is more than was known.
+    /// Notes what the upstream says is left; whether that is more than was known.
     pub(super) fn report(&mut self, left: u64, now_ms: i64) -> bool {
         self.turn(now_ms);
-        self.reported.replace(Reported { left, at_ms: now_ms }).is_some_and(|before| before.left < left)
+        self.reported.replace(ReportedLeft { left, at_ms: now_ms }).is_some_and(|before| before.left < left)
     }
 
     /// What is left of the day's budget; `None` where there is none.
@@ -83,16 +83,16 @@ impl Credits {
     }
 
     /// What the upstream still allows until its quota is renewed; `None` if it has not said so.
-    pub(super) fn upstream(&mut self, now_ms: i64) -> Option<Share> {
+    pub(super) fn upstream(&mut self, now_ms: i64) -> Option<CreditShare> {
         self.turn(now_ms);
         let rest_ms = renewal_ms(now_ms).saturating_sub(now_ms).unsigned_abs();
-        self.reported.map(|reported| Share { left: reported.left, rest_ms })
+        self.reported.map(|reported| CreditShare { left: reported.left, rest_ms })
     }
 
     /// Every limit that is known.
-    pub(super) fn shares(&mut self, now_ms: i64) -> impl Iterator<Item = Share> {
+    pub(super) fn shares(&mut self, now_ms: i64) -> impl Iterator<Item = CreditShare> {
         let rest_ms = (DAY_MS - now_ms.rem_euclid(DAY_MS)).unsigned_abs();
-        let today = self.left_today(now_ms).map(|left| Share { left, rest_ms });
+        let today = self.left_today(now_ms).map(|left| CreditShare { left, rest_ms });
         [today, self.upstream(now_ms)].into_iter().flatten()
     }
 

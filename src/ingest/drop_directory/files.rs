@@ -1,9 +1,9 @@
-//! The files of the drop directory, opened and moved so that whoever may write there gains nothing else.
+//! The files of the drop directory, opened and moved so that whoever may write there gains no other access.
 //!
-//! Another user may be allowed to write in the directory, and may swap any name in it at any moment. So everything is
-//! reached from a handle of a directory and never through a path, no link is followed, no open blocks, and what was
-//! opened is looked at again before it is read. Reports are written to files that did not exist before, in directories
-//! that belong to the user of the service.
+//! Another user may be allowed to write in the directory, and may replace any name in it at any moment. So every file is
+//! opened relative to a directory's handle and never by path, no link is followed, no open blocks, and an opened file is
+//! checked again before it is read. Reports are written to files that did not exist before, in directories that belong
+//! to the user of the service.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,20 +19,20 @@ use rustix::process::geteuid;
 
 use crate::model::Timestamp;
 
-/// As many files as are kept in each directory of files that were taken.
+/// As many files as are kept in each of `done` and `failed`.
 const KEPT_MAX: usize = 100;
-/// As many files as one look considers, the first by name. The others wait for the next look.
+/// As many files as one scan considers, the first by name. The others wait for the next scan.
 const LISTED_MAX: usize = 10_000;
-/// As many names as one look considers that are no regular file: they are only logged and counted.
+/// As many names as one scan considers that are no regular file: they are only logged and counted.
 const IRREGULAR_MAX: usize = 100;
 const REPORT: &str = ".report.json";
 const REPORT_UNFINISHED: &str = ".report.tmp";
 
-/// What identifies a file and tells whether it is still being written.
+/// What identifies a file and changes while it is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamp(Stat);
+pub(super) struct FileStamp(Stat);
 
-impl PartialEq for Stamp {
+impl PartialEq for FileStamp {
     fn eq(&self, other: &Self) -> bool {
         let of =
             |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_mode, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
@@ -40,7 +40,7 @@ impl PartialEq for Stamp {
     }
 }
 
-impl Stamp {
+impl FileStamp {
     fn is_regular(&self) -> bool {
         FileType::from_raw_mode(self.0.st_mode) == FileType::RegularFile
     }
@@ -54,9 +54,9 @@ impl Stamp {
 #[derive(Debug)]
 pub(super) enum Opening {
     Open(File),
-    /// It is gone, or another than the one that was listed: the next look sees it anew.
+    /// It is gone, or no longer the one that was listed: the next scan sees it.
     Changed,
-    /// Reading it could read or block on something that nobody meant to drop here.
+    /// Reading it could expose another file or block.
     Unsafe(&'static str),
 }
 
@@ -70,8 +70,8 @@ impl Directory {
         Ok(Directory(fs::openat(CWD, path, flags, Mode::empty())?))
     }
 
-    /// A directory inside this one, made if it is not there. It must belong to the user of the service, who alone can
-    /// then have put it there.
+    /// A directory inside this one, created if it is missing. It must belong to the user of the service, so that nobody
+    /// else can have put it there.
     pub(super) fn inside(&self, name: &str) -> io::Result<Self> {
         match fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o750)) {
             Ok(()) | Err(Errno::EXIST) => {}
@@ -92,8 +92,8 @@ impl Directory {
         Ok(Directory(inside))
     }
 
-    /// The files that may be taken, complete or not, and what only has the name of one.
-    pub(super) fn list(&self) -> io::Result<BTreeMap<OsString, Stamp>> {
+    /// The files that may be read, complete or not, and names of files that are something else.
+    pub(super) fn list(&self) -> io::Result<BTreeMap<OsString, FileStamp>> {
         let mut found = BTreeMap::new();
         let mut irregular = 0;
         for entry in Dir::read_from(&self.0)? {
@@ -120,21 +120,21 @@ impl Directory {
         Ok(found)
     }
 
-    /// What has this name now, which is not followed if it is a link.
-    fn stamp(&self, name: &OsStr) -> io::Result<Option<Stamp>> {
+    /// The stamp of a name, without following a link.
+    fn stamp(&self, name: &OsStr) -> io::Result<Option<FileStamp>> {
         match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(Stamp(stat))),
+            Ok(stat) => Ok(Some(FileStamp(stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Opens a file that was listed, if it is still that file.
-    pub(super) fn open_listed(&self, name: &OsStr, listed: &Stamp) -> io::Result<Opening> {
+    pub(super) fn open_listed(&self, name: &OsStr, listed: &FileStamp) -> io::Result<Opening> {
         if !listed.is_regular() {
             return Ok(Opening::Unsafe("it is a link, a pipe, a directory or a device"));
         }
-        // Without waiting, since the name may be a pipe's by now.
+        // Non-blocking, since the name may belong to a pipe by now.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match fs::openat(&self.0, name, flags, Mode::empty()) {
             Ok(file) => file,
@@ -143,7 +143,7 @@ impl Directory {
             Err(error) => return Err(error.into()),
         };
         let stat = fs::fstat(&file)?;
-        Ok(match Stamp(stat) {
+        Ok(match FileStamp(stat) {
             opened if !opened.is_regular() => Opening::Unsafe("it became a link, a pipe, a directory or a device"),
             opened if opened != *listed => Opening::Changed,
             // It may be a file of the service that somebody else could not read.
@@ -152,9 +152,9 @@ impl Directory {
         })
     }
 
-    /// Moves a file that was taken to a directory inside this one. Its report goes first, so that a file that was moved
+    /// Moves a file that was read to a directory inside this one. Its report is written first, so that a moved file
     /// always has one.
-    pub(super) fn put_away(&self, name: &OsStr, place: &str, now: Timestamp, report: &[u8]) -> io::Result<()> {
+    pub(super) fn move_away(&self, name: &OsStr, place: &str, now: Timestamp, report: &[u8]) -> io::Result<()> {
         let place = self.inside(place)?;
         let kept = place.free_name(name, now)?;
         place.write_report(&kept, report)?;
@@ -166,7 +166,7 @@ impl Directory {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || fs::openat(&self.0, REPORT_UNFINISHED, flags, Mode::from_raw_mode(0o640));
         let file = match create() {
-            // One that a crash has left.
+            // Left behind by a crash.
             Err(Errno::EXIST) => {
                 fs::unlinkat(&self.0, REPORT_UNFINISHED, AtFlags::empty())?;
                 create()
@@ -180,7 +180,7 @@ impl Directory {
         Ok(fs::renameat(&self.0, REPORT_UNFINISHED, &self.0, report_of(kept))?)
     }
 
-    /// The time and the name; with a number where that is taken already.
+    /// The time and the name, with a number between them if that name exists.
     fn free_name(&self, name: &OsStr, now: Timestamp) -> io::Result<OsString> {
         let time: String = now.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
         for number in 1..=1000 {
@@ -193,13 +193,13 @@ impl Directory {
         Err(io::Error::from(io::ErrorKind::AlreadyExists))
     }
 
-    /// Deletes the oldest files that were put away, with their reports, where there are too many.
+    /// Deletes the oldest moved files and their reports beyond the number that is kept.
     fn prune(&self) -> io::Result<()> {
         let mut kept = Vec::new();
         for entry in Dir::read_from(&self.0)? {
             let entry = entry?;
             let bytes = entry.file_name().to_bytes();
-            // Only what was put here by us begins with a time.
+            // Only our own files begin with a time.
             let is_ours = bytes.len() > 17 && bytes[..8].iter().all(u8::is_ascii_digit) && bytes[15..17] == *b"Z-";
             if is_ours && !bytes.ends_with(REPORT.as_bytes()) {
                 kept.push(OsStr::from_bytes(bytes).to_owned());
@@ -208,7 +208,7 @@ impl Directory {
         kept.sort_unstable();
         let surplus = kept.len().saturating_sub(KEPT_MAX);
         for name in kept.into_iter().take(surplus) {
-            // A report that somebody took away is not missed, and what cannot be deleted stays.
+            // The report may be gone already, and what cannot be deleted stays.
             let _ = fs::unlinkat(&self.0, report_of(&name), AtFlags::empty());
             if fs::unlinkat(&self.0, &name, AtFlags::empty()).is_ok() {
                 tracing::info!(file = %name.to_string_lossy(), "deleted an old file of the drop directory");

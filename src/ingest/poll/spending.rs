@@ -1,13 +1,14 @@
-//! What a polled feed spends, and what the file knows of it.
+//! What a polled feed spends, and what of it is stored.
 //!
-//! Before a request is sent, the file counts it: usually with the commit of the request before, else with one of its own.
-//! So a process that is killed at any moment, again and again, never spends more than its budget.
+//! A request is stored as spent before it is sent: usually with the commit of the request before, else with one of its
+//! own. So a process that is killed at any moment, again and again, never spends more than its budget.
 
 use sha2::{Digest, Sha256};
 
+use super::client::UpstreamQuota;
+use super::pace::{Pace, SpendingPlan};
 use crate::clock::Moment;
 use crate::config::FeedConfig;
-use crate::ingest::the_odds_api::{Pace, Plan, Quota};
 use crate::model::{FeedBudget, Region, Timestamp};
 use crate::writer::{FeedCharge, WriteError, WriterHandle};
 
@@ -15,15 +16,15 @@ use crate::writer::{FeedCharge, WriteError, WriterHandle};
 pub(super) struct Spending {
     feed: Box<str>,
     pub(super) pace: Pace,
-    /// What the file has.
+    /// What is stored.
     stored: Option<FeedBudget>,
     polled: Option<Timestamp>,
-    /// When the process before polled, if it asked for the same.
+    /// When the process before this one polled, if it asked for the same.
     polled_before: Option<Timestamp>,
     account: u32,
     scope: u32,
-    /// The plan that the log has.
-    announced: Option<Plan>,
+    /// The plan that was logged.
+    announced: Option<SpendingPlan>,
     is_silence_announced: bool,
     /// What the upstream had left when it was last known, less what was spent since.
     is_estimate: bool,
@@ -50,7 +51,7 @@ impl Spending {
         }
     }
 
-    /// Takes up what the file knows. Credits of another account are not this one's, only the day's spending is.
+    /// Resumes from what is stored. Credits of another account do not count, only the day's spending does.
     pub(super) async fn resume(&mut self, writer: &WriterHandle, now: Moment) -> Result<(), WriteError> {
         let Some(stored) = writer.feed_budget(&self.feed).await? else { return Ok(()) };
         let is_same = stored.account == self.account;
@@ -69,7 +70,7 @@ impl Spending {
         let Some(interval_ms) = self.pace.stretched_ms(round_cost, now.unix_ms) else { return 0 };
         match u64::try_from(now.unix_ms - polled.unix_ms()) {
             Ok(passed_ms) => interval_ms.saturating_sub(passed_ms),
-            // The clock was set back: nobody knows how long ago that was.
+            // The clock was set back: how long ago that was is unknown.
             Err(_) => 0,
         }
     }
@@ -79,7 +80,7 @@ impl Spending {
         self.polled = Some(now);
     }
 
-    /// Has the file count a request before it is sent.
+    /// Stores a request as spent before it is sent.
     pub(super) async fn reserve(&mut self, writer: &WriterHandle, cost: u64, now: Moment) -> Result<(), WriteError> {
         if cost == 0 || self.pace.is_reserved(self.stored.as_ref(), cost, now.unix_ms) {
             return Ok(());
@@ -102,8 +103,8 @@ impl Spending {
         self.stored = Some(budget);
     }
 
-    /// Counts what a request cost, and takes in what the upstream says is left.
-    pub(super) fn account_for(&mut self, cost: u64, quota: Quota, now: Moment) {
+    /// Counts what a request cost, and what the upstream says is left.
+    pub(super) fn account_for(&mut self, cost: u64, quota: UpstreamQuota, now: Moment) {
         self.pace.charge(cost, now.unix_ms);
         self.is_estimate |= cost > 0;
         if let Some(left) = quota.remaining {
@@ -154,8 +155,8 @@ impl Spending {
         self.announced = Some(plan);
     }
 
-    /// Logs once that an upstream says nothing of its quota.
-    pub(super) fn announce_silence(&mut self, quota: Quota, now: Moment) {
+    /// Logs once that an upstream reports no quota.
+    pub(super) fn announce_silence(&mut self, quota: UpstreamQuota, now: Moment) {
         let is_silent = quota.remaining.is_none() && self.pace.left_today(now.unix_ms).is_none();
         if is_silent && self.announced.is_none() && !self.is_silence_announced {
             tracing::info!(feed = &*self.feed, "upstream reports no quota; polling at the configured interval");
@@ -164,7 +165,7 @@ impl Spending {
     }
 }
 
-/// What is asked for, as far as it decides what an answer holds.
+/// A checksum of what is asked for, as far as it decides what an answer contains.
 fn scope(config: &FeedConfig) -> u32 {
     let regions: Vec<&str> = config.regions.iter().map(Region::key).collect();
     let markets: Vec<&str> = config.markets.iter().map(|market| market.key()).collect();
@@ -172,7 +173,7 @@ fn scope(config: &FeedConfig) -> u32 {
     checksum(&[&sports, &regions.join(","), &markets.join(","), config.odds_format.key(), config.world.name()])
 }
 
-/// Enough to tell whether something changed, and too little to tell a key by.
+/// Long enough to detect a change, and too short to identify a key.
 fn checksum(parts: &[&str]) -> u32 {
     let mut hash = Sha256::new();
     for part in parts {

@@ -1,9 +1,12 @@
 //! The failure that this prevents: two sandboxes of one seed disagree, as each remembers when it was started.
 
+use std::sync::Arc;
+
 use http::{Method, Request};
 use http_body_util::BodyExt;
 
 use super::*;
+use crate::clock::Clock;
 use crate::config::catalogue;
 use crate::http::{Peer, Service, Settings};
 use crate::keys::issue::NewKey;
@@ -27,12 +30,18 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
     let store = Store::open(&dir.path().join("oddsbox.redb"), Arc::clone(&catalogue), options).unwrap();
     let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), WriterOptions::default()).unwrap();
     let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
-    let requests = opened.lease_requests;
+    let (feeders, requests) = (Arc::clone(opened.writer.feeders()), opened.lease_requests);
     let (writer, stopped) = writer::spawn(opened.writer).unwrap();
     let simulator = Simulator::new(SEED, &catalogue);
-    let ledger = Arc::default();
-    let mut simulation =
-        Simulation::new(World::Sandbox, simulator, writer.clone(), Arc::clone(&boards), ledger, clock.clone());
+    let context = IngestContext {
+        writer: writer.clone(),
+        boards: Arc::clone(&boards),
+        ledger: Arc::default(),
+        feeders,
+        clock: clock.clone(),
+        data: dir.path().to_owned(),
+    };
+    let mut simulation = Simulation::new(World::Sandbox, simulator, context);
     simulation.fill().await.unwrap();
     let mut now = start;
     while now < EVENING + 120 {

@@ -1,16 +1,20 @@
-//! The watched directory: files that scrapers leave there are taken in, and put away with a report. `*.ndjson` holds feed
+//! The drop directory: files that scrapers leave there are read, then moved away with a report. `*.ndjson` holds feed
 //! lines; `*.json` holds one payload of The Odds API, whose prices must show their format.
 //!
-//! - A writer writes under a name that is not taken (one that begins with a dot, or ends otherwise)
-//!   and renames the file when it is complete. For those who do not, a file is left alone until its size and its time
-//!   stood still from one look to the next.
-//! - Files are taken in the order of their names, each once: afterwards it stands in `done`, or in `failed` if nothing
-//!   of it could be taken, under the time and its name, with a report beside it. The newest hundred are kept in each.
-//! - If the server stops in the middle of a file, it is taken again from its start. That does no harm: what is held
-//!   already is no news, and what was overtaken is late.
+//! - A scraper writes under another name (one that begins with a dot, or has another extension) and renames the file when
+//!   it is complete. For those that do not, a file is left alone until its size and modification time are the same in
+//!   two scans.
+//! - Files are read in the order of their names, each once: afterwards it is in `done`, or in `failed` if nothing of it
+//!   was accepted, prefixed with the time, with a report beside it. The newest hundred are kept in each.
+//! - If the server stops in the middle of a file, it is read again from its start. That does no harm: what is stored
+//!   already is unchanged, and what was superseded is late.
 //! - While the database takes no changes, files wait.
 //! - A file that cannot be read safely (a link, a pipe, a file with a second name) is left where it is, logged and
 //!   counted as `unsafe_file`.
+
+mod files;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -25,16 +29,18 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::Level;
 
-use super::context::Context;
-use super::drop_files::{Directory, Opening, Stamp};
-use super::intake::{Feed, Intake};
-use super::payload::Gathered;
-use super::protocol::{Failure, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
+use self::files::{Directory, FileStamp, Opening};
+use super::error::{IngestError, IngestErrorKind};
+use super::feed::{Feed, IngestContext};
+use super::options::{IngestOptions, PayloadOptions};
+use super::payload::PayloadBuffer;
+use super::report::IngestSummary;
+use super::stream::LineStream;
 use crate::log::{LineKind, limited};
 use crate::model::{Reason, Regions, World};
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-const PIECE_BYTES: usize = 64 << 10;
+const SCAN_EVERY: Duration = Duration::from_secs(1);
+const CHUNK_BYTES: usize = 64 << 10;
 const DONE: &str = "done";
 const FAILED: &str = "failed";
 
@@ -47,34 +53,34 @@ pub enum DropError {
     Unusable { path: PathBuf, error: io::Error },
 }
 
-/// A directory under watch.
+/// A watched directory.
 #[derive(Debug)]
 pub struct DropDirectory {
     path: PathBuf,
-    /// The files at the last look.
-    seen: BTreeMap<OsString, Stamp>,
-    /// Files that were taken and could not be put away, or that are unsafe: not tried again until they change.
-    stuck: BTreeMap<OsString, Stamp>,
-    /// The last thing that was complained about, so that it is said once and not every second.
-    complaint: String,
+    /// The files at the last scan.
+    seen: BTreeMap<OsString, FileStamp>,
+    /// Files that were read and could not be moved away, or that are unsafe: not tried again until they change.
+    stuck: BTreeMap<OsString, FileStamp>,
+    /// The last warning, so that it is logged once and not every second.
+    last_warning: String,
 }
 
 type Contents = tokio::io::Take<tokio::fs::File>;
 
 /// What became of a file.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct FileReport<'a> {
     file: &'a str,
     at: String,
     /// Why the file as a whole failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    report: Option<IngestAnswer>,
+    report: Option<IngestSummary>,
 }
 
 impl DropDirectory {
-    /// Begins to watch a directory, which must be there. What is put away goes into two directories inside it.
+    /// Begins to watch a directory, which must exist. Files that were read go into two directories inside it.
     pub fn open(path: &Path) -> Result<Self, DropError> {
         if !path.is_dir() {
             return Err(DropError::Missing(path.to_owned()));
@@ -90,29 +96,29 @@ impl DropDirectory {
             path: path.to_owned(),
             seen: BTreeMap::new(),
             stuck: BTreeMap::new(),
-            complaint: String::new(),
+            last_warning: String::new(),
         })
     }
 
-    /// Takes files as they come, until it is dropped.
-    pub async fn run(mut self, context: Context) {
-        let mut looks = interval(LOOK_EVERY);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    /// Reads files as they come, until it is dropped.
+    pub async fn run(mut self, context: IngestContext) {
+        let mut scans = interval(SCAN_EVERY);
+        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            looks.tick().await;
-            self.look(&context).await;
+            scans.tick().await;
+            self.scan(&context).await;
         }
     }
 
-    /// Takes every file that is complete.
-    pub(super) async fn look(&mut self, context: &Context) {
+    /// Reads every file that is complete.
+    async fn scan(&mut self, context: &IngestContext) {
         match self.list().await {
             Ok((directory, found)) => self.take_listed(&directory, found, context).await,
-            Err(error) => self.complain(format!("the drop directory cannot be read: {error}")),
+            Err(error) => self.warn_once(format!("the drop directory cannot be read: {error}")),
         }
     }
 
-    pub(super) async fn list(&self) -> io::Result<(Arc<Directory>, BTreeMap<OsString, Stamp>)> {
+    async fn list(&self) -> io::Result<(Arc<Directory>, BTreeMap<OsString, FileStamp>)> {
         let path = self.path.clone();
         blocking(move || {
             let directory = Directory::open(&path)?;
@@ -122,34 +128,34 @@ impl DropDirectory {
         .await
     }
 
-    pub(super) async fn take_listed(
+    async fn take_listed(
         &mut self,
         directory: &Arc<Directory>,
-        found: BTreeMap<OsString, Stamp>,
-        context: &Context,
+        found: BTreeMap<OsString, FileStamp>,
+        context: &IngestContext,
     ) {
         self.stuck.retain(|name, stamp| found.get(name) == Some(stamp));
         for (name, stamp) in &found {
-            let stood_still = self.seen.get(name) == Some(stamp);
-            if stood_still
+            let is_complete = self.seen.get(name) == Some(stamp);
+            if is_complete
                 && !self.stuck.contains_key(name)
                 && let Err(error) = self.take(directory, name, *stamp, context).await
             {
-                self.complain(error.message);
+                self.warn_once(error.to_string());
                 break;
             }
         }
         self.seen = found;
     }
 
-    /// Takes a file and puts it away. An error says that files must wait.
+    /// Reads a file and moves it away. An error means that files have to wait.
     async fn take(
         &mut self,
         directory: &Arc<Directory>,
         name: &OsStr,
-        stamp: Stamp,
-        context: &Context,
-    ) -> Result<(), Failure> {
+        stamp: FileStamp,
+        context: &IngestContext,
+    ) -> Result<(), IngestError> {
         let opened = {
             let (directory, name) = (Arc::clone(directory), name.to_owned());
             blocking(move || directory.open_listed(&name, &stamp)).await
@@ -161,12 +167,12 @@ impl DropDirectory {
                 return Ok(());
             }
             Ok(Opening::Open(file)) => ingest(name, file, stamp.bytes(), context).await,
-            Err(error) => Err(unreadable(error)),
+            Err(error) => Err(IngestError::File(error)),
         };
         let (report, error) = match taken {
             Ok(report) => (Some(report), None),
-            Err(failure) if failure.code == FailureCode::Unavailable => return Err(failure),
-            Err(failure) => (None, Some(failure.message)),
+            Err(error) if error.kind() == IngestErrorKind::Unavailable => return Err(error),
+            Err(error) => (None, Some(error.to_string())),
         };
         let now = context.clock.now().timestamp();
         let is_good = report.as_ref().is_some_and(|report| report.accepted > 0 || report.lines == 0);
@@ -176,27 +182,27 @@ impl DropDirectory {
             lines = report.as_ref().map_or(0, |report| report.lines),
             accepted = report.as_ref().map_or(0, |report| report.accepted),
             error,
-            "a file was taken from the drop directory"
+            "read a file of the drop directory"
         );
-        let put_away = {
+        let moved = {
             let (directory, name) = (Arc::clone(directory), name.to_owned());
             blocking(move || {
-                let report = Report { file: &shown, at: now.to_string(), error, report };
+                let report = FileReport { file: &shown, at: now.to_string(), error, report };
                 let place = if is_good { DONE } else { FAILED };
-                directory.put_away(&name, place, now, &serde_json::to_vec_pretty(&report)?)
+                directory.move_away(&name, place, now, &serde_json::to_vec_pretty(&report)?)
             })
         };
-        if let Err(error) = put_away.await {
-            self.complain(format!("{} was taken and cannot be put away: {error}", name.to_string_lossy()));
+        if let Err(error) = moved.await {
+            self.warn_once(format!("{} was read and cannot be moved away: {error}", name.to_string_lossy()));
             self.stuck.insert(name.to_owned(), stamp);
         } else {
-            self.complaint.clear();
+            self.last_warning.clear();
         }
         Ok(())
     }
 
-    /// Leaves a file alone until it changes.
-    fn skip_unsafe(&mut self, name: &OsStr, stamp: Stamp, why: &str, context: &Context) {
+    /// Counts an unsafe file once, and leaves it alone until it changes.
+    fn skip_unsafe(&mut self, name: &OsStr, stamp: FileStamp, why: &str, context: &IngestContext) {
         let file = name.to_string_lossy();
         limited!(LineKind::DropFile, Level::WARN, %file, why, "skipped an unsafe file in the drop directory");
         let feed = Feed::drop_directory();
@@ -205,16 +211,16 @@ impl DropDirectory {
         self.stuck.insert(name.to_owned(), stamp);
     }
 
-    fn complain(&mut self, told: String) {
-        if self.complaint != told {
-            tracing::warn!("{told}");
-            self.complaint = told;
+    fn warn_once(&mut self, warning: String) {
+        if self.last_warning != warning {
+            tracing::warn!("{warning}");
+            self.last_warning = warning;
         }
     }
 }
 
 /// Reads a file into the live world, as far as it was written when it was listed.
-async fn ingest(name: &OsStr, file: File, bytes: u64, context: &Context) -> Result<IngestAnswer, Failure> {
+async fn ingest(name: &OsStr, file: File, bytes: u64, context: &IngestContext) -> Result<IngestSummary, IngestError> {
     let file = tokio::fs::File::from_std(file).take(bytes);
     if Path::new(name).extension() == Some(OsStr::new("json")) {
         ingest_payload(file, context).await
@@ -223,37 +229,33 @@ async fn ingest(name: &OsStr, file: File, bytes: u64, context: &Context) -> Resu
     }
 }
 
-async fn ingest_payload(mut file: Contents, context: &Context) -> Result<IngestAnswer, Failure> {
+async fn ingest_payload(mut file: Contents, context: &IngestContext) -> Result<IngestSummary, IngestError> {
     let options =
         PayloadOptions { world: World::Live, strict: false, sport: None, odds_format: None, regions: Regions::NONE };
-    let (mut payload, mut piece) = (Gathered::default(), vec![0; PIECE_BYTES]);
+    let (mut payload, mut chunk) = (PayloadBuffer::default(), vec![0; CHUNK_BYTES]);
     loop {
-        match file.read(&mut piece).await.map_err(unreadable)? {
-            0 => return payload.finish(&options, &Feed::drop_directory(), context).await,
-            count => payload.push(&piece[..count])?,
+        match file.read(&mut chunk).await.map_err(IngestError::File)? {
+            0 => return payload.finish(&options, Feed::drop_directory(), context).await,
+            count => payload.push(&chunk[..count])?,
         }
     }
 }
 
-fn unreadable(error: io::Error) -> Failure {
-    Failure::bad_request(format!("the file cannot be read: {error}"))
-}
-
-async fn ingest_lines(mut file: Contents, context: &Context) -> Result<IngestAnswer, Failure> {
-    let options = IngestOptions { world: World::Live, strict: false };
-    let mut intake = Intake::open(options, Feed::drop_directory(), context).await?;
+async fn ingest_lines(mut file: Contents, context: &IngestContext) -> Result<IngestSummary, IngestError> {
+    let options = IngestOptions::lenient(World::Live);
+    let mut lines = LineStream::open(options, Feed::drop_directory(), context).await?;
     let read = async {
-        let mut piece = vec![0; PIECE_BYTES];
+        let mut chunk = vec![0; CHUNK_BYTES];
         loop {
-            match file.read(&mut piece).await.map_err(unreadable)? {
-                0 => return intake.finish().await,
-                count => intake.push(&piece[..count]).await?,
+            match file.read(&mut chunk).await.map_err(IngestError::File)? {
+                0 => return lines.finish().await,
+                count => lines.push(&chunk[..count]).await?,
             }
         }
     };
     let read = read.await;
-    if let Err(failure) = &read {
-        intake.failed(failure);
+    if let Err(error) = &read {
+        lines.fail(error);
     }
     read
 }

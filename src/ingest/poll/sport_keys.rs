@@ -1,56 +1,57 @@
-//! Which sport keys a feed asks for: those that are set, and for a sport with a key for each competition those that the
-//! upstream has on.
+//! The sport keys that a feed asks for: those that are configured and, for a sport with a key for each competition, those
+//! that the upstream lists as active.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Catalogue, SportId, V4Keys};
 
-/// A sport that there is not.
+/// A configured sport that does not exist.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct KeyError(pub(super) String);
+pub(super) struct UnknownSport(pub(super) String);
 
 #[derive(Debug)]
-pub(super) struct Keys {
-    set: BTreeMap<Box<str>, SportId>,
-    /// Sports whose competitions the upstream knows.
+pub(super) struct SportKeys {
+    configured: BTreeMap<Box<str>, SportId>,
+    /// Sports whose keys the upstream lists.
     open: Vec<SportId>,
     found: BTreeMap<Box<str>, SportId>,
     are_found: bool,
 }
 
-impl Keys {
-    pub(super) fn new(sports: &[String], catalogue: &Catalogue) -> Result<Self, KeyError> {
-        let mut keys = Keys { set: BTreeMap::new(), open: Vec::new(), found: BTreeMap::new(), are_found: false };
+impl SportKeys {
+    pub(super) fn new(sports: &[String], catalogue: &Catalogue) -> Result<Self, UnknownSport> {
+        let mut keys =
+            SportKeys { configured: BTreeMap::new(), open: Vec::new(), found: BTreeMap::new(), are_found: false };
         for name in sports {
             if let Some((sport, _)) = catalogue.find_v4(name) {
-                keys.set.insert(name.as_str().into(), sport);
+                keys.configured.insert(name.as_str().into(), sport);
                 continue;
             }
-            let sport = catalogue.find(name).ok_or_else(|| KeyError(name.clone()))?;
+            let sport = catalogue.find(name).ok_or_else(|| UnknownSport(name.clone()))?;
             match catalogue[sport].v4.as_ref().map(|names| &names.keys) {
-                Some(V4Keys::Whole { key, .. }) => drop(keys.set.insert(key.clone(), sport)),
+                Some(V4Keys::Whole { key, .. }) => drop(keys.configured.insert(key.clone(), sport)),
                 Some(V4Keys::ByCompetition { .. }) => keys.open.push(sport),
-                None => return Err(KeyError(name.clone())),
+                None => return Err(UnknownSport(name.clone())),
             }
         }
         Ok(keys)
     }
 
-    /// Whether the upstream must be asked for some of them.
+    /// Whether the upstream has to be asked for some of them.
     pub(super) fn are_asked_for(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Whether the upstream has said which competitions are on.
+    /// Whether the upstream has listed them.
     pub(super) fn are_found(&self) -> bool {
         self.are_found
     }
 
-    /// Takes the competitions of the open sports out of the keys that the upstream has on.
+    /// Picks the competitions of the open sports from the keys that the upstream lists as active.
     pub(super) fn expand<'k>(&mut self, active: impl Iterator<Item = &'k str>, catalogue: &Catalogue) {
         let sport_of = |key: &str| catalogue.find_v4(key).map(|(sport, _)| sport);
         self.are_found = true;
-        // A key becomes a part of a path: anything that is not plain is none.
+        // A key becomes a part of a path: only plain ones are used.
         let plain = active.filter(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
         let known = plain.filter_map(|key| Some((key, sport_of(key)?)));
         self.found =
@@ -59,8 +60,8 @@ impl Keys {
 
     /// Every key with its sport, once.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, SportId)> {
-        let more = self.found.iter().filter(|(key, _)| !self.set.contains_key(*key));
-        self.set.iter().chain(more).map(|(key, sport)| (&**key, *sport))
+        let more = self.found.iter().filter(|(key, _)| !self.configured.contains_key(*key));
+        self.configured.iter().chain(more).map(|(key, sport)| (&**key, *sport))
     }
 }
 
@@ -69,15 +70,15 @@ mod tests {
     use super::*;
     use crate::config::catalogue;
 
-    fn keys(sports: &[&str]) -> Result<Keys, KeyError> {
-        Keys::new(&sports.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>(), &catalogue::builtin())
+    fn keys(sports: &[&str]) -> Result<SportKeys, UnknownSport> {
+        SportKeys::new(&sports.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>(), &catalogue::builtin())
     }
 
     #[test]
     fn a_sport_of_competitions_is_asked_for_by_those_that_are_on() {
         let mut all = keys(&["mma", "golf", "tennis_atp_wimbledon"]).unwrap();
         assert!(all.are_asked_for());
-        let list = |keys: &Keys| keys.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>().join(" ");
+        let list = |keys: &SportKeys| keys.iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>().join(" ");
         assert_eq!(list(&all), "mma_mixed_martial_arts tennis_atp_wimbledon");
         let active = ["golf_us_open_winner", "golf_a/../b_winner", "tennis_wta_us_open", "icehockey_nhl"];
         all.expand(active.into_iter(), &catalogue::builtin());
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_sport_that_there_is_not_is_named() {
-        assert_eq!(keys(&["mma", "chess"]).unwrap_err(), KeyError("chess".to_owned()));
+        assert_eq!(keys(&["mma", "chess"]).unwrap_err(), UnknownSport("chess".to_owned()));
         assert!(!keys(&["mma"]).unwrap().are_asked_for());
     }
 }

@@ -1,4 +1,4 @@
-//! The drop directory against whoever may write in it.
+//! The drop directory against another user who may write in it.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, chown, symlink};
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::dropping::{Watched, names};
-use super::feeding::{BOOK, EVENT};
-use crate::admin::{DropDirectory, DropError};
+use super::{Watched, names};
+use crate::ingest::tests::{BOOK, EVENT};
+use crate::ingest::{DropDirectory, DropError};
 use crate::model::Reason;
 
 fn make_fifo(path: &Path) {
@@ -17,7 +17,7 @@ fn make_fifo(path: &Path) {
 
 impl Watched {
     fn unsafe_files(&self) -> u64 {
-        let accounts = self.context.ledger.accounts();
+        let accounts = self.fixture.context.ledger.accounts();
         accounts.iter().map(|(_, account)| account.rejected.get(&Reason::UnsafeFile).copied().unwrap_or(0)).sum()
     }
 
@@ -58,10 +58,10 @@ async fn place_replaced_by_a_link_while_running_writes_nothing_through_it() {
     fs::remove_dir(path.join("done")).unwrap();
     symlink(elsewhere.path(), path.join("done")).unwrap();
     watched.drop_good("1.ndjson");
-    watched.look_twice().await;
-    watched.directory.look(&watched.context).await;
+    watched.scan_twice().await;
+    watched.scan().await;
     assert_eq!(names(elsewhere.path()), [] as [&str; 0]);
-    assert_eq!(names(&path), ["1.ndjson", "done", "failed"], "it was taken, and could not be put away");
+    assert_eq!(names(&path), ["1.ndjson", "done", "failed"], "it was taken, and could not be moved away");
     watched.end().await;
 }
 
@@ -76,7 +76,7 @@ async fn prepared_report_links_overwrite_nothing() {
     symlink(&target, done.join("20261114T120000Z-1.ndjson")).unwrap();
     symlink(&target, done.join("20261114T120000Z-2-1.ndjson.report.json")).unwrap();
     watched.drop_good("1.ndjson");
-    watched.look_twice().await;
+    watched.scan_twice().await;
     assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     let report = done.join("20261114T120000Z-3-1.ndjson.report.json");
     assert!(fs::symlink_metadata(&report).unwrap().is_file(), "{:?}", names(&done));
@@ -88,7 +88,7 @@ async fn prepared_report_links_overwrite_nothing() {
 async fn links_pipes_and_hard_links_are_skipped_and_counted_and_other_files_are_taken() {
     let mut watched = Watched::new();
     let path = watched.path.clone();
-    let secret = watched.house.data.path().join("secret");
+    let secret = watched.fixture.directory.path().join("secret");
     fs::write(&secret, "{\"secret\":1}\n").unwrap();
     symlink(&secret, path.join("1.ndjson")).unwrap();
     make_fifo(&path.join("2.ndjson"));
@@ -96,7 +96,7 @@ async fn links_pipes_and_hard_links_are_skipped_and_counted_and_other_files_are_
     symlink("/nowhere", path.join("4.json")).unwrap();
     watched.drop_good("5.ndjson");
     for _ in 0..4 {
-        watched.directory.look(&watched.context).await;
+        watched.scan().await;
     }
     assert_eq!(watched.unsafe_files(), 4, "each is counted once");
     assert_eq!(names(&path), ["1.ndjson", "2.ndjson", "3.ndjson", "4.json", "done", "failed"]);
@@ -109,12 +109,12 @@ async fn links_pipes_and_hard_links_are_skipped_and_counted_and_other_files_are_
 async fn files_swapped_between_listing_and_opening_are_not_read() {
     let mut watched = Watched::new();
     let path = watched.path.clone();
-    let secret = watched.house.data.path().join("secret");
+    let secret = watched.fixture.directory.path().join("secret");
     fs::write(&secret, "secret\n").unwrap();
     for name in ["1.ndjson", "2.ndjson", "3.ndjson", "4.ndjson"] {
         watched.drop_good(name);
     }
-    watched.directory.look(&watched.context).await;
+    watched.scan().await;
     let (directory, found) = watched.directory.list().await.unwrap();
     for name in ["1.ndjson", "2.ndjson", "3.ndjson"] {
         fs::remove_file(path.join(name)).unwrap();
@@ -122,7 +122,7 @@ async fn files_swapped_between_listing_and_opening_are_not_read() {
     symlink(&secret, path.join("1.ndjson")).unwrap();
     make_fifo(&path.join("2.ndjson"));
     fs::write(path.join("3.ndjson"), "another file\n").unwrap();
-    watched.directory.take_listed(&directory, found, &watched.context).await;
+    watched.directory.take_listed(&directory, found, &watched.fixture.context).await;
     assert_eq!(watched.unsafe_files(), 2);
     assert_eq!(names(&path), ["1.ndjson", "2.ndjson", "3.ndjson", "done", "failed"]);
     assert!(fs::symlink_metadata(path.join("2.ndjson")).unwrap().file_type().is_fifo());

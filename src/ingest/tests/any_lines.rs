@@ -1,5 +1,5 @@
-//! Any input through the whole intake: nothing panics, every line is counted once, and what is held afterwards is what
-//! the accepted lines alone would have left.
+//! Any input as a stream of lines: nothing panics, every line is counted once, and what is stored afterwards is what the
+//! accepted lines alone would have left.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::admin::intake::{Feed, Intake};
-use crate::admin::{IngestAnswer, IngestOptions, export};
 use crate::ingest::wire::{self, LINE_BYTES_MAX};
+use crate::ingest::{Feed, IngestOptions, IngestSummary, LineStream};
 use crate::model::{Catalogue, World};
 
 const TIME: &str = "2026-11-14T11:5";
 
-/// One line, without its end; good, bad, or good and unfit for what is held.
+/// One line, without its end; good, bad, or good but unfit for what is stored.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let text = |line: String| line.into_bytes();
     let event = (0..4u8, 0..3usize).prop_map(move |(id, status)| {
@@ -52,33 +51,23 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => good, 3 => bad]
 }
 
-/// What a world holds, as an export tells it.
-async fn held(context: &Context) -> Vec<u8> {
-    let mut source = export::start(World::Live, &context.boards);
-    let mut text = Vec::new();
-    while let Some(piece) = source.recv().await {
-        text.extend_from_slice(&piece.unwrap());
-    }
-    text
-}
-
 /// Sends a text in pieces that end at the given places.
-async fn feed(context: &Context, strict: bool, text: &[u8], cuts: &[prop::sample::Index]) -> IngestAnswer {
+async fn feed(context: &IngestContext, strict: bool, text: &[u8], cuts: &[prop::sample::Index]) -> IngestSummary {
     let options = IngestOptions { world: World::Live, strict };
-    let mut intake = Intake::open(options, Feed::push(), context).await.unwrap();
+    let mut lines = LineStream::open(options, Feed::push(), context).await.unwrap();
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut.index(text.len() + 1)).chain([text.len()]).collect();
     ends.sort_unstable();
     let mut start = 0;
     for end in ends {
-        intake.push(&text[start..end]).await.unwrap();
-        intake.pause().await.unwrap();
+        lines.push(&text[start..end]).await.unwrap();
+        lines.pause().await.unwrap();
         start = end;
     }
-    intake.finish().await.unwrap()
+    lines.finish().await.unwrap()
 }
 
 /// The lines that were accepted, found out by sending each on its own.
-async fn accepted_alone(context: &Context, lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+async fn accepted_alone(context: &IngestContext, lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut accepted = Vec::new();
     for line in lines {
         if feed(context, false, line, &[]).await.accepted == 1 {
@@ -104,9 +93,9 @@ async fn check(lines: Vec<Vec<u8>>, cuts: Vec<prop::sample::Index>, has_end: boo
     if has_end && !text.is_empty() {
         text.push(b'\n');
     }
-    let (one, other, third) = (House::new(), House::new(), House::new());
-    let (context, stopped) = one.open();
-    let report = feed(&context, false, &text, &cuts).await;
+    let (whole, alone, strict) = (Fixture::new(), Fixture::new(), Fixture::new());
+    let context = &whole.context;
+    let report = feed(context, false, &text, &cuts).await;
     let count = lines.iter().filter(|line| !blank(line)).count() as u64;
     assert_eq!(report.lines, count);
     assert_eq!(report.accepted + report.rejected, count);
@@ -120,26 +109,23 @@ async fn check(lines: Vec<Vec<u8>>, cuts: Vec<prop::sample::Index>, has_end: boo
     assert_eq!((account.accepted, account.rejected.values().sum::<u64>()), (report.accepted, report.rejected));
 
     // The same world as from the accepted lines alone, whole, in one piece, all or nothing.
-    let (alone, alone_stopped) = other.open();
-    let accepted = accepted_alone(&alone, &lines).await;
+    let accepted = accepted_alone(&alone.context, &lines).await;
     assert_eq!(accepted.len() as u64, report.accepted);
-    assert!(held(&alone).await == held(&context).await);
-    let (strict, strict_stopped) = third.open();
+    assert!(alone.export().await == whole.export().await);
     let rejected = report.rejected > 0;
-    let empty = held(&strict).await;
-    let whole = feed(&strict, true, &text, &cuts).await;
-    assert_eq!((whole.written, whole.rejected), (!rejected, report.rejected));
+    let empty = strict.export().await;
+    let strict_report = feed(&strict.context, true, &text, &cuts).await;
+    assert_eq!((strict_report.written, strict_report.rejected), (!rejected, report.rejected));
     if rejected {
-        assert!(held(&strict).await == empty, "nothing of it was written");
+        assert!(strict.export().await == empty, "nothing of it was written");
     }
     let catalogue = Arc::clone(context.boards.catalogue());
     let clean: Vec<u8> = accepted.iter().flat_map(|line| cleaned(line, &catalogue)).collect();
-    let clean = feed(&strict, true, &clean, &[]).await;
+    let clean = feed(&strict.context, true, &clean, &[]).await;
     assert!(clean.written && (rejected || clean.rejected == 0));
-    assert!(held(&strict).await == held(&context).await);
-    for (context, stopped) in [(context, stopped), (alone, alone_stopped), (strict, strict_stopped)] {
-        drop(context);
-        tokio::task::spawn_blocking(|| stopped.join()).await.unwrap().unwrap();
+    assert!(strict.export().await == whole.export().await);
+    for fixture in [whole, alone, strict] {
+        fixture.end().await;
     }
 }
 
