@@ -109,3 +109,35 @@ fn find_sport(key: &str, catalogue: &Catalogue) -> Result<SportId, IngestError> 
         IngestError::UnknownSport { key: key.to_owned(), known: known.join(", ") }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::ingest::tests::Fixture;
+    use crate::model::{Reason, Regions, World};
+
+    #[tokio::test]
+    async fn rejections_are_counted_once_also_where_no_message_is_valid() {
+        let valid = r#"{"id":"p1","sport_key":"mma_mixed_martial_arts","sport_title":"MMA","commence_time":"2026-11-15T00:00:00Z","home_team":"A","away_team":"B"}"#;
+        let unknown = r#"{"id":"p2","sport_key":"chess"}"#;
+        for (text, accepted) in [(format!("[{unknown}]"), 0), (format!("[{valid},{unknown}]"), 1)] {
+            for strict in [false, true] {
+                let fixture = Fixture::new();
+                let mut payload = PayloadBuffer::default();
+                payload.push(text.as_bytes()).unwrap();
+                let (world, regions) = (World::Live, Regions::NONE);
+                let options = PayloadOptions { world, strict, sport: None, odds_format: None, regions };
+                let summary = payload.finish(&options, Feed::push(), &fixture.context).await.unwrap();
+                assert_eq!((summary.lines, summary.accepted, summary.rejected), (accepted + 1, accepted, 1));
+                assert_eq!((summary.written, summary.examples.len()), (!strict, 1));
+                let account = fixture.context.ledger.accounts().remove(0).1;
+                assert_eq!(account.accepted, if strict { 0 } else { accepted });
+                assert_eq!(account.rejected, BTreeMap::from([(Reason::UnknownSport, 1)]));
+                assert_eq!(account.bytes, text.len() as u64);
+                fixture.end().await;
+            }
+        }
+    }
+}

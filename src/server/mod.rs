@@ -210,7 +210,7 @@ impl Server {
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let console = console.map(|door| {
             let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
-            tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
+            tokio::spawn(door.serve(context, options, closed(phases.clone())))
         });
         let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", opened.described()).await?;
