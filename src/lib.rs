@@ -6,7 +6,7 @@
 //! - [`keys`]: API keys: secrets, authentication, limits and meters
 //! - [`store`]: the database file; the only module that uses redb
 //! - [`board`]: immutable snapshots from which responses are rendered
-//! - [`feeds`]: input formats: feed lines, The Odds API, the simulator
+//! - [`ingest`]: every way in: feed lines, payloads of The Odds API, push, files, polls, the simulator
 //! - [`writer`]: the single writer: applies every change, commits it, publishes new boards
 //! - [`http`]: the public API, read-only
 //! - [`admin`]: the admin API on a Unix socket, and its client
@@ -25,8 +25,8 @@ pub mod board;
 pub mod cli;
 pub mod clock;
 pub mod config;
-pub mod feeds;
 pub mod http;
+pub mod ingest;
 pub mod keys;
 pub mod log;
 pub mod metrics;

@@ -18,13 +18,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("keys", &["model"]),
     ("store", &["model", "keys"]),
     ("board", &["model"]),
-    ("feeds", &["model"]),
     ("writer", &["model", "store", "keys", "board"]),
     ("http", &["model", "keys", "board"]),
-    // The console is an HTTP door of its own: it shares the deadlines and the negotiation of the public one.
-    ("admin", &["model", "store", "keys", "board", "feeds", "writer", "config", "http"]),
-    ("server", &["model", "store", "keys", "board", "feeds", "writer", "config", "http", "admin"]),
-    ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "feeds"]),
+    // The listener in front of the push interface is that of the public one.
+    ("ingest", &["model", "keys", "board", "writer", "config", "http"]),
+    // The console shares the listener and the content negotiation of the public API.
+    ("admin", &["model", "store", "keys", "board", "ingest", "writer", "config", "http"]),
+    ("server", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "admin"]),
+    ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
 ];
 /// Modules that every module may use.
 const LEAVES: &[&str] = &["clock", "log", "metrics", "nearest", "networks", "tls"];
@@ -36,9 +37,9 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
     ("indicatif", &["cli"]),
-    ("hyper", &["http", "admin", "feeds"]),
-    ("hyper_util", &["http", "admin", "feeds"]),
-    ("serde", &["http", "feeds", "admin", "config", "cli"]),
+    ("hyper", &["http", "admin", "ingest"]),
+    ("hyper_util", &["http", "admin", "ingest"]),
+    ("serde", &["http", "ingest", "admin", "config", "cli"]),
 ];
 
 #[test]

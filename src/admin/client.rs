@@ -14,7 +14,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
 use super::pieces::{self, PiecesBody, Source};
-use super::protocol::{Command, Failure, FailureBody, IngestOptions, PayloadOptions};
+use super::protocol::{Command, Failure, FailureBody};
+use crate::ingest::{IngestOptions, PayloadOptions};
 use crate::model::{Region, World};
 
 /// How long a command may take. One that reads the whole file takes as long as that takes.

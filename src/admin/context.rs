@@ -8,8 +8,8 @@ use super::console::Desk;
 use super::place::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
-use crate::feeds::Ledger;
 use crate::http::Heads;
+use crate::ingest::{IngestContext, Ledger};
 use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;
 use crate::writer::{Changes, WriterHandle};
@@ -53,4 +53,18 @@ pub struct Context {
     pub server: Option<Arc<dyn ServerFacts>>,
     /// `None` where no console is served.
     pub console: Option<Arc<Desk>>,
+}
+
+impl Context {
+    /// What inputs are taken in with.
+    pub fn ingest(&self) -> IngestContext {
+        IngestContext {
+            writer: self.writer.clone(),
+            boards: Arc::clone(&self.boards),
+            ledger: Arc::clone(&self.ledger),
+            feeders: Arc::clone(&self.feeders),
+            clock: self.clock.clone(),
+            data: self.data.path().to_owned(),
+        }
+    }
 }

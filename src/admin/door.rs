@@ -11,7 +11,8 @@ use super::client::{Client, ClientError};
 use super::local::{Local, LocalError, Setup};
 pub use super::pieces::Source;
 use super::place::{DataDir, PlaceError};
-use super::protocol::{Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
+use super::protocol::{Command, Failure};
+use crate::ingest::{IngestError, IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::World;
 use crate::store::OpenError;
 
@@ -142,12 +143,10 @@ impl Door {
     }
 
     /// Takes in feed lines until their end.
-    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestSummary, DoorError> {
         match self {
             Door::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
-            Door::File(local) => {
-                local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
-            }
+            Door::File(local) => local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(refused),
         }
     }
 
@@ -160,11 +159,11 @@ impl Door {
     }
 
     /// Takes in a payload of The Odds API.
-    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestSummary, DoorError> {
         match self {
             Door::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
             Door::File(local) => {
-                local.ingest_payload(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+                local.ingest_payload(options, source).await.map_err(DoorError::Source)?.map_err(refused)
             }
         }
     }
@@ -176,6 +175,10 @@ impl Door {
             Door::File(local) => Ok(blocking(move || local.close()).await?),
         }
     }
+}
+
+fn refused(error: IngestError) -> DoorError {
+    DoorError::Refused(error.into())
 }
 
 async fn open(data: DataDir, setup: Setup, access: Access) -> Result<Local, LocalError> {

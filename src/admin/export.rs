@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::pieces::{self, Source};
 use crate::board::{Boards, Books, EventNode, SportBoard, WorldBoard};
-use crate::feeds::wire;
+use crate::ingest::wire;
 use crate::model::{
     BookId, Catalogue, ClosedNews, EventNews, EventStatus, News, OddsNews, ScoreNews, SourceNews, SportId, World,
 };
@@ -22,7 +22,7 @@ use crate::model::{
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Begins an export of a world as it is now.
-pub(super) fn start(world: World, boards: &Boards) -> Source {
+pub(crate) fn start(world: World, boards: &Boards) -> Source {
     let (pieces, source) = pieces::channel();
     let (catalogue, board) = (Arc::clone(boards.catalogue()), boards.load_full(world));
     tokio::spawn(async move {

@@ -7,7 +7,7 @@ use super::context::{Context, ServerFacts};
 use super::execute::key_counts;
 use crate::board::SportBoard;
 use crate::clock::Moment;
-use crate::feeds::Ledger;
+use crate::ingest::Ledger;
 use crate::log::{self, LineKind};
 use crate::metrics::{Kind, MetricsPage, process};
 use crate::model::{Timestamp, World};
@@ -253,7 +253,7 @@ impl std::fmt::Display for Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feeds::{FeedKind, Upstream};
+    use crate::ingest::{FeedKind, Upstream};
     use crate::model::Reason;
 
     #[test]

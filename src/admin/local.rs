@@ -9,15 +9,14 @@ use super::context::Context;
 use super::door::Access;
 use super::execute::execute;
 use super::export;
-use super::intake::{Feed, Intake};
-use super::payload::Gathered;
 use super::pieces::Source;
 use super::place::DataDir;
-use super::protocol::{Answer, Command, Failure, IngestAnswer, IngestOptions, PayloadOptions};
+use super::protocol::{Answer, Command, Failure};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::catalogue::{self, CatalogueFileError};
+use crate::ingest::{Feed, IngestError, IngestOptions, IngestSummary, LineStream, PayloadBuffer, PayloadOptions};
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
@@ -162,17 +161,17 @@ impl Local {
         &self,
         options: IngestOptions,
         mut source: Source,
-    ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
-        let mut intake = match Intake::open(options, Feed::push(), &self.context).await {
-            Ok(intake) => intake,
-            Err(failure) => return Ok(Err(failure)),
+    ) -> Result<Result<IngestSummary, IngestError>, io::Error> {
+        let mut lines = match LineStream::open(options, Feed::push(), &self.context.ingest()).await {
+            Ok(lines) => lines,
+            Err(error) => return Ok(Err(error)),
         };
         while let Some(piece) = source.recv().await {
-            if let Err(failure) = intake.push(&piece?).await {
-                return Ok(Err(failure));
+            if let Err(error) = lines.push(&piece?).await {
+                return Ok(Err(error));
             }
         }
-        Ok(intake.finish().await)
+        Ok(lines.finish().await)
     }
 
     /// A world as feed lines.
@@ -185,14 +184,14 @@ impl Local {
         &self,
         options: &PayloadOptions,
         mut source: Source,
-    ) -> Result<Result<IngestAnswer, Failure>, io::Error> {
-        let mut payload = Gathered::default();
+    ) -> Result<Result<IngestSummary, IngestError>, io::Error> {
+        let mut payload = PayloadBuffer::default();
         while let Some(piece) = source.recv().await {
-            if let Err(failure) = payload.push(&piece?) {
-                return Ok(Err(failure));
+            if let Err(error) = payload.push(&piece?) {
+                return Ok(Err(error));
             }
         }
-        Ok(payload.finish(options, &Feed::push(), &self.context).await)
+        Ok(payload.finish(options, Feed::push(), &self.context.ingest()).await)
     }
 
     /// Closes the file in order. Blocks until everything is on disk.

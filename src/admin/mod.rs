@@ -3,9 +3,6 @@
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
 //! - `export` gives a world out as feed lines, in `pieces`
-//! - `intake` takes a stream of feed lines in, `spool` one that is taken whole or not at all
-//! - `taking` reads lines from a request, `gunzip`ped if they are compressed
-//! - `push` is what a feeder on another machine meets: one route, by its token; `drop_directory` takes files
 //! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
 //! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
@@ -21,27 +18,17 @@ mod client;
 mod console;
 mod context;
 mod door;
-mod drop_directory;
-mod drop_files;
 mod execute;
 mod export;
 mod figures;
-mod gunzip;
-mod intake;
-mod lines;
 mod local;
 mod monitor;
-mod payload;
 mod pieces;
 mod place;
 mod protocol;
-mod push;
 mod respond;
 mod restore;
 mod socket;
-mod spool;
-mod taking;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod who;
@@ -53,21 +40,19 @@ pub use console::{
 };
 pub use context::{Context, ServerFacts};
 pub use door::{Access, Door, DoorError, Source};
-pub use drop_directory::{DropDirectory, DropError};
 pub use execute::execute;
-pub use intake::{Feed, Intake};
+#[cfg(test)]
+pub(crate) use export::start as export_world;
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
-pub use pieces::PiecesBody as PushReply;
 pub use place::{DataDir, PlaceError};
 pub use protocol::{
     AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
-    ConsoleAnswer, CountsAnswer, DroppedAnswer, Example, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer,
-    IngestAnswer, IngestOptions, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan,
-    PayloadOptions, ProgressAnswer, ReadyAnswer, SecretText, ServerAnswer, SetKey, Setting, SignedOutAnswer,
-    SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IssueKey,
+    KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, SecretText,
+    ServerAnswer, SetKey, Setting, SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer,
+    WorldAnswer, WorldName,
 };
-pub use push::PushDoor;
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};
 pub use who::{own_name, user_name};

@@ -1,5 +1,5 @@
-//! A stream of feed lines in pieces of any size, between whoever reads it and whoever takes it. A few pieces may wait:
-//! whoever is faster is kept waiting, so that a stream takes the same memory however long it is.
+//! A stream of feed lines in pieces of any size, between its producer and its consumer. The channel holds a few pieces, so
+//! that a stream needs the same memory however long it is.
 
 use std::io;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 
-/// Pieces that may wait for whoever takes them; more would only fill the memory.
+/// Pieces in the channel; more would only use memory.
 const WAITING_MAX: usize = 4;
 
 /// Pieces of a stream of feed lines, or the error that broke it off.
 pub type Source = mpsc::Receiver<io::Result<Bytes>>;
 
 /// A body that is either whole or comes in pieces.
-pub type PiecesBody = UnsyncBoxBody<Bytes, io::Error>;
+pub(super) type PiecesBody = UnsyncBoxBody<Bytes, io::Error>;
 
 pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Source) {
     mpsc::channel(WAITING_MAX)

@@ -25,13 +25,11 @@ use super::context::Context;
 use super::execute::{execute, ready};
 use super::export;
 use super::figures;
-use super::intake::{Feed, Intake};
-use super::payload::Gathered;
 use super::pieces::{self, PiecesBody};
-use super::protocol::{Command, Failure, FailureBody, FailureCode, IngestAnswer, IngestOptions, PayloadOptions};
-use super::taking::{self, BrokenOff, Terms};
+use super::protocol::{Command, Failure, FailureBody, FailureCode};
+use crate::ingest::{BodyTerms, Feed, InputOptions, LineStream, read_lines, read_payload};
 use crate::metrics::MetricsPage;
-use crate::model::{OddsFormat, Region, Regions, World};
+use crate::model::World;
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -106,32 +104,22 @@ pub(super) async fn read_command(body: Incoming) -> Result<Command, Failure> {
 }
 
 async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
-    let asked = ingest_asked(request.uri().query().unwrap_or_default())?;
-    let mut body = request.into_body();
-    match asked {
-        Asked::Lines(options) => {
-            let intake = Intake::open(options, Feed::push(), context).await?;
-            Ok(taken(taking::take(intake, &mut body, Terms::default()).await))
-        }
-        Asked::Payload(options) => match take_payload(&options, &mut body, context).await {
-            Ok(report) => Ok(json(StatusCode::OK, &report)),
-            Err(error) => {
-                taking::drain(&mut body).await;
-                Err(error)
+    let options = InputOptions::parse(request.uri().query().unwrap_or_default())?;
+    let (mut body, context) = (request.into_body(), context.ingest());
+    let summary = match options {
+        InputOptions::Lines(options) => {
+            let lines = LineStream::open(options, Feed::push(), &context).await?;
+            match read_lines(lines, &mut body, BodyTerms::default()).await {
+                Ok(summary) => summary,
+                Err(interrupted) => {
+                    let body = FailureBody::from(interrupted);
+                    return Ok(json(status_of(&body.error), &body));
+                }
             }
-        },
-    }
-}
-
-/// The answer to a stream of lines.
-pub(super) fn taken(taken: Result<IngestAnswer, BrokenOff>) -> Reply {
-    match taken {
-        Ok(report) => json(StatusCode::OK, &report),
-        Err(BrokenOff { failure, taken_lines }) => {
-            let status = status_of(&failure);
-            json(status, &FailureBody { error: failure, taken_lines: Some(taken_lines) })
         }
-    }
+        InputOptions::Payload(options) => read_payload(&options, &mut body, &context).await?,
+    };
+    Ok(json(StatusCode::OK, &summary))
 }
 
 fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
@@ -143,78 +131,6 @@ fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failu
     let mut reply = Response::new(pieces::body(export::start(world, &context.boards)));
     reply.headers_mut().insert(CONTENT_TYPE, header("application/x-ndjson"));
     Ok(reply)
-}
-
-/// Gathers a payload and takes it in.
-async fn take_payload(
-    options: &PayloadOptions,
-    body: &mut Incoming,
-    context: &Context,
-) -> Result<IngestAnswer, Failure> {
-    let mut payload = Gathered::default();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Failure::bad_request(format!("the payload broke off: {error}")))?;
-        if let Some(bytes) = frame.data_ref() {
-            payload.push(bytes)?;
-        }
-    }
-    payload.finish(options, &Feed::push(), context).await
-}
-
-/// What is sent to `/ingest`.
-#[derive(Debug, PartialEq, Eq)]
-enum Asked {
-    Lines(IngestOptions),
-    Payload(PayloadOptions),
-}
-
-fn ingest_asked(query: &str) -> Result<Asked, Failure> {
-    let (own, other): (Vec<&str>, Vec<&str>) = query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| {
-        ["format", "sport", "odds_format", "regions"].contains(&pair.split_once('=').map_or(*pair, |(name, _)| name))
-    });
-    let IngestOptions { world, strict } = ingest_options(&other.join("&"))?;
-    let mut options = PayloadOptions { world, strict, sport: None, odds_format: None, regions: Regions::NONE };
-    let mut is_payload = false;
-    for pair in &own {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let takes = |what: &str| Failure::bad_request(format!("{name} takes {what}"));
-        match name {
-            "format" if value == "the-odds-api" => is_payload = true,
-            "format" => return Err(takes("the-odds-api, or is left out for feed lines")),
-            "sport" => options.sport = Some(value.to_owned()),
-            "odds_format" => {
-                let format = OddsFormat::parse(value).ok_or_else(|| takes("american, decimal or fractional"))?;
-                options.odds_format = Some(format);
-            }
-            _ => {
-                let regions: Option<Regions> = value.split(',').map(Region::parse).collect();
-                options.regions = regions.ok_or_else(|| takes("us, uk, eu, au, between commas"))?;
-            }
-        }
-    }
-    match own.first() {
-        Some(_) if is_payload => Ok(Asked::Payload(options)),
-        Some(pair) => Err(Failure::bad_request(format!("{pair} is for format=the-odds-api only"))),
-        None => Ok(Asked::Lines(IngestOptions { world, strict })),
-    }
-}
-
-pub(super) fn ingest_options(query: &str) -> Result<IngestOptions, Failure> {
-    let mut options = IngestOptions { world: World::Live, strict: false };
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match name {
-            "world" => {
-                options.world =
-                    World::parse(value).ok_or_else(|| Failure::bad_request("world takes live or sandbox"))?;
-            }
-            "strict" => {
-                options.strict = value.parse().map_err(|_| Failure::bad_request("strict takes true or false"))?;
-            }
-            _ => return Err(Failure::bad_request(format!("there is no parameter {name:?}: world, strict"))),
-        }
-    }
-    Ok(options)
 }
 
 fn readyz(context: &Context) -> Reply {
@@ -251,37 +167,4 @@ fn json(status: StatusCode, answer: &impl Serialize) -> Reply {
 
 pub(super) fn header(value: &str) -> HeaderValue {
     HeaderValue::from_str(value).unwrap_or_else(|_| HeaderValue::from_static(""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parameters_of_a_payload_are_checked() {
-        assert_eq!(ingest_asked(""), Ok(Asked::Lines(IngestOptions { world: World::Live, strict: false })));
-        let full = "format=the-odds-api&world=sandbox&sport=mma&odds_format=decimal&regions=us,uk&strict=true";
-        let options = PayloadOptions {
-            world: World::Sandbox,
-            strict: true,
-            sport: Some("mma".to_owned()),
-            odds_format: Some(OddsFormat::Decimal),
-            regions: Regions::only(Region::Us).with(Region::Uk),
-        };
-        assert_eq!(ingest_asked(full), Ok(Asked::Payload(options)));
-        for wrong in ["format=csv", "sport=mma", "format=the-odds-api&regions=mars", "format=the-odds-api&sprot=mma"] {
-            assert_eq!(ingest_asked(wrong).map_err(|error| error.code), Err(FailureCode::BadRequest), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_parameters_of_ingest_are_checked() {
-        let default = IngestOptions { world: World::Live, strict: false };
-        assert_eq!(ingest_options(""), Ok(default));
-        let strict = IngestOptions { world: World::Sandbox, strict: true };
-        assert_eq!(ingest_options("world=sandbox&strict=true"), Ok(strict));
-        for wrong in ["world=mars", "strict=1", "wrold=live", "world"] {
-            assert_eq!(ingest_options(wrong).map_err(|error| error.code), Err(FailureCode::BadRequest), "{wrong}");
-        }
-    }
 }

@@ -19,7 +19,8 @@ use self::hint::{GivenCommand, START_BYTES_MAX, hint};
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use crate::admin::{Access, Door, DoorError, IngestAnswer, IngestOptions, PayloadOptions, Source};
+use crate::admin::{Access, Door, DoorError, Source};
+use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
 
 const PIECE_BYTES: usize = 64 << 10;
@@ -94,7 +95,7 @@ impl IngestArgs {
         })?;
         let (many, one) = self.words();
         invocation.output.answer(&answer, |_| report(&answer, many, one))?;
-        let IngestAnswer { lines, accepted, rejected, .. } = answer;
+        let IngestSummary { lines, accepted, rejected, .. } = answer;
         let advice = if accepted == 0 { hint() } else { None };
         if !answer.written {
             let advice = advice.unwrap_or_else(|| "fix them and ingest it again".to_owned());
@@ -111,7 +112,7 @@ impl IngestArgs {
         GivenCommand { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, backend: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
+    async fn send(&self, backend: &Door, source: Source) -> Result<IngestSummary, DoorError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
             Format::Lines => backend.ingest(IngestOptions { world, strict }, source).await,
@@ -209,7 +210,7 @@ fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
     Ok(bar.with_style(ProgressStyle::with_template(style)?))
 }
 
-fn report(answer: &IngestAnswer, many: &str, one: &str) -> String {
+fn report(answer: &IngestSummary, many: &str, one: &str) -> String {
     let became =
         if answer.written { format!("{} changed something", answer.changed) } else { "not written".to_owned() };
     let mut text = pairs(&[

@@ -1,9 +1,8 @@
-//! The ways in for feed lines beside the admin door, where the operator wants them: the door for feeders on other
-//! machines, with the listener of the public door before it, and the watched directory.
+//! The ways in for feed lines beside the admin interface, where they are configured: the push interface, behind a listener
+//! like the public one, and the drop directory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -11,15 +10,11 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::facts::Phase;
 use super::{ListenError, ServeError};
-use crate::admin::{Context, DropDirectory, PushDoor, PushReply};
 use crate::config::Config;
 use crate::http;
-use crate::metrics::Traffic;
+use crate::ingest::{DropDirectory, IngestContext, PushInterface};
 
-/// The one route that there is.
-const INGEST: &str = "/ingest";
-
-/// What was opened, not yet taking anything.
+/// What was opened and does not accept input yet.
 #[derive(Debug)]
 pub(super) struct Intakes {
     push: Option<(TcpListener, SocketAddr)>,
@@ -47,10 +42,10 @@ impl Intakes {
         self.push.as_ref().map(|(_, address)| *address)
     }
 
-    /// Begins to take lines. What is returned ends when feeders have been told that the server stops.
+    /// Begins to accept lines. The returned task ends when feeders were answered that the server stops.
     pub(super) fn start(
         self,
-        context: Context,
+        context: IngestContext,
         options: watch::Receiver<http::Options>,
         phases: watch::Receiver<Phase>,
         tasks: &mut JoinSet<()>,
@@ -67,47 +62,18 @@ impl Intakes {
 
 async fn push(
     listener: TcpListener,
-    context: Context,
+    context: IngestContext,
     inflated_max: u64,
     options: watch::Receiver<http::Options>,
     mut phases: watch::Receiver<Phase>,
 ) {
     let (stop, stopping) = watch::channel(false);
     let silence_max = options.borrow().deadlines.idle;
-    let door = PushDoor::new(context, silence_max, inflated_max, stopping);
+    let interface = PushInterface::new(context, silence_max, inflated_max, stopping);
     let shutdown = async {
         let _ = phases.wait_for(|phase| *phase != Phase::Serving).await;
         let _ = stop.send(true);
     };
-    let summary = http::run(
-        listener,
-        Arc::new(Push { door, traffic: Arc::new(Traffic::new(&[INGEST], &[])) }),
-        options,
-        shutdown,
-        std::future::pending(),
-    )
-    .await;
+    let summary = http::run(listener, Arc::new(interface), options, shutdown, std::future::pending()).await;
     tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped taking feed lines");
-}
-
-/// The door with its own count of connections.
-#[derive(Debug)]
-struct Push {
-    door: PushDoor,
-    traffic: Arc<Traffic>,
-}
-
-impl http::Respond for Push {
-    type Body = PushReply;
-
-    async fn respond(&self, request: http::IncomingRequest, peer: &http::Peer) -> ::http::Response<PushReply> {
-        let began = Instant::now();
-        let reply = self.door.respond(request, peer).await;
-        self.traffic.count_request(INGEST, reply.status().as_u16(), began.elapsed());
-        reply
-    }
-
-    fn traffic(&self) -> &Arc<Traffic> {
-        &self.traffic
-    }
 }

@@ -12,13 +12,8 @@ mod facts;
 mod intakes;
 mod logging;
 mod notify;
-mod pull;
-mod pull_credits;
-mod pull_keys;
-mod pulls;
 mod reload;
 mod signals;
-mod simulate;
 mod writer_watch;
 
 use std::future::Future;
@@ -33,14 +28,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admin::{
-    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, DropError, Feed, Monitor,
-    MonitorError, Setup,
+    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, Monitor, MonitorError, Setup,
 };
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::config::{Config, TlsFiles};
-use crate::feeds::{Ledger, Simulator};
 use crate::http;
+use crate::ingest::{DropError, Feed, FeedError, IngestContext, Ledger, PollSettings, Pollers, Simulation, Simulator};
 use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
@@ -55,10 +49,7 @@ pub use signals::{hang_ups, signals};
 use bounds::Bounds;
 use facts::{Facts, Phase};
 use intakes::Intakes;
-use pull::Surroundings;
-use pulls::Pulls;
 use reload::Reloading;
-use simulate::Simulation;
 use writer_watch::WriterWatch;
 
 /// Who simulates the live world and issues the keys of a demo, as the audit log has it.
@@ -106,14 +97,6 @@ pub enum ServeError {
     NotSimulated(PathBuf),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
-}
-
-/// A feed that cannot be polled as it is set.
-#[derive(Debug, thiserror::Error)]
-#[error("feeds.{feed}: {what}: mend that and start again")]
-pub struct FeedError {
-    feed: Box<str>,
-    what: String,
 }
 
 /// A service with its data loaded, not yet serving.
@@ -210,7 +193,7 @@ impl Server {
         let opened = Arc::clone(&self.config.borrow());
         let intakes = Intakes::open(&opened)?;
         let mut tasks = JoinSet::new();
-        let pulls = Pulls::open(self.surroundings(), self.config())?;
+        let pollers = Pollers::open(self.ingest_context(), self.poll_settings(), self.config())?;
         for mut simulation in self.simulations(extras.simulate_live) {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
@@ -229,11 +212,11 @@ impl Server {
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let console = console.map(|door| {
             let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
-            tokio::spawn(door.serve(context.clone(), options, closed(phases.clone())))
+            tokio::spawn(door.serve(context, options, closed(phases.clone())))
         });
-        let push = intakes.start(context, bounds.ingest.subscribe(), phases, &mut tasks);
+        let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
-        tasks.spawn(pulls.run());
+        tasks.spawn(pollers.run());
         ready(&self, desk.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
         notify::ready(&status);
@@ -350,16 +333,20 @@ impl Server {
         })
     }
 
-    /// What the feeds that are polled work with.
-    fn surroundings(&self) -> Surroundings {
-        Surroundings {
+    /// What every input is taken in with.
+    fn ingest_context(&self) -> IngestContext {
+        IngestContext {
             writer: self.writer.clone(),
             boards: Arc::clone(&self.boards),
             ledger: Arc::clone(&self.ledger),
+            feeders: Arc::clone(&self.feeders),
             clock: self.clock.clone(),
-            stale_after_s: self.stale_after_s,
-            chance,
+            data: self.data.path().to_owned(),
         }
+    }
+
+    fn poll_settings(&self) -> PollSettings {
+        PollSettings { stale_after_s: self.stale_after_s, random }
     }
 
     /// Takes the console's address, if there is to be a console.
@@ -393,15 +380,14 @@ impl Server {
         let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
-            let (boards, ledger) = (Arc::clone(&self.boards), Arc::clone(&self.ledger));
-            Simulation::new(world, simulator, self.writer.clone(), boards, ledger, self.clock.clone())
+            Simulation::new(world, simulator, self.ingest_context())
         };
         worlds.map(simulation).collect()
     }
 }
 
-/// Any number. Without randomness from the system it is the lowest.
-fn chance() -> u32 {
+/// Any number; 0 if the system has no randomness.
+fn random() -> u32 {
     let mut bytes = [0; 4];
     let _ = getrandom::fill(&mut bytes);
     u32::from_ne_bytes(bytes)

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use oddsbox::admin::{Access, DataDir, Door, IngestAnswer, IngestOptions, Setup};
+use oddsbox::admin::{Access, DataDir, Door, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
-use oddsbox::feeds::Simulator;
+use oddsbox::ingest::{IngestOptions, IngestSummary, Simulator};
 use oddsbox::model::{News, Timestamp, World};
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ async fn export(door: &Door) -> String {
     String::from_utf8(text).expect("a text")
 }
 
-async fn ingest(door: &Door, text: &str) -> IngestAnswer {
+async fn ingest(door: &Door, text: &str) -> IngestSummary {
     let (sender, source) = tokio::sync::mpsc::channel(4);
     let text = bytes::Bytes::copy_from_slice(text.as_bytes());
     let sent = async move {

@@ -3,7 +3,7 @@
 use super::fixture::{EVENING, UPDATED, event, odds_in};
 use crate::harness::Service;
 use oddsbox::config::catalogue;
-use oddsbox::feeds::wire;
+use oddsbox::ingest::wire;
 use oddsbox::model::{News, Reason};
 
 /// A quote, and its American, decimal and fractional form.

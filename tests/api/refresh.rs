@@ -8,7 +8,7 @@ use super::fixture::{
 };
 use crate::harness::Service;
 use oddsbox::config::catalogue;
-use oddsbox::feeds::wire;
+use oddsbox::ingest::wire;
 use oddsbox::model::World;
 
 const ODDS: &str = "/v1/sports/mma/odds";

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
-use oddsbox::feeds::wire;
+use oddsbox::ingest::wire;
 use oddsbox::model::{
     BookId, Closed, Contest, Event, EventId, EventOwner, EventStatus, Market, Outcome, Price, Record, RecordId, Score,
     ScoreStatus, Source, SportId, Timestamp, World,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use oddsbox::clock::Clock;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::feeds::{the_odds_api, wire};
 use oddsbox::http::{Handled, Service, handle};
+use oddsbox::ingest::{the_odds_api, wire};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
 use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};
 use oddsbox::store::{Store, StoreOptions};
@@ -109,7 +109,7 @@ pub fn request(data: &[u8]) {
 pub fn payload(data: &[u8]) {
     let now = Timestamp::from_unix(1_794_699_540);
     for odds_format in [None, Some(OddsFormat::Decimal), Some(OddsFormat::American)] {
-        let ask = the_odds_api::Ask { catalogue: the_catalogue(), sport: None, odds_format, now };
+        let ask = the_odds_api::PayloadTerms { catalogue: the_catalogue(), sport: None, odds_format, now };
         let _ = the_odds_api::read(data, ask);
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use oddsbox::admin::{ConsoleDesk, DataDir, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::{Config, FeedConfig, SETTINGS, Settings, catalogue};
-use oddsbox::feeds::{Ledger, wire};
+use oddsbox::ingest::{Ledger, wire};
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use oddsbox::model::World;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oddsbox::admin::{AuditAnswer, Command, Door, IngestOptions};
+use oddsbox::admin::{AuditAnswer, Command, Door};
+use oddsbox::ingest::IngestOptions;
 use oddsbox::model::World;
 use redb::{ReadableTable, TableDefinition};
 use serde_json::Value;

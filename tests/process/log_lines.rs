@@ -101,7 +101,7 @@ async fn control_characters_are_escaped_in_text_logs() {
     }
     let name = "a\n2026-01-01T00:00:00Z ERROR forged: \u{1b}[2J\r.ndjson";
     std::fs::write(feeds.path().join(name), "").expect("a file");
-    super::command::until("the file is taken", async || server.log().contains("cannot be put away")).await;
+    super::command::until("the file is taken", async || server.log().contains("cannot be moved away")).await;
     let log = server.stop();
     assert!(!log.contains('\u{1b}') && !log.contains('\r'), "{log:?}");
     assert!(!log.lines().any(|line| line.contains("ERROR forged") && !line.contains("a\\n2026")), "{log}");

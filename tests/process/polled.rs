@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::command::{Directory, until};
@@ -49,4 +50,45 @@ async fn feed_key_is_not_logged_or_shown() {
         assert!(!log.contains(KEY), "{log}");
         assert!(!log.contains("apiKey"), "{log}");
     }
+}
+
+fn read(stream: &mut TcpStream) -> String {
+    let mut request = [0; 4096];
+    let length = stream.read(&mut request).unwrap_or(0);
+    String::from_utf8_lossy(&request[..length]).into_owned()
+}
+
+/// A proxy that answers in place of the upstream once it was asked for a tunnel; the first line of each tunnel request.
+fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let tunnels = Arc::<Mutex<Vec<String>>>::default();
+    let seen = Arc::clone(&tunnels);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let tunnel = read(&mut stream);
+            seen.lock().expect("a lock").push(tunnel.lines().next().unwrap_or_default().to_owned());
+            let _ = stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n");
+            let request = read(&mut stream);
+            assert!(request.contains(KEY), "{request}");
+            let _ = stream.write_all(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    (format!("http://{address}"), tunnels)
+}
+
+#[tokio::test]
+async fn proxy_of_the_environment_is_used_and_sees_no_key() {
+    let directory = Directory::new();
+    let config = directory.path().join("oddsbox.toml");
+    let url = "http://upstream.test/v4";
+    let file = format!("[feeds.us]\nkind = \"the-odds-api\"\nurl = \"{url}\"\nkey = \"{KEY}\"\nsports = [\"mma\"]\n");
+    fs::write(&config, file).expect("a file");
+    let (path, (address, tunnels)) = (config.display().to_string(), proxy());
+    let server =
+        directory.serve_with(&[("ODDSBOX_CONFIG", &path), ("HTTP_PROXY", &address), ("NO_PROXY", "other.test")]);
+    until("a tunnel", async || server.log().contains("answered 401")).await;
+    server.stop();
+    let tunnels = tunnels.lock().expect("a lock");
+    assert!(tunnels.iter().all(|line| line == "CONNECT upstream.test:80 HTTP/1.1"), "{tunnels:?}");
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
-use oddsbox::feeds::Account;
+use oddsbox::ingest::Account;
 use oddsbox::model::{Market, OddsFormat, Reason, Region, Regions, Timestamp, World};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;

@@ -5,7 +5,7 @@ use super::super::protocol::{
     AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer,
     TokenAnswer, UpstreamAnswer, WorldName,
 };
-use crate::feeds::{Account, Upstream};
+use crate::ingest::{Account, Upstream};
 use crate::keys::{FeedToken, Feeder};
 use crate::model::{FeederQuota, FeederUse, Timestamp, World};
 use crate::writer::FeederError;

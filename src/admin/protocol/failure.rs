@@ -1,4 +1,4 @@
-//! Why a command was not done.
+//! Why a command was not executed.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
     BadRequest,
-    /// No token, or one that opens nothing.
+    /// No valid token.
     Unauthorized,
-    /// Understood, and against a rule.
+    /// Well-formed, but against a rule.
     Refused,
     KeyNotFound,
     FeederNotFound,
@@ -17,13 +17,13 @@ pub enum FailureCode {
     MethodNotAllowed,
     Timeout,
     TooLarge,
-    /// A body in an encoding that is not taken.
+    /// A body in an encoding that is not supported.
     UnsupportedEncoding,
     /// Nothing was changed; the same command may succeed later.
     Unavailable,
 }
 
-/// A command that was not done. The message is one line that says what to do next.
+/// A command that was not executed. The message is one line that says what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -45,7 +45,7 @@ impl Failure {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FailureBody {
     pub(crate) error: Failure,
-    /// Of a stream of feed lines that failed: the lines from its start that are dealt with for good.
+    /// Of a stream of feed lines that failed: the lines from its start that are done with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) taken_lines: Option<u64>,
 }

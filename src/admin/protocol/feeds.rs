@@ -1,4 +1,4 @@
-//! Answers about feeds: who sends, what has come, and how fresh each source is.
+//! Answers about feeds: their tokens, what they have sent, and how fresh each source is.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct FeedsAnswer {
     pub tokens: Vec<TokenAnswer>,
 }
 
-/// What a feed has brought since the server started.
+/// What a feed has sent since the server started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedAnswer {
     pub name: String,
@@ -49,7 +49,7 @@ pub struct FeedAnswer {
     pub added: Option<AddedAnswer>,
     pub last_good: Option<String>,
     pub last_failure: Option<FailureAnswer>,
-    /// Of a feed that polls.
+    /// Of a feed that is polled.
     pub upstream: Option<UpstreamAnswer>,
 }
 
@@ -63,26 +63,26 @@ pub struct AddedAnswer {
     pub bookmakers_max: u32,
     pub events_today: u32,
     pub events_per_day: u32,
-    /// Those that are there now.
+    /// Those that exist now.
     pub events: u32,
     pub events_max: u32,
 }
 
-/// When a feed failed as a whole, and how.
+/// When a feed failed as a whole, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureAnswer {
     pub at: String,
     pub why: String,
 }
 
-/// What an upstream said of its quota.
+/// The quota of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpstreamAnswer {
     pub remaining: Option<u64>,
     pub used: Option<u64>,
     pub budget_left: Option<u64>,
     pub next_poll: Option<String>,
-    /// Nothing is left upstream: it is not polled before this.
+    /// The quota is used up: the upstream is not polled before this.
     #[serde(default)]
     pub used_up_until: Option<String>,
 }
@@ -99,6 +99,6 @@ pub struct SourceAnswer {
     pub stale_after_s: u32,
     pub stale: bool,
     pub latency_ms: u32,
-    /// Since when it holds no price; `null` while it holds one.
+    /// Since when it has no price; `null` while it has one.
     pub empty_since: Option<String>,
 }

@@ -1,10 +1,11 @@
-//! What became of a stream of feed lines.
-
-use std::collections::BTreeMap;
+//! What the admin interface has in common with [`ingest`](crate::ingest): worlds by their names, and failures. The report on
+//! an input is [`IngestSummary`](crate::ingest::IngestSummary), whose JSON is the same everywhere.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{OddsFormat, Regions, World};
+use super::failure::{Failure, FailureBody, FailureCode};
+use crate::ingest::{IngestError, IngestErrorKind, InterruptedInput};
+use crate::model::World;
 
 /// A world by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,55 +33,31 @@ impl From<WorldName> for World {
     }
 }
 
-/// How a stream of lines is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngestOptions {
-    pub world: World,
-    /// All of it or, if one line is rejected, nothing.
-    pub strict: bool,
+impl From<IngestError> for Failure {
+    fn from(error: IngestError) -> Self {
+        Failure::new(error.kind().into(), error.to_string())
+    }
 }
 
-/// How a saved payload of The Odds API is to be taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PayloadOptions {
-    pub world: World,
-    /// All of it or, if anything is rejected, nothing.
-    pub strict: bool,
-    /// The sport that it must be of, by our key or one of The Odds API.
-    pub sport: Option<String>,
-    /// How its prices are quoted; without it they must show that.
-    pub odds_format: Option<OddsFormat>,
-    /// Where bookmakers that nobody declared are offered; with none they are rejected.
-    pub regions: Regions,
+impl From<IngestErrorKind> for FailureCode {
+    fn from(kind: IngestErrorKind) -> Self {
+        match kind {
+            IngestErrorKind::BadRequest => FailureCode::BadRequest,
+            IngestErrorKind::Unauthorized => FailureCode::Unauthorized,
+            IngestErrorKind::Refused => FailureCode::Refused,
+            IngestErrorKind::NotFound => FailureCode::NotFound,
+            IngestErrorKind::MethodNotAllowed => FailureCode::MethodNotAllowed,
+            IngestErrorKind::Timeout => FailureCode::Timeout,
+            IngestErrorKind::TooLarge => FailureCode::TooLarge,
+            IngestErrorKind::UnsupportedEncoding => FailureCode::UnsupportedEncoding,
+            IngestErrorKind::Unavailable => FailureCode::Unavailable,
+        }
+    }
 }
 
-/// The report on a stream of lines, or on the messages of a payload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IngestAnswer {
-    pub world: WorldName,
-    pub strict: bool,
-    /// False when nothing was written because a line of a strict input was rejected.
-    pub written: bool,
-    /// Blank lines are not counted.
-    pub lines: u64,
-    /// Of a strict input that was not written: what would have been accepted. Nothing of it changed anything.
-    pub accepted: u64,
-    pub changed: u64,
-    pub unchanged: u64,
-    pub rejected: u64,
-    pub rejected_by_reason: BTreeMap<String, u64>,
-    /// Outcomes left out of lines that were accepted without them.
-    pub dropped_outcomes: u64,
-    pub dropped_outcomes_by_reason: BTreeMap<String, u64>,
-    /// The first rejected lines; of those with the same reason and detail only the first.
-    pub examples: Vec<Example>,
-}
-
-/// A line that was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Example {
-    /// Counted from 1, blank lines included, as an editor does. Of a payload, the number of the event.
-    pub line: u64,
-    pub reason: String,
-    pub detail: String,
+impl From<InterruptedInput> for FailureBody {
+    fn from(interrupted: InterruptedInput) -> Self {
+        let error = Failure::new(interrupted.error.kind().into(), interrupted.to_string());
+        FailureBody { error, taken_lines: Some(interrupted.taken_lines) }
+    }
 }

@@ -1,4 +1,4 @@
-//! What can be asked through the admin door and what is answered, as JSON.
+//! The commands of the admin interface and their answers, as JSON.
 //!
 //! A command is an object with its name in `command`: `{"command":"keys-revoke","id":"key_…"}`. Times are whole seconds
 //! in ISO form, durations are numbers of seconds, and an answer names every field, `null` where there is no value.
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
 pub use feeds::{AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
-pub use ingest::{Example, IngestAnswer, IngestOptions, PayloadOptions, WorldName};
+pub use ingest::WorldName;
 pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
 pub use service::{
     AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, ConsoleAnswer, CountsAnswer,
@@ -24,7 +24,7 @@ pub use service::{
     SignedOutAnswer, StatusAnswer, WorldAnswer,
 };
 
-/// Everything that can be asked, but for feed lines, which come as a stream of their own.
+/// Every command, except for feed lines, which are a stream of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
@@ -35,7 +35,7 @@ pub enum Command {
     },
     KeysRotate {
         id: String,
-        /// How long the old secret goes on opening.
+        /// How long the old secret stays valid.
         #[serde(default)]
         grace_s: u32,
     },
@@ -79,7 +79,7 @@ pub enum Command {
     MaintenanceOff,
     Check(CheckOptions),
     Backup(BackupOrder),
-    /// How far the check or the backup is that is under way.
+    /// The progress of the running check or backup.
     Progress,
     Ready,
     /// A link that opens the console once.
@@ -89,13 +89,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it reads the whole file, which takes as long as that takes.
+    /// Whether it reads the whole file, which takes time in proportion to it.
     pub fn is_long(&self) -> bool {
         matches!(self, Command::Check(_) | Command::Backup(_))
     }
 }
 
-/// What a command is answered with: the plain JSON of the one that fits.
+/// The answer to a command: the plain JSON of its variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {

@@ -1,8 +1,5 @@
 //! The door as a whole: a server on a temporary directory and commands that find it, or find only its file.
 
-mod any_lines;
-mod dropping;
-mod dropping_attacks;
 mod feeding;
 mod keys;
 mod running;

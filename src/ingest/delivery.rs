@@ -1,0 +1,249 @@
+//! The one place where validated news goes to the writer, and where an input's rejections are counted.
+//!
+//! A reader adds what it rejects to a [`Delivery`] and hands over its news in batches, whole, or as a poll. Whatever the
+//! writer answers is counted here, once: in the account of the feed as it goes on, and in the report at the end.
+
+use std::sync::Arc;
+
+use super::error::{IngestError, IngestErrorKind};
+use super::feed::{Feed, IngestContext};
+use super::ledger::FeedKind;
+use super::options::IngestOptions;
+use super::report::{IngestSummary, ReasonCounts, RejectedLine, add_example};
+use super::wire::Rejection;
+use crate::model::{News, Reason};
+use crate::writer::{FeedCharge, IngestReport, NewsReader, Poll, Whole, WriteError};
+
+/// News that was read and not yet handed to the writer.
+#[derive(Debug, Default)]
+pub(super) struct NewsBatch {
+    pub(super) news: Vec<News>,
+    /// Where each message was read, in the same order. News that no report shows may have none.
+    pub(super) origins: Vec<NewsOrigin>,
+}
+
+/// Where a message was read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NewsOrigin {
+    /// The number of the line or, in a payload, of the event.
+    pub(super) line: u64,
+    /// The bookmaker, for a price of a payload: an event there has many.
+    pub(super) bookmaker: Option<Arc<str>>,
+}
+
+impl From<Vec<News>> for NewsBatch {
+    fn from(news: Vec<News>) -> Self {
+        NewsBatch { news, origins: Vec::new() }
+    }
+}
+
+impl NewsBatch {
+    pub(super) fn push(&mut self, news: News, line: u64) {
+        self.news.push(news);
+        self.origins.push(NewsOrigin { line, bookmaker: None });
+    }
+
+    /// Splits it into batches of at most `size` messages.
+    pub(super) fn chunks(self, size: usize) -> impl Iterator<Item = NewsBatch> {
+        let (mut news, mut origins) = (self.news.into_iter().peekable(), self.origins.into_iter());
+        std::iter::from_fn(move || {
+            news.peek()?;
+            let news = news.by_ref().take(size).collect();
+            Some(NewsBatch { news, origins: origins.by_ref().take(size).collect() })
+        })
+    }
+}
+
+/// An input on its way to the writer.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    context: IngestContext,
+    feed: Feed,
+    options: IngestOptions,
+    /// Messages that were rejected by their reader, before the writer saw them.
+    invalid: ReasonCounts,
+    /// Outcomes left out of messages that were read.
+    dropped: ReasonCounts,
+    /// Rejections and bytes that the feed's account does not have yet.
+    uncounted: ReasonCounts,
+    uncounted_bytes: u64,
+    /// What the writer says of the others.
+    report: IngestReport,
+    examples: Vec<RejectedLine>,
+    is_written: bool,
+}
+
+impl Delivery {
+    pub(super) fn new(options: IngestOptions, feed: Feed, context: &IngestContext) -> Self {
+        let (name, kind, world) = feed.account(options.world);
+        context.ledger.open(name, kind, world);
+        Delivery {
+            context: context.clone(),
+            feed,
+            options,
+            invalid: ReasonCounts::default(),
+            dropped: ReasonCounts::default(),
+            uncounted: ReasonCounts::default(),
+            uncounted_bytes: 0,
+            report: IngestReport::default(),
+            examples: Vec::new(),
+            is_written: true,
+        }
+    }
+
+    pub(super) fn context(&self) -> &IngestContext {
+        &self.context
+    }
+
+    /// Counts bytes of the input, as inflated.
+    pub(super) fn add_bytes(&mut self, bytes: usize) {
+        self.uncounted_bytes += bytes as u64;
+    }
+
+    /// Counts a message that its reader rejected.
+    pub(super) fn reject(&mut self, line: u64, rejection: &Rejection) {
+        self.add_invalid([(rejection.reason, 1)].into_iter());
+        self.show(line, rejection.reason, rejection.detail.to_string());
+    }
+
+    /// Counts messages that their reader rejected and that no report shows one by one.
+    pub(super) fn add_invalid(&mut self, counts: impl Iterator<Item = (Reason, u64)>) {
+        for (reason, count) in counts {
+            self.invalid.add(reason, count);
+            self.uncounted.add(reason, count);
+        }
+    }
+
+    /// Adds a rejected message to those that the report shows.
+    pub(super) fn show(&mut self, line: u64, reason: Reason, detail: String) {
+        add_example(&mut self.examples, RejectedLine { line, reason: reason.key().to_owned(), detail });
+    }
+
+    /// Counts outcomes left out of messages that were read. A poll has no report, so they go to its feed's account.
+    pub(super) fn drop_outcomes(&mut self, counts: impl Iterator<Item = (Reason, u64)>) {
+        for (reason, count) in counts {
+            self.dropped.add(reason, count);
+            if self.feed.kind() == FeedKind::TheOddsApi {
+                self.uncounted.add(reason, count);
+            }
+        }
+    }
+
+    /// Hands a batch to the writer and waits for it, which is the back-pressure. `is_end` publishes what has come.
+    pub(super) async fn send(&mut self, batch: NewsBatch, is_end: bool) -> Result<(), IngestError> {
+        self.feed.check()?;
+        Ok(self.write(batch, is_end).await?)
+    }
+
+    /// The same for a feed whose right to send cannot be revoked.
+    pub(super) async fn write(&mut self, batch: NewsBatch, is_end: bool) -> Result<(), WriteError> {
+        let NewsBatch { news, origins } = batch;
+        let sent = self.context.writer.ingest_sent(self.options.world, news, is_end, self.feed.sender());
+        let report = sent.await?;
+        self.record(&report, &origins);
+        Ok(())
+    }
+
+    /// Hands a strict input to the writer, which takes all of it or nothing. Returns the first messages that the writer
+    /// rejected, by their positions, for a reader that finds their lines itself.
+    pub(super) async fn send_whole(
+        &mut self,
+        news: NewsReader,
+        origins: &[NewsOrigin],
+    ) -> Result<Vec<(u64, Reason)>, IngestError> {
+        self.feed.check()?;
+        // Rejected lines already forbid writing; what else would be rejected is reported all the same.
+        let whole = if self.invalid.total() > 0 { Whole::Checked } else { Whole::Taken };
+        let sent = self.context.writer.ingest_whole_sent(self.options.world, news, whole, self.feed.sender());
+        let report = sent.await?;
+        self.is_written = whole == Whole::Taken && report.rejected() == 0;
+        self.record(&report, origins);
+        Ok(report.first_rejected().to_vec())
+    }
+
+    /// Hands a complete poll to the writer; how many records it closed because the poll no longer has them.
+    pub(super) async fn send_poll(&mut self, poll: Poll) -> Result<u64, WriteError> {
+        let report = self.context.writer.poll(poll).await?;
+        self.record(&report.news, &[]);
+        Ok(report.closed)
+    }
+
+    /// Hands news to the writer together with what its feed has spent on it.
+    pub(super) async fn send_charged(
+        &mut self,
+        news: Vec<News>,
+        is_end: bool,
+        charge: FeedCharge,
+    ) -> Result<(), WriteError> {
+        let report = self.context.writer.ingest_charged(self.options.world, news, is_end, Some(charge)).await?;
+        self.record(&report, &[]);
+        Ok(())
+    }
+
+    /// Counts what has become of news, and of what was rejected since the last time.
+    fn record(&mut self, report: &IngestReport, origins: &[NewsOrigin]) {
+        for (position, reason) in report.first_rejected().iter().filter(|_| !origins.is_empty()) {
+            let origin = usize::try_from(*position).ok().and_then(|position| origins.get(position));
+            let NewsOrigin { line, bookmaker } = origin.cloned().unwrap_or_default();
+            self.show(line, *reason, describe(*reason, bookmaker.as_deref()));
+        }
+        self.report.add(report);
+        let mut rejected = std::mem::take(&mut self.uncounted);
+        rejected.add_all(report.reasons());
+        let accepted = if self.is_written { report.accepted() } else { 0 };
+        let account = self.feed.account(self.options.world);
+        let now = self.context.clock.now().timestamp();
+        self.context.ledger.count(account, now, accepted, rejected.iter());
+        self.context.ledger.used(account, std::mem::take(&mut self.uncounted_bytes), report.added);
+    }
+
+    /// Notes in the feed's account that the input failed as a whole.
+    pub(super) fn fail(&mut self, error: &IngestError) {
+        let account = self.feed.account(self.options.world);
+        let now = self.context.clock.now().timestamp();
+        self.context.ledger.failed(account, now, &error.to_string());
+        if error.kind() == IngestErrorKind::TooLarge {
+            self.context.ledger.count(account, now, 0, [(Reason::StreamTooLarge, 1)].into_iter());
+        }
+        self.context.ledger.used(account, std::mem::take(&mut self.uncounted_bytes), None);
+    }
+
+    /// The reasons for which the writer rejected messages so far.
+    pub(super) fn rejected_by_writer(&self) -> impl Iterator<Item = (Reason, u64)> {
+        self.report.reasons()
+    }
+
+    /// The report on the input, at its end.
+    pub(super) fn summary(&mut self) -> IngestSummary {
+        // An input without a single valid message has sent nothing, and its rejections count all the same.
+        self.record(&IngestReport::default(), &[]);
+        let mut by_reason = self.invalid;
+        by_reason.add_all(self.report.reasons());
+        let if_written = |count: u64| if self.is_written { count } else { 0 };
+        IngestSummary {
+            world: self.options.world,
+            strict: self.options.strict,
+            written: self.is_written,
+            lines: self.invalid.total() + self.report.messages(),
+            accepted: self.report.accepted(),
+            changed: if_written(self.report.changed),
+            unchanged: if_written(self.report.unchanged),
+            rejected: by_reason.total(),
+            rejected_by_reason: by_reason.by_key(),
+            dropped_outcomes: self.dropped.total(),
+            dropped_outcomes_by_reason: self.dropped.by_key(),
+            examples: std::mem::take(&mut self.examples),
+        }
+    }
+}
+
+/// Why the writer rejected a message, and whose price it was in a payload.
+pub(super) fn describe(reason: Reason, bookmaker: Option<&str>) -> String {
+    match (bookmaker, reason) {
+        (None, reason) => reason.description().to_owned(),
+        (Some(key), Reason::UnknownBookmaker) => {
+            format!("{key}: nobody has declared it: say with --regions where it is offered")
+        }
+        (Some(key), reason) => format!("{key}: {}", reason.description()),
+    }
+}

@@ -1,0 +1,155 @@
+//! A stream of feed lines on its way in.
+//!
+//! Bytes come in chunks of any size; whole lines are read, collected into batches and handed to the writer, which is
+//! waited for: no more than one batch and one line are ever in memory. A strict input is spooled instead, and written
+//! at its end.
+
+use std::sync::Arc;
+
+use super::delivery::{Delivery, NewsBatch, describe};
+use super::error::IngestError;
+use super::feed::{Feed, IngestContext};
+use super::lines::{LineSplitter, SplitLine};
+use super::options::IngestOptions;
+use super::report::IngestSummary;
+use super::spool::Spool;
+use super::wire::{self, LINE_BYTES_MAX, Rejection};
+use crate::model::{Catalogue, Reason};
+
+const BATCH_LINES_MAX: usize = 1000;
+const BATCH_BYTES_MAX: usize = 1 << 20;
+
+/// A stream of feed lines on its way in.
+#[derive(Debug)]
+pub struct LineStream {
+    splitter: LineSplitter,
+    reader: LineReader,
+    /// See [`LineStream::taken_lines`].
+    taken_lines: u64,
+    /// Where a strict input waits.
+    spool: Option<Spool>,
+}
+
+/// What lines are read with, and what has become of them.
+#[derive(Debug)]
+struct LineReader {
+    catalogue: Arc<Catalogue>,
+    delivery: Delivery,
+    batch: NewsBatch,
+    batch_bytes: usize,
+    /// Every line, blank ones included, as an editor counts.
+    line_count: u64,
+}
+
+impl LineStream {
+    pub async fn open(options: IngestOptions, feed: Feed, context: &IngestContext) -> Result<Self, IngestError> {
+        let spool = if options.strict { Some(Spool::open(context.data.clone()).await?) } else { None };
+        let reader = LineReader {
+            catalogue: Arc::clone(context.boards.catalogue()),
+            delivery: Delivery::new(options, feed, context),
+            batch: NewsBatch::default(),
+            batch_bytes: 0,
+            line_count: 0,
+        };
+        Ok(LineStream { splitter: LineSplitter::default(), reader, taken_lines: 0, spool })
+    }
+
+    /// The lines from the start of the stream that are done with: written, or rejected and counted. They need not be
+    /// sent again.
+    pub fn taken_lines(&self) -> u64 {
+        self.taken_lines
+    }
+
+    /// Reads the next chunk of the stream, and waits for the writer when a batch is full.
+    pub async fn push(&mut self, mut bytes: &[u8]) -> Result<(), IngestError> {
+        if let Some(spool) = &mut self.spool {
+            spool.write(bytes).await?;
+        }
+        self.reader.delivery.add_bytes(bytes.len());
+        while let Some(line) = self.splitter.next(&mut bytes) {
+            self.reader.read(line);
+            if self.reader.is_batch_full() {
+                self.flush(false).await?;
+            } else if self.reader.line_count.is_multiple_of(BATCH_LINES_MAX as u64) {
+                // Blank and rejected lines fill no batch, but are work all the same.
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on the lines that have come so far, for a stream that pauses.
+    pub async fn pause(&mut self) -> Result<(), IngestError> {
+        if self.taken_lines == self.reader.line_count { Ok(()) } else { self.flush(false).await }
+    }
+
+    /// Ends the stream: what is left is written, and a strict input as a whole.
+    pub async fn finish(&mut self) -> Result<IngestSummary, IngestError> {
+        if let Some(line) = self.splitter.last() {
+            self.reader.read(line);
+        }
+        self.flush(true).await?;
+        if let Some(spool) = self.spool.take() {
+            self.finish_spooled(spool).await?;
+        }
+        Ok(self.reader.delivery.summary())
+    }
+
+    async fn finish_spooled(&mut self, mut spool: Spool) -> Result<(), IngestError> {
+        let LineReader { catalogue, delivery, .. } = &mut self.reader;
+        let news = spool.news(Arc::clone(catalogue)).await?;
+        let rejected = delivery.send_whole(news, &[]).await?;
+        let numbers = spool.line_numbers(&rejected, Arc::clone(catalogue)).await?;
+        for (line, (_, reason)) in numbers.into_iter().zip(rejected) {
+            delivery.show(line, reason, describe(reason, None));
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self, is_end: bool) -> Result<(), IngestError> {
+        let batch = self.reader.take_batch();
+        if self.spool.is_some() {
+            return Ok(());
+        }
+        self.reader.delivery.send(batch, is_end).await?;
+        self.taken_lines = self.reader.line_count;
+        Ok(())
+    }
+
+    /// Notes in the feed's account that the stream failed.
+    pub(super) fn fail(&mut self, error: &IngestError) {
+        self.reader.delivery.fail(error);
+    }
+}
+
+impl LineReader {
+    /// Adds the news of a line to the batch, or counts why it has none.
+    fn read(&mut self, line: SplitLine<'_>) {
+        self.line_count += 1;
+        let text = match line {
+            SplitLine::Text(text) if text.trim_ascii().is_empty() => return,
+            SplitLine::Text(text) => text,
+            SplitLine::TooLong => {
+                let detail = format!("a line has at most {LINE_BYTES_MAX} bytes");
+                return self.delivery.reject(self.line_count, &Rejection::new(Reason::LineTooLong, detail));
+            }
+        };
+        match wire::read(text, &self.catalogue) {
+            Err(rejection) => self.delivery.reject(self.line_count, &rejection),
+            Ok(read) => {
+                self.delivery.drop_outcomes(read.dropped.iter().map(|outcome| (outcome.reason, 1)));
+                self.batch_bytes += text.len();
+                self.batch.push(read.news, self.line_count);
+            }
+        }
+    }
+
+    fn is_batch_full(&self) -> bool {
+        self.batch.news.len() >= BATCH_LINES_MAX || self.batch_bytes >= BATCH_BYTES_MAX
+    }
+
+    fn take_batch(&mut self) -> NewsBatch {
+        self.batch_bytes = 0;
+        std::mem::take(&mut self.batch)
+    }
+}

@@ -1,0 +1,115 @@
+//! Parses the bookmakers of an event and their markets: one record for each valid market.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::payload::PayloadContext;
+use super::{Payload, PayloadError};
+use crate::ingest::wire::field::{Field, Object, Raw};
+use crate::ingest::wire::{Rejection, outcomes};
+use crate::model::{EventNews, Market, News, OddsNews, Reason, SportKind, Timestamp};
+
+#[derive(Deserialize)]
+struct BookLine<'a> {
+    #[serde(borrow)]
+    key: Raw<'a>,
+    #[serde(borrow)]
+    title: Raw<'a>,
+    #[serde(borrow)]
+    last_update: Raw<'a>,
+    #[serde(borrow)]
+    markets: Raw<'a>,
+}
+
+#[derive(Deserialize)]
+struct MarketLine<'a> {
+    #[serde(borrow)]
+    key: Raw<'a>,
+    #[serde(borrow)]
+    last_update: Raw<'a>,
+    #[serde(borrow)]
+    outcomes: Raw<'a>,
+}
+
+/// Parses the records of an event; an invalid one is rejected alone.
+pub(super) fn read_all(list: Field<'_>, event: &EventNews, context: &PayloadContext<'_>, payload: &mut Payload) {
+    let books: Vec<&RawValue> = match list.list() {
+        Ok(books) => books,
+        Err(rejection) => return payload.reject_current(rejection),
+    };
+    for raw in books {
+        if let Err(rejection) = read_book(raw, event, context, payload) {
+            payload.reject_current(rejection);
+        }
+    }
+}
+
+/// An error rejects the bookmaker as a whole.
+fn read_book(
+    raw: &RawValue,
+    event: &EventNews,
+    context: &PayloadContext<'_>,
+    payload: &mut Payload,
+) -> Result<(), Rejection> {
+    let book: BookLine<'_> = object(raw, "bookmaker")?;
+    let key = Field::new("bookmakers.key", book.key).key()?;
+    let title = Field::new("bookmakers.title", book.title);
+    let title = if title.is_given() { Some(title.text()?) } else { None };
+    let own = Field::new("bookmakers.last_update", book.last_update);
+    let updated = if own.is_given() { Some(own.time()?) } else { None };
+    let markets: Vec<&RawValue> = Field::new("bookmakers.markets", book.markets).list()?;
+    let listed = payload.bookmakers.entry(key.as_ref().into()).or_default();
+    if let Some(title) = title {
+        *listed = Some(title.into());
+    }
+    let bookmaker: Arc<str> = key.as_ref().into();
+    for raw in markets {
+        if let Err(rejection) = read_market(raw, &bookmaker, updated, event, context, payload) {
+            let detail = format!("{bookmaker} on {}: {}", event.id, rejection.detail);
+            payload.reject_current(Rejection::new(rejection.reason, detail));
+        }
+    }
+    Ok(())
+}
+
+fn read_market(
+    raw: &RawValue,
+    bookmaker: &Arc<str>,
+    updated: Option<Timestamp>,
+    event: &EventNews,
+    context: &PayloadContext<'_>,
+    payload: &mut Payload,
+) -> Result<(), Rejection> {
+    let line: MarketLine<'_> = object(raw, "market")?;
+    let market = market_of(&Field::new("markets.key", line.key).string()?, context.ask.catalogue[event.sport].kind)?;
+    let last_update = Field::new("markets.last_update", line.last_update);
+    let last_update = if last_update.is_given() { last_update.time()? } else { updated.unwrap_or(context.at) };
+    let format =
+        || context.format.ok_or_else(|| Rejection::new(Reason::BadField, PayloadError::FormatUnknown.to_string()));
+    let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, market)?;
+    for outcome in &dropped {
+        payload.dropped.add(outcome.reason, 1);
+    }
+    let (sport, event) = (event.sport, event.id.clone());
+    let bookmaker = Arc::clone(bookmaker);
+    let bookmaker_update = updated.filter(|updated| *updated != last_update);
+    payload.push(News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes }));
+    Ok(())
+}
+
+fn market_of(key: &str, kind: SportKind) -> Result<Market, Rejection> {
+    if key.ends_with("_lay") {
+        return Err(Rejection::new(Reason::LayMarket, format!("{key:?} has lay prices")));
+    }
+    match Market::parse_alias(key, kind) {
+        Some(market) => Ok(market),
+        None => Err(Rejection::new(Reason::UnknownMarket, format!("{key:?} is no market that we carry"))),
+    }
+}
+
+fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, what: &str) -> Result<T, Rejection> {
+    let read = serde_json::from_str::<Object<T>>(raw.get());
+    read.map(|Object(value)| value).map_err(|error| Rejection::new(Reason::BadJson, format!("no {what}: {error}")))
+}
