@@ -100,6 +100,7 @@ mod world_name {
 
     use crate::model::World;
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(world: &World, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(world.name())
     }

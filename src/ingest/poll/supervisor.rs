@@ -73,7 +73,7 @@ impl Pollers {
                     self.waiting.push((feed, poller));
                 }
                 Err(error) => {
-                    tracing::error!(feed = &*feed.name, %error, "feed not restarted; it keeps its old settings")
+                    tracing::error!(feed = &*feed.name, %error, "feed not restarted; it keeps its old settings");
                 }
             }
         }
