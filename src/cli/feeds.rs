@@ -103,7 +103,7 @@ fn issued_token(output: Output, issued: &TokenAnswer) -> String {
 
 fn shown(output: Output, answer: &FeedsAnswer) -> String {
     let feeds = match &answer.feeds {
-        None => "No server is running: feeds are counted only while one runs.\n".to_owned(),
+        None => "No server runs: a server counts feeds from its start.\n".to_owned(),
         Some(feeds) => {
             let header = [
                 "FEED",
