@@ -1,39 +1,373 @@
-//! The tables of the file, their keys, and how a row is named when it is damaged.
+//! The tables of the file. Each is declared once, in the list of [`tables!`] or of [`indexes!`]; creating, copying,
+//! checking, committing, the comparison after a failed commit and the removal of damaged rows all walk these lists, so
+//! none of them can omit a table. To add one: a line in the list, its row type in `codec`, and a [`StoredRow`] for it.
 //!
-//! Keys hold numbers that are private to the file: sports, events, names and bookmakers are each numbered once and
-//! for ever. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.
+//! Keys hold numbers that are private to the file: sports, events, names and bookmakers are each numbered once and never
+//! renumbered. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use redb::{Key, TableDefinition};
+use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 
+use super::care::{CheckFindings, CheckedRows, RowNames};
 use super::codec::{
     AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
     ScoreRow, SourceRow, SportRow, UsageRow,
 };
+use super::error::StoreError;
+use super::indexes;
+use super::rows::StoredRow;
 use crate::model::{Market, World};
 
 /// The format of the files that this program writes.
 pub(super) const FORMAT: u32 = 3;
 
-/// Kept apart from the other rows and never encoded differently, so that every later program can read it.
-pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
+/// Separate from the other rows and never encoded differently, so that every later program can read it.
+pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new(FORMATS_NAME);
+const FORMATS_NAME: &str = "oddsbox";
 pub(super) const FORMAT_KEY: &str = "format";
 
 /// A table of checksummed rows.
-pub(super) struct Table<K: Key + 'static, R> {
+pub(super) struct Table<K: TableKey, R> {
     pub(super) name: &'static str,
     pub(super) definition: TableDefinition<'static, K, &'static [u8]>,
-    /// Says in words which row a key names.
-    pub(super) describe: for<'a> fn(&K::SelfType<'a>) -> String,
+    /// Describes the row of a key to people.
+    pub(super) describe: for<'a> fn(&K::SelfType<'a>, &RowNames) -> String,
+    /// What its rows refer to: see [`StoredRow::references`].
+    pub(super) refers_to: &'static [ReferenceKind],
+    /// Whether an index must follow every write of its rows, so that the generic write leaves it to `row_batch`.
+    pub(super) updates_index: bool,
     row: PhantomData<fn() -> R>,
 }
 
-impl<K: Key + 'static, R> Table<K, R> {
-    pub(super) const fn new(name: &'static str, describe: for<'a> fn(&K::SelfType<'a>) -> String) -> Self {
-        Table { name, definition: TableDefinition::new(name), describe, row: PhantomData }
+impl<K: TableKey, R> Table<K, R> {
+    pub(super) const fn new(
+        name: &'static str,
+        describe: for<'a> fn(&K::SelfType<'a>, &RowNames) -> String,
+        refers_to: &'static [ReferenceKind],
+        updates_index: bool,
+    ) -> Self {
+        let definition = TableDefinition::new(name);
+        Table { name, definition, describe, refers_to, updates_index, row: PhantomData }
+    }
+}
+
+/// A table that lists the rows of another one in another order.
+pub(super) struct Index<K: Key + 'static, V: Value + 'static> {
+    pub(super) name: &'static str,
+    pub(super) definition: TableDefinition<'static, K, V>,
+    /// Compares it with the rows that a check has read, and returns how many entries it has.
+    pub(super) check: fn(&ReadTransaction, &mut CheckedRows, &mut CheckFindings) -> Result<u64, StoreError>,
+    /// Replaces its entries by those that the rows call for.
+    pub(super) rebuild: fn(&WriteTransaction) -> Result<(), StoreError>,
+    /// The bookmaker that a key names.
+    pub(super) book_of: Option<for<'a> fn(&K::SelfType<'a>) -> BookKey>,
+}
+
+/// A key of a table, and the form in which a batch owns it.
+pub(super) trait TableKey: Key + 'static {
+    type Owned: Ord + Clone + fmt::Debug;
+
+    fn borrowed(owned: &Self::Owned) -> Self::SelfType<'_>;
+
+    #[cfg(test)]
+    fn owned(key: &Self::SelfType<'_>) -> Self::Owned;
+}
+
+macro_rules! plain_keys {
+    ($($key:ty),*) => {$(
+        impl TableKey for $key {
+            type Owned = $key;
+
+            fn borrowed(owned: &$key) -> $key {
+                *owned
+            }
+
+            #[cfg(test)]
+            fn owned(key: &$key) -> $key {
+                *key
+            }
+        }
+    )*};
+}
+plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey);
+
+impl TableKey for &'static str {
+    type Owned = String;
+
+    fn borrowed(owned: &String) -> &str {
+        owned
+    }
+
+    #[cfg(test)]
+    fn owned(key: &&str) -> String {
+        (*key).to_owned()
+    }
+}
+
+impl TableKey for PollKey {
+    type Owned = (u8, String, String);
+
+    fn borrowed((world, scope, event): &Self::Owned) -> (u8, &str, &str) {
+        (*world, scope, event)
+    }
+
+    #[cfg(test)]
+    fn owned((world, scope, event): &(u8, &str, &str)) -> Self::Owned {
+        (*world, (*scope).to_owned(), (*event).to_owned())
+    }
+}
+
+/// A thing that a row refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reference<'a> {
+    World(u8),
+    Sport(u16),
+    Event(EventKey),
+    Book(BookKey),
+    /// A bookmaker whose row may be gone. Its number still must not be given to another.
+    BookIfPresent(BookKey),
+    Market(u8),
+    Name(u32),
+    ApiKey(&'a str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ReferenceKind {
+    World,
+    Sport,
+    Event,
+    Book,
+    Market,
+    Name,
+    ApiKey,
+}
+
+impl Reference<'_> {
+    #[cfg(test)]
+    pub(super) fn kind(self) -> ReferenceKind {
+        match self {
+            Reference::World(_) => ReferenceKind::World,
+            Reference::Sport(_) => ReferenceKind::Sport,
+            Reference::Event(_) => ReferenceKind::Event,
+            Reference::Book(_) | Reference::BookIfPresent(_) => ReferenceKind::Book,
+            Reference::Market(_) => ReferenceKind::Market,
+            Reference::Name(_) => ReferenceKind::Name,
+            Reference::ApiKey(_) => ReferenceKind::ApiKey,
+        }
+    }
+}
+
+/// What is done with each table, whatever the types of its keys and rows.
+pub(super) trait TableVisitor {
+    type Error;
+
+    fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), Self::Error>;
+
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), Self::Error>;
+
+    /// The table of the format's number, which has no checksum.
+    fn format_number(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// Visits every table of the file: those that others refer to before those that refer to them, then the indexes.
+pub(super) fn for_each_table<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+    visitor.format_number()?;
+    visit_tables(visitor)?;
+    visit_indexes(visitor)
+}
+
+/// The names of all tables, as redb lists them.
+pub(super) fn table_names() -> impl Iterator<Item = &'static str> {
+    TABLE_NAMES.iter().chain(INDEX_NAMES).copied().chain([FORMATS_NAME])
+}
+
+/// The rows of one table that a batch writes: `None` removes a row.
+pub(super) type PendingRows<K> = BTreeMap<<K as TableKey>::Owned, Option<Vec<u8>>>;
+
+/// What is done with the rows that a batch has for each table.
+pub(super) trait RowsVisitor {
+    type Error;
+
+    fn rows<K: TableKey, R: StoredRow<K>>(
+        &mut self,
+        table: &Table<K, R>,
+        rows: &PendingRows<K>,
+    ) -> Result<(), Self::Error>;
+}
+
+macro_rules! tables {
+    ($(
+        $constant:ident $name:ident: $key:ty => $row:ty {
+            describe: $describe:expr,
+            refers_to: [$($kind:ident),*],
+            updates_index: $updates_index:literal
+        }
+    )*) => {
+        $(pub(super) const $constant: Table<$key, $row> =
+            Table::new(stringify!($name), $describe, &[$(ReferenceKind::$kind),*], $updates_index);)*
+
+        const TABLE_NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        fn visit_tables<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+            $(visitor.table(&$constant)?;)*
+            Ok(())
+        }
+
+        /// Encoded rows for every table.
+        #[derive(Debug, Default)]
+        pub(super) struct TableRows {
+            $(pub(super) $name: PendingRows<$key>,)*
+        }
+
+        impl TableRows {
+            pub(super) fn visit<V: RowsVisitor>(&self, visitor: &mut V) -> Result<(), V::Error> {
+                $(visitor.rows(&$constant, &self.$name)?;)*
+                Ok(())
+            }
+
+            /// Puts a row into the table of that name.
+            #[cfg(test)]
+            pub(super) fn put(&mut self, table: &str, key: &[u8], row: Option<Vec<u8>>) {
+                match table {
+                    $(stringify!($name) => {
+                        let key = <$key as TableKey>::owned(&<$key as Value>::from_bytes(key));
+                        self.$name.insert(key, row);
+                    })*
+                    other => panic!("no table {other}"),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! indexes {
+    ($(
+        $(#[$doc:meta])*
+        $constant:ident $name:ident: $key:ty => $value:ty {
+            check: $check:expr,
+            rebuild: $rebuild:expr,
+            book_of: $book_of:expr
+        }
+    )*) => {
+        $($(#[$doc])* pub(super) const $constant: Index<$key, $value> = Index {
+            name: stringify!($name),
+            definition: TableDefinition::new(stringify!($name)),
+            check: $check,
+            rebuild: $rebuild,
+            book_of: $book_of,
+        };)*
+
+        const INDEX_NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        fn visit_indexes<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+            $(visitor.index(&$constant)?;)*
+            Ok(())
+        }
+    };
+}
+
+tables! {
+    META meta: &'static str => MetaRow {
+        describe: |key, _| (*key).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    CATALOGUE catalogue: u16 => CatalogueRow {
+        describe: |piece, _| format!("piece {piece}"),
+        refers_to: [],
+        updates_index: false
+    }
+    AUDIT audit: u64 => AuditRow {
+        describe: |sequence, _| format!("entry {sequence}"),
+        refers_to: [],
+        updates_index: false
+    }
+    SPORTS sports: u16 => SportRow {
+        describe: |number, _| format!("sport number {number}"),
+        refers_to: [],
+        updates_index: false
+    }
+    BOOKS books: BookKey => BookRow {
+        describe: |(world, number), _| format!("{} bookmaker number {number}", world_name(*world)),
+        refers_to: [World],
+        updates_index: false
+    }
+    NAMES names: u32 => NameRow {
+        describe: |number, _| format!("name {number}"),
+        refers_to: [],
+        updates_index: false
+    }
+    EVENTS events: EventKey => EventRow {
+        describe: |key, names| names.event(*key),
+        refers_to: [World, Sport, Name],
+        updates_index: false
+    }
+    SCORES scores: EventKey => ScoreRow {
+        describe: |key, names| names.event(*key),
+        refers_to: [Event, Name],
+        updates_index: false
+    }
+    ODDS odds: OddsKey => OddsRow {
+        describe: |key, names| names.odds(*key),
+        refers_to: [Event, Book, Market, Name],
+        updates_index: true
+    }
+    SOURCES sources: SourceKey => SourceRow {
+        describe: |key, names| names.source(*key),
+        refers_to: [Sport, Book],
+        updates_index: false
+    }
+    POLLS polls: PollKey => PollRow {
+        describe: |(world, scope, event), _| format!("{} {scope} {event}", world_name(*world)).trim_end().to_owned(),
+        refers_to: [World, Book],
+        updates_index: false
+    }
+    KEYS keys: &'static str => KeyRow {
+        describe: |id, _| (*id).to_owned(),
+        refers_to: [],
+        updates_index: true
+    }
+    FEEDERS feeders: &'static str => FeederRow {
+        describe: |name, _| (*name).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    BUDGETS budgets: &'static str => BudgetRow {
+        describe: |feed, _| (*feed).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    USAGE usage: &'static str => UsageRow {
+        describe: |id, _| (*id).to_owned(),
+        refers_to: [ApiKey],
+        updates_index: false
+    }
+}
+
+indexes! {
+    /// The events of a sport in the order of their commence times.
+    SCHEDULE schedule: ScheduleKey => () {
+        check: indexes::check_schedule,
+        rebuild: indexes::rebuild_schedule,
+        book_of: None
+    }
+    /// The open records of a bookmaker in a sport.
+    COVERAGE coverage: CoverageKey => () {
+        check: indexes::check_coverage,
+        rebuild: indexes::rebuild_coverage,
+        book_of: Some(|(world, _, book, _, _)| (*world, *book))
+    }
+    /// The ids of the keys in the order of their issue.
+    KEY_ORDER key_order: u64 => &'static str {
+        check: indexes::check_key_order,
+        rebuild: indexes::rebuild_key_order,
+        book_of: None
     }
 }
 
@@ -51,30 +385,6 @@ pub(super) type PollKey = (u8, &'static str, &'static str);
 pub(super) type ScheduleKey = (u8, u16, u32, u32);
 /// World, sport, bookmaker, event and market.
 pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
-
-pub(super) const META: Table<&str, MetaRow> = Table::new("meta", |key| (*key).to_owned());
-pub(super) const CATALOGUE: Table<u16, CatalogueRow> = Table::new("catalogue", |piece| format!("piece {piece}"));
-pub(super) const SPORTS: Table<u16, SportRow> = Table::new("sports", |number| format!("sport {number}"));
-pub(super) const BOOKS: Table<BookKey, BookRow> = Table::new("books", |key| describe_book(*key));
-pub(super) const NAMES: Table<u32, NameRow> = Table::new("names", |number| format!("name {number}"));
-pub(super) const EVENTS: Table<EventKey, EventRow> = Table::new("events", |key| describe_event(*key));
-pub(super) const SCORES: Table<EventKey, ScoreRow> = Table::new("scores", |key| describe_event(*key));
-pub(super) const ODDS: Table<OddsKey, OddsRow> = Table::new("odds", |key| describe_odds(*key));
-pub(super) const SOURCES: Table<SourceKey, SourceRow> = Table::new("sources", |key| describe_source(*key));
-pub(super) const POLLS: Table<PollKey, PollRow> = Table::new("polls", |key| describe_poll(*key));
-pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
-pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
-pub(super) const FEEDERS: Table<&str, FeederRow> = Table::new("feeders", |name| (*name).to_owned());
-pub(super) const BUDGETS: Table<&str, BudgetRow> = Table::new("budgets", |feed| (*feed).to_owned());
-pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
-
-/// The events of a sport in the order of their commence times.
-pub(super) const SCHEDULE: TableDefinition<ScheduleKey, ()> = TableDefinition::new("schedule");
-/// The open records of a bookmaker in a sport.
-pub(super) const COVERAGE: TableDefinition<CoverageKey, ()> = TableDefinition::new("coverage");
-
-/// The ids of the keys in the order of their issue.
-pub(super) const KEY_ORDER: TableDefinition<u64, &str> = TableDefinition::new("key_order");
 
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
@@ -129,36 +439,6 @@ pub(super) const fn coverage_key((world, sport, event, book, market): OddsKey) -
     (world, sport, book, event, market)
 }
 
-pub(super) fn describe_book((world, book): BookKey) -> String {
-    format!("{} bookmaker {book}", describe_world(world))
-}
-
-pub(super) fn describe_event((world, sport, event): EventKey) -> String {
-    format!("{} sport {sport} event {event}", describe_world(world))
-}
-
-pub(super) fn describe_odds((world, sport, event, book, market): OddsKey) -> String {
-    let mut text = format!("{} sport {sport} event {event} bookmaker {book} ", describe_world(world));
-    // Writing to a string cannot fail.
-    let _ = match Market::from_index(usize::from(market)) {
-        Some(market) => write!(text, "{market}"),
-        None => write!(text, "market {market}"),
-    };
-    text
-}
-
-pub(super) fn describe_schedule((world, sport, commence, event): ScheduleKey) -> String {
-    format!("{} at {commence}", describe_event((world, sport, event)))
-}
-
-fn describe_source((world, sport, book): SourceKey) -> String {
-    format!("{} sport {sport} bookmaker {book}", describe_world(world))
-}
-
-fn describe_poll((world, scope, event): (u8, &str, &str)) -> String {
-    format!("{} {scope} {event}", describe_world(world)).trim_end().to_owned()
-}
-
-pub(super) fn describe_world(number: u8) -> &'static str {
-    World::ALL.into_iter().find(|world| world_number(*world) == number).map_or("unknown world", World::name)
+pub(super) fn world_name(number: u8) -> &'static str {
+    world_of(number).map_or("unknown world", World::name)
 }

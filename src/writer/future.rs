@@ -75,7 +75,7 @@ impl Comparison {
     /// then tell whose clock is wrong.
     pub(super) fn read(store: &Store) -> Self {
         let unchanged = Comparison { latest_entry: None, is_done: true };
-        if store.is_looked_into() {
+        if store.is_inspected() {
             return unchanged;
         }
         match store.audit_tail(AUDIT_COMPARED) {

@@ -311,7 +311,7 @@ impl Writer {
 
     /// Reads every record and index of the file, and has the database's own pages checked.
     pub fn check(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, WriteError> {
-        self.store.check_telling(progress).map_err(WriteError::from)
+        self.store.check_with_progress(progress).map_err(WriteError::from)
     }
 
     /// Takes every damaged row out of the file; how many those were. It is for a file that nobody serves: what was

@@ -84,7 +84,7 @@ impl Desk {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.progress.break_off();
+        self.progress.cancel();
         *self.desk.lock() = None;
     }
 }

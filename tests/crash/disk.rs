@@ -99,7 +99,7 @@ impl Disk {
 
     /// Opens it to be looked at, whatever state it is in.
     pub fn look(&self) -> Result<Store, OpenError> {
-        Store::look_into_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
+        Store::inspect_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
     }
 
     fn factory(&self) -> BackendFactory {

@@ -45,7 +45,7 @@ async fn copy(path: PathBuf, existing: Existing, context: &Context) -> Result<Co
     drop(hold);
     copied.map_err(|error| match error {
         CopyError::Exists(_) => Failure::new(FailureCode::Refused, error.to_string()),
-        CopyError::Source(StoreError::BrokenOff) => unavailable("the copy was broken off: try again"),
+        CopyError::Source(StoreError::Cancelled) => unavailable("the copy was cancelled: try again"),
         error => unavailable(error),
     })
 }

@@ -3,7 +3,7 @@
 use super::NumberNames;
 use crate::model::{Closed, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 use crate::store::codec::{Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow};
-use crate::store::names::NamesByNumber;
+use crate::store::id_maps::NamesByNumber;
 
 impl OddsRow {
     pub(in crate::store) fn of(record: &Record, names: &mut impl NumberNames) -> Self {

@@ -6,7 +6,7 @@ use crate::model::{
     Bookmaker, Contest, Event, EventId, EventStatus, Period, Regions, Score, ScoreStatus, Source, Timestamp,
 };
 use crate::store::codec::{BookRow, ContestRow, EventRow, Flaw, ScoreRow, SourceRow, Standing};
-use crate::store::names::NamesByNumber;
+use crate::store::id_maps::NamesByNumber;
 
 impl BookRow {
     pub(in crate::store) fn of(book: &Bookmaker, standing: Standing) -> Self {

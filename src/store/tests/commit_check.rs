@@ -11,7 +11,7 @@ use super::*;
 use crate::keys::Usage;
 use crate::model::{Closed, FeedBudget, Maintenance, Score, ScoreStatus, Source};
 use crate::store::BookOrigin;
-use crate::store::stage::Staging;
+use crate::store::encode_batch::BatchEncoder;
 
 const WORLD: World = World::Live;
 /// Declared by a feed: the catalogue does not put it back when the file is opened.
@@ -184,10 +184,10 @@ proptest! {
         let mut store = Memory::new(Vec::new()).open();
         for changes in batches {
             let before = state(&mut store);
-            let mirror = store.take_mirror().unwrap();
-            let mut staging = Staging::new(&mirror, &store.sports);
-            let staged = changes.iter().try_for_each(|change| staging.add(change)).and_then(|()| staging.finish());
-            let Ok((batch, _)) = staged else { continue };
+            let maps = store.take_id_maps().unwrap();
+            let mut encoder = BatchEncoder::new(&maps, &store.sports);
+            let encoded = changes.iter().try_for_each(|change| encoder.add(change)).and_then(|()| encoder.finish());
+            let Ok((batch, _)) = encoded else { continue };
             let sports: Vec<u16> = store.sports.all().collect();
             let is_stored = |store: &Store| batch.is_stored(&store.file().unwrap().db.begin_read().unwrap(), &sports).unwrap();
             let was_stored = is_stored(&store);

@@ -77,9 +77,9 @@ fn a_copy_that_is_broken_off_leaves_nothing() {
     let mut store = memory.open();
     let progress: Arc<Progress> = Arc::default();
     let snapshot = store.snapshot(&progress).unwrap();
-    progress.break_off();
+    progress.cancel();
     let error = snapshot.copy_to(&path, Existing::Refuse).unwrap_err();
-    assert!(matches!(error, CopyError::Source(StoreError::BrokenOff)), "{error}");
+    assert!(matches!(error, CopyError::Source(StoreError::Cancelled)), "{error}");
     assert!(names_in(dir.path()).is_empty());
     assert!(store.is_writable());
 }
@@ -96,14 +96,14 @@ fn reopening_breaks_readings_off_and_is_not_kept_waiting_by_them() {
     let reading = std::thread::spawn({
         let copy = dir.path().join("copy.redb");
         move || {
-            while progress.rows().1 == 0 && !progress.is_broken_off() {
+            while progress.rows().1 == 0 && !progress.is_cancelled() {
                 std::thread::yield_now();
             }
             snapshot.copy_to(&copy, Existing::Refuse)
         }
     });
     store.reopen().unwrap();
-    assert!(matches!(reading.join().unwrap(), Err(CopyError::Source(StoreError::BrokenOff))));
+    assert!(matches!(reading.join().unwrap(), Err(CopyError::Source(StoreError::Cancelled))));
     store.commit(&[put_event(World::Live, "b", 1)]).unwrap();
 }
 

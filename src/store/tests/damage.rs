@@ -1,13 +1,13 @@
 //! Damage is reported and left out: it is never served, and never stops the rest from being served.
 
-use redb::{Key, ReadableDatabase, ReadableTable};
+use redb::{ReadableDatabase, ReadableTable};
 
 use super::*;
 use crate::model::{FeedBudget, Score, ScoreStatus, Source};
-use crate::store::check::checked;
+use crate::store::care::check_rows;
 use crate::store::codec::{EventRow, Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
 use crate::store::rows::NumberNames;
-use crate::store::tables::{self, Table};
+use crate::store::tables::{self, Table, TableKey};
 use crate::store::{Integrity, OpenError};
 
 /// Two events with a price each, and one row at least in every table.
@@ -37,13 +37,13 @@ pub(super) fn filled() -> Memory {
             Change::Audit(note("issue")),
         ])
         .unwrap();
-    store.keep_catalogue("sports and bookmakers").unwrap();
+    store.store_catalogue("sports and bookmakers").unwrap();
     drop(store);
     memory
 }
 
 /// Rewrites the first row of a table.
-pub(super) fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
+pub(super) fn spoil<K: TableKey, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
     {
@@ -59,7 +59,7 @@ pub(super) fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, s
 }
 
 /// Puts a sealed row under a key.
-fn plant<K: Key + 'static, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K::SelfType<'_>, row: &R) {
+fn plant<K: TableKey, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K::SelfType<'_>, row: &R) {
     let bytes = table.seal(key, row).unwrap();
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
@@ -72,7 +72,7 @@ pub(super) fn flip_last(bytes: &mut [u8]) {
     bytes[last] ^= 1;
 }
 
-fn spoiled<K: Key + 'static, R>(table: &Table<K, R>) -> (Memory, Loaded) {
+fn spoiled<K: TableKey, R>(table: &Table<K, R>) -> (Memory, Loaded) {
     let memory = filled();
     spoil(&memory, table, flip_last);
     let mut store = memory.open();
@@ -166,7 +166,7 @@ fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
         plant(&memory, &tables::ODDS, &(1, 0, 0, 0, 0), &row);
         let loaded = memory.open().load().unwrap();
         assert_eq!(loaded.damage.count(), 1, "{row:?}");
-        assert_eq!(loaded.damage.listed()[0].key, "live sport 0 event 0 bookmaker 0 moneyline");
+        assert_eq!(loaded.damage.listed()[0].key, "live sport number 0 event number 0 bookmaker number 0 moneyline");
         assert_eq!(loaded.world(World::Live).sports[0].events[0].records.len(), 0);
     }
 }
@@ -207,19 +207,19 @@ fn index_rows_and_records_that_miss_each_other_are_found() {
         (report.problems.listed()[0].reason.clone(), events)
     };
     let uncovered = with(&|txn| {
-        txn.open_table(tables::COVERAGE).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
     });
     assert_eq!(uncovered, ("it is not in the coverage".to_owned(), 2));
     let dangling = with(&|txn| {
-        txn.open_table(tables::COVERAGE).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
     });
     assert_eq!(dangling, ("it points to no record".to_owned(), 2));
     let unscheduled = with(&|txn| {
-        txn.open_table(tables::SCHEDULE).unwrap().remove((1, 0, at(1).unix(), 0)).unwrap().unwrap();
+        txn.open_table(tables::SCHEDULE.definition).unwrap().remove((1, 0, at(1).unix(), 0)).unwrap().unwrap();
     });
     assert_eq!(unscheduled, ("it is not in the schedule".to_owned(), 2), "it is served all the same");
     let scheduled_twice = with(&|txn| {
-        txn.open_table(tables::SCHEDULE).unwrap().insert((1, 0, 3, 0), ()).unwrap();
+        txn.open_table(tables::SCHEDULE.definition).unwrap().insert((1, 0, 3, 0), ()).unwrap();
     });
     assert_eq!(scheduled_twice, ("it points to no event".to_owned(), 2));
 }
@@ -300,7 +300,7 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
 #[test]
 fn a_check_says_beforehand_how_many_rows_it_reads() {
     let progress = Arc::default();
-    let report = filled().open().check_telling(&progress).unwrap();
+    let report = filled().open().check_with_progress(&progress).unwrap();
     let indexes = ["schedule", "coverage", "key_order"];
     let sealed: u64 = report.rows.iter().filter(|(table, _)| !indexes.contains(table)).map(|(_, count)| count).sum();
     assert_eq!(progress.rows(), (sealed, sealed));
@@ -309,7 +309,7 @@ fn a_check_says_beforehand_how_many_rows_it_reads() {
 /// No row is forgotten by the check, or by whoever takes out what it finds.
 #[test]
 fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
-    fn named<K: Key + 'static, R>(table: &Table<K, R>) {
+    fn named<K: TableKey, R>(table: &Table<K, R>) {
         let memory = filled();
         let db = memory.raw();
         let txn = db.begin_write().unwrap();
@@ -331,7 +331,7 @@ fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
         txn.commit().unwrap();
         drop(db);
         // Opening makes some rows anew: this looks at the file as it is.
-        let found = checked(&memory.raw().begin_read().unwrap(), &Arc::default()).unwrap();
+        let found = check_rows(&memory.raw().begin_read().unwrap(), &Arc::default()).unwrap();
         let here: Vec<_> = found.damaged.iter().filter(|(name, _)| *name == table.name).collect();
         assert!(spoiled > 0 && here.len() == spoiled, "{}: {} of {spoiled}", table.name, here.len());
         let told = found.problems.listed().iter().filter(|problem| problem.reason == Flaw::Checksum.to_string());
@@ -391,7 +391,7 @@ fn memory_of_two_keys(stray: Option<&str>) -> Loaded {
 
 #[test]
 fn dropping_what_is_damaged_leaves_a_sound_file_with_the_rest() {
-    fn mended<K: Key + 'static, R>(table: &Table<K, R>) -> (u64, Loaded) {
+    fn mended<K: TableKey, R>(table: &Table<K, R>) -> (u64, Loaded) {
         let memory = filled();
         spoil(&memory, table, flip_last);
         let mut store = memory.open();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::loaded::LoadedWorld;
+use crate::store::LoadedWorld;
 
 const PAGE: usize = 4096;
 

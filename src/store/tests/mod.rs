@@ -12,9 +12,11 @@ mod lost_books;
 mod lost_usage;
 mod open;
 mod property;
+mod redb_layout;
 mod round_trip;
-mod settle;
 mod sweep;
+mod sync_catalogue;
+mod tables;
 mod upgrade;
 
 use std::io;
@@ -187,7 +189,7 @@ impl Memory {
 
     /// Opens it to be looked at, whatever state it is in.
     fn look(&self) -> Result<Store, super::OpenError> {
-        Store::look_into_backend(self.factory(), catalogue(), OPTIONS)
+        Store::inspect_backend(self.factory(), catalogue(), OPTIONS)
     }
 
     fn factory(&self) -> super::BackendFactory {

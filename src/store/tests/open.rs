@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::store::OpenError;
-use crate::store::gate::begun_file;
-use crate::store::place::begin_file;
+use crate::store::deferred_backend::unfinished_file;
+use crate::store::open::create_file;
 use crate::store::tables::{FORMAT, FORMAT_KEY, FORMATS};
 
 fn open(path: &Path) -> Result<Store, OpenError> {
@@ -77,7 +77,7 @@ fn an_empty_file_is_refused() {
     File::create(&path).unwrap();
     let error = refusal(&path);
     assert!(matches!(error, OpenError::Empty { .. }), "{error}");
-    assert!(matches!(Store::look_into(&path, catalogue(), OPTIONS), Err(OpenError::Empty { .. })));
+    assert!(matches!(Store::open_or_inspect(&path, catalogue(), OPTIONS), Err(OpenError::Empty { .. })));
     assert!(error.to_string().contains("oddsbox restore"), "{error}");
     fs::remove_file(&path).unwrap();
     assert!(open(&path).unwrap().check().unwrap().is_clean());
@@ -87,12 +87,12 @@ fn an_empty_file_is_refused() {
 fn a_file_that_was_only_begun_is_not_empty_and_is_begun_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
-    begin_file(&path).unwrap();
+    create_file(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 0);
     // A second process that begins the same file changes nothing.
     fill(&mut open(&path).unwrap());
     let whole = fs::read(&path).unwrap();
-    begin_file(&path).unwrap();
+    create_file(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), whole);
     let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["oddsbox.redb"]);
@@ -102,10 +102,10 @@ fn a_file_that_was_only_begun_is_not_empty_and_is_begun_again() {
 #[test]
 fn a_file_whose_making_is_interrupted_is_never_empty() {
     // From one that was only begun, and from one whose first making got half way.
-    let half_made = Memory::new(begun_file());
+    let half_made = Memory::new(unfinished_file());
     half_made.fail_after(6);
     assert!(half_made.open_with(&catalogue()).is_err());
-    for begun in [begun_file(), half_made.bytes()] {
+    for begun in [unfinished_file(), half_made.bytes()] {
         for writes in 0.. {
             let attempt = Memory::new(begun.clone());
             attempt.fail_after(writes);

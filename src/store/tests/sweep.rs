@@ -61,7 +61,7 @@ fn loading_sweeps_and_numbers_are_not_used_again() {
 
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "c", 1)]).unwrap();
-    let mirror = store.mirror.as_ref().unwrap();
-    assert!(mirror.names.values().all(|number| *number >= 5), "{:?}", mirror.names);
-    assert_eq!(mirror.counters.event, 3);
+    let maps = store.id_maps.as_ref().unwrap();
+    assert!(maps.names.values().all(|number| *number >= 5), "{:?}", maps.names);
+    assert_eq!(maps.next.event, 3);
 }

@@ -7,9 +7,9 @@ use redb::ReadableDatabase;
 
 use super::*;
 use crate::store::OpenError;
+use crate::store::care::upgrade::UPGRADES;
 use crate::store::codec::{self, Flaw, Row};
-use crate::store::tables::{BUDGETS, CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER};
-use crate::store::upgrade::UPGRADES;
+use crate::store::tables::{BUDGETS, CATALOGUE, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, Table};
 
 fn fill(store: &mut Store) {
     let mut late = (*key("a")).clone();
@@ -37,7 +37,7 @@ fn make_first_format(db: &redb::Database) {
     make_second_format(db);
     let txn = db.begin_write().unwrap();
     txn.delete_table(CATALOGUE.definition).unwrap();
-    txn.delete_table(KEY_ORDER).unwrap();
+    txn.delete_table(KEY_ORDER.definition).unwrap();
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 1).unwrap();
     txn.commit().unwrap();
 }
@@ -74,7 +74,7 @@ fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
     let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
     assert_eq!(picture(&store.load().unwrap()), held);
     assert!(store.check().unwrap().is_clean());
-    store.keep_catalogue("text").unwrap();
+    store.store_catalogue("text").unwrap();
     drop(store);
     let copy = dir.path().join("oddsbox.redb.v1-backup");
     assert_eq!(fs::read(&copy).unwrap(), before, "byte for byte what it was");
@@ -192,8 +192,8 @@ impl Row for After {
 
 #[test]
 fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
-    let before = crate::store::tables::Table::<u16, Before>::new("rows", ToString::to_string);
-    let after = crate::store::tables::Table::<u16, After>::new("rows", ToString::to_string);
+    let before = Table::<u16, Before>::new("rows", |key, _| key.to_string(), &[], false);
+    let after = Table::<u16, After>::new("rows", |key, _| key.to_string(), &[], false);
     let old = before.seal(&7, &Before { one: 1 }).unwrap();
     assert_eq!(after.unseal(&7, &old), Ok(After { one: 1, two: None }));
     let new = after.seal(&7, &After { one: 1, two: Some(2) }).unwrap();
@@ -205,14 +205,14 @@ fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
 fn the_catalogues_text_is_kept_whatever_its_length() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
-    assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap(), None);
+    assert_eq!(Store::stored_catalogue(&path, OPTIONS).unwrap(), None);
     assert!(!path.exists());
     let long = "é".repeat(100_000);
     for text in ["short", long.as_str(), "shorter"] {
         let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
-        store.keep_catalogue(text).unwrap();
+        store.store_catalogue(text).unwrap();
         assert!(store.check().unwrap().is_clean());
         drop(store);
-        assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap().as_deref(), Some(text));
+        assert_eq!(Store::stored_catalogue(&path, OPTIONS).unwrap().as_deref(), Some(text));
     }
 }

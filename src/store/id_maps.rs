@@ -1,37 +1,38 @@
-//! What a commit must know of the file to number its rows: names, events, bookmakers, and the numbers that come next.
-//! It always says what the last successful commit left in the file, and is thrown away whenever that is in doubt.
+//! What a commit must know of the file to number its rows: names, events, bookmakers, and the next free numbers. The maps
+//! always match what the last successful commit left in the file, and are dropped whenever that is in doubt. Equal names
+//! share one `Arc<str>` wherever they are read.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use redb::ReadTransaction;
 
-use super::books::scan_books;
 use super::codec::{Flaw, MetaRow, Standing};
 use super::error::{DamageList, StoreError};
-use super::names::{FastMap, NamesByNumber, NumbersByName};
+use super::numbers::{SportNumbers, scan_books};
 use super::scan::scan;
-use super::sports::SportNumbers;
-use super::tables::{AUDIT, EVENTS, META, META_COUNTERS, NAMES, events_of, world_number};
+use super::tables::{AUDIT, EVENTS, EventKey, META, META_COUNTERS, NAMES, events_of, world_number};
 use crate::model::{BookId, Bookmaker, EventId, SportId, Timestamp, World};
 
 #[derive(Debug)]
-pub(super) struct Mirror {
+pub(super) struct IdMaps {
     pub(super) names: NumbersByName,
     pub(super) events: EventNumbers,
     pub(super) books: [BTreeMap<BookId, Arc<Bookmaker>>; 2],
-    pub(super) counters: Counters,
+    pub(super) next: NextNumbers,
 }
 
-/// The numbers that come next. They are stored, as the highest number in use may have been swept away.
+/// The next free numbers. They are stored, as the row with the highest number may have been deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct NextNumbers {
     pub(super) name: u32,
     pub(super) event: u32,
     pub(super) audit: u64,
 }
 
-/// Where an event stands in the file.
+/// The number of an event in the file, and the time that the schedule lists it under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventEntry {
     pub(super) number: u32,
@@ -56,10 +57,10 @@ impl EventNumbers {
     }
 }
 
-impl Mirror {
-    /// Reads the file, which the given names come from.
+impl IdMaps {
+    /// Reads the file that `names` were read from.
     pub(super) fn read(txn: &ReadTransaction, sports: &SportNumbers, names: NamesByNumber) -> Result<Self, StoreError> {
-        // Whoever loads the file reports its damage; here it only matters that a damaged row is not relied on.
+        // Loading reports damage; here a damaged row only must not be relied on.
         let damage = &mut DamageList::default();
         let mut events = EventNumbers::default();
         for world in World::ALL {
@@ -79,17 +80,17 @@ impl Mirror {
             }
             Ok(())
         })?;
-        Ok(Mirror { counters: Counters::read(txn)?, names: names.by_name(), events, books })
+        Ok(IdMaps { next: NextNumbers::read(txn)?, names: names.by_name(), events, books })
     }
 }
 
-impl Counters {
-    /// The stored counters, but never a number that is in use, should their row be damaged.
+impl NextNumbers {
+    /// The stored counters, raised above every number in use in case their row is damaged.
     fn read(txn: &ReadTransaction) -> Result<Self, StoreError> {
-        let mut counters = Counters { audit: 1, ..Counters::default() };
+        let mut counters = NextNumbers { audit: 1, ..NextNumbers::default() };
         scan(&META, txn, META_COUNTERS..=META_COUNTERS, &mut DamageList::default(), |_, row| match row {
             MetaRow::Counters { next_name, next_event, next_audit } => {
-                counters = Counters { name: next_name, event: next_event, audit: next_audit };
+                counters = NextNumbers { name: next_name, event: next_event, audit: next_audit };
                 Ok(())
             }
             MetaRow::Maintenance { .. } | MetaRow::Simulated => Err(Flaw::Malformed),
@@ -97,7 +98,7 @@ impl Counters {
         if let Some(last) = txn.open_table(NAMES.definition)?.range::<u32>(..)?.next_back() {
             counters.name = counters.name.max(last?.0.value().saturating_add(1));
         }
-        for event in txn.open_table(EVENTS.definition)?.range::<super::tables::EventKey>(..)? {
+        for event in txn.open_table(EVENTS.definition)?.range::<EventKey>(..)? {
             counters.event = counters.event.max(event?.0.value().2.saturating_add(1));
         }
         if let Some(last) = txn.open_table(AUDIT.definition)?.range::<u64>(..)?.next_back() {
@@ -108,5 +109,59 @@ impl Counters {
 
     pub(super) const fn row(self) -> MetaRow {
         MetaRow::Counters { next_name: self.name, next_event: self.event, next_audit: self.audit }
+    }
+}
+
+pub(super) type FastMap<K, V> = HashMap<K, V, RandomState>;
+
+/// Names by the numbers that rows refer to them with.
+#[derive(Debug, Default)]
+pub(super) struct NamesByNumber(FastMap<u32, Arc<str>>);
+
+/// Numbers by name, for commits.
+pub(super) type NumbersByName = FastMap<Arc<str>, u32>;
+
+impl NamesByNumber {
+    pub(super) fn read(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Self, StoreError> {
+        let mut names = FastMap::default();
+        scan(&NAMES, txn, .., damage, |number, row| {
+            names.insert(number, Arc::from(row.0));
+            Ok(())
+        })?;
+        Ok(NamesByNumber(names))
+    }
+
+    pub(super) fn insert(&mut self, number: u32, text: String) {
+        self.0.insert(number, Arc::from(text));
+    }
+
+    pub(super) fn get(&self, number: u32) -> Result<Arc<str>, Flaw> {
+        self.0.get(&number).cloned().ok_or(Flaw::Name(number))
+    }
+
+    /// The numbers of the names that nothing but this map shares.
+    pub(super) fn unshared(&self) -> Vec<u32> {
+        let alone = self.0.iter().filter(|(_, text)| Arc::strong_count(text) == 1);
+        alone.map(|(number, _)| *number).collect()
+    }
+
+    pub(super) fn remove(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.0.remove(number);
+        }
+    }
+
+    /// The same names by text. Where a text has two numbers, both stay readable and the lower is used for new rows.
+    pub(super) fn by_name(self) -> NumbersByName {
+        let mut numbers = NumbersByName::default();
+        for (number, text) in self.0 {
+            match numbers.entry(text) {
+                Entry::Vacant(free) => {
+                    free.insert(number);
+                }
+                Entry::Occupied(mut taken) => *taken.get_mut() = number.min(*taken.get()),
+            }
+        }
+        numbers
     }
 }

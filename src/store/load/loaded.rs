@@ -1,14 +1,14 @@
-//! What a file holds, in the words of the model.
+//! The content of a file, in types of the model.
 
 use std::sync::Arc;
 
-use super::error::DamageList;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmakers, Closed, Event, EventId, FeedBudget, Maintenance, Market, Record, Score, Source, SportId, World,
 };
+use crate::store::error::DamageList;
 
-/// Everything in the file that can be served, and what of it cannot.
+/// Everything in the file that can be served, and the damage that was left out.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// By [`World::index`].
@@ -17,7 +17,7 @@ pub struct Loaded {
     pub keys: Vec<(KeyRecord, Usage)>,
     /// In the order of their names.
     pub feeders: Vec<Feeder>,
-    /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
+    /// Keys whose counters cannot be read: their usage is unknown, so they count as exhausted.
     pub damaged_usage: Vec<KeyId>,
     /// What each polled feed has spent, in the order of their names.
     pub feed_budgets: Vec<(Box<str>, FeedBudget)>,
@@ -44,9 +44,6 @@ pub struct LoadedWorld {
     pub polls: Vec<LoadedPoll>,
 }
 
-/// Records of an event, each by its bookmaker and market.
-pub(super) type Pairs = Box<[(BookId, Market)]>;
-
 /// What the last complete poll of a scope brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedPoll {
@@ -54,7 +51,8 @@ pub struct LoadedPoll {
     pub sport: SportId,
     pub stale_after_s: u32,
     pub books: Vec<BookId>,
-    pub events: Vec<(EventId, Pairs)>,
+    /// With the records that it brought of each event, by bookmaker and market.
+    pub events: Vec<(EventId, Box<[(BookId, Market)]>)>,
 }
 
 #[derive(Clone, Debug, Default)]
