@@ -11,7 +11,8 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{Decode, Encode};
 use redb::{Key, Value};
 
-use super::tables::{Table, TableKey};
+use super::table_keys::TableKey;
+use super::tables::Table;
 
 /// The most memory that a decoded row may take: a bound on hostile lengths.
 const DECODED_BYTES_MAX: usize = 1 << 20;
@@ -184,12 +185,12 @@ pub(super) struct BookRow {
     pub(super) key: String,
     pub(super) title: String,
     pub(super) regions: u8,
-    pub(super) standing: Standing,
+    pub(super) standing: BookStanding,
 }
 
 /// The origin of a bookmaker, or that only its number is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) enum Standing {
+pub(super) enum BookStanding {
     Catalogue,
     Declared,
     Gone,

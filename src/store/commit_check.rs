@@ -16,10 +16,8 @@ use redb::{Key, ReadTransaction, TableDefinition, Value};
 use super::error::StoreError;
 use super::row_batch::RowBatch;
 use super::rows::StoredRow;
-use super::tables::{
-    BookKey, COVERAGE, EventKey, ODDS, OddsKey, PendingRows, RowsVisitor, SCHEDULE, Table, TableKey, coverage_of,
-    odds_of_event,
-};
+use super::table_keys::{BookKey, EventKey, OddsKey, TableKey, coverage_of, odds_of_event};
+use super::tables::{COVERAGE, ODDS, PendingRows, RowsVisitor, SCHEDULE, Table};
 
 impl RowBatch {
     /// Whether the file has every row as this batch leaves it. `sports` are the numbers of all sports in the file.

@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use super::change::{BookOrigin, Change};
 use super::codec::{
-    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
-    Standing, TooLong, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
 use super::numbers::SportNumbers;
 use super::row_batch::RowBatch;
 use super::rows::NumberNames;
+use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, market_number, world_number};
 use super::tables::{
-    AUDIT, BOOKS, BUDGETS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, world_number,
+    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE, META_SIMULATED, NAMES, ODDS,
+    POLLS, SCORES, SOURCES, USAGE,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, Market, Record, Score, SportId, World};
 
@@ -200,9 +201,9 @@ impl<'a> BatchEncoder<'a> {
         }
         let key: BookKey = (world_number(world), id.number());
         let standing = match origin {
-            BookOrigin::Catalogue => Standing::Catalogue,
-            BookOrigin::Titled => Standing::Titled,
-            BookOrigin::Declared => Standing::Declared,
+            BookOrigin::Catalogue => BookStanding::Catalogue,
+            BookOrigin::Titled => BookStanding::Titled,
+            BookOrigin::Declared => BookStanding::Declared,
         };
         let row = sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?;
         self.batch.rows.books.insert(key, Some(row));
@@ -213,7 +214,7 @@ impl<'a> BatchEncoder<'a> {
     fn remove_bookmaker(&mut self, world: World, id: BookId) -> Result<(), StoreError> {
         let Some(book) = self.book(world, id) else { return Ok(()) };
         let key: BookKey = (world_number(world), id.number());
-        let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, Standing::Gone)), &book.key)?;
+        let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, BookStanding::Gone)), &book.key)?;
         self.batch.rows.books.insert(key, Some(row));
         self.batch.remove_book(key, self.sports.all());
         self.updates.books.insert((world, id), None);

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use redb::ReadTransaction;
 
-use super::codec::{Flaw, MetaRow, Standing};
+use super::codec::{BookStanding, Flaw, MetaRow};
 use super::error::{DamageList, StoreError};
 use super::numbers::{SportNumbers, scan_books};
 use super::scan::scan;
-use super::tables::{AUDIT, EVENTS, EventKey, META, META_COUNTERS, NAMES, events_of, world_number};
+use super::table_keys::{EventKey, events_of, world_number};
+use super::tables::{AUDIT, EVENTS, META, META_COUNTERS, NAMES};
 use crate::model::{BookId, Bookmaker, EventId, SportId, Timestamp, World};
 
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl IdMaps {
         }
         let mut books = [BTreeMap::new(), BTreeMap::new()];
         scan_books(txn, damage, |world, id, row| {
-            if row.standing != Standing::Gone {
+            if row.standing != BookStanding::Gone {
                 books[world.index()].insert(id, Arc::new(row.bookmaker()?));
             }
             Ok(())

@@ -8,9 +8,8 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 use super::care::{CheckFindings, CheckedRows};
 use super::codec::is_closed_mark;
 use super::error::StoreError;
-use super::tables::{
-    COVERAGE, CoverageKey, EVENTS, EventKey, KEY_ORDER, KEYS, ODDS, OddsKey, SCHEDULE, ScheduleKey, coverage_key,
-};
+use super::table_keys::{CoverageKey, EventKey, OddsKey, ScheduleKey, coverage_key};
+use super::tables::{COVERAGE, EVENTS, KEY_ORDER, KEYS, ODDS, SCHEDULE};
 
 pub(super) fn check_schedule(
     txn: &ReadTransaction,

@@ -30,6 +30,7 @@ mod row_batch;
 mod rows;
 mod scan;
 mod sync_catalogue;
+mod table_keys;
 mod tables;
 
 #[cfg(test)]

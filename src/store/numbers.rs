@@ -12,7 +12,8 @@ use redb::ReadTransaction;
 use super::codec::{BookRow, Flaw, SportRow, TooLong};
 use super::error::{DamageList, StoreError};
 use super::scan::scan;
-use super::tables::{BOOKS, COVERAGE, CoverageKey, EVENTS, EventKey, SOURCES, SPORTS, world_of};
+use super::table_keys::{CoverageKey, EventKey, world_of};
+use super::tables::{BOOKS, COVERAGE, EVENTS, SOURCES, SPORTS};
 use crate::model::sport::is_key;
 use crate::model::{BookId, Bookmakers, Catalogue, SportId, World};
 

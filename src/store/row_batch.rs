@@ -8,10 +8,10 @@ use redb::{Database, Durability, Key, ReadableTable, TableDefinition, WriteTrans
 use super::codec::is_closed_mark;
 use super::error::StoreError;
 use super::rows::StoredRow;
-use super::tables::{
-    BookKey, COVERAGE, CoverageKey, EventKey, KEY_ORDER, KEYS, ODDS, OddsKey, PendingRows, RowsVisitor, SCHEDULE,
-    ScheduleKey, Table, TableKey, TableRows, coverage_key, coverage_of, odds_of_event,
+use super::table_keys::{
+    BookKey, CoverageKey, EventKey, OddsKey, ScheduleKey, TableKey, coverage_key, coverage_of, odds_of_event,
 };
+use super::tables::{COVERAGE, KEY_ORDER, KEYS, ODDS, PendingRows, RowsVisitor, SCHEDULE, Table, TableRows};
 
 /// Everything that one commit writes.
 #[derive(Debug, Default)]

@@ -8,7 +8,8 @@ use redb::{ReadTransaction, ReadableTableMetadata};
 use super::care::RowNames;
 use super::codec::{Flaw, Row};
 use super::error::{DamageList, StoreError};
-use super::tables::{Table, TableKey};
+use super::table_keys::TableKey;
+use super::tables::Table;
 
 /// Calls `each` with every sound row of `range`, and returns how many rows there were, sound or not. What `each` finds
 /// wrong with a row is damage as well, and so are rows that a whole table counts and no page leads to.

@@ -16,14 +16,15 @@ use redb::{ReadTransaction, ReadableDatabase, TableError};
 use super::care::SpareNumbers;
 use super::care::upgrade::{create_tables, has_all_tables};
 use super::change::{BookOrigin, Change};
-use super::codec::{CatalogueRow, Standing};
+use super::codec::{BookStanding, CatalogueRow};
 use super::error::{DamageList, OpenError, StoreError};
 use super::handle::{Store, StoreOptions};
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::open::{Location, OpenMode};
 use super::row_batch::begin;
 use super::scan::{guarded, scan};
-use super::tables::{CATALOGUE, COVERAGE, CoverageKey, SPORTS, coverage_of, world_number};
+use super::table_keys::{CoverageKey, coverage_of, world_number};
+use super::tables::{CATALOGUE, COVERAGE, SPORTS};
 use crate::model::{BookId, Bookmaker, Bookmakers, World};
 
 /// Why a file could not be brought up to date with the catalogue.
@@ -51,7 +52,7 @@ impl SyncError {
 struct StoredBook {
     id: BookId,
     book: Bookmaker,
-    standing: Standing,
+    standing: BookStanding,
 }
 
 impl Store {
@@ -117,16 +118,16 @@ impl Store {
         let mut by_key: BTreeMap<&str, &StoredBook> = BTreeMap::new();
         for row in found {
             let known = by_key.entry(&row.book.key).or_insert(row);
-            if row.standing != Standing::Gone {
+            if row.standing != BookStanding::Gone {
                 *known = row;
             }
         }
         for book in self.catalogue().bookmakers() {
             let (id, title) = match by_key.get(&*book.key) {
-                Some(row) if row.standing == Standing::Declared => continue,
-                Some(row) if row.book == *book && row.standing == Standing::Catalogue => continue,
-                Some(row) if row.standing == Standing::Titled && row.book.regions == book.regions => continue,
-                Some(row) => (row.id, (row.standing == Standing::Titled).then(|| row.book.title.clone())),
+                Some(row) if row.standing == BookStanding::Declared => continue,
+                Some(row) if row.book == *book && row.standing == BookStanding::Catalogue => continue,
+                Some(row) if row.standing == BookStanding::Titled && row.book.regions == book.regions => continue,
+                Some(row) => (row.id, (row.standing == BookStanding::Titled).then(|| row.book.title.clone())),
                 None if usize::from(next) >= Bookmakers::MAX => {
                     let Some(number) = spare.pop() else {
                         // Bookmakers with prices are still served.
@@ -151,7 +152,7 @@ impl Store {
     /// The bookmakers of an older catalogue that have no price.
     fn leftover<'f>(&self, world: World, found: &'f [StoredBook]) -> Result<Vec<(BookId, &'f Bookmaker)>, StoreError> {
         let is_listed = |book: &Bookmaker| self.catalogue().bookmakers().iter().any(|listed| listed.key == book.key);
-        let was_listed = |row: &&StoredBook| matches!(row.standing, Standing::Catalogue | Standing::Titled);
+        let was_listed = |row: &&StoredBook| matches!(row.standing, BookStanding::Catalogue | BookStanding::Titled);
         let old = found.iter().filter(was_listed).filter(|row| !is_listed(&row.book));
         let mut leftover = Vec::new();
         for row in old {

@@ -6,9 +6,7 @@
 //! renumbered. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::RangeInclusive;
 
 use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 
@@ -20,7 +18,9 @@ use super::codec::{
 use super::error::StoreError;
 use super::indexes;
 use super::rows::StoredRow;
-use crate::model::{Market, World};
+use super::table_keys::{
+    BookKey, CoverageKey, EventKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, world_name,
+};
 
 /// The format of the files that this program writes.
 pub(super) const FORMAT: u32 = 3;
@@ -56,7 +56,7 @@ impl<K: TableKey, R> Table<K, R> {
 }
 
 /// A table that lists the rows of another one in another order.
-pub(super) struct Index<K: Key + 'static, V: Value + 'static> {
+pub(super) struct IndexTable<K: Key + 'static, V: Value + 'static> {
     pub(super) name: &'static str,
     pub(super) definition: TableDefinition<'static, K, V>,
     /// Compares it with the rows that a check has read, and returns how many entries it has.
@@ -67,63 +67,9 @@ pub(super) struct Index<K: Key + 'static, V: Value + 'static> {
     pub(super) book_of: Option<for<'a> fn(&K::SelfType<'a>) -> BookKey>,
 }
 
-/// A key of a table, and the form in which a batch owns it.
-pub(super) trait TableKey: Key + 'static {
-    type Owned: Ord + Clone + fmt::Debug;
-
-    fn borrowed(owned: &Self::Owned) -> Self::SelfType<'_>;
-
-    #[cfg(test)]
-    fn owned(key: &Self::SelfType<'_>) -> Self::Owned;
-}
-
-macro_rules! plain_keys {
-    ($($key:ty),*) => {$(
-        impl TableKey for $key {
-            type Owned = $key;
-
-            fn borrowed(owned: &$key) -> $key {
-                *owned
-            }
-
-            #[cfg(test)]
-            fn owned(key: &$key) -> $key {
-                *key
-            }
-        }
-    )*};
-}
-plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey);
-
-impl TableKey for &'static str {
-    type Owned = String;
-
-    fn borrowed(owned: &String) -> &str {
-        owned
-    }
-
-    #[cfg(test)]
-    fn owned(key: &&str) -> String {
-        (*key).to_owned()
-    }
-}
-
-impl TableKey for PollKey {
-    type Owned = (u8, String, String);
-
-    fn borrowed((world, scope, event): &Self::Owned) -> (u8, &str, &str) {
-        (*world, scope, event)
-    }
-
-    #[cfg(test)]
-    fn owned((world, scope, event): &(u8, &str, &str)) -> Self::Owned {
-        (*world, (*scope).to_owned(), (*event).to_owned())
-    }
-}
-
 /// A thing that a row refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reference<'a> {
+pub(super) enum RowReference<'a> {
     World(u8),
     Sport(u16),
     Event(EventKey),
@@ -146,17 +92,17 @@ pub(super) enum ReferenceKind {
     ApiKey,
 }
 
-impl Reference<'_> {
+impl RowReference<'_> {
     #[cfg(test)]
     pub(super) fn kind(self) -> ReferenceKind {
         match self {
-            Reference::World(_) => ReferenceKind::World,
-            Reference::Sport(_) => ReferenceKind::Sport,
-            Reference::Event(_) => ReferenceKind::Event,
-            Reference::Book(_) | Reference::BookIfPresent(_) => ReferenceKind::Book,
-            Reference::Market(_) => ReferenceKind::Market,
-            Reference::Name(_) => ReferenceKind::Name,
-            Reference::ApiKey(_) => ReferenceKind::ApiKey,
+            RowReference::World(_) => ReferenceKind::World,
+            RowReference::Sport(_) => ReferenceKind::Sport,
+            RowReference::Event(_) => ReferenceKind::Event,
+            RowReference::Book(_) | RowReference::BookIfPresent(_) => ReferenceKind::Book,
+            RowReference::Market(_) => ReferenceKind::Market,
+            RowReference::Name(_) => ReferenceKind::Name,
+            RowReference::ApiKey(_) => ReferenceKind::ApiKey,
         }
     }
 }
@@ -167,7 +113,7 @@ pub(super) trait TableVisitor {
 
     fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), Self::Error>;
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), Self::Error>;
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), Self::Error>;
 
     /// The table of the format's number, which has no checksum.
     fn format_number(&mut self) -> Result<(), Self::Error> {
@@ -255,7 +201,7 @@ macro_rules! indexes {
             book_of: $book_of:expr
         }
     )*) => {
-        $($(#[$doc])* pub(super) const $constant: Index<$key, $value> = Index {
+        $($(#[$doc])* pub(super) const $constant: IndexTable<$key, $value> = IndexTable {
             name: stringify!($name),
             definition: TableDefinition::new(stringify!($name)),
             check: $check,
@@ -371,74 +317,7 @@ indexes! {
     }
 }
 
-/// World and number.
-pub(super) type BookKey = (u8, u16);
-/// World, sport and event.
-pub(super) type EventKey = (u8, u16, u32);
-/// World, sport, event, bookmaker and market.
-pub(super) type OddsKey = (u8, u16, u32, u16, u8);
-/// World, sport and bookmaker.
-pub(super) type SourceKey = (u8, u16, u16);
-/// World, scope and event; the event's id is empty in the row of the scope itself.
-pub(super) type PollKey = (u8, &'static str, &'static str);
-/// World, sport, commence time and event.
-pub(super) type ScheduleKey = (u8, u16, u32, u32);
-/// World, sport, bookmaker, event and market.
-pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
-
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
-
-pub(super) fn world_number(world: World) -> u8 {
-    match world {
-        World::Sandbox => 0,
-        World::Live => 1,
-    }
-}
-
-pub(super) fn world_of(number: u8) -> Option<World> {
-    World::ALL.into_iter().find(|world| world_number(*world) == number)
-}
-
-pub(super) fn market_number(market: Market) -> u8 {
-    u8::try_from(market.index()).unwrap_or(u8::MAX)
-}
-
-/// Every event of a sport.
-pub(super) const fn events_of(world: u8, sport: u16) -> RangeInclusive<EventKey> {
-    (world, sport, 0)..=(world, sport, u32::MAX)
-}
-
-/// Every record of an event.
-pub(super) const fn odds_of_event(event: EventKey) -> RangeInclusive<OddsKey> {
-    (event.0, event.1, event.2, 0, 0)..=(event.0, event.1, event.2, u16::MAX, u8::MAX)
-}
-
-/// Every record of a sport.
-pub(super) const fn odds_of_sport(world: u8, sport: u16) -> RangeInclusive<OddsKey> {
-    (world, sport, 0, 0, 0)..=(world, sport, u32::MAX, u16::MAX, u8::MAX)
-}
-
-/// Every open record of a bookmaker in a sport.
-pub(super) const fn coverage_of(world: u8, sport: u16, book: u16) -> RangeInclusive<CoverageKey> {
-    (world, sport, book, 0, 0)..=(world, sport, book, u32::MAX, u8::MAX)
-}
-
-pub(super) const fn schedule_of(world: u8, sport: u16) -> RangeInclusive<ScheduleKey> {
-    (world, sport, 0, 0)..=(world, sport, u32::MAX, u32::MAX)
-}
-
-pub(super) const fn sources_of(world: u8, sport: u16) -> RangeInclusive<SourceKey> {
-    (world, sport, 0)..=(world, sport, u16::MAX)
-}
-
-/// The index row of an open record.
-pub(super) const fn coverage_key((world, sport, event, book, market): OddsKey) -> CoverageKey {
-    (world, sport, book, event, market)
-}
-
-pub(super) fn world_name(number: u8) -> &'static str {
-    world_of(number).map_or("unknown world", World::name)
-}

@@ -16,9 +16,8 @@ use crate::store::handle::Store;
 use crate::store::id_maps::NamesByNumber;
 use crate::store::rows::{Definition, StoredRow};
 use crate::store::scan::guarded;
-use crate::store::tables::{
-    EventKey, Index, OddsKey, Reference, Table, TableKey, TableVisitor, for_each_table, world_of,
-};
+use crate::store::table_keys::{EventKey, OddsKey, TableKey, world_of};
+use crate::store::tables::{IndexTable, RowReference, Table, TableVisitor, for_each_table};
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +151,7 @@ impl TableVisitor for RowCounter<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -186,7 +185,7 @@ impl TableVisitor for Checker<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), StoreError> {
         let count = (index.check)(self.txn, &mut self.checked, &mut self.findings)?;
         self.findings.rows.push((index.name, count));
         Ok(())
@@ -233,16 +232,16 @@ impl CheckedRows {
         Ok(())
     }
 
-    fn follow(&self, reference: Reference<'_>) -> Result<(), Flaw> {
+    fn follow(&self, reference: RowReference<'_>) -> Result<(), Flaw> {
         let (is_there, otherwise) = match reference {
-            Reference::World(number) => (world_of(number).is_some(), "its world is unknown"),
-            Reference::Sport(number) => (self.names.sports.contains_key(&number), "its sport is missing"),
-            Reference::Event(key) => (self.events.contains_key(&key), "its event is missing"),
-            Reference::Book(key) => (self.names.books.contains_key(&key), "its bookmaker is missing"),
-            Reference::Market(index) => (Market::from_index(usize::from(index)).is_some(), "its market is unknown"),
-            Reference::ApiKey(id) => (self.api_keys.contains(id), "its key is missing"),
+            RowReference::World(number) => (world_of(number).is_some(), "its world is unknown"),
+            RowReference::Sport(number) => (self.names.sports.contains_key(&number), "its sport is missing"),
+            RowReference::Event(key) => (self.events.contains_key(&key), "its event is missing"),
+            RowReference::Book(key) => (self.names.books.contains_key(&key), "its bookmaker is missing"),
+            RowReference::Market(index) => (Market::from_index(usize::from(index)).is_some(), "its market is unknown"),
+            RowReference::ApiKey(id) => (self.api_keys.contains(id), "its key is missing"),
             // Validation resolves names, and reports the number of one that is missing.
-            Reference::Name(_) | Reference::BookIfPresent(_) => return Ok(()),
+            RowReference::Name(_) | RowReference::BookIfPresent(_) => return Ok(()),
         };
         if is_there { Ok(()) } else { Err(Flaw::Invalid(otherwise)) }
     }

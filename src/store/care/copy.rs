@@ -27,7 +27,8 @@ use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::scan::guarded;
-use crate::store::tables::{FORMATS, Index, Table, TableKey, TableVisitor, for_each_table};
+use crate::store::table_keys::TableKey;
+use crate::store::tables::{FORMATS, IndexTable, Table, TableVisitor, for_each_table};
 
 const CACHE_BYTES: usize = 32 << 20;
 /// The file may grow by its own size while it is copied, and by at least this much.
@@ -99,9 +100,9 @@ impl Snapshot {
         let file = file.map_err(|error| io_error(partial, error))?;
         let bytes_before = self.backend.file_bytes().map_err(StoreError::from)?;
         let growth_max = bytes_before.saturating_add(bytes_before.max(GROWTH_MIN));
-        let mut counting = Counting { txn: &self.txn, rows: 0 };
-        for_each_table(&mut counting)?;
-        self.progress.expect(counting.rows * 2);
+        let mut total = RowTotal { txn: &self.txn, rows: 0 };
+        for_each_table(&mut total)?;
+        self.progress.expect(total.rows * 2);
 
         let db = Database::builder().set_cache_size(CACHE_BYTES).create_file(file);
         let db = db.map_err(|error| target(error.into()))?;
@@ -114,7 +115,7 @@ impl Snapshot {
 
         self.compare(partial, &sums)?;
         let bytes = fs::metadata(partial).map_err(|error| io_error(partial, error))?.len();
-        Ok(CopyReport { bytes, rows: counting.rows, damaged })
+        Ok(CopyReport { bytes, rows: total.rows, damaged })
     }
 
     /// Opens the copy as any redb file, has its pages checked, and reads every row back.
@@ -175,12 +176,12 @@ fn guarded_copy(work: impl FnOnce() -> Result<(), CopyError>) -> Result<(), Copy
     guarded(work)
 }
 
-struct Counting<'a> {
+struct RowTotal<'a> {
     txn: &'a ReadTransaction,
     rows: u64,
 }
 
-impl Counting<'_> {
+impl RowTotal<'_> {
     fn count<K: Key + 'static, V: Value + 'static>(
         &mut self,
         table: TableDefinition<'static, K, V>,
@@ -191,14 +192,14 @@ impl Counting<'_> {
     }
 }
 
-impl TableVisitor for Counting<'_> {
+impl TableVisitor for RowTotal<'_> {
     type Error = CopyError;
 
     fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
         self.count(table.definition)
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), CopyError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
         self.count(index.definition)
     }
 
@@ -271,7 +272,7 @@ impl TableVisitor for Copying<'_> {
         self.copy(table.definition, |key, value| !table.is_sound(key, value))
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), CopyError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
         self.copy(index.definition, |_, _| false)
     }
 
@@ -311,7 +312,7 @@ impl TableVisitor for ReadBack<'_> {
         self.read(table.definition)
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), CopyError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
         self.read(index.definition)
     }
 

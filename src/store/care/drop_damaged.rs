@@ -11,7 +11,8 @@ use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
-use crate::store::tables::{Index, Table, TableKey, TableVisitor, for_each_table};
+use crate::store::table_keys::TableKey;
+use crate::store::tables::{IndexTable, Table, TableVisitor, for_each_table};
 
 /// Each pass drops the rows that refer to something that the pass before dropped.
 const PASSES_MAX: usize = 64;
@@ -69,7 +70,7 @@ impl TableVisitor for RemoveRow<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), StoreError> {
         Ok(())
     }
 }
@@ -85,7 +86,7 @@ impl TableVisitor for RebuildIndexes<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), StoreError> {
         (index.rebuild)(self.txn)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 
 use crate::model::Market;
-use crate::store::tables::{BookKey, EventKey, OddsKey, SourceKey, world_name};
+use crate::store::table_keys::{BookKey, EventKey, OddsKey, SourceKey, world_name};
 
 #[derive(Debug, Default)]
 pub(in crate::store) struct RowNames {

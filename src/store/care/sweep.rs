@@ -10,7 +10,8 @@ use crate::store::handle::Store;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::scan::scan;
-use crate::store::tables::{Index, NAMES, Reference, ReferenceKind, Table, TableKey, TableVisitor, for_each_table};
+use crate::store::table_keys::TableKey;
+use crate::store::tables::{IndexTable, NAMES, ReferenceKind, RowReference, Table, TableVisitor, for_each_table};
 
 impl Store {
     /// Deletes the names that nothing uses, and returns how many there were. Reads every row that can refer to a name
@@ -81,7 +82,7 @@ impl TableVisitor for NameUsers<'_> {
         }
         scan(table, self.txn, .., &mut self.damage, |key, row| {
             row.references(&key, &mut |reference| {
-                if let Reference::Name(number) = reference {
+                if let RowReference::Name(number) = reference {
                     self.unused.remove(&number);
                 }
             });
@@ -90,7 +91,7 @@ impl TableVisitor for NameUsers<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), StoreError> {
         Ok(())
     }
 }

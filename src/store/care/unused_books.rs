@@ -8,17 +8,15 @@
 use redb::{Key, ReadTransaction, ReadableDatabase, Value};
 
 use crate::model::{Bookmakers, World};
-use crate::store::codec::Standing;
+use crate::store::codec::BookStanding;
 use crate::store::error::{DamageList, StoreError};
 use crate::store::handle::Store;
 use crate::store::numbers::{highest_book_numbers, scan_books};
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::scan::scan;
-use crate::store::tables::{
-    BOOKS, BookKey, Index, Reference, ReferenceKind, Table, TableKey, TableVisitor, for_each_table, world_number,
-    world_of,
-};
+use crate::store::table_keys::{BookKey, TableKey, world_number, world_of};
+use crate::store::tables::{BOOKS, IndexTable, ReferenceKind, RowReference, Table, TableVisitor, for_each_table};
 
 /// How many numbers are to be left for the catalogue and for feeders.
 const RESERVE: u16 = 512;
@@ -54,7 +52,7 @@ impl Store {
         let mut damage = std::mem::take(&mut used.damage);
         let mut unused = Vec::new();
         scan_books(txn, &mut damage, |world, id, row| {
-            let was_declared = matches!(row.standing, Standing::Declared | Standing::Gone);
+            let was_declared = matches!(row.standing, BookStanding::Declared | BookStanding::Gone);
             let book = row.bookmaker()?;
             let is_listed = self.catalogue().bookmakers().iter().any(|listed| listed.key == book.key);
             let is_used = used.worlds[world.index()].get(id.index()).copied().unwrap_or(true);
@@ -122,7 +120,7 @@ impl TableVisitor for UsedNumbers<'_> {
         let UsedNumbers { txn, worlds, damage } = self;
         scan(table, txn, .., damage, |key, row| {
             row.references(&key, &mut |reference| {
-                if let Reference::Book(book) | Reference::BookIfPresent(book) = reference {
+                if let RowReference::Book(book) | RowReference::BookIfPresent(book) = reference {
                     add_number(worlds, book);
                 }
             });
@@ -131,7 +129,7 @@ impl TableVisitor for UsedNumbers<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), StoreError> {
         let Some(book_of) = index.book_of else { return Ok(()) };
         for row in self.txn.open_table(index.definition)?.range::<K::SelfType<'_>>(..)? {
             add_number(&mut self.worlds, book_of(&row?.0.value()));

@@ -22,8 +22,9 @@ use crate::store::error::StoreError;
 use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
+use crate::store::table_keys::TableKey;
 use crate::store::tables::{
-    AUDIT, FORMAT, FORMAT_KEY, FORMATS, Index, KEY_ORDER, KEYS, META, META_SIMULATED, Table, TableKey, TableVisitor,
+    AUDIT, FORMAT, FORMAT_KEY, FORMATS, IndexTable, KEY_ORDER, KEYS, META, META_SIMULATED, Table, TableVisitor,
     for_each_table, table_names,
 };
 
@@ -67,7 +68,7 @@ impl TableVisitor for CreateTables<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), StoreError> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), StoreError> {
         self.txn.open_table(index.definition)?;
         Ok(())
     }

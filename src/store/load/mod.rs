@@ -18,14 +18,14 @@ use redb::{ReadTransaction, ReadableTableMetadata};
 pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 use sport::{RowCounts, SportLoader, SportPart};
 
-use super::codec::{Flaw, PollRow, Standing};
+use super::codec::{BookStanding, Flaw, PollRow};
 use super::error::{DamageList, StoreError};
 use super::id_maps::NamesByNumber;
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
+use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
     BUDGETS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
-    events_of, odds_of_sport, world_number, world_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
@@ -162,7 +162,7 @@ fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bo
     }
     scan_books(txn, damage, |world, id, row| {
         let books = &mut worlds[world.index()];
-        let is_gone = row.standing == Standing::Gone;
+        let is_gone = row.standing == BookStanding::Gone;
         let book = row.bookmaker()?;
         match (is_gone, books.find(&book.key)) {
             (true, _) => Ok(()),

@@ -13,10 +13,10 @@ use crate::store::codec::{Flaw, OddsRow};
 use crate::store::error::{DamageList, StoreError};
 use crate::store::id_maps::{FastMap, NamesByNumber};
 use crate::store::scan::scan;
-use crate::store::tables::{
-    EVENTS, EventKey, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, ScheduleKey, events_of, odds_of_sport, schedule_of,
-    sources_of, world_number,
+use crate::store::table_keys::{
+    EventKey, OddsKey, ScheduleKey, events_of, odds_of_sport, schedule_of, sources_of, world_number,
 };
+use crate::store::tables::{EVENTS, ODDS, SCHEDULE, SCORES, SOURCES};
 
 pub(super) struct SportLoader<'a> {
     txn: &'a ReadTransaction,

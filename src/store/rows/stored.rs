@@ -7,7 +7,8 @@ use crate::store::codec::{
     Row, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::store::id_maps::NamesByNumber;
-use crate::store::tables::{BookKey, EventKey, META_MAINTENANCE, OddsKey, PollKey, Reference, SourceKey, TableKey};
+use crate::store::table_keys::{BookKey, EventKey, OddsKey, PollKey, SourceKey, TableKey};
+use crate::store::tables::{META_MAINTENANCE, RowReference};
 
 /// A thing that exists because of a row.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(in crate::store) enum Definition {
 /// A row under a key of type `K`.
 pub(in crate::store) trait StoredRow<K: TableKey>: Row {
     /// Reports everything that the key and the row refer to, in the order in which a check is to follow it.
-    fn references(&self, _key: &K::SelfType<'_>, _report: &mut dyn FnMut(Reference<'_>)) {}
+    fn references(&self, _key: &K::SelfType<'_>, _report: &mut dyn FnMut(RowReference<'_>)) {}
 
     fn defines(&self, _key: &K::SelfType<'_>) -> Option<Definition> {
         None
@@ -62,8 +63,8 @@ impl StoredRow<u16> for SportRow {
 }
 
 impl StoredRow<BookKey> for BookRow {
-    fn references(&self, key: &BookKey, report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::World(key.0));
+    fn references(&self, key: &BookKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(key.0));
     }
 
     fn defines(&self, key: &BookKey) -> Option<Definition> {
@@ -86,11 +87,11 @@ impl StoredRow<u32> for NameRow {
 }
 
 impl StoredRow<EventKey> for EventRow {
-    fn references(&self, key: &EventKey, report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::World(key.0));
-        report(Reference::Sport(key.1));
+    fn references(&self, key: &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(key.0));
+        report(RowReference::Sport(key.1));
         for number in self.name_numbers() {
-            report(Reference::Name(number));
+            report(RowReference::Name(number));
         }
     }
 
@@ -104,10 +105,10 @@ impl StoredRow<EventKey> for EventRow {
 }
 
 impl StoredRow<EventKey> for ScoreRow {
-    fn references(&self, key: &EventKey, report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::Event(*key));
+    fn references(&self, key: &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::Event(*key));
         if let Some(number) = self.winner {
-            report(Reference::Name(number));
+            report(RowReference::Name(number));
         }
     }
 
@@ -117,13 +118,13 @@ impl StoredRow<EventKey> for ScoreRow {
 }
 
 impl StoredRow<OddsKey> for OddsRow {
-    fn references(&self, key: &OddsKey, report: &mut dyn FnMut(Reference<'_>)) {
+    fn references(&self, key: &OddsKey, report: &mut dyn FnMut(RowReference<'_>)) {
         let (world, sport, event, book, market) = *key;
-        report(Reference::Event((world, sport, event)));
-        report(Reference::Book((world, book)));
-        report(Reference::Market(market));
+        report(RowReference::Event((world, sport, event)));
+        report(RowReference::Book((world, book)));
+        report(RowReference::Market(market));
         for outcome in &self.outcomes {
-            report(Reference::Name(outcome.name));
+            report(RowReference::Name(outcome.name));
         }
     }
 
@@ -137,9 +138,9 @@ impl StoredRow<OddsKey> for OddsRow {
 }
 
 impl StoredRow<SourceKey> for SourceRow {
-    fn references(&self, (world, sport, book): &SourceKey, report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::Sport(*sport));
-        report(Reference::Book((*world, *book)));
+    fn references(&self, (world, sport, book): &SourceKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::Sport(*sport));
+        report(RowReference::Book((*world, *book)));
     }
 
     fn validate(self, _: &SourceKey, _: &NamesByNumber) -> Result<(), Flaw> {
@@ -148,9 +149,9 @@ impl StoredRow<SourceKey> for SourceRow {
 }
 
 impl StoredRow<PollKey> for PollRow {
-    fn references(&self, (world, _, _): &(u8, &str, &str), report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::World(*world));
-        let mut book = |number: u16| report(Reference::BookIfPresent((*world, number)));
+    fn references(&self, (world, _, _): &(u8, &str, &str), report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+        let mut book = |number: u16| report(RowReference::BookIfPresent((*world, number)));
         match self {
             PollRow::Scope { books, .. } => books.iter().for_each(|number| book(*number)),
             PollRow::Event { records } => records.iter().for_each(|(number, _)| book(*number)),
@@ -186,8 +187,8 @@ impl StoredRow<&'static str> for BudgetRow {
 }
 
 impl StoredRow<&'static str> for UsageRow {
-    fn references(&self, id: &&str, report: &mut dyn FnMut(Reference<'_>)) {
-        report(Reference::ApiKey(id));
+    fn references(&self, id: &&str, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::ApiKey(id));
     }
 
     fn validate(self, _: &&str, _: &NamesByNumber) -> Result<(), Flaw> {

@@ -1,13 +1,14 @@
 //! Damage is reported and left out: it is never served, and never stops the rest from being served.
 
-use redb::{ReadableDatabase, ReadableTable};
+use redb::{Key, ReadableDatabase, ReadableTable, Value};
 
 use super::*;
 use crate::model::{FeedBudget, Score, ScoreStatus, Source};
 use crate::store::care::check_rows;
 use crate::store::codec::{EventRow, Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
-use crate::store::rows::NumberNames;
-use crate::store::tables::{self, Table, TableKey};
+use crate::store::rows::{NumberNames, StoredRow};
+use crate::store::table_keys::{EventKey, TableKey};
+use crate::store::tables::{self, IndexTable, Table, TableVisitor, for_each_table};
 use crate::store::{Integrity, OpenError};
 
 /// Two events with a price each, and one row at least in every table.
@@ -260,7 +261,7 @@ fn hostile_lengths_are_refused_without_allocating() {
     let mut bytes = vec![1, 253];
     bytes.extend_from_slice(&u64::MAX.to_le_bytes());
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(<tables::EventKey as redb::Value>::as_bytes(&key).as_ref());
+    hasher.update(<EventKey as redb::Value>::as_bytes(&key).as_ref());
     hasher.update(&bytes);
     bytes.extend_from_slice(&hasher.finalize().to_le_bytes());
     let refused: Result<EventRow, Flaw> = tables::EVENTS.unseal(&key, &bytes);
@@ -337,21 +338,22 @@ fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
         let told = found.problems.listed().iter().filter(|problem| problem.reason == Flaw::Checksum.to_string());
         assert_eq!(told.count(), spoiled, "{}", table.name);
     }
-    named(&tables::META);
-    named(&tables::CATALOGUE);
-    named(&tables::SPORTS);
-    named(&tables::BOOKS);
-    named(&tables::NAMES);
-    named(&tables::EVENTS);
-    named(&tables::SCORES);
-    named(&tables::ODDS);
-    named(&tables::SOURCES);
-    named(&tables::POLLS);
-    named(&tables::KEYS);
-    named(&tables::USAGE);
-    named(&tables::FEEDERS);
-    named(&tables::BUDGETS);
-    named(&tables::AUDIT);
+    struct EachTable;
+
+    impl TableVisitor for EachTable {
+        type Error = ();
+
+        fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), ()> {
+            named(table);
+            Ok(())
+        }
+
+        fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    for_each_table(&mut EachTable).unwrap();
 }
 
 #[test]

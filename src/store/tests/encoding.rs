@@ -8,8 +8,8 @@ use crate::keys::{Retired, Usage};
 use crate::model::{Closed, FeedBudget, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
-    SportRow, Standing, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::store::rows::NumberNames;
 use crate::store::tables::{
@@ -89,10 +89,10 @@ fn rows_of_the_world_stay_as_they_are() {
     check("sport", &SPORTS.seal(&3, &SportRow { key: "mma".to_owned() }).unwrap(), "01036d6d61ea5fb829");
     check(
         "book",
-        &BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Declared)).unwrap(),
+        &BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), BookStanding::Declared)).unwrap(),
         "0105636f72616c05434f52414c0201f2788fb3",
     );
-    let titled = BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Titled)).unwrap();
+    let titled = BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), BookStanding::Titled)).unwrap();
     assert_eq!(titled[titled.len() - 5], 3, "the fourth standing");
     check("name", &NAMES.seal(&70_000, &NameRow("Zoë".to_owned())).unwrap(), "01045a6fc3ab1153e61a");
     check(

@@ -10,7 +10,8 @@ use crate::model::{Score, ScoreStatus};
 use crate::store::Existing;
 use crate::store::row_batch::RowBatch;
 use crate::store::rows::StoredRow;
-use crate::store::tables::{FORMATS, Index, ReferenceKind, Table, TableKey, TableVisitor, for_each_table, table_names};
+use crate::store::table_keys::TableKey;
+use crate::store::tables::{FORMATS, IndexTable, ReferenceKind, Table, TableVisitor, for_each_table, table_names};
 
 /// The rows of every table, as bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl TableVisitor for ReadRaw<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &Index<K, V>) -> Result<(), ()> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), ()> {
         self.read(index.name, index.definition);
         Ok(())
     }
@@ -124,7 +125,7 @@ impl TableVisitor for Batches<'_> {
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &Index<K, V>) -> Result<(), ()> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), ()> {
         Ok(())
     }
 }
@@ -161,13 +162,15 @@ impl TableVisitor for References<'_> {
         for row in rows.range::<K::SelfType<'_>>(..).unwrap() {
             let (key, value) = row.unwrap();
             let row = table.unseal(&key.value(), value.value()).unwrap();
-            row.references(&key.value(), &mut |reference| drop(found.insert(reference.kind())));
+            row.references(&key.value(), &mut |reference| {
+                found.insert(reference.kind());
+            });
         }
         assert_eq!(found, table.refers_to.iter().copied().collect(), "{}", table.name);
         Ok(())
     }
 
-    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &Index<K, V>) -> Result<(), ()> {
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), ()> {
         Ok(())
     }
 }
