@@ -6,7 +6,7 @@
 //! the same order, with the same syncs, so that a crash in between is one that redb recovers from.
 //!
 //! This module reads redb's file header, whose layout is not part of redb's API: the dependency is pinned to one version,
-//! and `tests/redb_layout.rs` fails if a version lays it out differently.
+//! and `store/tests/redb_layout.rs` fails if a version lays it out differently.
 
 use std::fmt;
 use std::io;

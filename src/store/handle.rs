@@ -23,7 +23,7 @@ use crate::model::Catalogue;
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Memory for pages of the file. Reads are served from elsewhere, so it need not hold the file.
+    /// Memory for pages of the file. Requests are served from elsewhere, so it need not fit the file.
     pub cache_bytes: usize,
     /// How long to wait for a file that another process has open.
     pub wait_for_lock: Duration,

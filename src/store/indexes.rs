@@ -53,7 +53,7 @@ pub(super) fn check_coverage(
         }
         // Either way it is the index that is wrong, and not the record.
         let (table, reason) = match odds.get(record)? {
-            Some(_) => (ODDS.name, "it is closed and stands in the coverage"),
+            Some(_) => (ODDS.name, "it is closed and in the coverage"),
             None => (COVERAGE.name, "it points to no record"),
         };
         findings.problem(table, rows.names.odds(record), reason);

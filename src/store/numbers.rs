@@ -36,7 +36,7 @@ impl SportNumbers {
         let mut keys: BTreeMap<u16, Box<str>> = BTreeMap::new();
         scan(&SPORTS, txn, .., damage, |number, row| {
             if !is_key(&row.key) {
-                return Err(Flaw::Invalid("its key is not one"));
+                return Err(Flaw::Invalid("its key is invalid"));
             }
             keys.insert(number, row.key.into());
             Ok(())

@@ -206,7 +206,7 @@ impl Location {
             DatabaseError::Storage(StorageError::Io(error)) => match backend.looks_like_redb() {
                 Ok(false) => OpenError::NotOurs { place },
                 Ok(true) if error.kind() == io::ErrorKind::InvalidData => {
-                    OpenError::Damaged { place, detail: "its beginning is missing".to_owned() }
+                    OpenError::Damaged { place, detail: "its header is missing".to_owned() }
                 }
                 _ => OpenError::from_io(&place, error),
             },

@@ -1,6 +1,6 @@
-//! The tables of the file. Each is declared once, in the list of [`tables!`] or of [`indexes!`]; creating, copying,
+//! The tables of the file. Each is declared once, in the list of `tables!` or of `indexes!`; creating, copying,
 //! checking, committing, the comparison after a failed commit and the removal of damaged rows all walk these lists, so
-//! none of them can omit a table. To add one: a line in the list, its row type in `codec`, and a [`StoredRow`] for it.
+//! none of them can omit a table. To add one: a line in the list, its row type in `codec`, and a `StoredRow` for it.
 //!
 //! Keys hold numbers that are private to the file: sports, events, names and bookmakers are each numbered once and never
 //! renumbered. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.

@@ -304,7 +304,7 @@ impl Writer {
         self.store.snapshot(progress).map_err(WriteError::from)
     }
 
-    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    /// The keys whose counters could not be read when the file was opened, and have not been reset since.
     pub fn lost_usage(&self) -> &[KeyId] {
         &self.lost_usage
     }

@@ -343,7 +343,7 @@ impl WriterHandle {
         self.jobs.progress()
     }
 
-    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    /// The keys whose counters could not be read when the file was opened, and have not been reset since.
     pub async fn lost_usage(&self) -> Result<Vec<KeyId>, WriteError> {
         self.ask_fast(|reply| FastOp::LostUsage { reply }).await
     }

@@ -44,15 +44,18 @@ pub struct LoadedWorld {
     pub polls: Vec<LoadedPoll>,
 }
 
-/// What the last complete poll of a scope brought.
+/// Records of an event, each by its bookmaker and market.
+pub(super) type BookMarkets = Box<[(BookId, Market)]>;
+
+/// What the last complete poll of a scope returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedPoll {
     pub scope: Box<str>,
     pub sport: SportId,
     pub stale_after_s: u32,
     pub books: Vec<BookId>,
-    /// With the records that it brought of each event, by bookmaker and market.
-    pub events: Vec<(EventId, Box<[(BookId, Market)]>)>,
+    /// With the records that it returned of each event.
+    pub events: Vec<(EventId, BookMarkets)>,
 }
 
 #[derive(Clone, Debug, Default)]

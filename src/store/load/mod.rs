@@ -196,7 +196,7 @@ fn read_polls(
                 }
             }
             PollRow::Event { records } => {
-                let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is not one"))?;
+                let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is invalid"))?;
                 let record = |(book, market): (u16, u8)| Some((known(book)?, Market::from_index(market.into())?));
                 // A scope whose sport is not served was skipped.
                 if let Some(poll) = polls.last_mut().filter(|poll| *poll.scope == *scope) {

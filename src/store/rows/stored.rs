@@ -58,7 +58,7 @@ impl StoredRow<u16> for SportRow {
     }
 
     fn validate(self, _: &u16, _: &NamesByNumber) -> Result<(), Flaw> {
-        if is_key(&self.key) { Ok(()) } else { Err(Flaw::Invalid("its key is not one")) }
+        if is_key(&self.key) { Ok(()) } else { Err(Flaw::Invalid("its key is invalid")) }
     }
 }
 

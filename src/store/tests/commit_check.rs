@@ -165,7 +165,7 @@ fn reopening_says_whether_the_commit_was_kept_for_every_change() {
 }
 
 #[test]
-fn a_batch_with_nothing_to_compare_counts_as_not_kept() {
+fn batch_with_nothing_to_compare_counts_as_not_committed() {
     let memory = Memory::new(base());
     let mut store = memory.open();
     memory.fail_after(0);
@@ -180,7 +180,7 @@ proptest! {
 
     /// Also for batches that remove a thing and put it again, and the other way round.
     #[test]
-    fn a_commit_that_is_in_the_file_is_recognised(batches in batches()) {
+    fn committed_batch_is_recognised(batches in batches()) {
         let mut store = Memory::new(Vec::new()).open();
         for changes in batches {
             let before = state(&mut store);

@@ -87,7 +87,7 @@ fn spoiled<K: TableKey, R>(table: &Table<K, R>) -> (Memory, Loaded) {
 }
 
 #[test]
-fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
+fn flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     let count = |loaded: &Loaded| {
         let events = &loaded.world(World::Live).sports[0].events;
         (events.len(), events.iter().map(|event| event.records.len()).sum::<usize>())
@@ -147,7 +147,7 @@ fn one(name: u32, profit: u32, stake: u32) -> Vec<OutcomeRow> {
 }
 
 #[test]
-fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
+fn row_that_the_model_refuses_is_damage_although_its_checksum_matches() {
     let sound = || one(0, 1, 1);
     let (american, none) = (|| QuotedRow::American, || PointsRow::None);
     let many = (0..501).map(|_| OutcomeRow { name: 0, profit: 1, stake: 1 }).collect();
@@ -173,7 +173,7 @@ fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
 }
 
 #[test]
-fn rows_of_what_is_not_there_are_damage() {
+fn dangling_references_are_damage() {
     let record = record("mma", "a", 0, Market::Spread, 5);
     let row = || OddsRow::of(&record, &mut Fixed);
     for (key, reason) in [
@@ -193,7 +193,7 @@ fn rows_of_what_is_not_there_are_damage() {
 }
 
 #[test]
-fn index_rows_and_records_that_miss_each_other_are_found() {
+fn mismatches_of_index_and_rows_are_found() {
     let with = |change: &dyn Fn(&redb::WriteTransaction)| {
         let memory = filled();
         let db = memory.raw();
@@ -226,7 +226,7 @@ fn index_rows_and_records_that_miss_each_other_are_found() {
 }
 
 #[test]
-fn a_damaged_price_is_healed_by_the_next_one() {
+fn damaged_price_is_replaced_by_the_next_one() {
     let (memory, _) = spoiled(&tables::ODDS);
     let mut store = memory.open();
     store.commit(&[put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
@@ -235,7 +235,7 @@ fn a_damaged_price_is_healed_by_the_next_one() {
 }
 
 #[test]
-fn nothing_is_swept_from_a_damaged_file() {
+fn no_name_is_deleted_from_a_damaged_file() {
     let (memory, _) = spoiled(&tables::EVENTS);
     let names = |store: &mut Store| store.check().unwrap().rows.iter().find(|row| row.0 == "names").unwrap().1;
     let mut store = memory.open();
@@ -246,7 +246,7 @@ fn nothing_is_swept_from_a_damaged_file() {
 }
 
 #[test]
-fn a_damaged_counter_hands_out_no_number_twice() {
+fn damaged_counter_assigns_no_number_twice() {
     let memory = filled();
     spoil(&memory, &tables::META, flip_last);
     let mut store = memory.open();
@@ -299,7 +299,7 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
 }
 
 #[test]
-fn a_check_says_beforehand_how_many_rows_it_reads() {
+fn check_announces_how_many_rows_it_reads() {
     let progress = Arc::default();
     let report = filled().open().check_with_progress(&progress).unwrap();
     let indexes = ["schedule", "coverage", "key_order"];
@@ -309,7 +309,7 @@ fn a_check_says_beforehand_how_many_rows_it_reads() {
 
 /// No row is forgotten by the check, or by whoever takes out what it finds.
 #[test]
-fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
+fn check_reports_every_damaged_row_of_every_table() {
     fn named<K: TableKey, R>(table: &Table<K, R>) {
         let memory = filled();
         let db = memory.raw();
@@ -357,7 +357,7 @@ fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
 }
 
 #[test]
-fn a_check_of_a_sound_file_counts_its_rows() {
+fn check_of_a_sound_file_counts_its_rows() {
     let memory = filled();
     let report = memory.open().check().unwrap();
     assert!(report.is_clean(), "{report:?}");
@@ -370,7 +370,7 @@ fn a_check_of_a_sound_file_counts_its_rows() {
 }
 
 #[test]
-fn a_key_whose_counters_are_damaged_is_named_and_so_is_any_that_a_stray_row_may_belong_to() {
+fn keys_with_damaged_counters_are_reported_and_so_is_any_that_a_stray_row_may_belong_to() {
     let (_, loaded) = spoiled(&tables::USAGE);
     assert_eq!(loaded.damaged_usage, [key("k").id.clone()]);
     assert_eq!(memory_of_two_keys(None).damaged_usage, [], "a key that was never used has no row");
@@ -392,7 +392,7 @@ fn memory_of_two_keys(stray: Option<&str>) -> Loaded {
 }
 
 #[test]
-fn dropping_what_is_damaged_leaves_a_sound_file_with_the_rest() {
+fn dropping_damaged_rows_leaves_a_sound_file_with_the_rest() {
     fn mended<K: TableKey, R>(table: &Table<K, R>) -> (u64, Loaded) {
         let memory = filled();
         spoil(&memory, table, flip_last);

@@ -40,7 +40,7 @@ fn check(kind: &str, bytes: &[u8], pinned: &str) {
 }
 
 #[test]
-fn odds_rows_are_small_and_stay_as_they_are() {
+fn bytes_of_odds_rows_are_pinned_and_few() {
     let key = (1, 4, 16_000, 12, 0);
     let row = |market, outcomes: &[Outcome]| {
         let mut record = (*record("mma", "a", 0, market, 5)).clone();
@@ -64,7 +64,7 @@ fn odds_rows_are_small_and_stay_as_they_are() {
 }
 
 #[test]
-fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
+fn odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
     let key = (1, 4, 16_000, 12, 0);
     let sealed = |hex: &str| -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
@@ -85,7 +85,7 @@ fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte()
 }
 
 #[test]
-fn rows_of_the_world_stay_as_they_are() {
+fn bytes_of_world_rows_are_pinned() {
     check("sport", &SPORTS.seal(&3, &SportRow { key: "mma".to_owned() }).unwrap(), "01036d6d61ea5fb829");
     check(
         "book",
@@ -135,7 +135,7 @@ fn rows_of_the_world_stay_as_they_are() {
 }
 
 #[test]
-fn rows_of_the_administration_stay_as_they_are() {
+fn bytes_of_administrative_rows_are_pinned() {
     let mut record = (*key("k")).clone();
     record.retired = [Retired { hash: SecretHash([9; 32]), until: at(3) }].into();
     record.limits.per_month = Some(5_000_000_000);

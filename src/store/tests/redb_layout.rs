@@ -94,7 +94,7 @@ fn inspection_of_any_file_writes_nothing() {
     ruined[4096..].fill(0x41);
     for bytes in [whole, crashed, ruined] {
         let memory = Memory::new(bytes.clone());
-        if let Ok(mut store) = memory.look() {
+        if let Ok(mut store) = memory.inspect() {
             let _ = store.check();
         }
         assert_eq!(memory.bytes(), bytes);

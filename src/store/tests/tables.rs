@@ -15,7 +15,10 @@ use crate::store::tables::{FORMATS, IndexTable, ReferenceKind, Table, TableVisit
 
 /// The rows of every table, as bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct RawRows(BTreeMap<&'static str, Vec<(Vec<u8>, Vec<u8>)>>);
+struct RawRows(BTreeMap<&'static str, Vec<RawRow>>);
+
+/// Key and value.
+type RawRow = (Vec<u8>, Vec<u8>);
 
 struct ReadRaw<'t> {
     txn: &'t ReadTransaction,
@@ -64,7 +67,7 @@ fn raw_rows(db: &redb::Database) -> RawRows {
 }
 
 #[test]
-fn a_file_has_exactly_the_tables_of_the_list() {
+fn file_has_exactly_the_tables_of_the_list() {
     let db = filled().raw();
     let txn = db.begin_read().unwrap();
     let stored: BTreeSet<String> = txn.list_tables().unwrap().map(|table| table.name().to_owned()).collect();

@@ -59,13 +59,13 @@ fn first_format(path: &Path) -> String {
 }
 
 #[test]
-fn there_is_a_step_from_every_format_to_the_next() {
+fn every_format_has_a_step_to_the_next() {
     let from: Vec<u32> = UPGRADES.iter().map(|(from, _)| *from).collect();
     assert_eq!(from, (1..FORMAT).collect::<Vec<_>>());
 }
 
 #[test]
-fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
+fn older_file_is_copied_and_then_upgraded_without_loss() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     let held = first_format(&path);
@@ -112,7 +112,7 @@ fn live_world_of_a_0_1_demo_is_marked_as_simulated() {
 }
 
 #[test]
-fn a_crash_while_upgrading_leaves_the_old_file_or_the_new_one() {
+fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
     let old = Memory::new(Vec::new());
     fill(&mut old.open());
     let held = {
@@ -148,7 +148,7 @@ fn a_crash_while_upgrading_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn a_format_that_nobody_knows_is_refused_and_stays_as_it_is() {
+fn unknown_format_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
@@ -191,7 +191,7 @@ impl Row for After {
 }
 
 #[test]
-fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
+fn earlier_version_of_a_row_is_read() {
     let before = Table::<u16, Before>::new("rows", |key, _| key.to_string(), &[], false);
     let after = Table::<u16, After>::new("rows", |key, _| key.to_string(), &[], false);
     let old = before.seal(&7, &Before { one: 1 }).unwrap();
@@ -202,7 +202,7 @@ fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
 }
 
 #[test]
-fn the_catalogues_text_is_kept_whatever_its_length() {
+fn catalogue_text_of_any_length_is_stored() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     assert_eq!(Store::stored_catalogue(&path, OPTIONS).unwrap(), None);
