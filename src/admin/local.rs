@@ -88,7 +88,7 @@ impl Setup {
         if self.origin.is_given {
             return Ok(self);
         }
-        let Some(text) = Store::kept_catalogue(path, self.store)? else { return Ok(self) };
+        let Some(text) = Store::stored_catalogue(path, self.store)? else { return Ok(self) };
         let catalogue = Arc::new(catalogue::parse(&text).map_err(LocalError::Catalogue)?);
         Ok(Setup { catalogue, origin: CatalogueOrigin { text: text.into(), is_given: false }, ..self })
     }
@@ -117,16 +117,16 @@ pub struct Local {
     who: String,
     damage_count: u64,
     /// Nothing can be written to the file, and nothing is missed by that.
-    is_looked_into: bool,
+    is_inspected: bool,
 }
 
 impl Local {
     /// Opens and loads the file. Blocks for as long as that takes.
     pub(super) fn open(data: &DataDir, setup: Setup, access: Access) -> Result<Local, LocalError> {
         let Setup { catalogue, store, writer, clock, .. } = setup.for_file(&data.file())?;
-        let open = if access == Access::Damaged { Store::look_into } else { Store::open };
+        let open = if access == Access::Damaged { Store::open_or_inspect } else { Store::open };
         let store = open(&data.file(), Arc::clone(&catalogue), store)?;
-        let is_looked_into = store.is_looked_into();
+        let is_inspected = store.is_inspected();
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
@@ -144,7 +144,7 @@ impl Local {
             server: None,
             console: None,
         };
-        Ok(Local { context, stopped, who: own_name()?, damage_count, is_looked_into })
+        Ok(Local { context, stopped, who: own_name()?, damage_count, is_inspected })
     }
 
     /// How many rows could not be read.
@@ -198,6 +198,6 @@ impl Local {
     pub(super) fn close(self) -> Result<(), LocalError> {
         drop(self.context);
         let closed = self.stopped.join();
-        if self.is_looked_into { Ok(()) } else { closed.map_err(LocalError::Close) }
+        if self.is_inspected { Ok(()) } else { closed.map_err(LocalError::Close) }
     }
 }

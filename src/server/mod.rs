@@ -125,7 +125,7 @@ impl Server {
         let Setup { catalogue, origin, store, writer, clock } = setup;
         let stale_after_s = writer.stale_after_s;
         let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
-        store.keep_catalogue(&origin.text)?;
+        store.store_catalogue(&origin.text)?;
         let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");

@@ -53,7 +53,8 @@ impl WriterWatch {
     /// The same, but a check of the file, which keeps the writer busy for as long as the file is large, is no delay.
     pub(super) fn answers_or_checks(&self, patience: Duration) -> bool {
         let state = *self.lock();
-        state.is_within(patience, Instant::now()) || (state != State::Gone && self.writer.reading_progress().is_some())
+        state.is_within(patience, Instant::now())
+            || (state != State::Gone && self.writer.snapshot_job_progress().is_some())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -1,4 +1,4 @@
-//! What a commit can change: the closed set of changes, in the words of the model.
+//! What a commit can change: a closed set of changes, in types of the model.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub enum Change {
         bookmaker: Arc<Bookmaker>,
         origin: BookOrigin,
     },
-    /// With its prices and its sources. Its number is never given to another.
+    /// With its prices and its sources. Its number is never reused.
     RemoveBookmaker {
         world: World,
         id: BookId,
@@ -46,7 +46,7 @@ pub enum Change {
         event: EventId,
         record: Arc<Record>,
     },
-    /// Replaces the record by a mark, so that older news cannot open the market again, not even after a restart.
+    /// Replaces the record by a mark, so that older news cannot reopen the market, not even after a restart.
     CloseOdds {
         world: World,
         sport: SportId,
@@ -64,7 +64,7 @@ pub enum Change {
         sport: SportId,
         bookmaker: BookId,
     },
-    /// What a scope of polls is about; its name is of the feed and what it asks for.
+    /// The description of a scope of polls, which is named after the feed and what it requests.
     PutPoll {
         world: World,
         scope: Box<str>,
@@ -72,27 +72,27 @@ pub enum Change {
         stale_after_s: u32,
         books: Box<[BookId]>,
     },
-    /// The records of an event that the last complete poll of a scope brought; none of them, and the row goes.
+    /// The records of an event that the last complete poll of a scope returned; an empty list removes the row.
     PutPolled {
         world: World,
         scope: Box<str>,
         event: EventId,
         records: Box<[(BookId, Market)]>,
     },
-    /// Only the scope itself: its events are taken back one by one.
+    /// Removes only the scope itself: its events are removed one by one.
     RemovePoll {
         world: World,
         scope: Box<str>,
     },
     PutKey(Arc<KeyRecord>),
-    /// For a key that was never in force: any other is revoked, and stays in the list.
+    /// For a key that never took effect: any other is revoked, and stays in the list.
     RemoveKey(KeyId),
     PutUsage {
         key: KeyId,
         usage: Usage,
         last_used: Option<Timestamp>,
     },
-    /// Under its name; the token before is forgotten.
+    /// Under its name; replaces the previous token.
     PutFeeder(Arc<Feeder>),
     /// What a feeder has added in a world, apart from its token, so that a new token changes nothing in it. The events that
     /// are there now are not stored with it: their owners are.
@@ -115,17 +115,17 @@ pub enum Change {
     Audit(AuditNote),
 }
 
-/// Where what is known of a bookmaker comes from, which decides what becomes of it when the catalogue changes.
+/// The origin of what is known of a bookmaker, which decides what happens to it when the catalogue changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BookOrigin {
     Catalogue,
-    /// Listed in the catalogue, with the title of a payload: the title stays, the regions follow the catalogue.
+    /// Listed in the catalogue, with a title from a payload: the title stays, the regions follow the catalogue.
     Titled,
-    /// By a feed: it stays as it is, whatever the catalogue lists.
+    /// Declared by a feed: it stays as it is, whatever the catalogue lists.
     Declared,
 }
 
-/// Who did what to which thing, and when.
+/// Who did what to which subject, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditNote {
     pub at: Timestamp,
@@ -135,7 +135,7 @@ pub struct AuditNote {
     pub detail: Box<str>,
 }
 
-/// A note in the audit log with its place in it. Sequence numbers begin at 1 and have no gaps.
+/// A note in the audit log with its sequence number. Numbers begin at 1 and have no gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
     pub sequence: u64,

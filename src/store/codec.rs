@@ -1,22 +1,23 @@
-//! How a row is written: one version byte, the row in bincode, and a CRC-32 over the row's key and all of that, so
-//! that a row under the wrong key is found as well. The only place that knows bincode.
+//! The encoding of a row: one version byte, the row in bincode, and a CRC-32 over the row's key and all of that, so
+//! that a row under the wrong key is detected as well. The only module that uses bincode.
 //!
-//! Each kind of row has a version of its own. One that gains a field gets the next version and goes on reading the
-//! one before (see [`Row`]): rows are then written anew as they change, and a file need not be rewritten as a whole.
+//! Each kind of row has its own version. One that gains a field gets the next version and still reads the one before
+//! (see [`Row`]): rows are then rewritten as they change, and a file need not be rewritten as a whole.
 //!
 //! bincode 2.0.1 is the last release of its maintainers (3.0.0 is an empty stub that does not compile), so the rows
-//! are kept plain enough that another writer of the same varint format can take its place. The tests pin the bytes.
+//! are plain enough that another encoder of the same varint format can replace it. The tests pin the bytes.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{Decode, Encode};
 use redb::{Key, Value};
 
+use super::table_keys::TableKey;
 use super::tables::Table;
 
-/// What a row may take in memory: a hostile length stops here.
+/// The most memory that a decoded row may take: a bound on hostile lengths.
 const DECODED_BYTES_MAX: usize = 1 << 20;
 
-/// What a row may take on disk: small enough that whatever is written can be read back within the bound above.
+/// The most bytes that a row may take on disk: small enough that every row can be decoded within the bound above.
 const ENCODED_BYTES_MAX: usize = 1 << 16;
 
 const CHECKSUM_BYTES: usize = 4;
@@ -41,24 +42,24 @@ pub(super) enum Flaw {
     Name(u32),
 }
 
-/// A row that would take more room than any row may.
+/// A row that exceeds [`ENCODED_BYTES_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is longer than {ENCODED_BYTES_MAX} bytes")]
 pub(super) struct TooLong;
 
-/// What a table can hold.
+/// A type of row.
 pub(super) trait Row: Encode + Decode<()> {
-    /// What is written. Raise it together with the file's format, so that an older program refuses the file instead of
-    /// taking the row for damaged.
+    /// The version that is written. Raise it together with the file's format, so that an older program refuses the file
+    /// instead of reporting the row as damaged.
     const VERSION: u8 = 1;
 
-    /// A row of an earlier version; [`decode`] reads what it was then.
+    /// Converts a row of an earlier version, which [`decode`] reads.
     fn from_earlier(version: u8, _row: &[u8]) -> Result<Self, Flaw> {
         Err(Flaw::Version(version))
     }
 }
 
-/// Reads what was encoded, all of it.
+/// Decodes a row, which must take all of the bytes.
 pub(super) fn decode<T: Decode<()>>(row: &[u8]) -> Result<T, Flaw> {
     match bincode::decode_from_slice(row, CONFIG) {
         Ok((decoded, used)) if used == row.len() => Ok(decoded),
@@ -66,9 +67,9 @@ pub(super) fn decode<T: Decode<()>>(row: &[u8]) -> Result<T, Flaw> {
     }
 }
 
-impl<K: Key + 'static, R: Row> Table<K, R> {
+impl<K: TableKey, R: Row> Table<K, R> {
     /// The bytes of a row under its key.
-    // The table says which key and row belong together, although nothing else of it is needed.
+    // The table determines which types of key and row belong together.
     #[allow(clippy::unused_self)]
     pub(super) fn seal(&self, key: &K::SelfType<'_>, row: &R) -> Result<Vec<u8>, TooLong> {
         let mut bytes = Vec::with_capacity(48);
@@ -93,14 +94,14 @@ impl<K: Key + 'static, R: Row> Table<K, R> {
     }
 }
 
-impl<K: Key + 'static, R> Table<K, R> {
-    /// Whether the checksum matches, whatever the row says.
+impl<K: TableKey, R> Table<K, R> {
+    /// Whether the checksum matches; the row itself is not decoded.
     pub(super) fn is_sound(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> bool {
         self.verified(key, bytes).is_ok()
     }
 
     /// The bytes without their checksum, which matches.
-    // As for sealing.
+    // As for `seal`.
     #[allow(clippy::unused_self)]
     fn verified<'b>(&self, key: &K::SelfType<'_>, bytes: &'b [u8]) -> Result<&'b [u8], Flaw> {
         let (bytes, stored) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Flaw::Short)?;
@@ -115,7 +116,7 @@ fn checksum<K: Key + 'static>(key: &K::SelfType<'_>, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Whether an odds row is a closed mark, told from its bytes alone: the number of outcomes follows the version.
+/// Whether an encoded odds row is a closed mark: the number of outcomes follows the version.
 pub(super) fn is_closed_mark(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&0)
 }
@@ -176,7 +177,7 @@ impl Row for AuditRow {}
 
 #[derive(Debug, Encode, Decode)]
 pub(super) enum MetaRow {
-    /// The numbers that come next: they only ever grow, so that none is used twice.
+    /// The next free numbers. They only grow, so that none is used twice.
     Counters {
         next_name: u32,
         next_event: u32,
@@ -211,12 +212,12 @@ pub(super) struct BookRow {
     pub(super) key: String,
     pub(super) title: String,
     pub(super) regions: u8,
-    pub(super) standing: Standing,
+    pub(super) standing: BookStanding,
 }
 
-/// Where a bookmaker comes from, or that only its number is left.
+/// The origin of a bookmaker, or that only its number is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) enum Standing {
+pub(super) enum BookStanding {
     Catalogue,
     Declared,
     Gone,

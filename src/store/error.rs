@@ -1,4 +1,4 @@
-//! What can go wrong with the file. Every message is one line that says what to do about it.
+//! Errors of the file. Every message is one line that says what to do about it.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ pub enum OpenError {
         "no permission to use {place}: run oddsbox as the user who owns it, or give that user read and write access"
     )]
     Permission { place: String },
-    #[error("{place} cannot be made, as a part of its path is not a directory: name a path inside a directory")]
+    #[error("{place} cannot be created, as a part of its path is not a directory: name a path inside a directory")]
     NotADirectory { place: String },
     #[error("{place} is a directory: name a file in it, such as {place}/oddsbox.redb")]
     IsADirectory { place: String },
@@ -33,7 +33,7 @@ pub enum OpenError {
     NoCopy { place: String, found: u32, error: io::Error },
     #[error("{place} is gone: put the file back, or restart oddsbox to begin a new one")]
     Gone { place: String },
-    #[error("{place} has no number left for the {what}: {limit} were handed out")]
+    #[error("{place} has no number left for the {what}: {limit} are in use")]
     NumbersSpent { place: String, what: String, limit: usize },
     #[error("the disk of {place} is full: free some room on it and try again")]
     DiskFull { place: String },
@@ -42,7 +42,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Sorts an input or output error of opening `place`.
+    /// Classifies an I/O error of opening `place`.
     pub(super) fn from_io(place: &str, error: io::Error) -> Self {
         let place = place.to_owned();
         match error.kind() {
@@ -55,7 +55,7 @@ impl OpenError {
         }
     }
 
-    /// Sorts an error of reading or writing `place` while it is being opened.
+    /// Classifies an error of reading or writing `place` while it is being opened.
     pub(super) fn from_store(place: &str, error: StoreError) -> Self {
         match error {
             StoreError::Io(error) => OpenError::from_io(place, error),
@@ -70,10 +70,10 @@ impl OpenError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Nothing of the batch was kept. Reopen when there is room, then commit it again.
+    /// Nothing of the batch was stored. Reopen when there is room, then commit it again.
     #[error("the disk is full: free some room on it")]
     DiskFull,
-    /// The batch may be on disk as a whole or not at all: reopening tells.
+    /// The batch may be on disk as a whole or not at all: reopening finds out.
     #[error("the file cannot be read or written: {0}")]
     Io(io::Error),
     #[error("the file is damaged ({0}): run the check, or restore a backup")]
@@ -81,18 +81,18 @@ pub enum StoreError {
     /// An earlier failure closed the file to writes.
     #[error("the file must be reopened first, as an earlier write to it failed")]
     NeedsReopen,
-    /// A long reading was broken off, by whoever asked for it or because the file had to be opened again.
-    #[error("the reading was broken off: try again")]
-    BrokenOff,
-    /// The batch asks for what the file cannot hold. Nothing of it was kept, and the file is fine.
-    #[error("the change cannot be kept: {0}")]
+    /// The reading of a snapshot was cancelled, by its caller or because the file had to be reopened.
+    #[error("the reading was cancelled: try again")]
+    Cancelled,
+    /// The file cannot hold the batch. Nothing of it was stored, and the file is fine.
+    #[error("the change cannot be stored: {0}")]
     Refused(String),
 }
 
 impl StoreError {
     /// Whether writes stay impossible until [`Store::reopen`](super::Store::reopen).
     pub const fn needs_reopen(&self) -> bool {
-        !matches!(self, StoreError::Refused(_) | StoreError::BrokenOff)
+        !matches!(self, StoreError::Refused(_) | StoreError::Cancelled)
     }
 }
 
@@ -116,7 +116,7 @@ impl From<redb::Error> for StoreError {
     }
 }
 
-/// redb has an error for each kind of call; here they are all the same.
+/// redb has an error type for each kind of call; all are converted the same way.
 macro_rules! from_redb {
     ($($error:ty),*) => {$(
         impl From<$error> for StoreError {
@@ -128,11 +128,11 @@ macro_rules! from_redb {
 }
 from_redb!(redb::StorageError, redb::TableError, redb::CommitError, redb::TransactionError, redb::DatabaseError);
 
-/// A row that cannot be trusted: it was left out.
+/// A row that cannot be trusted and was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub table: &'static str,
-    /// Which row, in words.
+    /// Description of the row.
     pub key: String,
     pub reason: String,
 }
@@ -143,8 +143,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// The damage found so far: all of it is counted, the first of it is listed, so that a ruined file of millions of
-/// rows does not fill the memory.
+/// The damage found so far. All of it is counted and the first of it listed, so that a ruined file of millions of rows
+/// does not fill the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DamageList {
     listed: Vec<Damage>,
@@ -169,7 +169,7 @@ impl DamageList {
     pub(super) fn add(&mut self, table: &'static str, key: String, reason: impl fmt::Display) {
         self.count += 1;
         if self.listed.len() < Self::LISTED_MAX {
-            // Where a row's own name is what rotted, nothing may be left of it.
+            // The key itself may be what is damaged.
             let key = if key.is_empty() { "a row without a name".to_owned() } else { key };
             self.listed.push(Damage { table, key, reason: reason.to_string() });
         }

@@ -1,30 +1,29 @@
-//! The store itself: opening, loading, committing, reopening.
+//! The store itself: opening, loading, committing, reopening, and reading the audit log.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use redb::ReadableDatabase;
+use redb::{AccessGuard, ReadableDatabase};
 
-use super::batch::Batch;
-use super::change::Change;
+use super::care::Progress;
+use super::change::{AuditEntry, Change};
+use super::encode_batch::BatchEncoder;
 use super::error::{DamageList, OpenError, StoreError};
-use super::load;
-use super::loaded::Loaded;
-use super::mirror::Mirror;
-use super::names::NamesByNumber;
-use super::place::{BackendFactory, OpenFile, Place, Purpose};
-use super::progress::Progress;
+use super::id_maps::{IdMaps, NamesByNumber};
+use super::load::{self, Loaded};
+use super::numbers::SportNumbers;
+use super::open::{BackendFactory, Location, OpenFile, OpenMode};
+use super::row_batch::RowBatch;
 use super::scan::guarded;
-use super::sports::SportNumbers;
-use super::stage::Staging;
+use super::tables::AUDIT;
 use crate::model::Catalogue;
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Memory for pages of the file. Reads are served from elsewhere, so it need not hold the file.
+    /// Memory for pages of the file. Requests are served from elsewhere, so it need not fit the file.
     pub cache_bytes: usize,
     /// How long to wait for a file that another process has open.
     pub wait_for_lock: Duration,
@@ -38,41 +37,41 @@ impl Default for StoreOptions {
 
 /// One open file.
 pub struct Store {
-    place: Place,
+    location: Location,
     options: StoreOptions,
     catalogue: Arc<Catalogue>,
     /// `None` after a reopening that failed.
     file: Option<OpenFile>,
     pub(super) sports: SportNumbers,
-    /// Read when it is first needed, and again after a reopening.
-    pub(super) mirror: Option<Mirror>,
+    /// Read when first needed, and again after a reopening.
+    pub(super) id_maps: Option<IdMaps>,
     /// redb refuses every write after one that failed, until the file is opened again.
     is_writable: bool,
-    /// The last commit, if it failed and may be in the file all the same.
-    unsure: Option<Unsure>,
-    /// Readings beside the writer that keep the file open.
-    pub(super) readings: Vec<Weak<Progress>>,
+    /// The last commit, if it failed and may be in the file nevertheless.
+    uncertain: Option<UncertainCommit>,
+    /// Readings of snapshots, which keep the file open.
+    pub(super) snapshots: Vec<Weak<Progress>>,
 }
 
 /// A commit that has not returned success.
-struct Unsure {
-    rows: Batch,
-    /// Whether the file has the rows, once it was opened again and they were compared.
-    was_kept: Option<bool>,
+struct UncertainCommit {
+    rows: RowBatch,
+    /// Whether the file has the rows, once it was reopened and they were compared.
+    is_stored: Option<bool>,
 }
 
 impl Store {
-    /// Opens the file at `path`, which is made if it is missing, and brings its sports and bookmakers up to the
+    /// Opens the file at `path`, creating it if it is missing, and brings its sports and bookmakers up to date with the
     /// catalogue.
     pub fn open(path: &Path, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
-        Store::open_place(Place::Path(path.to_owned()), catalogue, options, Purpose::Create)
+        Store::open_at(Location::Path(path.to_owned()), catalogue, options, OpenMode::Create)
     }
 
-    /// The same, but a damaged file is opened to be looked at. It takes no write then, ever.
-    pub fn look_into(path: &Path, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
+    /// The same, but a damaged file is opened for inspection: it never takes a write then.
+    pub fn open_or_inspect(path: &Path, catalogue: Arc<Catalogue>, options: StoreOptions) -> Result<Store, OpenError> {
         match Store::open(path, Arc::clone(&catalogue), options) {
             Err(OpenError::Damaged { .. }) => {
-                Store::open_place(Place::Path(path.to_owned()), catalogue, options, Purpose::Look)
+                Store::open_at(Location::Path(path.to_owned()), catalogue, options, OpenMode::Inspect)
             }
             opened => opened,
         }
@@ -85,112 +84,120 @@ impl Store {
         catalogue: Arc<Catalogue>,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        Store::open_place(Place::Backend(factory), catalogue, options, Purpose::Create)
+        Store::open_at(Location::Backend(factory), catalogue, options, OpenMode::Create)
     }
 
-    /// Opens such a storage to be looked at, whatever state it is in: see [`Store::look_into`].
-    pub fn look_into_backend(
+    /// Opens such a storage for inspection, whatever state it is in: see [`Store::open_or_inspect`].
+    pub fn inspect_backend(
         factory: BackendFactory,
         catalogue: Arc<Catalogue>,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        Store::open_place(Place::Backend(factory), catalogue, options, Purpose::Look)
+        Store::open_at(Location::Backend(factory), catalogue, options, OpenMode::Inspect)
     }
 
-    fn open_place(
-        place: Place,
+    fn open_at(
+        location: Location,
         catalogue: Arc<Catalogue>,
         options: StoreOptions,
-        purpose: Purpose,
+        mode: OpenMode,
     ) -> Result<Store, OpenError> {
-        let file = Some(place.open(&options, purpose)?);
-        let is_writable = purpose != Purpose::Look;
+        let file = Some(location.open(&options, mode)?);
+        let is_writable = mode != OpenMode::Inspect;
         let sports = SportNumbers::default();
-        let readings = Vec::new();
-        let mut store =
-            Store { place, options, catalogue, file, sports, mirror: None, is_writable, unsure: None, readings };
-        store.settle(true)?;
+        let mut store = Store {
+            location,
+            options,
+            catalogue,
+            file,
+            sports,
+            id_maps: None,
+            is_writable,
+            uncertain: None,
+            snapshots: Vec::new(),
+        };
+        store.sync_catalogue(true)?;
         Ok(store)
     }
 
     /// Closes the file and opens it again, which is the only way to write after a write failed. The file then has what
     /// the last successful commit left, or the failed one if it reached the disk after all: returns whether it did.
     pub fn reopen(&mut self) -> Result<bool, OpenError> {
-        let mut unsure = self.unsure.take();
-        let reopened = self.try_reopen(unsure.as_mut());
+        let mut uncertain = self.uncertain.take();
+        let reopened = self.try_reopen(uncertain.as_mut());
         if reopened.is_err() {
             // The reopening that succeeds returns the answer.
-            self.unsure = unsure;
+            self.uncertain = uncertain;
         }
         reopened
     }
 
-    fn try_reopen(&mut self, unsure: Option<&mut Unsure>) -> Result<bool, OpenError> {
-        if self.is_looked_into() {
-            let detail = "it was opened to be looked at".to_owned();
-            return Err(OpenError::Damaged { place: self.place.to_string(), detail });
+    fn try_reopen(&mut self, uncertain: Option<&mut UncertainCommit>) -> Result<bool, OpenError> {
+        if self.is_inspected() {
+            let detail = "it was opened for inspection".to_owned();
+            return Err(OpenError::Damaged { place: self.location.to_string(), detail });
         }
         self.is_writable = false;
-        self.mirror = None;
+        self.id_maps = None;
         self.close();
-        self.file = Some(self.place.open(&self.options, Purpose::Use)?);
-        let was_kept = match unsure {
+        self.file = Some(self.location.open(&self.options, OpenMode::Existing)?);
+        let is_stored = match uncertain {
             None => false,
-            Some(Unsure { was_kept: Some(was_kept), .. }) => *was_kept,
-            Some(unsure) => {
+            Some(UncertainCommit { is_stored: Some(is_stored), .. }) => *is_stored,
+            Some(uncertain) => {
                 let sports: Vec<u16> = self.sports.all().collect();
-                let compared = self.reading(|_, file| unsure.rows.is_stored(&file.db.begin_read()?, &sports));
-                let was_kept = compared.map_err(|error| OpenError::from_store(&self.place.to_string(), error))?;
-                // Bringing the file up to the catalogue may write, after which the rows cannot be compared again.
-                *unsure.was_kept.insert(was_kept)
+                let compared = self.reading(|_, file| uncertain.rows.is_stored(&file.db.begin_read()?, &sports));
+                let is_stored = compared.map_err(|error| OpenError::from_store(&self.location.to_string(), error))?;
+                // Syncing the catalogue may write, after which the rows cannot be compared again.
+                *uncertain.is_stored.insert(is_stored)
             }
         };
         self.is_writable = true;
-        self.settle(false)?;
-        Ok(was_kept)
+        self.sync_catalogue(false)?;
+        Ok(is_stored)
     }
 
     fn close(&mut self) {
-        self.break_off_readings();
+        self.cancel_snapshots();
         if let Some(file) = self.file.take() {
             file.close();
         }
     }
 
-    /// Whether the file is damaged and was opened all the same, to be looked at.
-    pub fn is_looked_into(&self) -> bool {
-        self.file.as_ref().is_some_and(OpenFile::is_looked_into)
+    /// Whether the file is damaged and was opened for inspection only.
+    pub fn is_inspected(&self) -> bool {
+        self.file.as_ref().is_some_and(OpenFile::is_inspected)
     }
 
-    /// Brings a file that was just opened up to the catalogue; `is_new` if nobody has loaded anything from it yet.
-    fn settle(&mut self, is_new: bool) -> Result<(), OpenError> {
-        let place = self.place.to_string();
-        let settled = guarded(|| {
+    /// Brings a file that was just opened up to date with the catalogue; `is_new` if nothing has been loaded from it yet.
+    fn sync_catalogue(&mut self, is_new: bool) -> Result<(), OpenError> {
+        let place = self.location.to_string();
+        let synced = guarded(|| {
             self.clear_probe()?;
             self.number_sports()?;
             self.number_bookmakers(is_new)
         });
-        settled.map_err(|error| {
+        synced.map_err(|error| {
             self.is_writable = false;
-            error.explain(&place)
+            error.into_open_error(&place)
         })
     }
 
-    /// Everything that the file holds. Names that nothing uses any more are deleted on the way.
+    /// Everything that the file holds. Deletes names that nothing uses any more.
     pub fn load(&mut self) -> Result<Loaded, StoreError> {
-        let mut reading = self.reading(|store, file| {
+        let mut loading = self.reading(|store, file| {
             let mut damage = DamageList::default();
             let txn = file.db.begin_read()?;
             SportNumbers::read(&txn, &store.catalogue, &mut damage)?;
             load::read(&txn, &store.catalogue, &store.sports, damage)
         })?;
-        match self.delete_names(&reading.unused_names) {
-            Ok(()) => reading.names.forget(&reading.unused_names),
-            Err(error) => tracing::warn!(%error, "unused names could not be deleted"),
+        match self.delete_names(&loading.unused_names) {
+            Ok(()) => loading.names.remove(&loading.unused_names),
+            Err(error) => tracing::warn!(%error, "failed to delete unused names"),
         }
-        let names = reading.names;
-        self.mirror = Some(self.reading(|store, file| Mirror::read(&file.db.begin_read()?, &store.sports, names))?);
-        Ok(reading.loaded)
+        let names = loading.names;
+        self.id_maps = Some(self.reading(|store, file| IdMaps::read(&file.db.begin_read()?, &store.sports, names))?);
+        Ok(loading.loaded)
     }
 
     /// Applies the changes in their order, durably, all or none of them.
@@ -199,31 +206,31 @@ impl Store {
             return Ok(());
         }
         self.writing(|store| {
-            let mut mirror = store.take_mirror()?;
-            let mut staging = Staging::new(&mirror, &store.sports);
-            let staged = changes.iter().try_for_each(|change| staging.add(change)).and_then(|()| staging.finish());
-            let written = staged.and_then(|(batch, news)| {
+            let mut maps = store.take_id_maps()?;
+            let mut encoder = BatchEncoder::new(&maps, &store.sports);
+            let encoded = changes.iter().try_for_each(|change| encoder.add(change)).and_then(|()| encoder.finish());
+            let written = encoded.and_then(|(batch, updates)| {
                 let sports: Vec<u16> = store.sports.all().collect();
-                // Noted before it is tried: redb may also panic.
-                let unsure = store.unsure.insert(Unsure { rows: batch, was_kept: None });
+                // Remembered before it is tried: redb may also panic.
+                let uncertain = store.uncertain.insert(UncertainCommit { rows: batch, is_stored: None });
                 let done = match &store.file {
-                    Some(file) => unsure.rows.commit(&file.db, &sports),
+                    Some(file) => uncertain.rows.commit(&file.db, &sports),
                     None => Err(StoreError::NeedsReopen),
                 };
                 if !done.as_ref().is_err_and(StoreError::needs_reopen) {
-                    store.unsure = None;
+                    store.uncertain = None;
                 }
-                done.map(|()| news)
+                done.map(|()| updates)
             });
-            let result = written.map(|news| mirror.adopt(news));
-            store.mirror = Some(mirror);
+            let result = written.map(|updates| maps.apply(updates));
+            store.id_maps = Some(maps);
             result
         })
     }
 
     /// The size of the file in bytes.
     pub fn file_bytes(&self) -> Result<u64, StoreError> {
-        Ok(self.file()?.gate.file_bytes()?)
+        Ok(self.file()?.backend.file_bytes()?)
     }
 
     /// Whether the next commit can succeed without a [`Store::reopen`].
@@ -255,7 +262,7 @@ impl Store {
         guarded(|| work(self, self.file()?))
     }
 
-    /// Runs `work`, which writes. Once it failed on the file, nothing more is written before a reopening.
+    /// Runs `work`, which writes. After a failure of the file, nothing more is written before a reopening.
     pub(super) fn writing<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -266,20 +273,56 @@ impl Store {
         let result = guarded(|| work(self));
         if result.as_ref().is_err_and(StoreError::needs_reopen) {
             self.is_writable = false;
-            self.mirror = None;
+            self.id_maps = None;
         }
         result
     }
 
-    /// The mirror, to be put back when the work with it is done: a panic in between loses it, as it should.
-    pub(super) fn take_mirror(&mut self) -> Result<Mirror, StoreError> {
-        match self.mirror.take() {
-            Some(mirror) => Ok(mirror),
+    /// The id maps, to be put back when the work is done: a panic in between loses them, as it should.
+    pub(super) fn take_id_maps(&mut self) -> Result<IdMaps, StoreError> {
+        match self.id_maps.take() {
+            Some(maps) => Ok(maps),
             None => self.reading(|store, file| {
                 let txn = file.db.begin_read()?;
                 let names = NamesByNumber::read(&txn, &mut DamageList::default())?;
-                Mirror::read(&txn, &store.sports, names)
+                IdMaps::read(&txn, &store.sports, names)
             }),
+        }
+    }
+}
+
+impl Store {
+    /// Up to `limit` entries in their order, from the first after `after` on. A damaged entry is left out, which
+    /// shows as a gap in the sequence.
+    pub fn audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+        let Some(first) = after.map_or(Some(0), |after| after.checked_add(1)) else { return Ok(Vec::new()) };
+        self.reading(|_, file| {
+            let table = file.db.begin_read()?.open_table(AUDIT.definition)?;
+            let rows = table.range::<u64>(first..)?.take(limit);
+            rows.filter_map(|row| row.map_err(StoreError::from).map(audit_entry).transpose()).collect()
+        })
+    }
+
+    /// The last `limit` entries in their order.
+    pub fn audit_tail(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
+        self.reading(|_, file| {
+            let table = file.db.begin_read()?.open_table(AUDIT.definition)?;
+            let rows = table.range::<u64>(..)?.rev().take(limit);
+            let newest_first = rows.filter_map(|row| row.map_err(StoreError::from).map(audit_entry).transpose());
+            let mut entries = newest_first.collect::<Result<Vec<_>, _>>()?;
+            entries.reverse();
+            Ok(entries)
+        })
+    }
+}
+
+fn audit_entry((key, row): (AccessGuard<'_, u64>, AccessGuard<'_, &'static [u8]>)) -> Option<AuditEntry> {
+    let sequence = key.value();
+    match AUDIT.unseal(&sequence, row.value()) {
+        Ok(row) => Some(AuditEntry { sequence, note: row.note() }),
+        Err(flaw) => {
+            tracing::warn!(sequence, %flaw, "skipped a damaged audit entry");
+            None
         }
     }
 }
@@ -292,7 +335,10 @@ impl Drop for Store {
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.place.to_string();
-        f.debug_struct("Store").field("place", &place).field("is_writable", &self.is_writable).finish_non_exhaustive()
+        let location = self.location.to_string();
+        f.debug_struct("Store")
+            .field("location", &location)
+            .field("is_writable", &self.is_writable)
+            .finish_non_exhaustive()
     }
 }

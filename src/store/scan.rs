@@ -1,16 +1,18 @@
-//! Reading ranges of rows: each is unsealed and handed on, or noted as damage and left out.
+//! Reading ranges of rows: each is decoded and handed on, or recorded as damage and left out.
 
 use std::ops::{Bound, RangeBounds};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use redb::{Key, ReadTransaction, ReadableTableMetadata};
+use redb::{ReadTransaction, ReadableTableMetadata};
 
+use super::care::RowNames;
 use super::codec::{Flaw, Row};
 use super::error::{DamageList, StoreError};
+use super::table_keys::TableKey;
 use super::tables::Table;
 
-/// Calls `each` with every row of `range` that is sound, and says how many rows there were, sound or not. What `each`
-/// finds wrong with a row is damage as well, and so are rows of a whole table that it counts and nothing leads to.
+/// Calls `each` with every sound row of `range`, and returns how many rows there were, sound or not. What `each` finds
+/// wrong with a row is damage as well, and so are rows that a whole table counts and no page leads to.
 pub(super) fn scan<'r, K, R>(
     table: &Table<K, R>,
     txn: &ReadTransaction,
@@ -19,47 +21,23 @@ pub(super) fn scan<'r, K, R>(
     mut each: impl FnMut(K::SelfType<'_>, R) -> Result<(), Flaw>,
 ) -> Result<u64, StoreError>
 where
-    K: Key + 'static,
+    K: TableKey,
     R: Row,
 {
     let is_whole = matches!((range.start_bound(), range.end_bound()), (Bound::Unbounded, Bound::Unbounded));
-    let count = scan_telling(
-        table,
-        txn,
-        range,
-        |key, row| each(key, row),
-        |key, flaw| {
-            damage.add(table.name, (table.describe)(key), flaw);
-            Ok(())
-        },
-    )?;
-    let expected = if is_whole { txn.open_table(table.definition)?.len()? } else { count };
-    if count != expected {
-        damage.add(table.name, format!("{} rows", expected.abs_diff(count)), "they are counted and cannot be found");
-    }
-    Ok(count)
-}
-
-/// The same, with whatever is to be done about a row that cannot be trusted.
-pub(super) fn scan_telling<'r, K, R>(
-    table: &Table<K, R>,
-    txn: &ReadTransaction,
-    range: impl RangeBounds<K::SelfType<'r>>,
-    mut each: impl FnMut(K::SelfType<'_>, R) -> Result<(), Flaw>,
-    mut tell: impl FnMut(&K::SelfType<'_>, Flaw) -> Result<(), StoreError>,
-) -> Result<u64, StoreError>
-where
-    K: Key + 'static,
-    R: Row,
-{
+    let rows = txn.open_table(table.definition)?;
     let mut count = 0;
-    for entry in txn.open_table(table.definition)?.range::<K::SelfType<'r>>(range)? {
+    for entry in rows.range::<K::SelfType<'r>>(range)? {
         let (key, value) = entry?;
         count += 1;
         let outcome = table.unseal(&key.value(), value.value()).and_then(|row| each(key.value(), row));
         if let Err(flaw) = outcome {
-            tell(&key.value(), flaw)?;
+            damage.add(table.name, (table.describe)(&key.value(), &RowNames::default()), flaw);
         }
+    }
+    let expected = if is_whole { rows.len()? } else { count };
+    if count != expected {
+        damage.add(table.name, format!("{} rows", expected.abs_diff(count)), "they are counted and cannot be found");
     }
     Ok(count)
 }
@@ -68,9 +46,9 @@ where
 /// Whatever `work` was changing must not be used after that.
 pub(super) fn guarded<T, E: From<StoreError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let told = panic.downcast_ref::<String>().map(String::as_str);
-        let told = told.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-        Err(StoreError::Damaged(format!("reading it stopped at: {}", first_line(told))).into())
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+        Err(StoreError::Damaged(format!("reading it stopped at: {}", first_line(message))).into())
     })
 }
 

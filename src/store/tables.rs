@@ -1,86 +1,328 @@
-//! The tables of the file, their keys, and how a row is named when it is damaged.
+//! The tables of the file. Each is declared once, in the list of `tables!` or of `indexes!`; creating, copying,
+//! checking, committing, the comparison after a failed commit and the removal of damaged rows all walk these lists, so
+//! none of them can omit a table. To add one: a line in the list, its row type in `codec`, and a `StoredRow` for it.
 //!
-//! Keys hold numbers that are private to the file: sports, events, names and bookmakers are each numbered once and
-//! for ever. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.
+//! Keys hold numbers that are private to the file: sports, events, names and bookmakers are each numbered once and never
+//! renumbered. Rows carry a checksum (see `codec`); index tables hold keys only and can be rebuilt from the rows.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::ops::RangeInclusive;
 
-use redb::{Key, TableDefinition};
+use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 
+use super::care::{CheckFindings, CheckedRows, RowNames};
 use super::codec::{
     AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, Flaw, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
     ScoreRow, SourceRow, SportRow, UsageRow,
 };
-use crate::model::{Market, World};
+use super::error::StoreError;
+use super::indexes;
+use super::rows::StoredRow;
+use super::table_keys::{
+    BookKey, CoverageKey, EventKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, world_name,
+};
+use crate::model::World;
 
 /// The format of the files that this program writes.
 pub(super) const FORMAT: u32 = 3;
 
-/// Kept apart from the other rows and never encoded differently, so that every later program can read it.
-pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
+/// Separate from the other rows and never encoded differently, so that every later program can read it.
+pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new(FORMATS_NAME);
+const FORMATS_NAME: &str = "oddsbox";
 pub(super) const FORMAT_KEY: &str = "format";
 
 /// A table of checksummed rows.
-pub(super) struct Table<K: Key + 'static, R> {
+pub(super) struct Table<K: TableKey, R> {
     pub(super) name: &'static str,
     pub(super) definition: TableDefinition<'static, K, &'static [u8]>,
-    /// Says in words which row a key names.
-    pub(super) describe: for<'a> fn(&K::SelfType<'a>) -> String,
+    /// Describes the row of a key to people.
+    pub(super) describe: for<'a> fn(&K::SelfType<'a>, &RowNames) -> String,
+    /// What its rows refer to: see [`StoredRow::references`].
+    pub(super) refers_to: &'static [ReferenceKind],
+    /// Whether an index must follow every write of its rows, so that the generic write leaves it to `row_batch`.
+    pub(super) updates_index: bool,
     row: PhantomData<fn() -> R>,
 }
 
-impl<K: Key + 'static, R> Table<K, R> {
-    pub(super) const fn new(name: &'static str, describe: for<'a> fn(&K::SelfType<'a>) -> String) -> Self {
-        Table { name, definition: TableDefinition::new(name), describe, row: PhantomData }
+impl<K: TableKey, R> Table<K, R> {
+    pub(super) const fn new(
+        name: &'static str,
+        describe: for<'a> fn(&K::SelfType<'a>, &RowNames) -> String,
+        refers_to: &'static [ReferenceKind],
+        updates_index: bool,
+    ) -> Self {
+        let definition = TableDefinition::new(name);
+        Table { name, definition, describe, refers_to, updates_index, row: PhantomData }
     }
 }
 
-/// World and number.
-pub(super) type BookKey = (u8, u16);
-/// World, sport and event.
-pub(super) type EventKey = (u8, u16, u32);
-/// World, sport, event, bookmaker and market.
-pub(super) type OddsKey = (u8, u16, u32, u16, u8);
-/// World, sport and bookmaker.
-pub(super) type SourceKey = (u8, u16, u16);
-/// World, scope and event; the event's id is empty in the row of the scope itself.
-pub(super) type PollKey = (u8, &'static str, &'static str);
-/// World, sport, commence time and event.
-pub(super) type ScheduleKey = (u8, u16, u32, u32);
-/// World, sport, bookmaker, event and market.
-pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
+/// A table that lists the rows of another one in another order.
+pub(super) struct IndexTable<K: Key + 'static, V: Value + 'static> {
+    pub(super) name: &'static str,
+    pub(super) definition: TableDefinition<'static, K, V>,
+    /// Compares it with the rows that a check has read, and returns how many entries it has.
+    pub(super) check: fn(&ReadTransaction, &mut CheckedRows, &mut CheckFindings) -> Result<u64, StoreError>,
+    /// Replaces its entries by those that the rows call for.
+    pub(super) rebuild: fn(&WriteTransaction) -> Result<(), StoreError>,
+    /// The bookmaker that a key names.
+    pub(super) book_of: Option<for<'a> fn(&K::SelfType<'a>) -> BookKey>,
+}
 
-pub(super) const META: Table<&str, MetaRow> = Table::new("meta", |key| (*key).to_owned());
-pub(super) const CATALOGUE: Table<u16, CatalogueRow> = Table::new("catalogue", |piece| format!("piece {piece}"));
-pub(super) const SPORTS: Table<u16, SportRow> = Table::new("sports", |number| format!("sport {number}"));
-pub(super) const BOOKS: Table<BookKey, BookRow> = Table::new("books", |key| describe_book(*key));
-pub(super) const NAMES: Table<u32, NameRow> = Table::new("names", |number| format!("name {number}"));
-pub(super) const EVENTS: Table<EventKey, EventRow> = Table::new("events", |key| describe_event(*key));
-pub(super) const SCORES: Table<EventKey, ScoreRow> = Table::new("scores", |key| describe_event(*key));
-pub(super) const ODDS: Table<OddsKey, OddsRow> = Table::new("odds", |key| describe_odds(*key));
-pub(super) const SOURCES: Table<SourceKey, SourceRow> = Table::new("sources", |key| describe_source(*key));
-pub(super) const POLLS: Table<PollKey, PollRow> = Table::new("polls", |key| describe_poll(*key));
-pub(super) const KEYS: Table<&str, KeyRow> = Table::new("keys", |key| (*key).to_owned());
-pub(super) const USAGE: Table<&str, UsageRow> = Table::new("usage", |key| (*key).to_owned());
-pub(super) const FEEDERS: Table<&str, FeederRow> = Table::new("feeders", |name| (*name).to_owned());
-pub(super) const BUDGETS: Table<&str, BudgetRow> = Table::new("budgets", |feed| (*feed).to_owned());
-pub(super) const AUDIT: Table<u64, AuditRow> = Table::new("audit", |sequence| format!("entry {sequence}"));
+/// A thing that a row refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowReference<'a> {
+    World(u8),
+    Sport(u16),
+    Event(EventKey),
+    Book(BookKey),
+    /// A bookmaker whose row may be gone. Its number still must not be given to another.
+    BookIfPresent(BookKey),
+    Market(u8),
+    Name(u32),
+    ApiKey(&'a str),
+}
 
-/// The events of a sport in the order of their commence times.
-pub(super) const SCHEDULE: TableDefinition<ScheduleKey, ()> = TableDefinition::new("schedule");
-/// The open records of a bookmaker in a sport.
-pub(super) const COVERAGE: TableDefinition<CoverageKey, ()> = TableDefinition::new("coverage");
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ReferenceKind {
+    World,
+    Sport,
+    Event,
+    Book,
+    Market,
+    Name,
+    ApiKey,
+}
 
-/// The ids of the keys in the order of their issue.
-pub(super) const KEY_ORDER: TableDefinition<u64, &str> = TableDefinition::new("key_order");
+impl RowReference<'_> {
+    #[cfg(test)]
+    pub(super) fn kind(self) -> ReferenceKind {
+        match self {
+            RowReference::World(_) => ReferenceKind::World,
+            RowReference::Sport(_) => ReferenceKind::Sport,
+            RowReference::Event(_) => ReferenceKind::Event,
+            RowReference::Book(_) | RowReference::BookIfPresent(_) => ReferenceKind::Book,
+            RowReference::Market(_) => ReferenceKind::Market,
+            RowReference::Name(_) => ReferenceKind::Name,
+            RowReference::ApiKey(_) => ReferenceKind::ApiKey,
+        }
+    }
+}
+
+/// What is done with each table, whatever the types of its keys and rows.
+pub(super) trait TableVisitor {
+    type Error;
+
+    fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), Self::Error>;
+
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), Self::Error>;
+
+    /// The table of the format's number, which has no checksum.
+    fn format_number(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}
+
+/// Visits every table of the file: those that others refer to before those that refer to them, then the indexes.
+pub(super) fn for_each_table<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+    visitor.format_number()?;
+    visit_tables(visitor)?;
+    visit_indexes(visitor)
+}
+
+/// The names of all tables, as redb lists them.
+pub(super) fn table_names() -> impl Iterator<Item = &'static str> {
+    TABLE_NAMES.iter().chain(INDEX_NAMES).copied().chain([FORMATS_NAME])
+}
+
+/// The rows of one table that a batch writes: `None` removes a row.
+pub(super) type PendingRows<K> = BTreeMap<<K as TableKey>::Owned, Option<Vec<u8>>>;
+
+/// What is done with the rows that a batch has for each table.
+pub(super) trait RowsVisitor {
+    type Error;
+
+    fn rows<K: TableKey, R: StoredRow<K>>(
+        &mut self,
+        table: &Table<K, R>,
+        rows: &PendingRows<K>,
+    ) -> Result<(), Self::Error>;
+}
+
+macro_rules! tables {
+    ($(
+        $constant:ident $name:ident: $key:ty => $row:ty {
+            describe: $describe:expr,
+            refers_to: [$($kind:ident),*],
+            updates_index: $updates_index:literal
+        }
+    )*) => {
+        $(pub(super) const $constant: Table<$key, $row> =
+            Table::new(stringify!($name), $describe, &[$(ReferenceKind::$kind),*], $updates_index);)*
+
+        const TABLE_NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        fn visit_tables<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+            $(visitor.table(&$constant)?;)*
+            Ok(())
+        }
+
+        /// Encoded rows for every table.
+        #[derive(Debug, Default)]
+        pub(super) struct TableRows {
+            $(pub(super) $name: PendingRows<$key>,)*
+        }
+
+        impl TableRows {
+            pub(super) fn visit<V: RowsVisitor>(&self, visitor: &mut V) -> Result<(), V::Error> {
+                $(visitor.rows(&$constant, &self.$name)?;)*
+                Ok(())
+            }
+
+            /// Puts a row into the table of that name.
+            #[cfg(test)]
+            pub(super) fn put(&mut self, table: &str, key: &[u8], row: Option<Vec<u8>>) {
+                match table {
+                    $(stringify!($name) => {
+                        let key = <$key as TableKey>::owned(&<$key as Value>::from_bytes(key));
+                        self.$name.insert(key, row);
+                    })*
+                    other => panic!("no table {other}"),
+                }
+            }
+        }
+    };
+}
+
+macro_rules! indexes {
+    ($(
+        $(#[$doc:meta])*
+        $constant:ident $name:ident: $key:ty => $value:ty {
+            check: $check:expr,
+            rebuild: $rebuild:expr,
+            book_of: $book_of:expr
+        }
+    )*) => {
+        $($(#[$doc])* pub(super) const $constant: IndexTable<$key, $value> = IndexTable {
+            name: stringify!($name),
+            definition: TableDefinition::new(stringify!($name)),
+            check: $check,
+            rebuild: $rebuild,
+            book_of: $book_of,
+        };)*
+
+        const INDEX_NAMES: &[&str] = &[$(stringify!($name)),*];
+
+        fn visit_indexes<V: TableVisitor>(visitor: &mut V) -> Result<(), V::Error> {
+            $(visitor.index(&$constant)?;)*
+            Ok(())
+        }
+    };
+}
+
+tables! {
+    META meta: &'static str => MetaRow {
+        describe: |key, _| (*key).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    CATALOGUE catalogue: u16 => CatalogueRow {
+        describe: |piece, _| format!("piece {piece}"),
+        refers_to: [],
+        updates_index: false
+    }
+    AUDIT audit: u64 => AuditRow {
+        describe: |sequence, _| format!("entry {sequence}"),
+        refers_to: [],
+        updates_index: false
+    }
+    SPORTS sports: u16 => SportRow {
+        describe: |number, _| format!("sport number {number}"),
+        refers_to: [],
+        updates_index: false
+    }
+    BOOKS books: BookKey => BookRow {
+        describe: |(world, number), _| format!("{} bookmaker number {number}", world_name(*world)),
+        refers_to: [World],
+        updates_index: false
+    }
+    NAMES names: u32 => NameRow {
+        describe: |number, _| format!("name {number}"),
+        refers_to: [],
+        updates_index: false
+    }
+    EVENTS events: EventKey => EventRow {
+        describe: |key, names| names.event(*key),
+        refers_to: [World, Sport, Name],
+        updates_index: false
+    }
+    SCORES scores: EventKey => ScoreRow {
+        describe: |key, names| names.event(*key),
+        refers_to: [Event, Name],
+        updates_index: false
+    }
+    ODDS odds: OddsKey => OddsRow {
+        describe: |key, names| names.odds(*key),
+        refers_to: [Event, Book, Market, Name],
+        updates_index: true
+    }
+    SOURCES sources: SourceKey => SourceRow {
+        describe: |key, names| names.source(*key),
+        refers_to: [Sport, Book],
+        updates_index: false
+    }
+    POLLS polls: PollKey => PollRow {
+        describe: |(world, scope, event), _| format!("{} {scope} {event}", world_name(*world)).trim_end().to_owned(),
+        refers_to: [World, Book],
+        updates_index: false
+    }
+    KEYS keys: &'static str => KeyRow {
+        describe: |id, _| (*id).to_owned(),
+        refers_to: [],
+        updates_index: true
+    }
+    FEEDERS feeders: &'static str => FeederRow {
+        describe: |name, _| (*name).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    BUDGETS budgets: &'static str => BudgetRow {
+        describe: |feed, _| (*feed).to_owned(),
+        refers_to: [],
+        updates_index: false
+    }
+    USAGE usage: &'static str => UsageRow {
+        describe: |id, _| (*id).to_owned(),
+        refers_to: [ApiKey],
+        updates_index: false
+    }
+}
+
+indexes! {
+    /// The events of a sport in the order of their commence times.
+    SCHEDULE schedule: ScheduleKey => () {
+        check: indexes::check_schedule,
+        rebuild: indexes::rebuild_schedule,
+        book_of: None
+    }
+    /// The open records of a bookmaker in a sport.
+    COVERAGE coverage: CoverageKey => () {
+        check: indexes::check_coverage,
+        rebuild: indexes::rebuild_coverage,
+        book_of: Some(|(world, _, book, _, _)| (*world, *book))
+    }
+    /// The ids of the keys in the order of their issue.
+    KEY_ORDER key_order: u64 => &'static str {
+        check: indexes::check_key_order,
+        rebuild: indexes::rebuild_key_order,
+        book_of: None
+    }
+}
 
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
-/// What the keys of feeders' uses begin with; the world and the feeder's name follow.
+/// The prefix of the keys of feeders' uses; the world and the feeder's name follow.
 const META_USE: &str = "use/";
 
 /// The key of what a feeder has added in a world.
@@ -88,91 +330,9 @@ pub(super) fn meta_use_key(world: World, feed: &str) -> String {
     format!("{META_USE}{world}/{feed}")
 }
 
-/// The world and the feeder that such a key names; `None` for a key of anything else.
+/// The world and the feeder that such a key names; `None` for any other key.
 pub(super) fn meta_use_of(key: &str) -> Option<Result<(World, &str), Flaw>> {
     let (name, feed) = key.strip_prefix(META_USE)?.split_once('/').unwrap_or_default();
     let world = World::ALL.into_iter().find(|world| world.name() == name);
     Some(world.map(|world| (world, feed)).ok_or(Flaw::Invalid("its world is unknown")))
-}
-
-pub(super) fn world_number(world: World) -> u8 {
-    match world {
-        World::Sandbox => 0,
-        World::Live => 1,
-    }
-}
-
-pub(super) fn world_of(number: u8) -> Option<World> {
-    World::ALL.into_iter().find(|world| world_number(*world) == number)
-}
-
-pub(super) fn market_number(market: Market) -> u8 {
-    u8::try_from(market.index()).unwrap_or(u8::MAX)
-}
-
-/// Every event of a sport.
-pub(super) const fn events_of(world: u8, sport: u16) -> RangeInclusive<EventKey> {
-    (world, sport, 0)..=(world, sport, u32::MAX)
-}
-
-/// Every record of an event.
-pub(super) const fn odds_of_event(event: EventKey) -> RangeInclusive<OddsKey> {
-    (event.0, event.1, event.2, 0, 0)..=(event.0, event.1, event.2, u16::MAX, u8::MAX)
-}
-
-/// Every record of a sport.
-pub(super) const fn odds_of_sport(world: u8, sport: u16) -> RangeInclusive<OddsKey> {
-    (world, sport, 0, 0, 0)..=(world, sport, u32::MAX, u16::MAX, u8::MAX)
-}
-
-/// Every open record of a bookmaker in a sport.
-pub(super) const fn coverage_of(world: u8, sport: u16, book: u16) -> RangeInclusive<CoverageKey> {
-    (world, sport, book, 0, 0)..=(world, sport, book, u32::MAX, u8::MAX)
-}
-
-pub(super) const fn schedule_of(world: u8, sport: u16) -> RangeInclusive<ScheduleKey> {
-    (world, sport, 0, 0)..=(world, sport, u32::MAX, u32::MAX)
-}
-
-pub(super) const fn sources_of(world: u8, sport: u16) -> RangeInclusive<SourceKey> {
-    (world, sport, 0)..=(world, sport, u16::MAX)
-}
-
-/// The index row of an open record.
-pub(super) const fn coverage_key((world, sport, event, book, market): OddsKey) -> CoverageKey {
-    (world, sport, book, event, market)
-}
-
-pub(super) fn describe_book((world, book): BookKey) -> String {
-    format!("{} bookmaker {book}", describe_world(world))
-}
-
-pub(super) fn describe_event((world, sport, event): EventKey) -> String {
-    format!("{} sport {sport} event {event}", describe_world(world))
-}
-
-pub(super) fn describe_odds((world, sport, event, book, market): OddsKey) -> String {
-    let mut text = format!("{} sport {sport} event {event} bookmaker {book} ", describe_world(world));
-    // Writing to a string cannot fail.
-    let _ = match Market::from_index(usize::from(market)) {
-        Some(market) => write!(text, "{market}"),
-        None => write!(text, "market {market}"),
-    };
-    text
-}
-
-pub(super) fn describe_schedule((world, sport, commence, event): ScheduleKey) -> String {
-    format!("{} at {commence}", describe_event((world, sport, event)))
-}
-
-fn describe_source((world, sport, book): SourceKey) -> String {
-    format!("{} sport {sport} bookmaker {book}", describe_world(world))
-}
-
-fn describe_poll((world, scope, event): (u8, &str, &str)) -> String {
-    format!("{} {scope} {event}", describe_world(world)).trim_end().to_owned()
-}
-
-pub(super) fn describe_world(number: u8) -> &'static str {
-    World::ALL.into_iter().find(|world| world_number(*world) == number).map_or("unknown world", World::name)
 }

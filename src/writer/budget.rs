@@ -1,7 +1,7 @@
 //! What polled feeds have spent of their upstreams' credits.
 //!
-//! The row of a feed goes into the file with the news that a request brought, or by itself before a request that no
-//! earlier row has counted.
+//! The row of a feed is stored with the news that a request returned, or by itself before a request that no earlier row
+//! has counted.
 
 use super::{IngestReport, Sender, WriteError, Writer};
 use crate::model::{FeedBudget, News, World};
@@ -29,11 +29,11 @@ impl Writer {
     /// Stores what a feed has spent.
     pub fn put_feed_budget(&mut self, charge: FeedCharge) -> Result<(), WriteError> {
         self.commit(&[charge.change()])?;
-        self.take_charge(Some(charge));
+        self.apply_charge(Some(charge));
         Ok(())
     }
 
-    /// The same as [`Writer::ingest`], with what the news cost in the same commit, and held to the quota of a sender.
+    /// The same as [`Writer::ingest`], with the cost of the news in the same commit, and subject to the quota of a sender.
     pub fn ingest_charged(
         &mut self,
         world: World,
@@ -47,20 +47,20 @@ impl Writer {
         for news in news {
             let _ = batch.apply(news);
         }
-        let (mut changes, step, report) = batch.finish();
-        let lost = self.lost_to_news(world, &step.places, &mut changes);
+        let (mut changes, update, report) = batch.finish();
+        let lost = self.lost_to_news(world, &update.touched, &mut changes);
         changes.extend(charge.as_ref().map(FeedCharge::change));
         self.commit(&changes)?;
-        self.take_charge(charge);
-        self.forget_lost(world, lost);
-        self.take_step(world, step, now.unix_ms);
+        self.apply_charge(charge);
+        self.remove_lost(world, lost);
+        self.apply_update(world, update, now.unix_ms);
         if end {
             self.publish_quiet(world, now.unix_ms);
         }
         Ok(report)
     }
 
-    pub(super) fn take_charge(&mut self, charge: Option<FeedCharge>) {
+    pub(super) fn apply_charge(&mut self, charge: Option<FeedCharge>) {
         if let Some(FeedCharge { feed, budget }) = charge {
             self.feed_budgets.insert(feed, budget);
         }

@@ -1,15 +1,15 @@
-//! The last changes of prices, for whoever wants to know how a price came to be what it is.
+//! The last changes of prices, to show how a price came about.
 //!
-//! The writer puts every change in here after its commit; readers of the board never come near. It is bounded by the
-//! number of changes and by the outcomes that they hold, so a long list of golfers counts as what it is. Nothing of it
-//! is kept over a restart. A writer that nobody asks keeps none.
+//! The writer adds every change after its commit; requests to the board never use it. The ring is bounded by the number
+//! of changes and by the outcomes in them, so that a long list of golfers counts for its size. It does not survive a
+//! restart. A writer without readers of it keeps none.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::model::{EventId, Record, SportId, Timestamp, World};
 
-/// The outcomes that a ring may hold for each change that it may hold: twice what a market of two sides has.
+/// Outcomes per change that the ring has room for: twice those of a market with two sides.
 const OUTCOMES_PER_CHANGE: usize = 4;
 
 /// What happened to one record.
@@ -17,7 +17,7 @@ const OUTCOMES_PER_CHANGE: usize = 4;
 pub struct PriceChange {
     /// Counted from 1 since the start, without gaps.
     pub sequence: u64,
-    /// When it was taken in.
+    /// When it was committed.
     pub at: Timestamp,
     pub world: World,
     pub sport: SportId,
@@ -39,9 +39,9 @@ impl PriceChange {
     }
 }
 
-/// A change before it has its place in the sequence.
+/// A change that has no sequence number yet.
 #[derive(Debug)]
-pub(super) struct Moved {
+pub(super) struct RecordChange {
     pub sport: SportId,
     pub event: EventId,
     pub before: Option<Arc<Record>>,
@@ -52,21 +52,21 @@ pub(super) struct Moved {
 #[derive(Debug)]
 pub struct Changes {
     changes_max: usize,
-    ring: Mutex<Ring>,
+    ring: Mutex<ChangeRing>,
 }
 
 #[derive(Debug)]
-struct Ring {
-    kept: VecDeque<PriceChange>,
+struct ChangeRing {
+    changes: VecDeque<PriceChange>,
     outcomes: usize,
     sequence: u64,
     since: Timestamp,
 }
 
 impl Changes {
-    /// A ring that begins now; one of 0 changes keeps nothing.
+    /// A ring that begins now; one with room for 0 changes stays empty.
     pub fn new(changes_max: usize, now: Timestamp) -> Self {
-        let ring = Ring { kept: VecDeque::new(), outcomes: 0, sequence: 0, since: now };
+        let ring = ChangeRing { changes: VecDeque::new(), outcomes: 0, sequence: 0, since: now };
         Changes { changes_max, ring: Mutex::new(ring) }
     }
 
@@ -74,35 +74,35 @@ impl Changes {
         self.changes_max > 0
     }
 
-    /// Takes in what one commit moved; the oldest give way.
-    pub(super) fn push(&self, world: World, at: Timestamp, moved: Vec<Moved>) {
-        if moved.is_empty() || !self.is_kept() {
+    /// Adds the changes of one commit, and drops the oldest beyond the bounds.
+    pub(super) fn push(&self, world: World, at: Timestamp, new: Vec<RecordChange>) {
+        if new.is_empty() || !self.is_kept() {
             return;
         }
         let mut ring = self.lock();
-        for Moved { sport, event, before, after } in moved {
+        for RecordChange { sport, event, before, after } in new {
             ring.sequence += 1;
             let change = PriceChange { sequence: ring.sequence, at, world, sport, event, before, after };
             ring.outcomes += change.outcomes();
-            ring.kept.push_back(change);
+            ring.changes.push_back(change);
         }
-        while ring.kept.len() > self.changes_max || ring.outcomes > self.changes_max * OUTCOMES_PER_CHANGE {
-            let Some(oldest) = ring.kept.pop_front() else { break };
+        while ring.changes.len() > self.changes_max || ring.outcomes > self.changes_max * OUTCOMES_PER_CHANGE {
+            let Some(oldest) = ring.changes.pop_front() else { break };
             ring.outcomes -= oldest.outcomes();
-            // Of a moment of which a part is gone, nothing is known for certain.
+            // The second of a dropped change is no longer complete.
             ring.since = oldest.at.plus_seconds(1);
         }
     }
 
-    /// Hands the changes to `visit`, the newest first, until it has seen enough. Returns since when the ring is
-    /// complete. The writer waits meanwhile, so `visit` must be quick.
+    /// Calls `visit` with the changes, the newest first, until it breaks. Returns since when the ring is complete. The
+    /// writer waits meanwhile, so `visit` must be quick.
     pub fn visit_back(&self, mut visit: impl FnMut(&PriceChange) -> std::ops::ControlFlow<()>) -> Timestamp {
         let ring = self.lock();
-        let _ = ring.kept.iter().rev().try_for_each(&mut visit);
+        let _ = ring.changes.iter().rev().try_for_each(&mut visit);
         ring.since
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ring> {
+    fn lock(&self) -> MutexGuard<'_, ChangeRing> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -127,9 +127,9 @@ mod tests {
         })
     }
 
-    fn moved(outcomes: usize) -> Moved {
+    fn change(outcomes: usize) -> RecordChange {
         let sport = crate::config::catalogue::builtin().sport_ids().next().unwrap();
-        Moved { sport, event: EventId::new("e").unwrap(), before: None, after: Some(record(outcomes)) }
+        RecordChange { sport, event: EventId::new("e").unwrap(), before: None, after: Some(record(outcomes)) }
     }
 
     fn sequences(changes: &Changes) -> (Vec<u64>, Timestamp) {
@@ -142,21 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_give_way_and_the_ring_says_how_far_it_reaches() {
+    fn oldest_changes_are_dropped_and_the_start_of_the_ring_moves() {
         let at = Timestamp::from_unix;
         let changes = Changes::new(3, at(10));
-        changes.push(World::Live, at(20), vec![moved(2), moved(2)]);
+        changes.push(World::Live, at(20), vec![change(2), change(2)]);
         assert_eq!(sequences(&changes), (vec![2, 1], at(10)));
-        changes.push(World::Live, at(30), vec![moved(2), moved(2)]);
+        changes.push(World::Live, at(30), vec![change(2), change(2)]);
         assert_eq!(sequences(&changes), (vec![4, 3, 2], at(21)));
-        changes.push(World::Live, at(40), vec![moved(9)]);
+        changes.push(World::Live, at(40), vec![change(9)]);
         assert_eq!(sequences(&changes), (vec![5, 4], at(31)), "twelve outcomes are the most, and nine are many");
     }
 
     #[test]
-    fn a_ring_of_nothing_keeps_nothing() {
+    fn ring_without_room_stays_empty() {
         let changes = Changes::new(0, Timestamp::from_unix(10));
-        changes.push(World::Live, Timestamp::from_unix(20), vec![moved(2)]);
+        changes.push(World::Live, Timestamp::from_unix(20), vec![change(2)]);
         assert_eq!(sequences(&changes).0, Vec::<u64>::new());
     }
 }

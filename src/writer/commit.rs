@@ -1,9 +1,8 @@
-//! Committing, also to a disk that fails: what was acknowledged is in the file, and what was refused is not.
+//! Commits, also to a disk that fails: what was acknowledged is in the file, and what was refused is not.
 //!
-//! A commit that fails may have reached the disk all the same, and only reopening the file tells. If it did and the
-//! caller still waits, it is done. If the file could not be reopened, the caller has been told that nothing was changed:
-//! then the first thing that is written to the file once it opens again is what memory holds of the things concerned.
-
+//! A commit that fails may have reached the disk nevertheless, and only reopening the file finds out. If it did and the
+//! caller still waits, the commit has succeeded. If the file could not be reopened, the caller has got an error: then the
+//! first write once the file opens again restores the state in memory of everything that the commit touched.
 //!
 //! A write that was refused makes the service's condition unwritable. That ends only when a write as large as the largest
 //! refused one has gone through: on a full disk small ones still fit, and the status must not alternate between feeds
@@ -24,17 +23,17 @@ use crate::store::{AuditNote, Change, StoreError};
 
 /// Each change puts at most about two rows, into a page each.
 const PAGES_PER_CHANGE: usize = 2;
-/// What a probe writes at least, and at most: 64 kB and 16 MB.
+/// The bounds of what a probe writes: 64 kB and 16 MB.
 const PROBE_PAGES_MIN: usize = 16;
 const PROBE_PAGES_MAX: usize = 4_096;
 
 /// Where memory and file may differ after a failure. One batch at most: nothing is written before it is known whether that
-/// one was kept.
+/// one was committed.
 #[derive(Debug, Default)]
-pub(super) struct Doubt {
+pub(super) struct PendingUndo {
     /// Refused, and perhaps in the file.
     refused: Vec<Change>,
-    /// Takes back what was refused and is in the file.
+    /// Reverts what was refused and is in the file.
     undo: Vec<Change>,
 }
 
@@ -55,20 +54,20 @@ impl Writer {
 
     fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let result = match self.attempt(changes) {
-            Err(Failed::Retry(error)) => {
+            Err(CommitFailure::Retry(error)) => {
                 limited!(LineKind::Commit, Level::WARN, %error, "commit failed; reopened the file to try once more");
                 self.attempt(changes)
             }
             other => other,
         };
         result.map_err(|failed| match failed {
-            Failed::Retry(error) | Failed::Final(error) => error,
+            CommitFailure::Retry(error) | CommitFailure::Final(error) => error,
         })
     }
 
-    /// Tries a write as large as the largest refused one, to learn whether the disk takes it again. The first commit takes
-    /// back what is in doubt, and reopens the file if it must be.
-    pub(super) fn heal(&mut self) {
+    /// Tries a write as large as the largest refused one, to find out whether the disk takes it again. The first commit
+    /// reverts what was refused and is in the file, and reopens the file if necessary.
+    pub(super) fn try_recovery(&mut self) {
         let pages = self.refused.saturating_mul(PAGES_PER_CHANGE).clamp(PROBE_PAGES_MIN, PROBE_PAGES_MAX);
         let written = self.write(&[Change::SetMaintenance(self.maintenance)]);
         match written.and_then(|()| self.store.probe(u32::try_from(pages).unwrap_or(u32::MAX))) {
@@ -86,45 +85,45 @@ impl Writer {
 
     fn set_refused(&mut self, refused: usize) {
         if self.refused > 0 && refused == 0 {
-            tracing::info!("the file takes writes again");
+            tracing::info!("writes to the file succeed again");
         }
         self.refused = refused;
         self.boards.condition().set_unwritable(refused > 0);
     }
 
-    fn attempt(&mut self, changes: &[Change]) -> Result<(), Failed> {
-        let written = if self.doubt.undo.is_empty() {
+    fn attempt(&mut self, changes: &[Change]) -> Result<(), CommitFailure> {
+        let written = if self.pending_undo.undo.is_empty() {
             self.timed_commit(changes)
         } else {
-            self.timed_commit(&[&self.doubt.undo, changes].concat())
+            self.timed_commit(&[&self.pending_undo.undo, changes].concat())
         };
         let Err(error) = written else {
-            self.doubt.undo.clear();
+            self.pending_undo.undo.clear();
             return Ok(());
         };
         if !error.needs_reopen() {
-            return Err(Failed::Final(error));
+            return Err(CommitFailure::Final(error));
         }
         // Before the reopening that an earlier failure asks for, nothing was tried.
         let was_tried = !matches!(error, StoreError::NeedsReopen);
         match self.store.reopen() {
             Ok(true) if was_tried => {
-                self.doubt.undo.clear();
+                self.pending_undo.undo.clear();
                 Ok(())
             }
-            Ok(was_kept) => {
-                let refused = std::mem::take(&mut self.doubt.refused);
-                if was_kept {
-                    self.doubt.undo = self.undo(&refused);
+            Ok(is_stored) => {
+                let refused = std::mem::take(&mut self.pending_undo.refused);
+                if is_stored {
+                    self.pending_undo.undo = self.undo(&refused);
                 }
-                Err(Failed::Retry(error))
+                Err(CommitFailure::Retry(error))
             }
             Err(reopening) => {
                 limited!(LineKind::Commit, Level::WARN, error = %reopening, "failed to reopen the file after a failed commit");
                 if was_tried {
-                    self.doubt.refused = changes.to_vec();
+                    self.pending_undo.refused = changes.to_vec();
                 }
-                Err(Failed::Final(error))
+                Err(CommitFailure::Final(error))
             }
         }
     }
@@ -139,8 +138,8 @@ impl Writer {
         committed
     }
 
-    /// The changes that bring whatever `changes` touched back to what memory holds of it. Bookmakers come first and
-    /// events last: the store refuses a price or a source of a bookmaker that it does not have.
+    /// The changes that restore from memory whatever `changes` touched. Bookmakers come first and events last: the store
+    /// refuses a price or a source of a bookmaker that it does not have.
     pub(super) fn undo(&self, changes: &[Change]) -> Vec<Change> {
         let mut books = Vec::new();
         let mut undo = Vec::new();
@@ -154,62 +153,62 @@ impl Writer {
                 | Change::CloseOdds { world, sport, event, .. } => {
                     events.insert((*world, *sport, event.clone()));
                 }
-                Change::PutBookmaker { world, id, .. } => books.push(self.held_bookmaker(*world, *id)),
+                Change::PutBookmaker { world, id, .. } => books.push(self.restore_bookmaker(*world, *id)),
                 Change::RemoveBookmaker { world, id } => {
-                    books.push(self.held_bookmaker(*world, *id));
-                    undo.extend(self.held_sources(*world, *id));
+                    books.push(self.restore_bookmaker(*world, *id));
+                    undo.extend(self.restore_sources(*world, *id));
                     events.extend(self.events_priced_by(*world, *id));
                 }
                 Change::PutSource { world, sport, bookmaker, .. }
                 | Change::RemoveSource { world, sport, bookmaker } => {
-                    undo.push(self.held_source(*world, *sport, *bookmaker));
+                    undo.push(self.restore_source(*world, *sport, *bookmaker));
                 }
                 Change::PutPoll { world, scope, .. } | Change::RemovePoll { world, scope } => {
-                    undo.push(self.held_poll(*world, scope));
+                    undo.push(self.restore_poll(*world, scope));
                 }
-                Change::PutPolled { world, scope, event, .. } => undo.push(self.held_polled(*world, scope, event)),
-                Change::PutKey(record) => undo.push(self.held_key(&record.id)),
+                Change::PutPolled { world, scope, event, .. } => undo.push(self.restore_polled(*world, scope, event)),
+                Change::PutKey(record) => undo.push(self.restore_key(&record.id)),
                 Change::RemoveKey(id) => {
-                    undo.push(self.held_key(id));
-                    undo.extend(self.held_usage(id));
+                    undo.push(self.restore_key(id));
+                    undo.extend(self.restore_usage(id));
                 }
                 Change::PutFeeder(feeder) => undo.push(Change::PutFeeder(self.held_feeder(feeder))),
-                Change::PutFeederUse { world, feed, .. } => undo.push(self.held_use(*world, feed)),
+                Change::PutFeederUse { world, feed, .. } => undo.push(self.restore_use(*world, feed)),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::SetSimulated(_) => undo.push(Change::SetSimulated(self.simulated_live)),
                 Change::PutFeedBudget { feed, .. } | Change::RemoveFeedBudget { feed } => {
-                    undo.push(self.stored_budget(feed));
+                    undo.push(self.restore_budget(feed));
                 }
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
-                Change::PutUsage { key, .. } => undo.extend(self.held_usage(key)),
+                Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
             }
         }
-        let events = events.into_iter().flat_map(|(world, sport, event)| self.held_event(world, sport, event));
+        let events = events.into_iter().flat_map(|(world, sport, event)| self.restore_event(world, sport, event));
         books.into_iter().chain(undo).chain(events).collect()
     }
 
-    fn held_bookmaker(&self, world: World, id: BookId) -> Change {
+    fn restore_bookmaker(&self, world: World, id: BookId) -> Change {
         match self.worlds[world.index()].books.register().get(id) {
-            Some(held) => {
-                let origin = origin_of(held, &self.catalogue);
-                Change::PutBookmaker { world, id, bookmaker: Arc::clone(held), origin }
+            Some(bookmaker) => {
+                let origin = origin_of(bookmaker, &self.catalogue);
+                Change::PutBookmaker { world, id, bookmaker: Arc::clone(bookmaker), origin }
             }
             None => Change::RemoveBookmaker { world, id },
         }
     }
 
-    fn held_source(&self, world: World, sport: SportId, bookmaker: BookId) -> Change {
+    fn restore_source(&self, world: World, sport: SportId, bookmaker: BookId) -> Change {
         match self.worlds[world.index()].sports[sport.index()].sources.get(&bookmaker) {
-            Some(held) => Change::PutSource { world, sport, bookmaker, source: held.source },
+            Some(entry) => Change::PutSource { world, sport, bookmaker, source: entry.source },
             None => Change::RemoveSource { world, sport, bookmaker },
         }
     }
 
-    fn held_sources(&self, world: World, bookmaker: BookId) -> impl Iterator<Item = Change> {
+    fn restore_sources(&self, world: World, bookmaker: BookId) -> impl Iterator<Item = Change> {
         let sports = self.catalogue.sport_ids();
-        let is_held =
+        let has_source =
             move |sport: &SportId| self.worlds[world.index()].sports[sport.index()].sources.contains_key(&bookmaker);
-        sports.filter(is_held).map(move |sport| self.held_source(world, sport, bookmaker))
+        sports.filter(has_source).map(move |sport| self.restore_source(world, sport, bookmaker))
     }
 
     fn events_priced_by(&self, world: World, bookmaker: BookId) -> impl Iterator<Item = (World, SportId, EventId)> {
@@ -220,57 +219,57 @@ impl Writer {
         })
     }
 
-    fn held_use(&self, world: World, feed: &Arc<str>) -> Change {
+    fn restore_use(&self, world: World, feed: &Arc<str>) -> Change {
         let used = self.worlds[world.index()].owners.used(feed);
         Change::PutFeederUse { world, feed: Arc::clone(feed), used }
     }
 
-    fn held_key(&self, id: &KeyId) -> Change {
+    fn restore_key(&self, id: &KeyId) -> Change {
         match self.keyring.get(id) {
-            Some(held) => Change::PutKey(Arc::new(held.record().clone())),
+            Some(key) => Change::PutKey(Arc::new(key.record().clone())),
             None => Change::RemoveKey(id.clone()),
         }
     }
 
-    fn stored_budget(&self, feed: &str) -> Change {
+    fn restore_budget(&self, feed: &str) -> Change {
         match self.feed_budgets.get(feed) {
             Some(budget) => Change::PutFeedBudget { feed: feed.into(), budget: *budget },
             None => Change::RemoveFeedBudget { feed: feed.into() },
         }
     }
 
-    /// What the key's meter may hand out, which must be in the file before it does.
-    fn held_usage(&self, key: &KeyId) -> Option<Change> {
-        let meter = self.keyring.get(key)?;
-        let (usage, last_used) = (meter.meter().granted(), meter.meter().last_used());
+    /// What the key's meter may hand out, which must be stored before it does.
+    fn restore_usage(&self, key: &KeyId) -> Option<Change> {
+        let entry = self.keyring.get(key)?;
+        let (usage, last_used) = (entry.meter().granted(), entry.meter().last_used());
         Some(Change::PutUsage { key: key.clone(), usage, last_used })
     }
 
-    /// The event as a whole: it goes from the file, and comes back with what hangs on it, if it is held.
-    fn held_event(&self, world: World, sport: SportId, event: EventId) -> Vec<Change> {
-        let held = self.worlds[world.index()].sports[sport.index()].current.get(event.as_str());
+    /// Removes the event from the file and, if it is in memory, puts it back with everything that belongs to it.
+    fn restore_event(&self, world: World, sport: SportId, event: EventId) -> Vec<Change> {
+        let node = self.worlds[world.index()].sports[sport.index()].current.get(event.as_str());
         let mut changes = vec![Change::RemoveEvent { world, sport, event: event.clone() }];
-        let Some(held) = held else { return changes };
+        let Some(node) = node else { return changes };
         let owner = self.worlds[world.index()].owners.owner(sport, &event);
-        changes.push(Change::PutEvent { world, sport, event: Arc::clone(held.event()), owner });
-        let score = held.score().map(Arc::clone);
+        changes.push(Change::PutEvent { world, sport, event: Arc::clone(node.event()), owner });
+        let score = node.score().map(Arc::clone);
         changes.extend(score.map(|score| Change::PutScore { world, sport, event: event.clone(), score }));
-        let records = held.records().iter().map(Arc::clone);
+        let records = node.records().iter().map(Arc::clone);
         changes.extend(records.map(|record| Change::PutOdds { world, sport, event: event.clone(), record }));
-        let closed = held.closed().iter();
+        let closed = node.closed().iter();
         changes.extend(closed.map(|mark| Change::CloseOdds { world, sport, event: event.clone(), closed: *mark }));
         changes
     }
 
-    /// The log is only ever added to.
+    /// The log is append-only: an entry is reverted by another one.
     fn undone(&self, note: &AuditNote) -> AuditNote {
         let detail = "the disk failed while it was written: it was refused, and is taken back".to_owned();
         self.note(&note.who, &format!("{} taken back", note.action), &note.subject, detail)
     }
 }
 
-enum Failed {
-    /// The file is open again: it is worth another try.
+enum CommitFailure {
+    /// The file is open again: another attempt may succeed.
     Retry(StoreError),
     Final(StoreError),
 }

@@ -1,10 +1,10 @@
-//! What a fight's score is, however its feed writes it.
+//! The score of a fight, whichever way its feed reports it.
 
 use std::sync::Arc;
 
 use crate::model::{Contest, Event, Reason, Score, ScoreStatus};
 
-/// A fight stands at nil-nil until its end; then the winner has 1. Feeds say it either way.
+/// A fight is at 0 to 0 until its end; then the winner has 1. Feeds report the winner by name or by points.
 pub(super) fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> {
     let (home, away) = (event.home(), event.away());
     if score.status != ScoreStatus::Final {
@@ -25,8 +25,8 @@ pub(super) fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> 
     Ok(Score { points: Some(points), winner, ..score })
 }
 
-/// The score of a fight whose sides were renamed or swapped after its end: the winner goes by the new name, and has
-/// the point. `None` if nothing about it changes.
+/// The score of a fight whose sides were renamed or swapped after its end: the winner gets the new name, and keeps the
+/// point. `None` if nothing changes.
 pub(super) fn renamed_winner(score: &Score, event: &Event, contest: &Contest) -> Option<Score> {
     let winner = score.winner.as_ref()?;
     let Contest::Sides { home, away } = contest else { return None };

@@ -1,30 +1,30 @@
 //! Times ahead of our clock.
 //!
-//! A wrong clock upstream must never pin a price, an event or a score: whatever is dated in the future would make all true
-//! news after it late. Every message passes [`admit`] on its way in, whichever feed it came from: a time up to
-//! [`AHEAD_MAX_S`] ahead is taken as now, anything further is rejected. What an older version let into the file is mended
-//! when the file is opened: such times become the time of opening, in memory and in the file.
+//! A wrong clock upstream must never pin a price, an event or a score: anything dated in the future would make all correct
+//! news after it late. Every message passes [`admit`], whichever feed it came from: a time up to [`AHEAD_MAX_S`] ahead is
+//! set to now, anything further is rejected. Future times that an older version stored are set to the time of opening
+//! when the file is opened, in memory and in the file.
 //!
-//! If the file's audit log has an entry from after now, it is our own clock that is wrong (a machine without a battery
-//! boots in 1970). Then nothing is mended, and no read goes back in time in the file, until the clock has caught up. A
-//! simulated world is left to its simulator, which removes what has not happened yet.
+//! If the file's audit log has an entry from after now, our own clock is wrong (a machine without a battery boots in
+//! 1970). Then nothing is corrected, and no stored read goes back in time, until the clock has caught up. A simulated
+//! world is left to its simulator, which removes what has not happened yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::batch::{SportStep, Step};
-use super::owners::{Additions, Owners};
+use super::batch::{SportUpdate, WorldUpdate};
+use super::owners::Owners;
 use super::state::{SourceEntry, WorldState};
 use super::{WriteError, Writer};
 use crate::board::{Draft, Edit, EventNode, Index};
 use crate::model::{BookId, Bookmakers, Closed, Event, News, Reason, Record, Score, SportId, Timestamp, World};
 use crate::store::{Change, Store};
 
-/// As far as a clock upstream may be ahead of ours.
+/// How far a clock upstream may be ahead of ours.
 pub(super) const AHEAD_MAX_S: u32 = 60;
 
-/// As many entries of the audit log as are compared with the clock. More than the last one: each start with a wrong clock
-/// leaves an entry as well.
+/// How many entries of the audit log are compared with the clock. More than the last one: each start with a wrong clock
+/// adds an entry as well.
 const AUDIT_COMPARED: usize = 1_000;
 
 fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
@@ -39,8 +39,8 @@ fn clamp(at: &mut Timestamp, now: Timestamp) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Rejects a message of which any time is in the future, and takes times just ahead as now. When an event begins is
-/// not a time at which anything was said.
+/// Rejects a message with any time in the future, and sets times just ahead to now. The commence time of an event is not
+/// a time at which something was reported.
 pub(super) fn admit(news: &mut News, now: Timestamp) -> Result<(), Reason> {
     match news {
         News::Bookmaker(_) | News::Listed(_) | News::Event(_) | News::Remove { .. } => Ok(()),
@@ -71,11 +71,11 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// A file that is only looked into is not changed, and neither is one whose audit log cannot be read: nothing would
-    /// then tell whose clock is wrong.
+    /// An inspected file is not changed, and neither is one whose audit log cannot be read: it would then be unknown whose
+    /// clock is wrong.
     pub(super) fn read(store: &Store) -> Self {
         let unchanged = Comparison { latest_entry: None, is_done: true };
-        if store.is_looked_into() {
+        if store.is_inspected() {
             return unchanged;
         }
         match store.audit_tail(AUDIT_COMPARED) {
@@ -87,15 +87,15 @@ impl Comparison {
         }
     }
 
-    /// Whether our own clock is wrong: something was written to the file later than now.
+    /// Whether our own clock is wrong: the file has an entry from later than now.
     pub(super) fn is_clock_behind(self, now: Timestamp) -> bool {
         self.latest_entry.is_some_and(|at| is_ahead(at, now))
     }
 }
 
-/// How many times of each kind were mended.
+/// How many times of each kind were corrected.
 #[derive(Clone, Copy, Debug, Default)]
-struct Mended {
+struct Corrected {
     odds: u64,
     closed: u64,
     scores: u64,
@@ -104,23 +104,23 @@ struct Mended {
 }
 
 impl Writer {
-    /// Mends the times of the future that the file came with, when it is opened; if the clock was wrong or the file could
-    /// not be written then, as soon as that is over.
-    pub(super) fn mend_future(&mut self, now: Timestamp) {
+    /// Corrects stored times in the future when the file is opened; if the clock was wrong or the file could not be written
+    /// then, as soon as that is over.
+    pub(super) fn correct_future(&mut self, now: Timestamp) {
         if self.comparison.is_done || self.comparison.is_clock_behind(now) {
             return;
         }
         match self.set_future_to(now) {
-            Ok(Mended { odds: 0, closed: 0, scores: 0, events: 0, sources: 0 }) => self.comparison.is_done = true,
-            Ok(Mended { odds, closed, scores, events, sources }) => {
+            Ok(Corrected { odds: 0, closed: 0, scores: 0, events: 0, sources: 0 }) => self.comparison.is_done = true,
+            Ok(Corrected { odds, closed, scores, events, sources }) => {
                 self.comparison.is_done = true;
-                tracing::warn!(odds, closed, scores, events, sources, "set stored times of the future to now");
+                tracing::warn!(odds, closed, scores, events, sources, "set stored times in the future to now");
             }
-            Err(error) => tracing::warn!(%error, "failed to mend stored times of the future; trying again later"),
+            Err(error) => tracing::warn!(%error, "failed to correct stored times in the future; trying again later"),
         }
     }
 
-    /// Warns of a clock that is behind what the file says.
+    /// Warns of a clock that is behind the file.
     pub(super) fn warn_if_clock_is_behind(&self, now: Timestamp) {
         if let Some(latest) = self.comparison.latest_entry.filter(|_| self.comparison.is_clock_behind(now)) {
             tracing::warn!(
@@ -131,46 +131,44 @@ impl Writer {
         }
     }
 
-    fn set_future_to(&mut self, now: Timestamp) -> Result<Mended, WriteError> {
+    fn set_future_to(&mut self, now: Timestamp) -> Result<Corrected, WriteError> {
         let world = World::Live;
-        let (mut mended, mut changes) = (Mended::default(), Vec::new());
+        let (mut corrected, mut changes) = (Corrected::default(), Vec::new());
         if self.simulated_live {
-            return Ok(mended);
+            return Ok(corrected);
         }
-        let mut steps = Vec::new();
+        let mut updates = Vec::new();
         for sport in self.catalogue.sport_ids() {
             let WorldState { sports, books, owners, .. } = &*self.worlds[world.index()];
             let state = &sports[sport.index()];
-            let mut mending = Mending { sport, now, owners, changes: &mut changes, mended: &mut mended };
-            let index = mending.index(&state.current, books.register());
-            let sources = mending.sources(&state.sources);
+            let mut correction = Correction { sport, now, owners, changes: &mut changes, corrected: &mut corrected };
+            let index = correction.index(&state.current, books.register());
+            let sources = correction.sources(&state.sources);
             if index.is_some() || sources.is_some() {
                 let repriced = index.is_some();
                 let sources = sources.unwrap_or_else(|| state.sources.clone());
-                steps.push(SportStep { sport, index, sources, repriced, removed: Vec::new() });
+                updates.push(SportUpdate { sport, index, sources, repriced, removed: Vec::new() });
             }
         }
         self.commit(&changes)?;
-        if !steps.is_empty() {
-            let (places, moved, additions) = (Vec::new(), Vec::new(), Additions::default());
-            let step = Step { books: None, sports: steps, places, moved, additions };
-            self.take_step(world, step, now.unix_ms());
+        if !updates.is_empty() {
+            self.apply_update(world, WorldUpdate::of_sports(updates), now.unix_ms());
         }
-        Ok(mended)
+        Ok(corrected)
     }
 }
 
-/// One sport of the live world on its way to times that can be.
-struct Mending<'a> {
+/// Corrects the times of one sport of the live world.
+struct Correction<'a> {
     sport: SportId,
     now: Timestamp,
     owners: &'a Owners,
     changes: &'a mut Vec<Change>,
-    mended: &'a mut Mended,
+    corrected: &'a mut Corrected,
 }
 
-impl Mending<'_> {
-    /// `None` if no event of it has a time of the future.
+impl Correction<'_> {
+    /// `None` if no event has a time in the future.
     fn index(&mut self, index: &Index, names: &Bookmakers) -> Option<Index> {
         let edits: Vec<Edit> = index.iter().filter_map(|node| self.node(node, names)).collect();
         (!edits.is_empty()).then(|| index.apply(&edits))
@@ -185,13 +183,13 @@ impl Mending<'_> {
             event = Arc::new(Event { changed: now, ..(*event).clone() });
             let owner = self.owners.owner(sport, id);
             self.changes.push(Change::PutEvent { world, sport, event: Arc::clone(&event), owner });
-            self.mended.events += 1;
+            self.corrected.events += 1;
         }
         let mut score = node.score().cloned();
         if let Some(ahead) = score.as_mut().filter(|score| is_ahead(score.updated, now)) {
             *ahead = Arc::new(Score { updated: now, ..(**ahead).clone() });
             self.changes.push(Change::PutScore { world, sport, event: id.clone(), score: Arc::clone(ahead) });
-            self.mended.scores += 1;
+            self.corrected.scores += 1;
         }
         let mut records = node.records().to_vec();
         for record in &mut records {
@@ -200,29 +198,29 @@ impl Mending<'_> {
                 let bookmaker_update = (own != last_update).then_some(own);
                 *record = Arc::new(Record { last_update, bookmaker_update, ..(**record).clone() });
                 self.changes.push(Change::PutOdds { world, sport, event: id.clone(), record: Arc::clone(record) });
-                self.mended.odds += 1;
+                self.corrected.odds += 1;
             }
         }
         let mut closed = node.closed().to_vec();
         for mark in closed.iter_mut().filter(|mark| is_ahead(mark.at, now)) {
             *mark = Closed { at: now, ..*mark };
             self.changes.push(Change::CloseOdds { world, sport, event: id.clone(), closed: *mark });
-            self.mended.closed += 1;
+            self.corrected.closed += 1;
         }
-        let is_mended = self.changes.len() > before;
-        is_mended.then(|| {
+        let is_corrected = self.changes.len() > before;
+        is_corrected.then(|| {
             let node = Draft::assemble(event, score, records, closed).finish(names);
             Edit { id: id.clone(), node: Some(Arc::new(node)) }
         })
     }
 
-    /// `None` if all of them are as they should be.
+    /// `None` if no source had to be corrected.
     fn sources(&mut self, sources: &BTreeMap<BookId, SourceEntry>) -> Option<BTreeMap<BookId, SourceEntry>> {
         let now = self.now;
-        let mut mended = sources.clone();
+        let mut corrected = sources.clone();
         let mut any = false;
-        for (bookmaker, entry) in &mut mended {
-            // A clock that was wrong until now took good reads for reads of the future: the file has them still.
+        for (bookmaker, entry) in &mut corrected {
+            // With a clock that was wrong until now, good reads seemed to be in the future: the file still has them.
             let last_read = entry.source.last_read.max(entry.stored_read).min(now);
             any |= last_read != entry.source.last_read;
             entry.source.last_read = last_read;
@@ -234,9 +232,9 @@ impl Mending<'_> {
             entry.stored_read = last_read;
             let (world, sport, bookmaker, source) = (World::Live, self.sport, *bookmaker, entry.source);
             self.changes.push(Change::PutSource { world, sport, bookmaker, source });
-            self.mended.sources += 1;
+            self.corrected.sources += 1;
             any = true;
         }
-        any.then_some(mended)
+        any.then_some(corrected)
     }
 }

@@ -1,5 +1,5 @@
-//! Operations on keys. Each is in force when it is answered: committed first, then put on the ring that every request
-//! is checked against.
+//! Operations on keys. Each takes effect before it is answered: it is committed first, then put into the keyring that
+//! every request is checked against.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub enum KeyError {
     #[error("no key with id {0}; `oddsbox keys list` shows them")]
     NoSuchKey(Box<str>),
     /// With the last four characters, if it is a whole secret.
-    #[error("that looks like a key's secret, not its id: {}", where_its_id_is(.0.as_deref()))]
+    #[error("that looks like a key's secret, not its id: {}", how_to_find_the_id(.0.as_deref()))]
     SecretForId(Option<Box<str>>),
     #[error(transparent)]
     Refused(#[from] IssueError),
@@ -29,8 +29,8 @@ pub enum KeyError {
     Write(#[from] WriteError),
 }
 
-/// How to find the id of a key by its secret, without repeating the secret.
-fn where_its_id_is(last_four: Option<&str>) -> String {
+/// How to find the id of a key from its secret, without repeating the secret.
+fn how_to_find_the_id(last_four: Option<&str>) -> String {
     match last_four {
         Some(last_four) => format!("`oddsbox keys list` shows the id of the key that ends in {last_four}"),
         None => "`oddsbox keys list` shows the ids".to_owned(),
@@ -55,7 +55,7 @@ impl Writer {
         Ok(Issued { key, secret })
     }
 
-    /// A new secret for the same key; the old one opens for `grace_s` more, rounded up to the end of a second.
+    /// Issues a new secret for the same key; the old one stays valid for `grace_s`, rounded up to the end of a second.
     pub fn rotate_key(&mut self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
         let now = self.clock.now();
         let whole_grace_s = now.in_seconds(grace_s).seconds_since(now.timestamp());
@@ -65,17 +65,17 @@ impl Writer {
     }
 
     pub fn revoke_key(&mut self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        let held = self.key(id)?;
-        if held.record().revoked.is_some() {
-            return Ok(held);
+        let key = self.key(id)?;
+        if key.record().revoked.is_some() {
+            return Ok(key);
         }
-        let record = issue::revoke(held.record(), self.now());
+        let record = issue::revoke(key.record(), self.now());
         self.put_key(record, who, "revoke", String::new())
     }
 
     pub fn set_key(&mut self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        let (held, resets) = (self.key(id)?, change.reset_usage);
-        let record = issue::set(held.record(), change, &self.catalogue, self.now())?;
+        let (entry, resets) = (self.key(id)?, change.reset_usage);
+        let record = issue::set(entry.record(), change, &self.catalogue, self.now())?;
         let detail = described(&record);
         if !resets {
             return self.put_key(record, who, "set", detail);
@@ -83,27 +83,27 @@ impl Writer {
         let now = self.clock.now();
         let (key, usage) = (record.id.clone(), Usage::fresh(now));
         let record = KeyRecord { last_used: record.last_used.min(Some(now.timestamp())), ..record };
-        let last_used = held.meter().last_used().min(Some(now.timestamp()));
+        let last_used = entry.meter().last_used().min(Some(now.timestamp()));
         let note = self.note(who, "set", key.as_str(), format!("{detail}, day and month begun anew"));
         let put = Change::PutKey(Arc::new(record.clone()));
         self.commit(&[put, Change::PutUsage { key, usage, last_used }, Change::Audit(note)])?;
-        held.meter().restart(usage, now);
+        entry.meter().restart(usage, now);
         self.lost_usage.retain(|lost| *lost != record.id);
         Ok(self.keyring.put(record))
     }
 
-    /// Writes down what meters will hand out, ahead of use.
+    /// Stores what meters may hand out, ahead of use.
     pub fn take_leases(&mut self, leases: &[(KeyId, Usage)]) -> Result<(), WriteError> {
-        // A lease that was planned before its key began anew would bring back what was forgotten.
+        // A lease that was planned before the usage of its key was reset would undo the reset.
         let is_void = |id: &KeyId| self.keyring.get(id).is_some_and(|key| key.meter().has_void_lease());
         let leases = leases.iter().filter(|(id, _)| !is_void(id));
         let changes: Vec<_> = leases.filter_map(|(id, usage)| self.usage_change(id, *usage)).collect();
         self.commit(&changes)
     }
 
-    /// Writes down that keys whose counters were lost count as spent, so that it is so only until their day and their
-    /// month end, whatever happens until then.
-    pub(super) fn write_spent(&mut self) -> Result<(), WriteError> {
+    /// Stores that keys whose counters were lost count as exhausted, so that this ends with their day and their month,
+    /// whatever happens until then.
+    pub(super) fn store_exhausted(&mut self) -> Result<(), WriteError> {
         let mut changes = Vec::new();
         for id in &self.lost_usage {
             let Some(key) = self.keyring.get(id) else { continue };
@@ -115,7 +115,7 @@ impl Writer {
         self.commit(&changes)
     }
 
-    /// Writes down what was really used. Only for an orderly stop: what was leased and not used is given back.
+    /// Stores what was really used. Only for an orderly stop: what was leased and not used is returned.
     pub(super) fn flush_usage(&mut self) -> Result<(), WriteError> {
         let keys = self.keyring.list();
         let changes: Vec<_> = keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
@@ -145,7 +145,7 @@ impl Writer {
     }
 }
 
-/// What the audit log says of a key.
+/// The description of a key in the audit log.
 fn described(key: &KeyRecord) -> String {
     let quota = |limit: Option<u64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
     let limits = format!(

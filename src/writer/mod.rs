@@ -1,14 +1,14 @@
-//! The writer: the one place where anything changes.
+//! The writer: the only module that changes state.
 //!
 //! A single thread takes operations from two bounded queues and does each in three steps, in this order:
 //! 1. commit to the file,
 //! 2. publish a new snapshot to readers,
 //! 3. answer.
 //!
-//! So what was acknowledged is durable and in force, and no reader ever waits. When the file refuses a write, the
-//! writer reopens it and tries once more; if it still refuses, the operation fails with nothing changed, the service
-//! says so in its condition, and the writer goes on trying by itself until the file takes writes again. A write that
-//! was refused and is found in the file all the same is taken back.
+//! So what was acknowledged is durable and in effect, and no reader ever waits. When a write to the file fails, the
+//! writer reopens it and tries once more; if that fails too, the operation fails with nothing changed, the service's
+//! condition reports it, and the writer retries by itself until writes succeed again. A write that was refused and is
+//! found in the file nevertheless is reverted.
 //!
 //! [`Writer`] is a plain value whose methods are the operations: a server runs it on a thread of its own behind a
 //! [`WriterHandle`], a command without a server calls it directly.
@@ -17,6 +17,7 @@ mod batch;
 mod budget;
 mod changes;
 mod commit;
+mod event_edit;
 mod feeders;
 mod fight;
 mod future;
@@ -26,9 +27,8 @@ mod owners;
 mod poll;
 mod publish;
 mod queue;
-mod reading;
 mod report;
-mod slot;
+mod snapshot_job;
 mod state;
 mod upkeep;
 
@@ -54,16 +54,16 @@ pub use operation::NewsReader;
 pub use owners::Sender;
 pub use poll::{Poll, PollReport, PollScope};
 pub use queue::{Stopped, WriterEnd, WriterHandle, spawn};
-pub use reading::{Reading, ReadingError, ReadingHold, ReadingProgress};
 pub use report::IngestReport;
+pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
 
-use batch::Batch;
+use batch::NewsBatch;
 use state::WorldState;
 
-/// A strict ingest lets waiting commands through after every so many lines: as many as a batch of any other ingest has.
+/// A strict ingest lets queued commands run after every so many lines: as many as a batch of any other ingest has.
 const MEANWHILE_EVERY: usize = 1000;
 
-/// What the writer goes by.
+/// Settings of the writer.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterOptions {
     /// Prices are published on ticks of this length.
@@ -72,7 +72,7 @@ pub struct WriterOptions {
     pub stale_after_s: u32,
     /// How long an event that is over stays in the lists.
     pub retention_s: u32,
-    /// How many changes of prices are remembered; 0 for a process in which nobody asks for them.
+    /// How many changes of prices are kept; 0 for a process that does not show them.
     pub changes_max: usize,
     /// What one feeder may add.
     pub quota: FeederQuota,
@@ -85,19 +85,19 @@ impl Default for WriterOptions {
     }
 }
 
-/// What to do with news that is taken whole or not at all.
+/// What to do with news that is applied as a whole or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// Take it, if none of it is turned away.
+    /// Apply it, if none of it is rejected.
     Taken,
-    /// Only say what would be turned away.
+    /// Only report what would be rejected.
     Checked,
 }
 
 /// Why an operation changed nothing.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WriteError {
-    #[error("{0}; nothing was changed: mend that and try again")]
+    #[error("{0}; nothing was changed: fix that and try again")]
     Store(Arc<StoreError>),
     #[error("the server is stopping; nothing was changed: try again when it is back")]
     Stopped,
@@ -105,7 +105,7 @@ pub enum WriteError {
     Died,
 }
 
-/// Everything that the process holds, and the only hand that changes it.
+/// The state of the process, and the only type that changes it.
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
@@ -116,7 +116,7 @@ pub struct Writer {
     feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
-    /// Shared only with a strict ingest that is being validated, so that changing one never copies it.
+    /// Shared only with a strict ingest that is being validated, so that changing a world never copies it.
     worlds: [Arc<WorldState>; 2],
     maintenance: Option<Maintenance>,
     /// Whether the live world holds simulated prices.
@@ -126,20 +126,20 @@ pub struct Writer {
     last_tick: i64,
     upkeep: upkeep::Schedule,
     comparison: future::Comparison,
-    doubt: commit::Doubt,
+    pending_undo: commit::PendingUndo,
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
     writing: Arc<WriterMetrics>,
 }
 
-/// What opening a writer gives.
+/// An opened writer.
 #[derive(Debug)]
 pub struct Opened {
     pub writer: Writer,
     /// To be passed to `keys::leases::serve`.
     pub lease_requests: LeaseRequests,
-    /// What could not be read and is therefore not served.
+    /// What could not be read and is not served.
     pub damage: DamageList,
 }
 
@@ -180,17 +180,17 @@ impl Writer {
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             comparison,
-            doubt: commit::Doubt::default(),
+            pending_undo: commit::PendingUndo::default(),
             refused: 0,
             clock,
             lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
         };
-        if let Err(error) = writer.write_spent() {
-            tracing::warn!(%error, "that the keys with lost counters are spent is not written down yet");
+        if let Err(error) = writer.store_exhausted() {
+            tracing::warn!(%error, "failed to persist exhausted quotas of keys with lost counters");
         }
         writer.warn_if_clock_is_behind(now.timestamp());
-        writer.mend_future(now.timestamp());
+        writer.correct_future(now.timestamp());
         writer.publish_now(World::Live);
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
@@ -222,14 +222,14 @@ impl Writer {
         &self.changes
     }
 
-    /// Takes a batch of news into a world: all of it is committed, or nothing. `end` says that no more of the same
-    /// is on its way.
+    /// Applies a batch of news to a world: all of it is committed, or nothing. `end` means that no more of the same
+    /// follows.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
         self.ingest_charged(world, news, end, None, None)
     }
 
-    /// Takes news into a world only if none of it is rejected; else nothing changes and the report says why. The news
-    /// itself is never in memory as a whole.
+    /// Applies news to a world only if none of it is rejected; else nothing changes and the report says why. The news is
+    /// never in memory as a whole.
     ///
     /// While the news is read and validated, `meanwhile` is called every 1,000 lines. It must not change a
     /// world. Applying the news is one transaction, which everything else waits for.
@@ -244,7 +244,7 @@ impl Writer {
         let now = self.clock.now();
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
         let clock = (now.timestamp(), self.comparison.is_clock_behind(now.timestamp()));
-        let batch = Batch::new(world, &state, &catalogue, clock, self.changes.is_kept());
+        let batch = NewsBatch::new(world, &state, &catalogue, clock, self.changes.is_kept());
         let mut batch = batch.sent_by(sender, self.options.quota);
         for (news, count) in news.zip(1_usize..) {
             let _ = batch.apply(news.map_err(StoreError::from)?);
@@ -252,14 +252,14 @@ impl Writer {
                 meanwhile(self);
             }
         }
-        let (mut changes, step, mut report) = batch.finish();
+        let (mut changes, update, mut report) = batch.finish();
         // From here on the world is changed in place.
         drop(state);
         if report.rejected() == 0 && whole == Whole::Taken {
-            let lost = self.lost_to_news(world, &step.places, &mut changes);
+            let lost = self.lost_to_news(world, &update.touched, &mut changes);
             self.commit(&changes)?;
-            self.forget_lost(world, lost);
-            self.take_step(world, step, now.unix_ms);
+            self.remove_lost(world, lost);
+            self.apply_update(world, update, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);
         } else {
             report.added = None;
@@ -281,7 +281,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Marks the live world as simulated. It is so until the world is cleared, whoever opens the file.
+    /// Marks the live world as simulated, until the world is cleared.
     pub fn mark_simulated(&mut self, who: &str) -> Result<(), WriteError> {
         if self.simulated_live {
             return Ok(());
@@ -299,7 +299,7 @@ impl Writer {
         self.commit(&[Change::Audit(note)])
     }
 
-    /// The audit log behind a sequence number, oldest first.
+    /// The audit log after a sequence number, oldest first.
     pub fn read_audit(&self, after: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>, WriteError> {
         self.store.audit(after, limit).map_err(WriteError::from)
     }
@@ -309,23 +309,23 @@ impl Writer {
         self.store.audit_tail(limit).map_err(WriteError::from)
     }
 
-    /// The file as it is now, to be read as a whole by somebody else.
+    /// A snapshot of the file, to be read outside the writer.
     pub fn snapshot(&mut self, progress: &Arc<Progress>) -> Result<Snapshot, WriteError> {
         self.store.snapshot(progress).map_err(WriteError::from)
     }
 
-    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    /// The keys whose counters could not be read when the file was opened, and have not been reset since.
     pub fn lost_usage(&self) -> &[KeyId] {
         &self.lost_usage
     }
 
-    /// Reads every record and index of the file, and has the database's own pages checked.
+    /// Reads every record and index of the file, and checks the database's own pages.
     pub fn check(&mut self, progress: &Arc<Progress>) -> Result<CheckReport, WriteError> {
-        self.store.check_telling(progress).map_err(WriteError::from)
+        self.store.check_with_progress(progress).map_err(WriteError::from)
     }
 
-    /// Takes every damaged row out of the file; how many those were. It is for a file that nobody serves: what was
-    /// loaded is not told of it.
+    /// Removes every damaged row from the file, and returns how many there were. Only for a file that is not served: what
+    /// was loaded does not change.
     pub fn drop_damaged(&mut self, who: &str) -> Result<u64, WriteError> {
         let dropped = self.store.drop_damaged()?;
         self.audit(who, "drop damaged", "file", format!("{dropped} rows"))?;
@@ -336,9 +336,9 @@ impl Writer {
         self.store.file_bytes().map_err(WriteError::from)
     }
 
-    fn batch(&self, world: World, now: Timestamp) -> Batch<'_> {
+    fn batch(&self, world: World, now: Timestamp) -> NewsBatch<'_> {
         let clock = (now, self.comparison.is_clock_behind(now));
-        Batch::new(world, &self.worlds[world.index()], &self.catalogue, clock, self.changes.is_kept())
+        NewsBatch::new(world, &self.worlds[world.index()], &self.catalogue, clock, self.changes.is_kept())
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

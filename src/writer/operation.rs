@@ -1,7 +1,7 @@
 //! The operations that can be queued for the writer, in two lanes.
 //!
 //! A [`FastOp`] is about keys, feeder tokens, counters, budgets, maintenance or the audit log. It never reads or changes a world,
-//! so it may run between two operations of the other lane, and also in the middle of one that has not begun to write.
+//! so it may run between two operations of the other lane, and also during one that has not begun to write.
 //! Everything else is an [`Op`].
 
 use std::fmt;
@@ -19,9 +19,9 @@ use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
 use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
-pub(super) type Reply<T> = oneshot::Sender<T>;
+pub(super) type ReplySender<T> = oneshot::Sender<T>;
 
-/// News that the writer reads itself, one at a time, from something that does not keep it waiting.
+/// News that the writer reads itself, one at a time, from a source that does not block.
 pub struct NewsReader(pub Box<dyn Iterator<Item = io::Result<News>> + Send>);
 
 impl fmt::Debug for NewsReader {
@@ -30,25 +30,84 @@ impl fmt::Debug for NewsReader {
     }
 }
 
-/// Operations that overtake every [`Op`] that waits.
+/// Operations that run before every queued [`Op`].
 #[derive(Debug)]
 pub(super) enum FastOp {
-    IssueKey { new: Box<NewKey>, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RotateKey { id: Box<str>, grace_s: u32, who: Box<str>, reply: Reply<Result<Issued, KeyError>> },
-    RevokeKey { id: Box<str>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    SetKey { id: Box<str>, change: Box<KeyChange>, who: Box<str>, reply: Reply<Result<Arc<KeyEntry>, KeyError>> },
-    IssueToken { name: Box<str>, world: World, who: Box<str>, reply: Reply<Result<IssuedToken, FeederError>> },
-    RevokeToken { name: Box<str>, who: Box<str>, reply: Reply<Result<Arc<Feeder>, FeederError>> },
-    TakeLeases { leases: Vec<(KeyId, Usage)>, reply: Reply<Result<(), WriteError>> },
-    SetMaintenance { until: Option<Maintenance>, who: Box<str>, reply: Reply<Result<(), WriteError>> },
-    Audit { who: Box<str>, action: Box<str>, subject: Box<str>, detail: String, reply: Reply<Result<(), WriteError>> },
-    ReadAudit { after: Option<u64>, limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    AuditTail { limit: usize, reply: Reply<Result<Vec<AuditEntry>, WriteError>> },
-    LostUsage { reply: Reply<Vec<KeyId>> },
-    FileBytes { reply: Reply<Result<u64, WriteError>> },
-    FeedBudget { feed: Box<str>, reply: Reply<Option<FeedBudget>> },
-    PutFeedBudget { charge: FeedCharge, reply: Reply<Result<(), WriteError>> },
-    Ping { reply: Reply<()> },
+    IssueKey {
+        new: Box<NewKey>,
+        who: Box<str>,
+        reply: ReplySender<Result<Issued, KeyError>>,
+    },
+    RotateKey {
+        id: Box<str>,
+        grace_s: u32,
+        who: Box<str>,
+        reply: ReplySender<Result<Issued, KeyError>>,
+    },
+    RevokeKey {
+        id: Box<str>,
+        who: Box<str>,
+        reply: ReplySender<Result<Arc<KeyEntry>, KeyError>>,
+    },
+    SetKey {
+        id: Box<str>,
+        change: Box<KeyChange>,
+        who: Box<str>,
+        reply: ReplySender<Result<Arc<KeyEntry>, KeyError>>,
+    },
+    IssueToken {
+        name: Box<str>,
+        world: World,
+        who: Box<str>,
+        reply: ReplySender<Result<IssuedToken, FeederError>>,
+    },
+    RevokeToken {
+        name: Box<str>,
+        who: Box<str>,
+        reply: ReplySender<Result<Arc<Feeder>, FeederError>>,
+    },
+    TakeLeases {
+        leases: Vec<(KeyId, Usage)>,
+        reply: ReplySender<Result<(), WriteError>>,
+    },
+    SetMaintenance {
+        until: Option<Maintenance>,
+        who: Box<str>,
+        reply: ReplySender<Result<(), WriteError>>,
+    },
+    Audit {
+        who: Box<str>,
+        action: Box<str>,
+        subject: Box<str>,
+        detail: String,
+        reply: ReplySender<Result<(), WriteError>>,
+    },
+    ReadAudit {
+        after: Option<u64>,
+        limit: usize,
+        reply: ReplySender<Result<Vec<AuditEntry>, WriteError>>,
+    },
+    AuditTail {
+        limit: usize,
+        reply: ReplySender<Result<Vec<AuditEntry>, WriteError>>,
+    },
+    LostUsage {
+        reply: ReplySender<Vec<KeyId>>,
+    },
+    FileBytes {
+        reply: ReplySender<Result<u64, WriteError>>,
+    },
+    FeedBudget {
+        feed: Box<str>,
+        reply: ReplySender<Option<FeedBudget>>,
+    },
+    PutFeedBudget {
+        charge: FeedCharge,
+        reply: ReplySender<Result<(), WriteError>>,
+    },
+    Ping {
+        reply: ReplySender<()>,
+    },
 }
 
 /// Operations on worlds and on the file as a whole, in the order in which they came.
@@ -60,57 +119,57 @@ pub(super) enum Op {
         end: bool,
         charge: Option<FeedCharge>,
         sender: Option<Sender>,
-        reply: Reply<Result<IngestReport, WriteError>>,
+        reply: ReplySender<Result<IngestReport, WriteError>>,
     },
     EndRound {
         world: World,
         sport: SportId,
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
     IngestWhole {
         world: World,
         news: NewsReader,
         whole: Whole,
         sender: Option<Sender>,
-        reply: Reply<Result<IngestReport, WriteError>>,
+        reply: ReplySender<Result<IngestReport, WriteError>>,
     },
     Poll {
         poll: Box<Poll>,
-        reply: Reply<Result<PollReport, WriteError>>,
+        reply: ReplySender<Result<PollReport, WriteError>>,
     },
     EndPolls {
         world: World,
         feed: Box<str>,
         kept_keys: Vec<Box<str>>,
-        reply: Reply<Result<u64, WriteError>>,
+        reply: ReplySender<Result<u64, WriteError>>,
     },
     MarkSimulated {
         who: Box<str>,
-        reply: Reply<Result<(), WriteError>>,
+        reply: ReplySender<Result<(), WriteError>>,
     },
     Snapshot {
         progress: Arc<Progress>,
-        reply: Reply<Result<Snapshot, WriteError>>,
+        reply: ReplySender<Result<Snapshot, WriteError>>,
     },
     Check {
         progress: Arc<Progress>,
-        reply: Reply<Result<CheckReport, WriteError>>,
+        reply: ReplySender<Result<CheckReport, WriteError>>,
     },
     DropDamaged {
         who: Box<str>,
-        reply: Reply<Result<u64, WriteError>>,
+        reply: ReplySender<Result<u64, WriteError>>,
     },
     PublishNow {
         world: World,
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
     Tick {
-        reply: Reply<()>,
+        reply: ReplySender<()>,
     },
 }
 
 impl FastOp {
-    /// Does the operation and answers it. Whoever asked may be gone: what is done is done.
+    /// Does the operation and answers it. The caller may be gone: the operation is done nevertheless.
     pub(super) fn run(self, writer: &mut Writer) {
         match self {
             FastOp::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
@@ -136,7 +195,7 @@ impl FastOp {
 }
 
 impl Op {
-    /// The same. `meanwhile` runs the fast operations that have come, wherever this one can let them through.
+    /// The same. `meanwhile` runs the fast operations that are queued, wherever this one can let them run.
     pub(super) fn run(self, writer: &mut Writer, meanwhile: impl FnMut(&mut Writer)) {
         match self {
             Op::Ingest { world, news, end, charge, sender, reply } => {

@@ -1,4 +1,4 @@
-//! When readers see what: events and scores with every commit, prices on the ticks of the refresh.
+//! Publication: events and scores with every commit, prices on the ticks of the refresh.
 //!
 //! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two
 //! exceptions: a removed event leaves at once, and a sport that published nothing for a whole refresh does not wait
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Writer;
-use super::batch::{SportStep, Step};
+use super::batch::{SportUpdate, WorldUpdate};
 use super::poll;
 use super::state::{Unpublished, published, published_sources, source_states};
 use crate::board::SportBoard;
@@ -22,48 +22,48 @@ use crate::model::{SportId, Timestamp, World};
 const AT_ONCE_AFTER_MS: i64 = 1000;
 
 impl Writer {
-    /// Makes a committed step the state, and shows readers what they may see of it now.
-    pub(super) fn take_step(&mut self, world: World, step: Step, now_ms: i64) {
-        if let Some(books) = step.books {
+    /// Applies a committed update to the state, and publishes what readers may see of it now.
+    pub(super) fn apply_update(&mut self, world: World, update: WorldUpdate, now_ms: i64) {
+        if let Some(books) = update.books {
             let state = Arc::make_mut(&mut self.worlds[world.index()]);
             state.books = books;
             // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do. A sport
-            // without prices has nothing to publish: it must still be quiet when its first prices come.
+            // without prices has nothing to publish: it must still count as quiet when its first prices come.
             for sport in state.sports.iter_mut().filter(|sport| sport.has_prices()) {
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
         }
         let owners = &mut Arc::make_mut(&mut self.worlds[world.index()]).owners;
-        for sport in &step.sports {
+        for sport in &update.sports {
             for removed in &sport.removed {
                 owners.forget(sport.sport, &removed.id);
             }
         }
-        owners.take(step.additions);
-        for sport in step.sports {
-            self.take_sport_step(world, sport, now_ms);
+        owners.take(update.additions);
+        for sport in update.sports {
+            self.apply_sport_update(world, sport, now_ms);
         }
-        self.changes.push(world, Timestamp::from_unix_ms(now_ms), step.moved);
+        self.changes.push(world, Timestamp::from_unix_ms(now_ms), update.price_changes);
         self.show(world);
     }
 
-    fn take_sport_step(&mut self, world: World, step: SportStep, now_ms: i64) {
+    fn apply_sport_update(&mut self, world: World, update: SportUpdate, now_ms: i64) {
         let default_s = self.options.stale_after_s;
         let state = Arc::make_mut(&mut self.worlds[world.index()]);
-        let stale_after_s = |book| poll::stale_after_s(&state.polls, step.sport, book, default_s);
-        let sport = &mut state.sports[step.sport.index()];
-        sport.sources = step.sources;
+        let stale_after_s = |book| poll::stale_after_s(&state.polls, update.sport, book, default_s);
+        let sport = &mut state.sports[update.sport.index()];
+        sport.sources = update.sources;
         let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
-        if step.repriced {
+        if update.repriced {
             sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
         }
-        let Some(index) = step.index else {
+        let Some(index) = update.index else {
             sport.board = sport.board.with_sources(sources);
             return;
         };
         let mut shown = Arc::clone(sport.board.published());
-        if !step.removed.is_empty() {
-            shown = Arc::new(shown.without(shown.index().apply(&step.removed)));
+        if !update.removed.is_empty() {
+            shown = Arc::new(shown.without(shown.index().apply(&update.removed)));
         }
         sport.current = index;
         sport.board = SportBoard::new(sport.current.clone(), shown, sources);
@@ -109,8 +109,8 @@ impl Writer {
         }
     }
 
-    /// Notes that a feed goes on to poll more of a sport, or that it has come to the end of its round.
-    pub(super) fn take_round(&mut self, world: World, id: SportId, has_more: bool, now_ms: i64) {
+    /// Records that a feed goes on to poll more of a sport, or that its round has ended.
+    pub(super) fn set_in_round(&mut self, world: World, id: SportId, has_more: bool, now_ms: i64) {
         Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].is_in_round = has_more;
         if !has_more {
             self.publish_if_quiet(world, id, now_ms);
@@ -180,12 +180,12 @@ impl Writer {
         self.writing.publications.record(began.elapsed());
     }
 
-    /// Lets readers see the world as the boards of its sports have it.
+    /// Publishes the world as the boards of its sports have it.
     pub(super) fn show(&self, world: World) {
         self.boards.publish(world, self.worlds[world.index()].board());
     }
 
-    /// How long nothing will be due, if no operation comes.
+    /// How long until something is due, if no operation comes.
     pub(super) fn next_due_ms(&self, now_ms: i64) -> i64 {
         let next_tick = (now_ms.div_euclid(self.options.refresh_ms) + 1) * self.options.refresh_ms;
         let gathering =

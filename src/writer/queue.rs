@@ -1,9 +1,9 @@
 //! The writer's thread and the two queues in front of it.
 //!
-//! Commands on keys, tokens, counters and maintenance have a lane of their own, which is served before the next batch of
-//! news: a revocation waits for the one operation under way, not for those in the queue. Both lanes are bounded and
-//! first in, first out. After [`FAST_RUN_MAX`] fast operations in a row one of the other lane is served, so that nobody
-//! who keeps sending commands can stop the feeds.
+//! Commands on keys, tokens, counters and maintenance have their own lane, which is served before the next batch of news:
+//! a revocation waits for the operation that is running, not for those in the queue. Both lanes are bounded and
+//! first in, first out. After [`FAST_RUN_MAX`] fast operations in a row one of the other lane is served, so that a stream
+//! of commands cannot stop the feeds.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::operation::{FastOp, NewsReader, Op, Reply};
-use super::reading::{Desk, Reading, ReadingError, ReadingProgress};
+use super::operation::{FastOp, NewsReader, Op, ReplySender};
+use super::snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobProgress, SnapshotJobs};
 use super::{
     FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Sender, Whole, WriteError,
     Writer,
@@ -25,23 +25,23 @@ use crate::metrics::WriterMetrics;
 use crate::model::{FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport};
 
-/// How many operations may wait. A feeder that is faster than the disk waits for a place: that is its back-pressure.
+/// How many operations may wait. A feeder that is faster than the disk waits for room in the queue: its backpressure.
 const QUEUE_MAX: usize = 64;
 /// How many fast operations may wait.
 const FAST_QUEUE_MAX: usize = 64;
-/// Not below [`FAST_QUEUE_MAX`]: whatever is in the fast lane is then behind one other operation at most.
+/// Not below [`FAST_QUEUE_MAX`]: whatever is in the fast lane then waits for one other operation at most.
 pub(super) const FAST_RUN_MAX: usize = FAST_QUEUE_MAX;
 
-/// The way to the writer. When every handle is gone, the writer ends.
+/// Sends operations to the writer. When every handle is dropped, the writer ends.
 #[derive(Clone, Debug)]
 pub struct WriterHandle {
     queue: mpsc::Sender<Op>,
     fast_queue: mpsc::Sender<FastOp>,
-    readings: Desk,
+    jobs: SnapshotJobs,
     writing: Arc<WriterMetrics>,
 }
 
-/// The writer after its last operation. Holding it keeps the file open.
+/// The thread of the writer.
 #[derive(Debug)]
 pub struct Stopped {
     thread: JoinHandle<Result<(), WriteError>>,
@@ -49,18 +49,18 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Waits for the writer's end, once every handle is dropped: its last flush.
+    /// Waits for the end of the writer, once every handle is dropped, and its last flush.
     pub fn join(self) -> Result<(), WriteError> {
         self.thread.join().unwrap_or(Err(WriteError::Died))
     }
 
-    /// Tells when the writer's thread has ended, for whatever reason.
+    /// Resolves when the writer's thread has ended, for whatever reason.
     pub fn end(&self) -> WriterEnd {
         self.end.clone()
     }
 }
 
-/// The end of the writer's thread. Holding it keeps neither the writer nor the file.
+/// Signals the end of the writer's thread. Keeps neither the writer nor the file open.
 #[derive(Clone, Debug)]
 pub struct WriterEnd(watch::Receiver<()>);
 
@@ -75,13 +75,13 @@ impl WriterEnd {
     }
 }
 
-/// Lives as long as the writer's thread. When it goes, nobody is admitted by keys that can no longer be revoked.
-struct Running {
+/// Lives as long as the writer's thread. Once it is dropped, no key is accepted: none could be revoked any more.
+struct RunningGuard {
     boards: Arc<Boards>,
     _ends: watch::Sender<()>,
 }
 
-impl Drop for Running {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.boards.condition().set_writer_ended();
     }
@@ -146,16 +146,16 @@ pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let (ends, end) = watch::channel(());
-    let running = Running { boards: Arc::clone(&writer.boards), _ends: ends };
+    let running = RunningGuard { boards: Arc::clone(&writer.boards), _ends: ends };
     let thread = thread::Builder::new()
         .name("writer".to_owned())
         .spawn(move || runtime.block_on(serve(writer, lanes, running)))?;
     let stopped = Stopped { thread, end: WriterEnd(end) };
-    Ok((WriterHandle { queue, fast_queue, readings: Desk::default(), writing }, stopped))
+    Ok((WriterHandle { queue, fast_queue, jobs: SnapshotJobs::default(), writing }, stopped))
 }
 
-async fn serve(mut writer: Writer, mut lanes: Lanes, running: Running) -> Result<(), WriteError> {
-    // Dropped before the queue is, so that whoever finds the queue closed finds this done.
+async fn serve(mut writer: Writer, mut lanes: Lanes, running: RunningGuard) -> Result<(), WriteError> {
+    // Dropped before the queue, so that the condition is set when the queue is found closed.
     let _running = running;
     loop {
         match tokio::time::timeout(writer.idle_time(), lanes.next()).await {
@@ -178,19 +178,19 @@ impl Writer {
 }
 
 impl WriterHandle {
-    async fn ask<T>(&self, operation: impl FnOnce(Reply<T>) -> Op) -> Result<T, WriteError> {
+    async fn ask<T>(&self, operation: impl FnOnce(ReplySender<T>) -> Op) -> Result<T, WriteError> {
         let (reply, answer) = oneshot::channel();
         self.queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
         answer.await.map_err(|_| WriteError::Stopped)
     }
 
-    async fn ask_fast<T>(&self, operation: impl FnOnce(Reply<T>) -> FastOp) -> Result<T, WriteError> {
+    async fn ask_fast<T>(&self, operation: impl FnOnce(ReplySender<T>) -> FastOp) -> Result<T, WriteError> {
         let (reply, answer) = oneshot::channel();
         self.fast_queue.send(operation(reply)).await.map_err(|_| WriteError::Stopped)?;
         answer.await.map_err(|_| WriteError::Stopped)
     }
 
-    /// What the writer did, counted.
+    /// Counters of what the writer did.
     pub fn writing(&self) -> &WriterMetrics {
         &self.writing
     }
@@ -219,7 +219,7 @@ impl WriterHandle {
         self.ingest_charged(world, news, end, None).await
     }
 
-    /// The same, with what the news cost a polled feed in the same commit.
+    /// The same, with the cost of the news for a polled feed in the same commit.
     pub async fn ingest_charged(
         &self,
         world: World,
@@ -230,7 +230,7 @@ impl WriterHandle {
         self.ask(|reply| Op::Ingest { world, news, end, charge, sender: None, reply }).await?
     }
 
-    /// The same, held to the quota of a sender.
+    /// The same, subject to the quota of a sender.
     pub async fn ingest_sent(
         &self,
         world: World,
@@ -251,12 +251,12 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::PutFeedBudget { charge, reply }).await?
     }
 
-    /// All of the news or, if any of it is turned away, nothing.
+    /// All of the news or, if any of it is rejected, nothing.
     pub async fn ingest_whole(&self, world: World, news: NewsReader, whole: Whole) -> Result<IngestReport, WriteError> {
         self.ingest_whole_sent(world, news, whole, None).await
     }
 
-    /// The same, held to the quota of a sender.
+    /// The same, subject to the quota of a sender.
     pub async fn ingest_whole_sent(
         &self,
         world: World,
@@ -267,17 +267,17 @@ impl WriterHandle {
         self.ask(|reply| Op::IngestWhole { world, news, whole, sender, reply }).await?
     }
 
-    /// The news of a complete poll, and an end to what it no longer has.
+    /// Applies the news of a complete poll, and closes what it no longer has.
     pub async fn poll(&self, poll: Poll) -> Result<PollReport, WriteError> {
         self.ask(|reply| Op::Poll { poll: Box::new(poll), reply }).await?
     }
 
-    /// Ends a feed's round of polls of a sport: what it brought is published if the sport is quiet.
+    /// Ends a feed's round of polls of a sport: its prices are published if the sport is quiet.
     pub async fn end_round(&self, world: World, sport: SportId) -> Result<(), WriteError> {
         self.ask(|reply| Op::EndRound { world, sport, reply }).await
     }
 
-    /// Ends what a feed polled before and does not poll any more; how many records that closed.
+    /// Ends the scopes that a feed no longer polls; returns how many records that closed.
     pub async fn end_polls(&self, world: World, feed: &str, kept_keys: Vec<Box<str>>) -> Result<u64, WriteError> {
         self.ask(|reply| Op::EndPolls { world, feed: feed.into(), kept_keys, reply }).await?
     }
@@ -330,32 +330,32 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::AuditTail { limit, reply }).await?
     }
 
-    /// The file as it is now, to be read beside the writer; `what` says what for.
-    pub async fn read_aside(&self, what: &'static str) -> Result<Reading, ReadingError> {
-        let place = self.readings.take(what)?;
-        let progress = Arc::clone(&place.progress);
+    /// A snapshot of the file, to be read beside the writer; `what` names the job.
+    pub async fn start_snapshot_job(&self, what: &'static str) -> Result<SnapshotJob, SnapshotJobError> {
+        let permit = self.jobs.start(what)?;
+        let progress = Arc::clone(&permit.progress);
         let snapshot = self.ask(|reply| Op::Snapshot { progress, reply }).await??;
-        Ok(Reading::new(snapshot, place))
+        Ok(SnapshotJob::new(snapshot, permit))
     }
 
-    /// How far the reading is that is under way.
-    pub fn reading_progress(&self) -> Option<ReadingProgress> {
-        self.readings.progress()
+    /// The progress of the running job.
+    pub fn snapshot_job_progress(&self) -> Option<SnapshotJobProgress> {
+        self.jobs.progress()
     }
 
-    /// The keys whose counters could not be read when the file was opened, and that nobody has reset since.
+    /// The keys whose counters could not be read when the file was opened, and have not been reset since.
     pub async fn lost_usage(&self) -> Result<Vec<KeyId>, WriteError> {
         self.ask_fast(|reply| FastOp::LostUsage { reply }).await
     }
 
-    /// Reads every record and index, and has the database's own pages checked; every change waits for that.
-    pub async fn check(&self) -> Result<CheckReport, ReadingError> {
-        let place = self.readings.take("check")?;
-        let progress = Arc::clone(&place.progress);
+    /// Reads every record and index, and checks the database's own pages; every change waits for that.
+    pub async fn check(&self) -> Result<CheckReport, SnapshotJobError> {
+        let permit = self.jobs.start("check")?;
+        let progress = Arc::clone(&permit.progress);
         Ok(self.ask(|reply| Op::Check { progress, reply }).await??)
     }
 
-    /// Takes every damaged row out of the file; how many those were. What was loaded is not told of it.
+    /// Removes every damaged row from the file, and returns how many there were. What is loaded does not change.
     pub async fn drop_damaged(&self, who: &str) -> Result<u64, WriteError> {
         self.ask(|reply| Op::DropDamaged { who: who.into(), reply }).await?
     }
@@ -364,7 +364,7 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::FileBytes { reply }).await?
     }
 
-    /// Publishes what waits for the tick, for a start that nobody has seen yet.
+    /// Publishes what waits for the tick: for a start, before there are readers.
     pub async fn publish_now(&self, world: World) -> Result<(), WriteError> {
         self.ask(|reply| Op::PublishNow { world, reply }).await
     }
@@ -374,7 +374,7 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::Ping { reply }).await
     }
 
-    /// Does what has come due, for tests that move the clock themselves.
+    /// Does what is due, for tests that move the clock themselves.
     pub async fn tick(&self) -> Result<(), WriteError> {
         self.ask(|reply| Op::Tick { reply }).await
     }

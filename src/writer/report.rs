@@ -1,11 +1,11 @@
-//! What became of a batch of news, counted.
+//! The outcome of a batch of news, counted.
 
 use crate::model::{FeederQuota, FeederUse, Reason};
 
-/// As many rejections of each reason as a report remembers one by one, so that one that is frequent hides no other.
+/// How many rejections of each reason a report lists, so that a frequent one hides no other.
 const LISTED_MAX: u64 = 10;
 
-/// How many messages of a batch changed something, said what was known, or were turned away.
+/// How many messages of a batch changed something, repeated what was known, or were rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestReport {
     pub changed: u64,

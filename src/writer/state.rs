@@ -1,4 +1,4 @@
-//! What the writer holds in memory: the same worlds as the file, as values that a failed commit leaves untouched.
+//! The writer's state in memory: the same worlds as in the file, as values that a failed commit leaves untouched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::board::{Books, Draft, Index, Published, PublishedSource, SourceState,
 use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
 use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
 
-/// A source, and the read that the file knows of. Reads that change nothing else are written now and then only.
+/// A source, and its last read in the file. Reads that change nothing else are stored only now and then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SourceEntry {
     pub source: Source,
@@ -17,7 +17,7 @@ pub(super) struct SourceEntry {
 }
 
 impl SourceEntry {
-    /// The last read as the file is to have it: with a clock that is behind, reads in the file do not go back.
+    /// The last read to store: with a clock that is behind, stored reads do not go back.
     pub(super) fn read_to_store(&self, is_clock_behind: bool) -> Timestamp {
         if is_clock_behind { self.source.last_read.max(self.stored_read) } else { self.source.last_read }
     }
@@ -32,14 +32,14 @@ pub(super) struct SportState {
     pub unpublished: Option<Unpublished>,
     /// When prices were last published; `None` if there have been none.
     pub published_ms: Option<i64>,
-    /// Whether a feed is in the middle of a round of polls, with more of this sport to come.
+    /// Whether a feed is in the middle of a round of polls, with more of this sport to follow.
     pub is_in_round: bool,
 }
 
 /// Price changes that readers have not seen.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unpublished {
-    /// When the first of them came.
+    /// When the first of them was committed.
     pub since_ms: i64,
 }
 
@@ -84,7 +84,7 @@ impl SportState {
             .into_iter()
             .map(|(book, source)| (book, SourceEntry { source, stored_read: source.last_read }))
             .collect();
-        forget_the_future(&mut sources, Timestamp::from_unix_ms(now_ms));
+        clamp_reads(&mut sources, Timestamp::from_unix_ms(now_ms));
         let states = source_states(&sources, books.register(), stale_after_s);
         let published = published(current.clone(), books, &states, now_ms);
         let board = SportBoard::new(current.clone(), Arc::new(published), states);
@@ -99,9 +99,9 @@ impl SportState {
     }
 }
 
-/// A read of the future is from before the clock was set back: it counts as one of now, so that a source that nobody
-/// hears from goes stale in its time. Whether there was one.
-pub(super) fn forget_the_future(sources: &mut BTreeMap<BookId, SourceEntry>, now: Timestamp) -> bool {
+/// Sets reads in the future, which are from before the clock was set back, to now, so that a silent source goes stale in
+/// time. Returns whether there was one.
+pub(super) fn clamp_reads(sources: &mut BTreeMap<BookId, SourceEntry>, now: Timestamp) -> bool {
     let mut any = false;
     for entry in sources.values_mut().filter(|entry| entry.source.last_read > now) {
         entry.source.last_read = now;

@@ -1,11 +1,10 @@
-//! What the writer does by itself as time passes: ends of life, and healing after a full disk.
+//! What the writer does by itself as time passes: removing what is over, and recovering from a full disk.
 
 use std::sync::Arc;
 
-use super::batch::{SportStep, Step};
-use super::owners::Additions;
+use super::batch::{SportUpdate, WorldUpdate};
 use super::poll;
-use super::state::{WorldState, forget_the_future, source_states};
+use super::state::{WorldState, clamp_reads, source_states};
 use super::{WriteError, Writer};
 use crate::board::EventNode;
 use crate::clock::{Moment, StepWatch};
@@ -13,23 +12,23 @@ use crate::model::{EventStatus, News, Source, SportId, Timestamp, World};
 use crate::store::Change;
 
 const SWEEP_EVERY_MS: u64 = 60_000;
-const HEAL_EVERY_MS: u64 = 1_000;
-/// What is held is compared with the clock, which may have been set back, about this often.
+const RECOVER_EVERY_MS: u64 = 1_000;
+/// The state is compared with the clock, which may have been set back, about this often.
 const COMPARE_EVERY_MS: u64 = 1_000;
-/// Unused names are dropped about this often.
+/// Unused names are deleted about this often.
 const NAMES_EVERY_MS: u64 = 3_600_000;
-/// As many events as one sweep takes out, so that a sweep never holds up other operations for long.
+/// The most events that one sweep removes, so that a sweep never delays other operations for long.
 const REMOVED_PER_SWEEP: usize = 1_000;
-/// A source that holds no price for this long is retired.
+/// A source that has had no price for this long is removed.
 const RETIRE_AFTER_S: u32 = 24 * 3600;
-/// An event that began at least this long ago, of which nobody has told anything since, may be taken for over.
-const FORGOTTEN_AFTER_S: u32 = 24 * 3600;
+/// An event that began at least this long ago, without news since, may count as over.
+const NO_NEWS_AFTER_S: u32 = 24 * 3600;
 
-/// When each chore was last done, on the clock that only grows.
+/// When each task was last done, on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {
     swept_ms: u64,
-    healed_ms: u64,
+    recovered_ms: u64,
     names_ms: u64,
     compared_ms: u64,
     steps: StepWatch,
@@ -39,11 +38,11 @@ impl Schedule {
     pub(super) fn starting(now_mono_ms: u64) -> Self {
         let now_ms = now_mono_ms;
         let steps = StepWatch::default();
-        Schedule { swept_ms: now_ms, healed_ms: now_ms, names_ms: now_ms, compared_ms: now_ms, steps }
+        Schedule { swept_ms: now_ms, recovered_ms: now_ms, names_ms: now_ms, compared_ms: now_ms, steps }
     }
 }
 
-/// Whether `every_ms` have passed since `last_ms`; if so, the chore is noted as done now.
+/// Whether `every_ms` have passed since `last_ms`; if so, sets it to now.
 fn is_due(last_ms: &mut u64, every_ms: u64, now_ms: u64) -> bool {
     let due = now_ms.saturating_sub(*last_ms) >= every_ms;
     if due {
@@ -53,33 +52,33 @@ fn is_due(last_ms: &mut u64, every_ms: u64, now_ms: u64) -> bool {
 }
 
 impl Writer {
-    /// Does whatever has come due: publications, ends of life, healing.
+    /// Does whatever is due: publications, sweeps, recovery.
     pub fn tick(&mut self) {
         let now = self.clock.now();
         if is_due(&mut self.upkeep.compared_ms, COMPARE_EVERY_MS, now.mono_ms) {
-            self.forget_the_future(now.timestamp());
+            self.clamp_reads(now.timestamp());
             self.report_clock_step(now);
             if !self.boards.condition().is_unwritable() {
-                self.mend_future(now.timestamp());
+                self.correct_future(now.timestamp());
             }
         }
         self.publish_due(now.unix_ms);
-        if self.is_unwritable() && is_due(&mut self.upkeep.healed_ms, HEAL_EVERY_MS, now.mono_ms) {
-            self.heal();
+        if self.is_unwritable() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
+            self.try_recovery();
         }
         if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms)
             && let Err(error) = self.sweep(now.timestamp())
         {
-            tracing::warn!(%error, "events past their retention stay a little longer");
+            tracing::warn!(%error, "failed to remove events past their retention; trying again later");
         }
         if is_due(&mut self.upkeep.names_ms, NAMES_EVERY_MS, now.mono_ms)
             && let Err(error) = self.store.sweep_names()
         {
-            tracing::warn!(%error, "unused names stay a little longer");
+            tracing::warn!(%error, "failed to delete unused names; trying again later");
         }
     }
 
-    /// Quotas do not follow a wall clock that was set: the operator has to know why they return at another hour.
+    /// Quotas do not follow a wall clock that was set: the log tells the operator why they reset at another hour.
     fn report_clock_step(&mut self, now: Moment) {
         let Some(ahead_ms) = self.upkeep.steps.look(now) else { return };
         let ahead_s = ahead_ms / 1_000;
@@ -93,13 +92,13 @@ impl Writer {
         }
     }
 
-    /// Reads of the future are from before the clock was set back: no source stays fresh on their account.
-    fn forget_the_future(&mut self, now: Timestamp) {
+    /// Reads in the future are from before the clock was set back: no source stays fresh because of them.
+    fn clamp_reads(&mut self, now: Timestamp) {
         for world in World::ALL {
             let WorldState { books, sports, polls, .. } = Arc::make_mut(&mut self.worlds[world.index()]);
             let mut any = false;
             for (id, sport) in self.catalogue.sport_ids().zip(sports) {
-                if forget_the_future(&mut sport.sources, now) {
+                if clamp_reads(&mut sport.sources, now) {
                     let stale_after_s = |book| poll::stale_after_s(polls, id, book, self.options.stale_after_s);
                     let states = source_states(&sport.sources, books.register(), stale_after_s);
                     sport.board = sport.board.with_sources(states);
@@ -112,7 +111,7 @@ impl Writer {
         }
     }
 
-    /// Takes out events past their retention and sources past theirs.
+    /// Removes events past their retention and sources past theirs.
     fn sweep(&mut self, now: Timestamp) -> Result<(), WriteError> {
         for world in World::ALL {
             let over = self.past_retention(world, now);
@@ -126,12 +125,12 @@ impl Writer {
 
     fn past_retention(&self, world: World, now: Timestamp) -> Vec<News> {
         let retention_s = self.options.retention_s;
-        // Feeds do not always tell of an end: an event whose every price has gone, without news for that long, has had
-        // one. Its time alone says nothing: an event that nobody ever priced stays.
-        let forgotten_after_s = retention_s.max(FORGOTTEN_AFTER_S);
-        let is_forgotten = move |node: &&Arc<EventNode>| {
+        // Feeds do not always report an end: an event all of whose prices are closed, without news for that long, counts
+        // as over. Its time alone says nothing: an event that never had a price stays.
+        let no_news_after_s = retention_s.max(NO_NEWS_AFTER_S);
+        let is_abandoned = move |node: &&Arc<EventNode>| {
             let last = node.event().changed.max(node.event().commence);
-            node.records().is_empty() && !node.closed().is_empty() && now.seconds_since(last) >= forgotten_after_s
+            node.records().is_empty() && !node.closed().is_empty() && now.seconds_since(last) >= no_news_after_s
         };
         let over_in = |sport: SportId| {
             let index = &self.worlds[world.index()].sports[sport.index()].current;
@@ -140,8 +139,8 @@ impl Writer {
                 .into_iter()
                 .flat_map(|status| index.with_status(status))
                 .filter(move |node| is_past(node.event().changed))
-                .chain(index.with_status(EventStatus::Scheduled).filter(is_forgotten))
-                .chain(index.with_status(EventStatus::Live).filter(is_forgotten))
+                .chain(index.with_status(EventStatus::Scheduled).filter(is_abandoned))
+                .chain(index.with_status(EventStatus::Live).filter(is_abandoned))
                 .map(move |node| News::Remove { sport, event: node.event().id.clone() })
         };
         self.catalogue.sport_ids().flat_map(over_in).take(REMOVED_PER_SWEEP).collect()
@@ -149,26 +148,24 @@ impl Writer {
 
     fn retire_sources(&mut self, world: World, now: Timestamp) -> Result<(), WriteError> {
         let mut changes = Vec::new();
-        let mut steps = Vec::new();
+        let mut updates = Vec::new();
         for sport in self.catalogue.sport_ids() {
-            let held = &self.worlds[world.index()].sports[sport.index()].sources;
+            let current = &self.worlds[world.index()].sports[sport.index()].sources;
             let is_past = |since: Timestamp| now.seconds_since(since) >= RETIRE_AFTER_S;
-            let mut sources = held.clone();
+            let mut sources = current.clone();
             sources.retain(|_, entry| !entry.source.empty_since.is_some_and(is_past));
-            if sources.len() == held.len() {
+            if sources.len() == current.len() {
                 continue;
             }
-            let gone = held.keys().filter(|book| !sources.contains_key(book));
+            let gone = current.keys().filter(|book| !sources.contains_key(book));
             changes.extend(gone.map(|book| Change::RemoveSource { world, sport, bookmaker: *book }));
-            steps.push(SportStep { sport, index: None, sources, repriced: false, removed: Vec::new() });
+            updates.push(SportUpdate { sport, index: None, sources, repriced: false, removed: Vec::new() });
         }
         if changes.is_empty() {
             return Ok(());
         }
         self.commit(&changes)?;
-        let step =
-            Step { books: None, sports: steps, places: Vec::new(), moved: Vec::new(), additions: Additions::default() };
-        self.take_step(world, step, now.unix_ms());
+        self.apply_update(world, WorldUpdate::of_sports(updates), now.unix_ms());
         Ok(())
     }
 

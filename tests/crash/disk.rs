@@ -99,7 +99,7 @@ impl Disk {
 
     /// Opens it for inspection, in whatever state it is.
     pub fn look(&self) -> Result<Store, OpenError> {
-        Store::look_into_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
+        Store::inspect_backend(self.factory(), the_catalogue(), Disk::OPTIONS)
     }
 
     fn factory(&self) -> BackendFactory {

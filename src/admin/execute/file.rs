@@ -14,7 +14,7 @@ use super::super::protocol::{
 };
 use crate::keys::KeyId;
 use crate::store::{CheckReport, CopyError, CopyReport, Existing, Integrity, StoreError};
-use crate::writer::{Reading, ReadingError, WriteError};
+use crate::writer::{SnapshotJob, SnapshotJobError, WriteError};
 
 pub(super) async fn backup(order: BackupOrder, context: &Context, who: &str) -> Result<Answer, Failure> {
     if !order.file.is_absolute() {
@@ -40,12 +40,12 @@ async fn copy(path: PathBuf, existing: Existing, context: &Context) -> Result<Co
     if is_ours(context.data.file()) || is_ours(context.data.admin()) {
         return Err(Failure::new(FailureCode::Refused, "that is a file of the server itself: name another one"));
     }
-    let Reading { snapshot, hold } = context.writer.read_aside("backup").await?;
+    let SnapshotJob { snapshot, guard } = context.writer.start_snapshot_job("backup").await?;
     let copied = blocking(move || snapshot.copy_to(&path, existing)).await?;
-    drop(hold);
+    drop(guard);
     copied.map_err(|error| match error {
         CopyError::Exists(_) => Failure::new(FailureCode::Refused, error.to_string()),
-        CopyError::Source(StoreError::BrokenOff) => unavailable("the copy was broken off: try again"),
+        CopyError::Source(StoreError::Cancelled) => unavailable("the copy was cancelled: try again"),
         error => unavailable(error),
     })
 }
@@ -57,7 +57,7 @@ fn is_inside(path: &Path, ours: &Path) -> bool {
 }
 
 pub(super) fn progress(context: &Context) -> Answer {
-    let progress = context.writer.reading_progress();
+    let progress = context.writer.snapshot_job_progress();
     Answer::Progress(ProgressAnswer {
         under_way: progress.map(|progress| progress.what.to_owned()),
         rows_done: progress.map_or(0, |progress| progress.rows_done),
@@ -75,9 +75,9 @@ pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -
     let report = if options.pages || context.server.is_none() {
         context.writer.check().await?
     } else {
-        let Reading { snapshot, hold } = context.writer.read_aside("check").await?;
+        let SnapshotJob { snapshot, guard } = context.writer.start_snapshot_job("check").await?;
         let checked = blocking(move || snapshot.check()).await?;
-        drop(hold);
+        drop(guard);
         checked.map_err(WriteError::from)?
     };
     let mut answer = answer(&report, &lost_usage);
@@ -171,11 +171,11 @@ fn advice(report: &CheckReport, lost_usage: &[KeyId]) -> Option<&'static str> {
     }
 }
 
-impl From<ReadingError> for Failure {
-    fn from(error: ReadingError) -> Self {
+impl From<SnapshotJobError> for Failure {
+    fn from(error: SnapshotJobError) -> Self {
         match error {
-            ReadingError::Busy(_) => Failure::new(FailureCode::Refused, error.to_string()),
-            ReadingError::Write(error) => error.into(),
+            SnapshotJobError::Busy(_) => Failure::new(FailureCode::Refused, error.to_string()),
+            SnapshotJobError::Write(error) => error.into(),
         }
     }
 }

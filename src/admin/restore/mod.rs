@@ -156,7 +156,7 @@ impl Restore {
             return Ok(InPlace::Nothing);
         }
         let opened = self.setup.clone().for_file(&self.target).and_then(|setup| {
-            let mut store = Store::look_into(&self.target, setup.catalogue, setup.store)?;
+            let mut store = Store::open_or_inspect(&self.target, setup.catalogue, setup.store)?;
             let loaded = store.load()?;
             Ok(InPlace::Open { _store: Box::new(store), loaded: Box::new(loaded) })
         });

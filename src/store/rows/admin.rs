@@ -5,7 +5,7 @@ use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash
 use crate::model::{FeedBudget, FeederUse, Maintenance, ReportedCredits, Timestamp, World};
 use crate::store::change::AuditNote;
 use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
-use crate::store::tables::world_number;
+use crate::store::table_keys::world_number;
 
 impl KeyRow {
     pub(in crate::store) fn of(key: &KeyRecord) -> Self {

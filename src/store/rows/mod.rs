@@ -1,15 +1,18 @@
-//! Between rows and the model. Reading a row goes through the model's own constructors, so that nothing the model
-//! would refuse comes out of a file.
+//! Conversion between rows and the model. Reading a row goes through the model's own constructors, so that nothing the
+//! model would refuse comes out of a file.
 
 mod admin;
 mod odds;
+mod stored;
 mod world;
 
 use std::sync::Arc;
 
+pub(super) use stored::{Definition, StoredRow};
+
 use crate::model::Timestamp;
 
-/// Gives a name its number while a row is being written.
+/// Assigns a name its number while a row is being encoded.
 pub(super) trait NumberNames {
     fn number(&mut self, name: &Arc<str>) -> u32;
 }

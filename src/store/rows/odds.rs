@@ -3,7 +3,7 @@
 use super::NumberNames;
 use crate::model::{Closed, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 use crate::store::codec::{Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow};
-use crate::store::names::NamesByNumber;
+use crate::store::id_maps::NamesByNumber;
 
 impl OddsRow {
     pub(in crate::store) fn of(record: &Record, names: &mut impl NumberNames) -> Self {
@@ -40,14 +40,14 @@ impl OddsRow {
             return Ok(None);
         }
         let at = seconds(self.last_update()).checked_add(self.bookmaker_later_s).and_then(Timestamp::checked_from_unix);
-        at.map(Some).ok_or(Flaw::Invalid("the time of its bookmaker is not one"))
+        at.map(Some).ok_or(Flaw::Invalid("its bookmaker's time is invalid"))
     }
 
     pub(in crate::store) fn outcomes(&self, names: &NamesByNumber) -> Result<Box<[Outcome]>, Flaw> {
         if self.outcomes.len() > Record::OUTCOMES_MAX {
             return Err(Flaw::Invalid("it has too many outcomes"));
         }
-        // Collecting results would guess the size, and then move everything to fit it.
+        // Collecting results would allocate for a guessed size, and then move everything to fit.
         let mut outcomes = Vec::with_capacity(self.outcomes.len());
         for (at, row) in self.outcomes.iter().enumerate() {
             outcomes.push(self.outcome(at, row, names)?);
@@ -60,7 +60,7 @@ impl OddsRow {
         let price = Price::from_fraction(row.profit.into(), row.stake.into(), quoted);
         Ok(Outcome {
             name: names.get(row.name)?,
-            price: price.map_err(|_| Flaw::Invalid("a price in it is not one"))?,
+            price: price.map_err(|_| Flaw::Invalid("one of its prices is invalid"))?,
             point: self.points.at(at)?,
         })
     }
@@ -115,7 +115,7 @@ impl PointsRow {
             PointsRow::Some(points) => points.get(at).copied(),
         };
         match milli.ok_or(Flaw::Invalid("a point is missing"))? {
-            Some(milli) => Point::from_milli(milli).map(Some).ok_or(Flaw::Invalid("a point in it is not one")),
+            Some(milli) => Point::from_milli(milli).map(Some).ok_or(Flaw::Invalid("one of its points is invalid")),
             None => Ok(None),
         }
     }

@@ -5,11 +5,11 @@ use crate::model::sport::is_key;
 use crate::model::{
     Bookmaker, Contest, Event, EventId, EventOwner, EventStatus, Period, Regions, Score, ScoreStatus, Source, Timestamp,
 };
-use crate::store::codec::{BookRow, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow, Standing};
-use crate::store::names::NamesByNumber;
+use crate::store::codec::{BookRow, BookStanding, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow};
+use crate::store::id_maps::NamesByNumber;
 
 impl BookRow {
-    pub(in crate::store) fn of(book: &Bookmaker, standing: Standing) -> Self {
+    pub(in crate::store) fn of(book: &Bookmaker, standing: BookStanding) -> Self {
         BookRow { key: book.key.to_string(), title: book.title.to_string(), regions: book.regions.bits(), standing }
     }
 

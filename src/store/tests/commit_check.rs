@@ -11,7 +11,7 @@ use super::*;
 use crate::keys::Usage;
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, Source};
 use crate::store::BookOrigin;
-use crate::store::stage::Staging;
+use crate::store::encode_batch::BatchEncoder;
 
 const WORLD: World = World::Live;
 /// Declared by a feed: the catalogue does not put it back when the file is opened.
@@ -171,7 +171,7 @@ fn reopening_says_whether_the_commit_was_kept_for_every_change() {
 }
 
 #[test]
-fn a_batch_with_nothing_to_compare_counts_as_not_kept() {
+fn batch_with_nothing_to_compare_counts_as_not_committed() {
     let memory = Memory::new(base());
     let mut store = memory.open();
     memory.fail_after(0);
@@ -186,14 +186,14 @@ proptest! {
 
     /// Also for batches that remove a thing and put it again, and the other way round.
     #[test]
-    fn a_commit_that_is_in_the_file_is_recognised(batches in batches()) {
+    fn committed_batch_is_recognised(batches in batches()) {
         let mut store = Memory::new(Vec::new()).open();
         for changes in batches {
             let before = state(&mut store);
-            let mirror = store.take_mirror().unwrap();
-            let mut staging = Staging::new(&mirror, &store.sports);
-            let staged = changes.iter().try_for_each(|change| staging.add(change)).and_then(|()| staging.finish());
-            let Ok((batch, _)) = staged else { continue };
+            let maps = store.take_id_maps().unwrap();
+            let mut encoder = BatchEncoder::new(&maps, &store.sports);
+            let encoded = changes.iter().try_for_each(|change| encoder.add(change)).and_then(|()| encoder.finish());
+            let Ok((batch, _)) = encoded else { continue };
             let sports: Vec<u16> = store.sports.all().collect();
             let is_stored = |store: &Store| batch.is_stored(&store.file().unwrap().db.begin_read().unwrap(), &sports).unwrap();
             let was_stored = is_stored(&store);

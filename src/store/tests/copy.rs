@@ -1,4 +1,4 @@
-//! A copy is what the file was at one moment, or it is not there at all.
+//! A copy has the state of one moment, or does not exist.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ fn names_in(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_copy_holds_what_was_there_when_it_was_asked_for() {
+fn copy_has_the_state_of_its_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("copy.redb");
     let memory = filled();
@@ -44,7 +44,7 @@ fn a_copy_holds_what_was_there_when_it_was_asked_for() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_only_with_leave() {
+fn existing_file_is_replaced_only_on_request() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("copy.redb");
     fs::write(&path, "precious").unwrap();
@@ -59,7 +59,7 @@ fn a_file_that_is_there_is_replaced_only_with_leave() {
 }
 
 #[test]
-fn a_damaged_row_is_copied_as_it_is_and_counted() {
+fn damaged_row_is_copied_unchanged_and_counted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("copy.redb");
     let memory = filled();
@@ -70,22 +70,22 @@ fn a_damaged_row_is_copied_as_it_is_and_counted() {
 }
 
 #[test]
-fn a_copy_that_is_broken_off_leaves_nothing() {
+fn cancelled_copy_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("copy.redb");
     let memory = filled();
     let mut store = memory.open();
     let progress: Arc<Progress> = Arc::default();
     let snapshot = store.snapshot(&progress).unwrap();
-    progress.break_off();
+    progress.cancel();
     let error = snapshot.copy_to(&path, Existing::Refuse).unwrap_err();
-    assert!(matches!(error, CopyError::Source(StoreError::BrokenOff)), "{error}");
+    assert!(matches!(error, CopyError::Source(StoreError::Cancelled)), "{error}");
     assert!(names_in(dir.path()).is_empty());
     assert!(store.is_writable());
 }
 
 #[test]
-fn reopening_breaks_readings_off_and_is_not_kept_waiting_by_them() {
+fn reopening_cancels_snapshots_and_does_not_wait_for_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     let patient = StoreOptions { wait_for_lock: Duration::from_secs(30), ..OPTIONS };
@@ -96,19 +96,19 @@ fn reopening_breaks_readings_off_and_is_not_kept_waiting_by_them() {
     let reading = std::thread::spawn({
         let copy = dir.path().join("copy.redb");
         move || {
-            while progress.rows().1 == 0 && !progress.is_broken_off() {
+            while progress.rows().1 == 0 && !progress.is_cancelled() {
                 std::thread::yield_now();
             }
             snapshot.copy_to(&copy, Existing::Refuse)
         }
     });
     store.reopen().unwrap();
-    assert!(matches!(reading.join().unwrap(), Err(CopyError::Source(StoreError::BrokenOff))));
+    assert!(matches!(reading.join().unwrap(), Err(CopyError::Source(StoreError::Cancelled))));
     store.commit(&[put_event(World::Live, "b", 1)]).unwrap();
 }
 
 #[test]
-fn a_check_beside_the_writer_finds_what_the_whole_one_finds() {
+fn check_of_a_snapshot_finds_the_same_as_a_whole_check() {
     let memory = filled();
     spoil(&memory, &ODDS, flip_last);
     let mut store = memory.open();

@@ -1,13 +1,14 @@
 //! Damage is reported and left out: it is never served, and never stops the rest from being served.
 
-use redb::{Key, ReadableDatabase, ReadableTable};
+use redb::{Key, ReadableDatabase, ReadableTable, Value};
 
 use super::*;
 use crate::model::{FeedBudget, FeederUse, Score, ScoreStatus, Source};
-use crate::store::check::checked;
+use crate::store::care::check_rows;
 use crate::store::codec::{EventRow, Flaw, MetaRow, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
-use crate::store::rows::NumberNames;
-use crate::store::tables::{self, Table};
+use crate::store::rows::{NumberNames, StoredRow};
+use crate::store::table_keys::{EventKey, TableKey};
+use crate::store::tables::{self, IndexTable, Table, TableVisitor, for_each_table};
 use crate::store::{Integrity, OpenError};
 
 /// Two events with a price each, and one row at least in every table.
@@ -39,13 +40,13 @@ pub(super) fn filled() -> Memory {
             Change::Audit(note("issue")),
         ])
         .unwrap();
-    store.keep_catalogue("sports and bookmakers").unwrap();
+    store.store_catalogue("sports and bookmakers").unwrap();
     drop(store);
     memory
 }
 
 /// Rewrites the first row of a table.
-pub(super) fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
+pub(super) fn spoil<K: TableKey, R>(memory: &Memory, table: &Table<K, R>, spoil: impl Fn(&mut [u8])) {
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
     {
@@ -61,7 +62,7 @@ pub(super) fn spoil<K: Key + 'static, R>(memory: &Memory, table: &Table<K, R>, s
 }
 
 /// Puts a sealed row under a key.
-fn plant<K: Key + 'static, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K::SelfType<'_>, row: &R) {
+fn plant<K: TableKey, R: Row>(memory: &Memory, table: &Table<K, R>, key: &K::SelfType<'_>, row: &R) {
     let bytes = table.seal(key, row).unwrap();
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
@@ -74,7 +75,7 @@ pub(super) fn flip_last(bytes: &mut [u8]) {
     bytes[last] ^= 1;
 }
 
-fn spoiled<K: Key + 'static, R>(table: &Table<K, R>) -> (Memory, Loaded) {
+fn spoiled<K: TableKey, R>(table: &Table<K, R>) -> (Memory, Loaded) {
     let memory = filled();
     spoil(&memory, table, flip_last);
     let mut store = memory.open();
@@ -88,7 +89,7 @@ fn spoiled<K: Key + 'static, R>(table: &Table<K, R>) -> (Memory, Loaded) {
 }
 
 #[test]
-fn a_flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
+fn flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     let count = |loaded: &Loaded| {
         let events = &loaded.world(World::Live).sports[0].events;
         (events.len(), events.iter().map(|event| event.records.len()).sum::<usize>())
@@ -168,7 +169,7 @@ fn one(name: u32, profit: u32, stake: u32) -> Vec<OutcomeRow> {
 }
 
 #[test]
-fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
+fn row_that_the_model_refuses_is_damage_although_its_checksum_matches() {
     let sound = || one(0, 1, 1);
     let (american, none) = (|| QuotedRow::American, || PointsRow::None);
     let many = (0..501).map(|_| OutcomeRow { name: 0, profit: 1, stake: 1 }).collect();
@@ -188,13 +189,13 @@ fn what_the_model_refuses_is_damage_although_its_checksum_matches() {
         plant(&memory, &tables::ODDS, &(1, 0, 0, 0, 0), &row);
         let loaded = memory.open().load().unwrap();
         assert_eq!(loaded.damage.count(), 1, "{row:?}");
-        assert_eq!(loaded.damage.listed()[0].key, "live sport 0 event 0 bookmaker 0 moneyline");
+        assert_eq!(loaded.damage.listed()[0].key, "live sport number 0 event number 0 bookmaker number 0 moneyline");
         assert_eq!(loaded.world(World::Live).sports[0].events[0].records.len(), 0);
     }
 }
 
 #[test]
-fn rows_of_what_is_not_there_are_damage() {
+fn dangling_references_are_damage() {
     let record = record("mma", "a", 0, Market::Spread, 5);
     let row = || OddsRow::of(&record, &mut Fixed);
     for (key, reason) in [
@@ -214,7 +215,7 @@ fn rows_of_what_is_not_there_are_damage() {
 }
 
 #[test]
-fn index_rows_and_records_that_miss_each_other_are_found() {
+fn mismatches_of_index_and_rows_are_found() {
     let with = |change: &dyn Fn(&redb::WriteTransaction)| {
         let memory = filled();
         let db = memory.raw();
@@ -229,25 +230,25 @@ fn index_rows_and_records_that_miss_each_other_are_found() {
         (report.problems.listed()[0].reason.clone(), events)
     };
     let uncovered = with(&|txn| {
-        txn.open_table(tables::COVERAGE).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
     });
     assert_eq!(uncovered, ("it is not in the coverage".to_owned(), 2));
     let dangling = with(&|txn| {
-        txn.open_table(tables::COVERAGE).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
     });
     assert_eq!(dangling, ("it points to no record".to_owned(), 2));
     let unscheduled = with(&|txn| {
-        txn.open_table(tables::SCHEDULE).unwrap().remove((1, 0, at(1).unix(), 0)).unwrap().unwrap();
+        txn.open_table(tables::SCHEDULE.definition).unwrap().remove((1, 0, at(1).unix(), 0)).unwrap().unwrap();
     });
     assert_eq!(unscheduled, ("it is not in the schedule".to_owned(), 2), "it is served all the same");
     let scheduled_twice = with(&|txn| {
-        txn.open_table(tables::SCHEDULE).unwrap().insert((1, 0, 3, 0), ()).unwrap();
+        txn.open_table(tables::SCHEDULE.definition).unwrap().insert((1, 0, 3, 0), ()).unwrap();
     });
     assert_eq!(scheduled_twice, ("it points to no event".to_owned(), 2));
 }
 
 #[test]
-fn a_damaged_price_is_healed_by_the_next_one() {
+fn damaged_price_is_replaced_by_the_next_one() {
     let (memory, _) = spoiled(&tables::ODDS);
     let mut store = memory.open();
     store.commit(&[put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
@@ -256,7 +257,7 @@ fn a_damaged_price_is_healed_by_the_next_one() {
 }
 
 #[test]
-fn nothing_is_swept_from_a_damaged_file() {
+fn no_name_is_deleted_from_a_damaged_file() {
     let (memory, _) = spoiled(&tables::EVENTS);
     let names = |store: &mut Store| store.check().unwrap().rows.iter().find(|row| row.0 == "names").unwrap().1;
     let mut store = memory.open();
@@ -267,7 +268,7 @@ fn nothing_is_swept_from_a_damaged_file() {
 }
 
 #[test]
-fn a_damaged_counter_hands_out_no_number_twice() {
+fn damaged_counter_assigns_no_number_twice() {
     let memory = filled();
     spoil(&memory, &tables::META, flip_last);
     let mut store = memory.open();
@@ -282,7 +283,7 @@ fn hostile_lengths_are_refused_without_allocating() {
     let mut bytes = vec![1, 253];
     bytes.extend_from_slice(&u64::MAX.to_le_bytes());
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(<tables::EventKey as redb::Value>::as_bytes(&key).as_ref());
+    hasher.update(<EventKey as redb::Value>::as_bytes(&key).as_ref());
     hasher.update(&bytes);
     bytes.extend_from_slice(&hasher.finalize().to_le_bytes());
     let refused: Result<EventRow, Flaw> = tables::EVENTS.unseal(&key, &bytes);
@@ -320,9 +321,9 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
 }
 
 #[test]
-fn a_check_says_beforehand_how_many_rows_it_reads() {
+fn check_announces_how_many_rows_it_reads() {
     let progress = Arc::default();
-    let report = filled().open().check_telling(&progress).unwrap();
+    let report = filled().open().check_with_progress(&progress).unwrap();
     let indexes = ["schedule", "coverage", "key_order"];
     let sealed: u64 = report.rows.iter().filter(|(table, _)| !indexes.contains(table)).map(|(_, count)| count).sum();
     assert_eq!(progress.rows(), (sealed, sealed));
@@ -330,8 +331,8 @@ fn a_check_says_beforehand_how_many_rows_it_reads() {
 
 /// No row is forgotten by the check, or by whoever takes out what it finds.
 #[test]
-fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
-    fn named<K: Key + 'static, R>(table: &Table<K, R>) {
+fn check_reports_every_damaged_row_of_every_table() {
+    fn named<K: TableKey, R>(table: &Table<K, R>) {
         let memory = filled();
         let db = memory.raw();
         let txn = db.begin_write().unwrap();
@@ -353,31 +354,32 @@ fn every_row_of_every_table_is_named_by_the_check_when_it_is_damaged() {
         txn.commit().unwrap();
         drop(db);
         // Opening makes some rows anew: this looks at the file as it is.
-        let found = checked(&memory.raw().begin_read().unwrap(), &Arc::default()).unwrap();
+        let found = check_rows(&memory.raw().begin_read().unwrap(), &Arc::default()).unwrap();
         let here: Vec<_> = found.damaged.iter().filter(|(name, _)| *name == table.name).collect();
         assert!(spoiled > 0 && here.len() == spoiled, "{}: {} of {spoiled}", table.name, here.len());
         let told = found.problems.listed().iter().filter(|problem| problem.reason == Flaw::Checksum.to_string());
         assert_eq!(told.count(), spoiled, "{}", table.name);
     }
-    named(&tables::META);
-    named(&tables::CATALOGUE);
-    named(&tables::SPORTS);
-    named(&tables::BOOKS);
-    named(&tables::NAMES);
-    named(&tables::EVENTS);
-    named(&tables::SCORES);
-    named(&tables::ODDS);
-    named(&tables::SOURCES);
-    named(&tables::POLLS);
-    named(&tables::KEYS);
-    named(&tables::USAGE);
-    named(&tables::FEEDERS);
-    named(&tables::BUDGETS);
-    named(&tables::AUDIT);
+    struct EachTable;
+
+    impl TableVisitor for EachTable {
+        type Error = ();
+
+        fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), ()> {
+            named(table);
+            Ok(())
+        }
+
+        fn index<K: Key + 'static, V: Value + 'static>(&mut self, _: &IndexTable<K, V>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    for_each_table(&mut EachTable).unwrap();
 }
 
 #[test]
-fn a_check_of_a_sound_file_counts_its_rows() {
+fn check_of_a_sound_file_counts_its_rows() {
     let memory = filled();
     let report = memory.open().check().unwrap();
     assert!(report.is_clean(), "{report:?}");
@@ -390,7 +392,7 @@ fn a_check_of_a_sound_file_counts_its_rows() {
 }
 
 #[test]
-fn a_key_whose_counters_are_damaged_is_named_and_so_is_any_that_a_stray_row_may_belong_to() {
+fn keys_with_damaged_counters_are_reported_and_so_is_any_that_a_stray_row_may_belong_to() {
     let (_, loaded) = spoiled(&tables::USAGE);
     assert_eq!(loaded.damaged_usage, [key("k").id.clone()]);
     assert_eq!(memory_of_two_keys(None).damaged_usage, [], "a key that was never used has no row");
@@ -412,8 +414,8 @@ fn memory_of_two_keys(stray: Option<&str>) -> Loaded {
 }
 
 #[test]
-fn dropping_what_is_damaged_leaves_a_sound_file_with_the_rest() {
-    fn mended<K: Key + 'static, R>(table: &Table<K, R>) -> (u64, Loaded) {
+fn dropping_damaged_rows_leaves_a_sound_file_with_the_rest() {
+    fn mended<K: TableKey, R>(table: &Table<K, R>) -> (u64, Loaded) {
         let memory = filled();
         spoil(&memory, table, flip_last);
         let mut store = memory.open();

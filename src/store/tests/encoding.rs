@@ -8,10 +8,10 @@ use crate::keys::{Retired, Usage};
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
-    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
-    SportRow, Standing, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    ScoreRow, SourceRow, SportRow, UsageRow,
 };
-use crate::store::names::NamesByNumber;
+use crate::store::id_maps::NamesByNumber;
 use crate::store::rows::NumberNames;
 use crate::store::tables::{
     AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
@@ -45,7 +45,7 @@ fn unhex(hex: &str) -> Vec<u8> {
 }
 
 #[test]
-fn odds_rows_are_small_and_stay_as_they_are() {
+fn bytes_of_odds_rows_are_pinned_and_few() {
     let key = (1, 4, 16_000, 12, 0);
     let row = |market, outcomes: &[Outcome]| {
         let mut record = (*record("mma", "a", 0, market, 5)).clone();
@@ -69,7 +69,7 @@ fn odds_rows_are_small_and_stay_as_they_are() {
 }
 
 #[test]
-fn an_odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
+fn odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
     let key = (1, 4, 16_000, 12, 0);
     let first = ODDS.unseal(&key, &unhex("0102fb31750a0bfb32750302853bb16a0000a14d9936")).unwrap();
     assert_eq!((first.outcomes.len(), first.last_update(), first.bookmaker_update()), (2, at(5), Ok(None)));
@@ -98,14 +98,14 @@ fn event_row_of_version_1_belongs_to_nobody() {
 }
 
 #[test]
-fn rows_of_the_world_stay_as_they_are() {
+fn bytes_of_world_rows_are_pinned() {
     check("sport", &SPORTS.seal(&3, &SportRow { key: "mma".to_owned() }).unwrap(), "01036d6d61ea5fb829");
     check(
         "book",
-        &BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Declared)).unwrap(),
+        &BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), BookStanding::Declared)).unwrap(),
         "0105636f72616c05434f52414c0201f2788fb3",
     );
-    let titled = BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), Standing::Titled)).unwrap();
+    let titled = BOOKS.seal(&(1, 3), &BookRow::of(&book("coral"), BookStanding::Titled)).unwrap();
     assert_eq!(titled[titled.len() - 5], 3, "the fourth standing");
     check("name", &NAMES.seal(&70_000, &NameRow("Zoë".to_owned())).unwrap(), "01045a6fc3ab1153e61a");
     check(
@@ -149,7 +149,7 @@ fn rows_of_the_world_stay_as_they_are() {
 }
 
 #[test]
-fn rows_of_the_administration_stay_as_they_are() {
+fn bytes_of_administrative_rows_are_pinned() {
     let mut record = (*key("k")).clone();
     record.retired = [Retired { hash: SecretHash([9; 32]), until: at(3) }].into();
     record.limits.per_month = Some(5_000_000_000);

@@ -38,7 +38,7 @@ fn state(store: &mut Store) -> String {
 }
 
 #[test]
-fn a_commit_is_all_or_nothing_wherever_it_fails() {
+fn commit_is_all_or_nothing_wherever_it_fails() {
     let base = base();
     let before = state(&mut base.open());
     let base = Memory::new(base.bytes());
@@ -85,7 +85,7 @@ fn a_commit_is_all_or_nothing_wherever_it_fails() {
 }
 
 #[test]
-fn names_and_events_of_a_failed_commit_are_not_taken_for_stored() {
+fn names_and_events_of_a_failed_commit_do_not_count_as_stored() {
     let memory = base();
     let mut store = memory.open();
     store.load().unwrap();
@@ -103,7 +103,7 @@ fn names_and_events_of_a_failed_commit_are_not_taken_for_stored() {
 }
 
 #[test]
-fn a_full_disk_at_reopening_is_survived_too() {
+fn store_survives_a_full_disk_at_reopening() {
     let memory = base();
     let mut store = memory.open();
     memory.fail_after(3);
@@ -123,7 +123,7 @@ fn a_full_disk_at_reopening_is_survived_too() {
 }
 
 #[test]
-fn a_refused_batch_needs_no_reopening() {
+fn refused_batch_needs_no_reopening() {
     let memory = base();
     let mut store = memory.open();
     store.commit(&[put_odds(World::Live, "nowhere", 0, Market::Moneyline)]).unwrap_err();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::loaded::LoadedWorld;
+use crate::store::LoadedWorld;
 
 const PAGE: usize = 4096;
 
@@ -32,7 +32,7 @@ fn closed_file() -> Vec<u8> {
 
 /// Whose prices are there, of what.
 fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
-    let loaded = Memory::new(bytes).look().ok()?.load().ok()?;
+    let loaded = Memory::new(bytes).inspect().ok()?.load().ok()?;
     let mut prices = BTreeSet::new();
     for world in World::ALL {
         let LoadedWorld { sports, bookmakers, .. } = loaded.world(world);
@@ -49,7 +49,7 @@ fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
 }
 
 #[test]
-fn no_spoilt_byte_gives_a_price_to_another_bookmaker_or_sport() {
+fn no_damaged_byte_gives_a_price_to_another_bookmaker_or_sport() {
     let whole = closed_file();
     let stored = prices(whole.clone()).unwrap();
     assert_eq!(stored.len(), 6);

@@ -32,7 +32,7 @@ fn closed_file() -> Vec<u8> {
 
 /// Looks into a spoilt file; how many of its keys are there and count as spent. None is there with less than it has used.
 fn spent(bytes: Vec<u8>, what: &str) -> Option<usize> {
-    let loaded = Memory::new(bytes).look().ok()?.load().ok()?;
+    let loaded = Memory::new(bytes).inspect().ok()?.load().ok()?;
     for number in 0..KEYS {
         let id = key(&name(number)).id.clone();
         let Some((_, usage)) = loaded.keys.iter().find(|(key, _)| key.id == id) else { continue };
@@ -48,7 +48,7 @@ fn beginnings(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
 }
 
 #[test]
-fn no_ruined_page_makes_a_key_fresh() {
+fn no_ruined_page_resets_the_usage_of_a_key() {
     let whole = closed_file();
     assert_eq!(spent(whole.clone(), "the whole file"), Some(0));
     let (mut refused, mut some_spent) = (0, 0);
@@ -67,13 +67,13 @@ fn no_ruined_page_makes_a_key_fresh() {
 }
 
 #[test]
-fn a_check_of_a_ruined_file_ends_with_a_report() {
+fn check_of_a_ruined_file_ends_with_a_report() {
     let whole = closed_file();
     let mut broken = 0;
     for at in beginnings(&whole) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xff;
-        let Ok(mut store) = Memory::new(bytes).look() else { continue };
+        let Ok(mut store) = Memory::new(bytes).inspect() else { continue };
         let report = store.check().unwrap();
         broken += usize::from(matches!(report.integrity, Integrity::Broken(_)));
         // Closing it must not end the process.

@@ -1,4 +1,4 @@
-//! What the tests of the store share: a small catalogue, things to store, and a storage in memory that can fail.
+//! Shared by the tests of the store: a small catalogue, things to store, and storage in memory that can fail.
 
 // A store and a score are not easily taken for each other.
 #![allow(clippy::similar_names)]
@@ -12,9 +12,11 @@ mod lost_books;
 mod lost_usage;
 mod open;
 mod property;
+mod redb_layout;
 mod round_trip;
-mod settle;
 mod sweep;
+mod sync_catalogue;
+mod tables;
 mod upgrade;
 
 use std::io;
@@ -80,7 +82,7 @@ fn outcome(name: &str, price: &str, point: Option<i32>) -> Outcome {
     Outcome { name: name.into(), price: Price::parse(price, format).unwrap(), point }
 }
 
-/// A record of one of [`BOOKS`], which stand in the file under their positions.
+/// A record of one of [`BOOKS`], whose numbers in the file are their positions.
 fn record(sport: &str, event: &str, book: u16, market: Market, update: u32) -> Arc<Record> {
     let point = market.has_point().then_some(-3500);
     Arc::new(Record {
@@ -151,7 +153,7 @@ fn picture(loaded: &Loaded) -> String {
     format!("{loaded:#?}")
 }
 
-/// Storage in memory. It can be told to fail after some more writes, and to lose what was not synced.
+/// Storage in memory. It can fail after a number of writes, and lose what was not synced.
 #[derive(Clone, Debug)]
 struct Memory(Arc<Disk>);
 
@@ -185,9 +187,9 @@ impl Memory {
         Store::open_backend(self.factory(), Arc::clone(catalogue), OPTIONS)
     }
 
-    /// Opens it to be looked at, whatever state it is in.
-    fn look(&self) -> Result<Store, super::OpenError> {
-        Store::look_into_backend(self.factory(), catalogue(), OPTIONS)
+    /// Opens it for inspection, whatever state it is in.
+    fn inspect(&self) -> Result<Store, super::OpenError> {
+        Store::inspect_backend(self.factory(), catalogue(), OPTIONS)
     }
 
     fn factory(&self) -> super::BackendFactory {
@@ -199,7 +201,7 @@ impl Memory {
         self.open_with(&catalogue()).unwrap()
     }
 
-    /// A plain redb handle, to do to the file what the store never does.
+    /// A plain redb handle, for changes that the store never makes.
     fn raw(&self) -> redb::Database {
         redb::Database::builder().create_with_backend(self.clone()).unwrap()
     }

@@ -1,4 +1,4 @@
-//! A file that cannot be used is refused with one clear line, and stays byte for byte what it was.
+//! A file that cannot be used is refused with a one-line error, and stays byte for byte what it was.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::store::OpenError;
-use crate::store::gate::begun_file;
-use crate::store::place::begin_file;
+use crate::store::deferred_backend::unfinished_file;
+use crate::store::open::create_file;
 use crate::store::tables::{FORMAT, FORMAT_KEY, FORMATS};
 
 fn open(path: &Path) -> Result<Store, OpenError> {
@@ -77,22 +77,22 @@ fn an_empty_file_is_refused() {
     File::create(&path).unwrap();
     let error = refusal(&path);
     assert!(matches!(error, OpenError::Empty { .. }), "{error}");
-    assert!(matches!(Store::look_into(&path, catalogue(), OPTIONS), Err(OpenError::Empty { .. })));
+    assert!(matches!(Store::open_or_inspect(&path, catalogue(), OPTIONS), Err(OpenError::Empty { .. })));
     assert!(error.to_string().contains("oddsbox restore"), "{error}");
     fs::remove_file(&path).unwrap();
     assert!(open(&path).unwrap().check().unwrap().is_clean());
 }
 
 #[test]
-fn a_file_that_was_only_begun_is_not_empty_and_is_begun_again() {
+fn unfinished_file_is_not_empty_and_is_created_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
-    begin_file(&path).unwrap();
+    create_file(&path).unwrap();
     assert!(fs::metadata(&path).unwrap().len() > 0);
     // A second process that begins the same file changes nothing.
     fill(&mut open(&path).unwrap());
     let whole = fs::read(&path).unwrap();
-    begin_file(&path).unwrap();
+    create_file(&path).unwrap();
     assert_eq!(fs::read(&path).unwrap(), whole);
     let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["oddsbox.redb"]);
@@ -100,12 +100,12 @@ fn a_file_that_was_only_begun_is_not_empty_and_is_begun_again() {
 }
 
 #[test]
-fn a_file_whose_making_is_interrupted_is_never_empty() {
+fn interrupted_creation_never_leaves_an_empty_file() {
     // From one that was only begun, and from one whose first making got half way.
-    let half_made = Memory::new(begun_file());
+    let half_made = Memory::new(unfinished_file());
     half_made.fail_after(6);
     assert!(half_made.open_with(&catalogue()).is_err());
-    for begun in [begun_file(), half_made.bytes()] {
+    for begun in [unfinished_file(), half_made.bytes()] {
         for writes in 0.. {
             let attempt = Memory::new(begun.clone());
             attempt.fail_after(writes);
@@ -122,7 +122,7 @@ fn a_file_whose_making_is_interrupted_is_never_empty() {
 }
 
 #[test]
-fn a_file_whose_making_was_interrupted_is_begun_again() {
+fn file_whose_creation_was_interrupted_is_created_again() {
     let mut writes = 0;
     loop {
         let attempt = Memory::new(Vec::new());
@@ -145,7 +145,7 @@ fn a_file_whose_making_was_interrupted_is_begun_again() {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused() {
+fn file_of_another_kind_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     for garbage in [vec![0; 1], vec![0; 100_000], b"SQLite format 3\0".repeat(300), vec![0xAA; 4096], b"redx".into()] {
@@ -155,7 +155,7 @@ fn a_file_of_something_else_is_refused() {
 }
 
 #[test]
-fn a_redb_file_of_another_program_is_refused() {
+fn redb_file_of_another_program_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("other.redb");
     let db = redb::Database::create(&path).unwrap();
@@ -167,7 +167,7 @@ fn a_redb_file_of_another_program_is_refused() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn newer_format_is_refused() {
     let (_dir, path) = closed_file();
     let db = redb::Database::open(&path).unwrap();
     let txn = db.begin_write().unwrap();
@@ -180,7 +180,7 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
-fn a_truncated_file_is_refused_whether_it_was_closed_or_crashed() {
+fn truncated_file_is_refused_whether_it_was_closed_or_crashed() {
     for (kind, (_dir, path)) in [("closed", closed_file()), ("crashed", crashed_file())] {
         let whole = fs::read(&path).unwrap();
         let len = whole.len();
@@ -197,7 +197,7 @@ fn a_truncated_file_is_refused_whether_it_was_closed_or_crashed() {
 }
 
 #[test]
-fn a_ruined_head_is_refused() {
+fn ruined_header_is_refused() {
     let (_dir, path) = closed_file();
     let whole = fs::read(&path).unwrap();
     for range in [9..12, 12..16, 20..24, 64..320] {
@@ -210,7 +210,7 @@ fn a_ruined_head_is_refused() {
 }
 
 #[test]
-fn a_file_in_use_is_waited_for() {
+fn open_waits_for_a_file_in_use() {
     let (_dir, path) = closed_file();
     let store = open(&path).unwrap();
     let waiting = StoreOptions { wait_for_lock: Duration::from_millis(150), ..OPTIONS };
@@ -231,7 +231,7 @@ fn a_file_in_use_is_waited_for() {
 }
 
 #[test]
-fn directories_and_files_in_the_wrong_place_are_told_apart() {
+fn errors_distinguish_directories_from_wrong_paths() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(refusal(dir.path()), OpenError::IsADirectory { .. }));
     let file = dir.path().join("file");
@@ -242,7 +242,7 @@ fn directories_and_files_in_the_wrong_place_are_told_apart() {
 }
 
 #[test]
-fn without_permission_the_line_says_so() {
+fn missing_permission_is_reported() {
     // The kernel lets nobody make a directory there, not even root, who runs the tests in a container.
     if Path::new("/sys/kernel").exists() {
         assert!(matches!(refusal(Path::new("/sys/kernel/oddsbox/oddsbox.redb")), OpenError::Permission { .. }));
@@ -257,13 +257,13 @@ fn without_permission_the_line_says_so() {
 }
 
 #[test]
-fn a_store_can_be_given_to_the_thread_that_writes() {
+fn store_is_send() {
     fn is_send<T: Send>() {}
     is_send::<Store>();
 }
 
 #[test]
-fn reopening_never_begins_a_new_file() {
+fn reopening_never_creates_a_file() {
     let (_dir, path) = closed_file();
     let mut store = open(&path).unwrap();
     fs::remove_file(&path).unwrap();

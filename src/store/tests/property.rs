@@ -340,7 +340,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_file_holds_what_a_plain_map_would(batches in batches()) {
+    fn file_behaves_like_a_plain_map(batches in batches()) {
         let memory = Memory::new(Vec::new());
         let mut plain = Plain::default();
         for batch in batches {

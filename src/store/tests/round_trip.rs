@@ -1,4 +1,4 @@
-//! Every change comes back after the file was closed and opened again.
+//! Every change survives closing and reopening the file.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn events_come_in_commence_order_with_scores_and_sorted_records() {
 }
 
 #[test]
-fn a_postponed_event_moves_in_the_schedule() {
+fn postponed_event_moves_in_the_schedule() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "a", 100), put_event(World::Live, "b", 200)]).unwrap();
@@ -70,7 +70,7 @@ fn a_postponed_event_moves_in_the_schedule() {
 }
 
 #[test]
-fn a_closed_market_stays_a_mark_until_newer_prices_come() {
+fn closed_market_stays_a_mark_until_a_newer_price() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
@@ -92,7 +92,7 @@ fn a_closed_market_stays_a_mark_until_newer_prices_come() {
 }
 
 #[test]
-fn a_removed_event_takes_everything_with_it() {
+fn removing_an_event_removes_its_rows() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let score = Score { status: ScoreStatus::Live, points: None, periods: [].into(), winner: None, updated: at(1) };
@@ -126,7 +126,7 @@ fn memory_reloaded(store: Store, memory: &Memory) -> Loaded {
 }
 
 #[test]
-fn a_batch_is_applied_in_its_order() {
+fn batch_is_applied_in_order() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let remove = Change::RemoveEvent { world: World::Live, sport: sport_id(0), event: event_id("a") };
@@ -147,7 +147,7 @@ fn a_batch_is_applied_in_its_order() {
 }
 
 #[test]
-fn what_refers_to_nothing_is_refused_and_nothing_of_its_batch_is_kept() {
+fn dangling_reference_is_refused_with_its_whole_batch() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let before = picture(&store.load().unwrap());
@@ -164,7 +164,7 @@ fn what_refers_to_nothing_is_refused_and_nothing_of_its_batch_is_kept() {
 }
 
 #[test]
-fn keys_usage_maintenance_sources_and_bookmakers_come_back() {
+fn keys_usage_maintenance_sources_and_bookmakers_are_loaded() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let mut rotated = (*key("a")).clone();
@@ -207,7 +207,7 @@ fn keys_usage_maintenance_sources_and_bookmakers_come_back() {
 }
 
 #[test]
-fn what_a_scope_of_polls_brought_comes_back_and_a_file_from_before_there_were_any_gets_their_table() {
+fn polls_are_loaded_and_a_file_without_their_table_gets_one() {
     let memory = Memory::new(Vec::new());
     drop(memory.open());
     let raw = memory.raw();
@@ -257,7 +257,7 @@ fn what_a_scope_of_polls_brought_comes_back_and_a_file_from_before_there_were_an
 }
 
 #[test]
-fn the_audit_log_is_read_in_pages_and_from_its_end() {
+fn audit_log_is_read_in_pages_and_from_its_end() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let note = |action: &str| AuditNote {

@@ -25,7 +25,7 @@ fn remove(id: &str) -> Change {
 }
 
 #[test]
-fn a_running_store_sweeps_what_nothing_uses() {
+fn running_store_deletes_unused_names() {
     let (_memory, mut store) = filled();
     assert_eq!(store.sweep_names().unwrap(), 0);
     store.commit(&[remove("a")]).unwrap();
@@ -40,7 +40,7 @@ fn a_running_store_sweeps_what_nothing_uses() {
 }
 
 #[test]
-fn a_name_that_memory_still_holds_is_not_looked_for() {
+fn names_shared_in_memory_are_not_searched_in_the_file() {
     let (_memory, mut store) = filled();
     let loaded = store.load().unwrap();
     store.commit(&[remove("a")]).unwrap();
@@ -50,7 +50,7 @@ fn a_name_that_memory_still_holds_is_not_looked_for() {
 }
 
 #[test]
-fn loading_sweeps_and_numbers_are_not_used_again() {
+fn loading_deletes_unused_names_and_their_numbers_are_not_reused() {
     let (memory, mut store) = filled();
     store.commit(&[remove("a"), remove("b")]).unwrap();
     drop(store);
@@ -61,7 +61,7 @@ fn loading_sweeps_and_numbers_are_not_used_again() {
 
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "c", 1)]).unwrap();
-    let mirror = store.mirror.as_ref().unwrap();
-    assert!(mirror.names.values().all(|number| *number >= 5), "{:?}", mirror.names);
-    assert_eq!(mirror.counters.event, 3);
+    let maps = store.id_maps.as_ref().unwrap();
+    assert!(maps.names.values().all(|number| *number >= 5), "{:?}", maps.names);
+    assert_eq!(maps.next.event, 3);
 }

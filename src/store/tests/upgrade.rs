@@ -7,9 +7,10 @@ use redb::{ReadableDatabase, ReadableTable};
 
 use super::*;
 use crate::store::OpenError;
+use crate::store::care::upgrade::UPGRADES;
 use crate::store::codec::{self, ContestRow, EventRow, Flaw, Row};
-use crate::store::tables::{BUDGETS, CATALOGUE, EVENTS, EventKey, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, Table};
-use crate::store::upgrade::UPGRADES;
+use crate::store::table_keys::EventKey;
+use crate::store::tables::{BUDGETS, CATALOGUE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, Table};
 
 fn fill(store: &mut Store) {
     let mut late = (*key("a")).clone();
@@ -38,7 +39,7 @@ struct EventWithoutOwner {
 impl Row for EventWithoutOwner {}
 
 fn forget_owners(txn: &redb::WriteTransaction) {
-    let first = Table::<EventKey, EventWithoutOwner>::new(EVENTS.name, |_| String::new());
+    let first = Table::<EventKey, EventWithoutOwner>::new(EVENTS.name, |_, _| String::new(), &[], false);
     let mut table = txn.open_table(EVENTS.definition).unwrap();
     let rows = table.range::<EventKey>(..).unwrap().map(|row| {
         let (key, row) = row.unwrap();
@@ -65,7 +66,7 @@ fn make_first_format(db: &redb::Database) {
     make_second_format(db);
     let txn = db.begin_write().unwrap();
     txn.delete_table(CATALOGUE.definition).unwrap();
-    txn.delete_table(KEY_ORDER).unwrap();
+    txn.delete_table(KEY_ORDER.definition).unwrap();
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 1).unwrap();
     txn.commit().unwrap();
 }
@@ -87,13 +88,13 @@ fn first_format(path: &Path) -> String {
 }
 
 #[test]
-fn there_is_a_step_from_every_format_to_the_next() {
+fn every_format_has_a_step_to_the_next() {
     let from: Vec<u32> = UPGRADES.iter().map(|(from, _)| *from).collect();
     assert_eq!(from, (1..FORMAT).collect::<Vec<_>>());
 }
 
 #[test]
-fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
+fn older_file_is_copied_and_then_upgraded_without_loss() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     let held = first_format(&path);
@@ -102,7 +103,7 @@ fn an_older_file_is_copied_and_then_upgraded_with_all_that_it_holds() {
     let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
     assert_eq!(picture(&store.load().unwrap()), held);
     assert!(store.check().unwrap().is_clean());
-    store.keep_catalogue("text").unwrap();
+    store.store_catalogue("text").unwrap();
     drop(store);
     let copy = dir.path().join("oddsbox.redb.v1-backup");
     assert_eq!(fs::read(&copy).unwrap(), before, "byte for byte what it was");
@@ -155,7 +156,7 @@ fn event_of_an_older_file_belongs_to_nobody_until_it_is_put_with_an_owner() {
 }
 
 #[test]
-fn a_crash_while_upgrading_leaves_the_old_file_or_the_new_one() {
+fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
     let old = Memory::new(Vec::new());
     fill(&mut old.open());
     let held = {
@@ -191,7 +192,7 @@ fn a_crash_while_upgrading_leaves_the_old_file_or_the_new_one() {
 }
 
 #[test]
-fn a_format_that_nobody_knows_is_refused_and_stays_as_it_is() {
+fn unknown_format_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
     drop(Store::open(&path, catalogue(), OPTIONS).unwrap());
@@ -234,9 +235,9 @@ impl Row for After {
 }
 
 #[test]
-fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
-    let before = crate::store::tables::Table::<u16, Before>::new("rows", ToString::to_string);
-    let after = crate::store::tables::Table::<u16, After>::new("rows", ToString::to_string);
+fn earlier_version_of_a_row_is_read() {
+    let before = Table::<u16, Before>::new("rows", |key, _| key.to_string(), &[], false);
+    let after = Table::<u16, After>::new("rows", |key, _| key.to_string(), &[], false);
     let old = before.seal(&7, &Before { one: 1 }).unwrap();
     assert_eq!(after.unseal(&7, &old), Ok(After { one: 1, two: None }));
     let new = after.seal(&7, &After { one: 1, two: Some(2) }).unwrap();
@@ -245,17 +246,17 @@ fn a_row_that_gained_a_field_is_read_as_it_was_written_before() {
 }
 
 #[test]
-fn the_catalogues_text_is_kept_whatever_its_length() {
+fn catalogue_text_of_any_length_is_stored() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
-    assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap(), None);
+    assert_eq!(Store::stored_catalogue(&path, OPTIONS).unwrap(), None);
     assert!(!path.exists());
     let long = "é".repeat(100_000);
     for text in ["short", long.as_str(), "shorter"] {
         let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
-        store.keep_catalogue(text).unwrap();
+        store.store_catalogue(text).unwrap();
         assert!(store.check().unwrap().is_clean());
         drop(store);
-        assert_eq!(Store::kept_catalogue(&path, OPTIONS).unwrap().as_deref(), Some(text));
+        assert_eq!(Store::stored_catalogue(&path, OPTIONS).unwrap().as_deref(), Some(text));
     }
 }

@@ -1,4 +1,4 @@
-//! A command on a key waits for the operation under way, not for those in the queue, and not for a long validation.
+//! A command on a key waits for the running operation, not for those in the queue, and not for a long validation.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,11 +16,11 @@ fn is_revoked(keyring: &Keyring, id: &KeyId) -> bool {
     keyring.get(id).unwrap().record().revoked.is_some()
 }
 
-/// News that says when it is first read, and then has nothing to say until it is let go.
-fn held(reached: mpsc::Sender<()>, let_go: mpsc::Receiver<()>) -> NewsReader {
+/// News that signals when it is first read, and then blocks until it is released.
+fn blocking_news(reached: mpsc::Sender<()>, release: mpsc::Receiver<()>) -> NewsReader {
     NewsReader(Box::new(std::iter::from_fn(move || {
         reached.send(()).unwrap();
-        let_go.recv().unwrap();
+        release.recv().unwrap();
         None
     })))
 }
@@ -42,10 +42,10 @@ async fn revocation_overtakes_the_ingest_batches_in_the_queue() {
     let (handle, stopped) = spawn(writer).unwrap();
 
     // The writer is at a known point: in the middle of an ingest.
-    let ((reached, is_reached), (let_go, gate)) = (mpsc::channel(), mpsc::channel());
+    let ((reached, is_reached), (release, gate)) = (mpsc::channel(), mpsc::channel());
     let first = tokio::spawn({
         let handle = handle.clone();
-        async move { handle.ingest_whole(WORLD, held(reached, gate), Whole::Taken).await }
+        async move { handle.ingest_whole(WORLD, blocking_news(reached, gate), Whole::Taken).await }
     });
     while is_reached.try_recv().is_err() {
         tokio::task::yield_now().await;
@@ -68,7 +68,7 @@ async fn revocation_overtakes_the_ingest_batches_in_the_queue() {
         async move { handle.revoke_key(id.as_str(), "test").await }
     });
     until_queued(&handle, BATCHES, 1).await;
-    let_go.send(()).unwrap();
+    release.send(()).unwrap();
     revocation.await.unwrap().unwrap();
     assert!(is_revoked(&keyring, &id));
     first.await.unwrap().unwrap();
@@ -81,12 +81,12 @@ async fn revocation_overtakes_the_ingest_batches_in_the_queue() {
 }
 
 #[tokio::test]
-async fn revocation_is_in_force_before_a_strict_ingest_has_read_its_lines() {
+async fn revocation_takes_effect_before_a_strict_ingest_has_read_its_lines() {
     let (_directory, mut writer) = open();
     let (keyring, sport) = (Arc::clone(writer.keyring()), tennis(&writer));
     let id = writer.issue_key(new_key("k"), "test").unwrap().key.id().clone();
     let (handle, stopped) = spawn(writer).unwrap();
-    let ((reached, is_reached), (let_go, gate)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
+    let ((reached, is_reached), (release, gate)) = (mpsc::channel::<()>(), mpsc::channel::<()>());
     let revoked_after = Arc::new(AtomicUsize::new(usize::MAX));
     let lines = 3 * MEANWHILE_EVERY;
     let news = (0..lines).map({
@@ -114,7 +114,7 @@ async fn revocation_is_in_force_before_a_strict_ingest_has_read_its_lines() {
         async move { handle.revoke_key(id.as_str(), "test").await }
     });
     until_queued(&handle, 0, 1).await;
-    let_go.send(()).unwrap();
+    release.send(()).unwrap();
     revocation.await.unwrap().unwrap();
     let report = ingest.await.unwrap().unwrap();
     assert_eq!((report.accepted(), report.rejected()), (lines as u64, 0));
@@ -124,14 +124,14 @@ async fn revocation_is_in_force_before_a_strict_ingest_has_read_its_lines() {
 }
 
 #[tokio::test]
-async fn commands_are_done_in_the_order_in_which_they_came() {
+async fn commands_run_in_order() {
     let (_directory, mut writer) = open();
     let id = writer.issue_key(new_key("k"), "test").unwrap().key.id().clone();
     let (handle, stopped) = spawn(writer).unwrap();
-    let ((reached, is_reached), (let_go, gate)) = (mpsc::channel(), mpsc::channel());
+    let ((reached, is_reached), (release, gate)) = (mpsc::channel(), mpsc::channel());
     let first = tokio::spawn({
         let handle = handle.clone();
-        async move { handle.ingest_whole(WORLD, held(reached, gate), Whole::Taken).await }
+        async move { handle.ingest_whole(WORLD, blocking_news(reached, gate), Whole::Taken).await }
     });
     while is_reached.try_recv().is_err() {
         tokio::task::yield_now().await;
@@ -149,7 +149,7 @@ async fn commands_are_done_in_the_order_in_which_they_came() {
         }));
         until_queued(&handle, 0, commands.len()).await;
     }
-    let_go.send(()).unwrap();
+    release.send(()).unwrap();
     for command in commands {
         command.await.unwrap();
     }

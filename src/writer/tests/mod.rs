@@ -1,4 +1,4 @@
-//! What the tests of the writer share: a writer on a file of its own, and news for it.
+//! Shared by the tests of the writer: a writer on its own file, and news for it.
 
 mod lanes;
 mod owners;

@@ -1,4 +1,4 @@
-//! What was refused and is in the file all the same is taken back, whichever change it was.
+//! A change that was refused and is in the file nevertheless is reverted, whichever change it was.
 
 use super::*;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
@@ -208,7 +208,7 @@ fn every_change_that_was_refused_and_kept_is_taken_back() {
 }
 
 #[test]
-fn all_changes_together_are_taken_back_in_an_order_that_the_file_accepts() {
+fn all_changes_together_are_reverted_in_an_order_that_the_file_accepts() {
     let mut base = filled();
     let before = base.picture();
     let one_of_each: Vec<Vec<Change>> = batches_of_each(&base).into_iter().flat_map(|(_, batches)| batches).collect();

@@ -1,70 +1,70 @@
-//! From changes to rows. A batch is turned into the rows that it leaves behind, numbered and sealed, before the file
-//! is touched: what cannot be kept is refused here, and a batch that fails to reach the disk leaves no number behind.
+//! Encodes changes as rows. A batch is turned into numbered, checksummed rows before the file is touched: what cannot be
+//! stored is refused here, and a batch that fails to reach the disk uses up no number.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::batch::Batch;
 use super::change::{BookOrigin, Change};
 use super::codec::{
-    AuditRow, BookRow, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow,
-    Standing, TooLong, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
+    ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
-use super::mirror::{Counters, EventEntry, Mirror};
-use super::names::{FastMap, NumbersByName};
+use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
+use super::numbers::SportNumbers;
+use super::row_batch::RowBatch;
 use super::rows::NumberNames;
-use super::sports::SportNumbers;
+use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, market_number, world_number};
 use super::tables::{
-    AUDIT, BOOKS, BUDGETS, BookKey, EVENTS, EventKey, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, OddsKey, POLLS, SCORES, SOURCES, ScheduleKey, USAGE, market_number, meta_use_key,
-    world_number,
+    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE, META_SIMULATED, NAMES, ODDS,
+    POLLS, SCORES, SOURCES, USAGE, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
-/// A batch that is being put together.
-pub(super) struct Staging<'a> {
-    mirror: &'a Mirror,
+/// A batch that is being encoded.
+pub(super) struct BatchEncoder<'a> {
+    maps: &'a IdMaps,
     sports: &'a SportNumbers,
-    names: Numbering<'a>,
-    batch: Batch,
-    news: News,
+    names: NameNumbering<'a>,
+    batch: RowBatch,
+    updates: IdUpdates,
 }
 
-/// What the mirror learns once the batch is on disk.
+/// What changes in the id maps once the batch is on disk.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct IdUpdates {
     names: FastMap<Arc<str>, u32>,
     events: BTreeMap<(World, SportId, EventId), Option<EventEntry>>,
     books: BTreeMap<(World, BookId), Option<Arc<Bookmaker>>>,
-    counters: Counters,
+    next: NextNumbers,
 }
 
-impl Mirror {
-    pub(super) fn adopt(&mut self, news: News) {
-        self.names.extend(news.names);
-        for ((world, sport, event), entry) in news.events {
+impl IdMaps {
+    /// Follows a batch that is on disk.
+    pub(super) fn apply(&mut self, updates: IdUpdates) {
+        self.names.extend(updates.names);
+        for ((world, sport, event), entry) in updates.events {
             self.events.set(world, sport, event, entry);
         }
-        for ((world, id), book) in news.books {
+        for ((world, id), book) in updates.books {
             match book {
                 Some(book) => self.books[world.index()].insert(id, book),
                 None => self.books[world.index()].remove(&id),
             };
         }
-        self.counters = news.counters;
+        self.next = updates.next;
     }
 }
 
-/// Numbers names: the file's, and new ones for those it does not have.
-struct Numbering<'a> {
+/// Numbers names: those of the file keep theirs, others get new ones.
+struct NameNumbering<'a> {
     known: &'a NumbersByName,
     new: FastMap<Arc<str>, u32>,
     next: u32,
 }
 
-impl NumberNames for Numbering<'_> {
+impl NumberNames for NameNumbering<'_> {
     fn number(&mut self, name: &Arc<str>) -> u32 {
         if let Some(number) = self.known.get(name).or_else(|| self.new.get(name)) {
             return *number;
@@ -76,14 +76,14 @@ impl NumberNames for Numbering<'_> {
     }
 }
 
-impl<'a> Staging<'a> {
-    pub(super) fn new(mirror: &'a Mirror, sports: &'a SportNumbers) -> Self {
-        Staging {
-            mirror,
+impl<'a> BatchEncoder<'a> {
+    pub(super) fn new(maps: &'a IdMaps, sports: &'a SportNumbers) -> Self {
+        BatchEncoder {
+            maps,
             sports,
-            names: Numbering { known: &mirror.names, new: FastMap::default(), next: mirror.counters.name },
-            batch: Batch::default(),
-            news: News { counters: mirror.counters, ..News::default() },
+            names: NameNumbering { known: &maps.names, new: FastMap::default(), next: maps.next.name },
+            batch: RowBatch::default(),
+            updates: IdUpdates { next: maps.next, ..IdUpdates::default() },
         }
     }
 
@@ -105,11 +105,11 @@ impl<'a> Staging<'a> {
                 let book = self.known_book(*world, *bookmaker)?;
                 let key = (world_number(*world), self.sport(*sport)?, book);
                 let row = sealed(SOURCES.seal(&key, &SourceRow::of(source)), "source")?;
-                self.batch.sources.insert(key, Some(row));
+                self.batch.rows.sources.insert(key, Some(row));
                 Ok(())
             }
             Change::RemoveSource { world, sport, bookmaker } => {
-                self.batch.sources.insert((world_number(*world), self.sport(*sport)?, bookmaker.number()), None);
+                self.batch.rows.sources.insert((world_number(*world), self.sport(*sport)?, bookmaker.number()), None);
                 Ok(())
             }
             other => self.add_poll(other),
@@ -133,7 +133,7 @@ impl<'a> Staging<'a> {
         };
         let key = (world_number(world), &**scope, event);
         let row = sealed(row.map(|row| POLLS.seal(&key, &row)).transpose(), scope)?;
-        self.batch.polls.insert((key.0, key.1.to_owned(), key.2.to_owned()), row);
+        self.batch.rows.polls.insert((key.0, key.1.to_owned(), key.2.to_owned()), row);
         Ok(())
     }
 
@@ -142,51 +142,53 @@ impl<'a> Staging<'a> {
             Change::PutKey(record) => {
                 let row = sealed(KEYS.seal(&record.id.as_str(), &KeyRow::of(record)), &record.id)?;
                 let id = record.id.as_str().to_owned();
-                self.batch.gone_keys.remove(&id);
-                if self.batch.keys.insert(id.clone(), row).is_none() {
+                // Put again after its removal in the same batch, it keeps its counters.
+                if self.batch.rows.usage.get(&id).is_some_and(Option::is_none) {
+                    self.batch.rows.usage.remove(&id);
+                }
+                if self.batch.rows.keys.insert(id.clone(), Some(row)).flatten().is_none() {
                     self.batch.keys_put.push(id);
                 }
             }
             Change::RemoveKey(id) => {
                 let id = id.as_str();
-                self.batch.keys.remove(id);
                 self.batch.keys_put.retain(|put| put != id);
-                self.batch.usage.remove(id);
-                self.batch.gone_keys.insert(id.to_owned());
+                self.batch.rows.keys.insert(id.to_owned(), None);
+                self.batch.rows.usage.insert(id.to_owned(), None);
             }
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;
-                self.batch.usage.insert(key.as_str().to_owned(), row);
+                self.batch.rows.usage.insert(key.as_str().to_owned(), Some(row));
             }
             Change::PutFeeder(feeder) => {
                 let row = sealed(FEEDERS.seal(&&*feeder.name, &FeederRow::of(feeder)), &feeder.name)?;
-                self.batch.feeders.insert(feeder.name.to_string(), row);
+                self.batch.rows.feeders.insert(feeder.name.to_string(), Some(row));
             }
             Change::PutFeederUse { world, feed, used } => {
                 let key = meta_use_key(*world, feed);
                 let row = (!used.is_unused()).then(|| META.seal(&&*key, &MetaRow::of_use(*used))).transpose();
                 let row = sealed(row, feed)?;
-                self.batch.meta.insert(key.into(), row);
+                self.batch.rows.meta.insert(key, row);
             }
             Change::SetMaintenance(maintenance) => {
                 let seal = |maintenance| META.seal(&META_MAINTENANCE, &MetaRow::of_maintenance(maintenance));
                 let row = maintenance.map(seal).transpose();
-                self.batch.meta.insert(META_MAINTENANCE.into(), sealed(row, META_MAINTENANCE)?);
+                self.batch.rows.meta.insert(META_MAINTENANCE.to_owned(), sealed(row, META_MAINTENANCE)?);
             }
             Change::SetSimulated(is_simulated) => {
                 let row = is_simulated.then(|| META.seal(&META_SIMULATED, &MetaRow::Simulated)).transpose();
-                self.batch.meta.insert(META_SIMULATED.into(), sealed(row, META_SIMULATED)?);
+                self.batch.rows.meta.insert(META_SIMULATED.to_owned(), sealed(row, META_SIMULATED)?);
             }
             Change::PutFeedBudget { feed, budget } => {
                 let row = sealed(BUDGETS.seal(&&**feed, &BudgetRow::of(*budget)), feed)?;
-                self.batch.budgets.insert(feed.to_string(), Some(row));
+                self.batch.rows.budgets.insert(feed.to_string(), Some(row));
             }
-            Change::RemoveFeedBudget { feed } => drop(self.batch.budgets.insert(feed.to_string(), None)),
+            Change::RemoveFeedBudget { feed } => drop(self.batch.rows.budgets.insert(feed.to_string(), None)),
             Change::Audit(note) => {
-                let sequence = self.news.counters.audit;
-                self.news.counters.audit += 1;
+                let sequence = self.updates.next.audit;
+                self.updates.next.audit += 1;
                 let row = sealed(AUDIT.seal(&sequence, &AuditRow::of(note)), "audit note")?;
-                self.batch.audit.insert(sequence, row);
+                self.batch.rows.audit.insert(sequence, Some(row));
             }
             _ => {}
         }
@@ -205,31 +207,32 @@ impl<'a> Staging<'a> {
         }
         let key: BookKey = (world_number(world), id.number());
         let standing = match origin {
-            BookOrigin::Catalogue => Standing::Catalogue,
-            BookOrigin::Titled => Standing::Titled,
-            BookOrigin::Declared => Standing::Declared,
+            BookOrigin::Catalogue => BookStanding::Catalogue,
+            BookOrigin::Titled => BookStanding::Titled,
+            BookOrigin::Declared => BookStanding::Declared,
         };
-        self.batch.books.insert(key, sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?);
-        self.news.books.insert((world, id), Some(Arc::clone(book)));
+        let row = sealed(BOOKS.seal(&key, &BookRow::of(book, standing)), &book.key)?;
+        self.batch.rows.books.insert(key, Some(row));
+        self.updates.books.insert((world, id), Some(Arc::clone(book)));
         Ok(())
     }
 
     fn remove_bookmaker(&mut self, world: World, id: BookId) -> Result<(), StoreError> {
         let Some(book) = self.book(world, id) else { return Ok(()) };
         let key: BookKey = (world_number(world), id.number());
-        let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, Standing::Gone)), &book.key)?;
-        self.batch.books.insert(key, row);
-        self.batch.forget_book(key);
-        self.news.books.insert((world, id), None);
+        let row = sealed(BOOKS.seal(&key, &BookRow::of(&book, BookStanding::Gone)), &book.key)?;
+        self.batch.rows.books.insert(key, Some(row));
+        self.batch.remove_book(key, self.sports.all());
+        self.updates.books.insert((world, id), None);
         Ok(())
     }
 
     fn put_event(&mut self, world: World, sport: SportId, event: &Event, owner: &EventOwner) -> Result<(), StoreError> {
         let known = self.event(world, sport, &event.id);
-        let number = known.map_or(self.news.counters.event, |entry| entry.number);
+        let number = known.map_or(self.updates.next.event, |entry| entry.number);
         let key = (world_number(world), self.sport(sport)?, number);
         let row = EventRow::of(event, owner, &mut self.names);
-        self.batch.events.insert(key, sealed(EVENTS.seal(&key, &row), &event.id)?);
+        self.batch.rows.events.insert(key, Some(sealed(EVENTS.seal(&key, &row), &event.id)?));
 
         let entry = EventEntry { number, commence: event.commence };
         match known {
@@ -237,19 +240,19 @@ impl<'a> Staging<'a> {
             Some(old) => {
                 self.batch.schedule.insert(schedule_key(key, old), false);
             }
-            None => self.news.counters.event = number.saturating_add(1),
+            None => self.updates.next.event = number.saturating_add(1),
         }
         self.batch.schedule.insert(schedule_key(key, entry), true);
-        self.news.events.insert((world, sport, event.id.clone()), Some(entry));
+        self.updates.events.insert((world, sport, event.id.clone()), Some(entry));
         Ok(())
     }
 
     fn remove_event(&mut self, world: World, sport: SportId, event: &EventId) -> Result<(), StoreError> {
         let Some(entry) = self.event(world, sport, event) else { return Ok(()) };
         let key = (world_number(world), self.sport(sport)?, entry.number);
-        self.batch.forget_event(key);
+        self.batch.remove_event(key);
         self.batch.schedule.insert(schedule_key(key, entry), false);
-        self.news.events.insert((world, sport, event.clone()), None);
+        self.updates.events.insert((world, sport, event.clone()), None);
         Ok(())
     }
 
@@ -259,7 +262,7 @@ impl<'a> Staging<'a> {
         }
         let key = self.event_key(world, sport, event)?;
         let row = ScoreRow::of(score, &mut self.names);
-        self.batch.scores.insert(key, sealed(SCORES.seal(&key, &row), event)?);
+        self.batch.rows.scores.insert(key, Some(sealed(SCORES.seal(&key, &row), event)?));
         Ok(())
     }
 
@@ -276,26 +279,26 @@ impl<'a> Staging<'a> {
     }
 
     fn put_odds_row(&mut self, key: OddsKey, row: &OddsRow, event: &EventId) -> Result<(), StoreError> {
-        self.batch.odds.insert(key, Some(sealed(ODDS.seal(&key, row), event)?));
+        self.batch.rows.odds.insert(key, Some(sealed(ODDS.seal(&key, row), event)?));
         Ok(())
     }
 
-    /// The rows, and what the mirror learns when they are on disk.
-    pub(super) fn finish(mut self) -> Result<(Batch, News), StoreError> {
-        self.news.counters.name = self.names.next;
-        if self.names.next == u32::MAX || self.news.counters.event == u32::MAX {
-            return Err(StoreError::Refused("the file has handed out every number that it has".to_owned()));
+    /// The rows, and what changes in the id maps when they are on disk.
+    pub(super) fn finish(mut self) -> Result<(RowBatch, IdUpdates), StoreError> {
+        self.updates.next.name = self.names.next;
+        if self.names.next == u32::MAX || self.updates.next.event == u32::MAX {
+            return Err(StoreError::Refused("the file has no number left for a name or an event".to_owned()));
         }
         for (name, number) in &self.names.new {
             let row = sealed(NAMES.seal(number, &NameRow(name.to_string())), "name")?;
-            self.batch.names.insert(*number, row);
+            self.batch.rows.names.insert(*number, Some(row));
         }
-        if self.news.counters != self.mirror.counters {
-            let row = sealed(META.seal(&META_COUNTERS, &self.news.counters.row()), META_COUNTERS)?;
-            self.batch.meta.insert(META_COUNTERS.into(), Some(row));
+        if self.updates.next != self.maps.next {
+            let row = sealed(META.seal(&META_COUNTERS, &self.updates.next.row()), META_COUNTERS)?;
+            self.batch.rows.meta.insert(META_COUNTERS.to_owned(), Some(row));
         }
-        self.news.names = self.names.new;
-        Ok((self.batch, self.news))
+        self.updates.names = self.names.new;
+        Ok((self.batch, self.updates))
     }
 
     fn sport(&self, sport: SportId) -> Result<u16, StoreError> {
@@ -304,9 +307,9 @@ impl<'a> Staging<'a> {
     }
 
     fn event(&self, world: World, sport: SportId, event: &EventId) -> Option<EventEntry> {
-        match self.news.events.get(&(world, sport, event.clone())) {
+        match self.updates.events.get(&(world, sport, event.clone())) {
             Some(entry) => *entry,
-            None => self.mirror.events.get(world, sport, event),
+            None => self.maps.events.get(world, sport, event),
         }
     }
 
@@ -329,9 +332,9 @@ impl<'a> Staging<'a> {
     }
 
     fn book(&self, world: World, id: BookId) -> Option<Arc<Bookmaker>> {
-        match self.news.books.get(&(world, id)) {
+        match self.updates.books.get(&(world, id)) {
             Some(book) => book.clone(),
-            None => self.mirror.books[world.index()].get(&id).cloned(),
+            None => self.maps.books[world.index()].get(&id).cloned(),
         }
     }
 
@@ -346,5 +349,5 @@ fn schedule_key((world, sport, number): EventKey, entry: EventEntry) -> Schedule
 }
 
 fn sealed<T>(row: Result<T, TooLong>, what: impl Display) -> Result<T, StoreError> {
-    row.map_err(|error| StoreError::Refused(format!("the row of {what} does not fit: {error}")))
+    row.map_err(|error| StoreError::Refused(format!("the row of {what} is too long: {error}")))
 }

@@ -1,15 +1,15 @@
-//! What a file holds, in the words of the model.
+//! The content of a file, in types of the model.
 
 use std::sync::Arc;
 
-use super::error::DamageList;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmakers, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
     Source, SportId, World,
 };
+use crate::store::error::DamageList;
 
-/// Everything in the file that can be served, and what of it cannot.
+/// Everything in the file that can be served, and the damage that was left out.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// By [`World::index`].
@@ -18,7 +18,7 @@ pub struct Loaded {
     pub keys: Vec<(KeyRecord, Usage)>,
     /// In the order of their names.
     pub feeders: Vec<Feeder>,
-    /// Keys whose counters cannot be read: nobody knows what they have used, so they are to be taken for spent.
+    /// Keys whose counters cannot be read: their usage is unknown, so they count as exhausted.
     pub damaged_usage: Vec<KeyId>,
     /// What each polled feed has spent, in the order of their names.
     pub feed_budgets: Vec<(Box<str>, FeedBudget)>,
@@ -48,16 +48,17 @@ pub struct LoadedWorld {
 }
 
 /// Records of an event, each by its bookmaker and market.
-pub(super) type Pairs = Box<[(BookId, Market)]>;
+pub(super) type BookMarkets = Box<[(BookId, Market)]>;
 
-/// What the last complete poll of a scope brought.
+/// What the last complete poll of a scope returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedPoll {
     pub scope: Box<str>,
     pub sport: SportId,
     pub stale_after_s: u32,
     pub books: Vec<BookId>,
-    pub events: Vec<(EventId, Pairs)>,
+    /// With the records that it returned of each event.
+    pub events: Vec<(EventId, BookMarkets)>,
 }
 
 #[derive(Clone, Debug, Default)]

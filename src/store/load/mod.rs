@@ -1,9 +1,12 @@
-//! Loading: every row is read once, checked, and turned into what the model has for it.
+//! Loading: every row is read once, checked, and converted to the model.
 //!
 //! 1. names, keys and bookmakers;
 //! 2. sport by sport the events in schedule order, their scores and records;
-//! 3. the sports that nobody serves any more, for the names that they still use;
-//! 4. and with that it is known which names nothing uses.
+//! 3. the sports that the catalogue no longer lists, for the names that they still use;
+//! 4. and from these, which names nothing uses.
+
+mod loaded;
+mod sport;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,17 +15,18 @@ use std::thread;
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
-use super::books::{highest_numbers, scan_books};
-use super::codec::{Flaw, PollRow, Standing};
+pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
+use sport::{RowCounts, SportLoader, SportPart};
+
+use super::codec::{BookStanding, Flaw, PollRow};
 use super::error::{DamageList, StoreError};
-use super::load_sport::{Seen, SportLoader, SportPart};
-use super::loaded::{Loaded, LoadedPoll, LoadedWorld, UnservedSport};
-use super::names::NamesByNumber;
+use super::id_maps::NamesByNumber;
+use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
-use super::sports::SportNumbers;
+use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
     BUDGETS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
-    events_of, meta_use_of, odds_of_sport, world_number, world_of,
+    meta_use_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
@@ -30,8 +34,8 @@ use crate::model::{
     World,
 };
 
-/// What was read, the names by number, and which of those nothing uses.
-pub(super) struct Reading {
+/// What was loaded, the names by number, and which of those nothing uses.
+pub(super) struct Loading {
     pub(super) loaded: Loaded,
     pub(super) names: NamesByNumber,
     pub(super) unused_names: Vec<u32>,
@@ -41,9 +45,9 @@ pub(super) struct Reading {
 pub(super) struct WorldContext {
     pub(super) world: World,
     pub(super) bookmakers: Bookmakers,
-    /// The place of each bookmaker in the order of keys, by number.
+    /// The rank of each bookmaker in the order of keys, by number.
     pub(super) book_ranks: Vec<u16>,
-    /// The place of each market in the order of keys, by index.
+    /// The rank of each market in the order of keys, by index.
     pub(super) market_ranks: [u8; Market::COUNT],
 }
 
@@ -52,7 +56,7 @@ pub(super) fn read(
     catalogue: &Catalogue,
     sports: &SportNumbers,
     mut damage: DamageList,
-) -> Result<Reading, StoreError> {
+) -> Result<Loading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
     let (keys, damaged_usage) = read_keys(txn, &mut damage)?;
     let mut meta = Meta::read(txn, &mut damage)?;
@@ -65,13 +69,13 @@ pub(super) fn read(
         simulated_live: meta.is_simulated,
         ..Loaded::default()
     };
-    let mut seen = Seen::default();
+    let mut counts = RowCounts::default();
     for (world, bookmakers) in World::ALL.into_iter().zip(read_bookmakers(txn, &mut damage)?) {
         let context = WorldContext::new(world, bookmakers);
         let sports = read_sports(txn, catalogue, sports, &names, &context)?;
         let sports = sports.into_iter().map(|part| {
             damage.absorb(part.damage);
-            seen.add(part.seen);
+            counts.add(part.counts);
             part.sport
         });
         let (sports, bookmakers) = (sports.collect(), context.bookmakers);
@@ -83,13 +87,13 @@ pub(super) fn read(
     for (number, key) in sports.unserved() {
         let (rows, records) = read_unserved(txn, number, &names, &mut still_used, &mut damage)?;
         loaded.unserved.push(UnservedSport { key: key.into(), events: rows.events, records });
-        seen.add(rows);
+        counts.add(rows);
     }
-    note_strays(txn, seen, &mut damage)?;
-    // A damaged row may use a name that nothing else uses: then every name stays until somebody has looked.
+    report_strays(txn, counts, &mut damage)?;
+    // A damaged row may use a name that nothing else uses: then every name stays until the damage is repaired.
     let unused_names = if damage.is_empty() { names.unshared() } else { Vec::new() };
     loaded.damage = damage;
-    Ok(Reading { loaded, names, unused_names })
+    Ok(Loading { loaded, names, unused_names })
 }
 
 /// Reads the sports of a world, on two threads: decoding takes longer than reading, and a restart waits for it.
@@ -124,7 +128,7 @@ fn read_sports(
     Ok(parts.into_iter().map(|(_, part)| part).collect())
 }
 
-/// The next piece of work that nobody has taken.
+/// The next piece of work that no thread has taken.
 fn claim<T: Copy>(next: &AtomicUsize, todo: &[T]) -> Option<(usize, T)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     todo.get(at).map(|piece| (at, *piece))
@@ -152,8 +156,8 @@ impl WorldContext {
 /// The bookmakers of both worlds.
 fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bookmakers; 2], StoreError> {
     let mut worlds = [Bookmakers::default(), Bookmakers::default()];
-    // The highest number stays used, also when its bookmaker is gone or its row is lost.
-    for (books, highest) in worlds.iter_mut().zip(highest_numbers(txn)?) {
+    // The highest number stays taken, also when its bookmaker is removed or its row is lost.
+    for (books, highest) in worlds.iter_mut().zip(highest_book_numbers(txn)?) {
         let Some(id) = highest.map(BookId::from_number) else { continue };
         let nobody = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
         books.put(id, Arc::new(nobody));
@@ -161,7 +165,7 @@ fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bo
     }
     scan_books(txn, damage, |world, id, row| {
         let books = &mut worlds[world.index()];
-        let is_gone = row.standing == Standing::Gone;
+        let is_gone = row.standing == BookStanding::Gone;
         let book = row.bookmaker()?;
         match (is_gone, books.find(&book.key)) {
             (true, _) => Ok(()),
@@ -195,9 +199,9 @@ fn read_polls(
                 }
             }
             PollRow::Event { records } => {
-                let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is not one"))?;
+                let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is invalid"))?;
                 let record = |(book, market): (u16, u8)| Some((known(book)?, Market::from_index(market.into())?));
-                // A scope that is not served was left out with its sport.
+                // A scope whose sport is not served was skipped.
                 if let Some(poll) = polls.last_mut().filter(|poll| *poll.scope == *scope) {
                     poll.events.push((id, records.into_iter().filter_map(record).collect()));
                 }
@@ -208,7 +212,7 @@ fn read_polls(
     Ok(())
 }
 
-/// The keys in the order of their issue with what they have used, and those of which nobody knows what that is.
+/// The keys in the order of their issue with their usage, and those whose usage cannot be known.
 fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyAndUsage>, Vec<KeyId>), StoreError> {
     let mut keys: BTreeMap<String, KeyAndUsage> = BTreeMap::new();
     scan(&KEYS, txn, .., damage, |id, row| {
@@ -225,11 +229,11 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyA
         let (key, stored) = keys.get_mut(id).ok_or(Flaw::Invalid("its key is missing"))?;
         let (usage, last_used) = row.usage();
         *stored = usage;
-        // A clock that was ahead may have left a later time with the key.
+        // A clock that was ahead may have left a later time in the key.
         key.last_used = last_used.or(key.last_used);
         Ok(())
     })?;
-    // A damaged row under an id that no key has may be that of any key without one, and so may one that is counted and
+    // A damaged row under an id that no key has may belong to any key without a row, and so may one that is counted and
     // cannot be found.
     let is_missing = txn.open_table(USAGE.definition)?.len()? > has_usage.len() as u64;
     let may_be_any = is_missing || unread.iter().any(|id| !keys.contains_key(id));
@@ -240,13 +244,13 @@ fn read_keys(txn: &ReadTransaction, damage: &mut DamageList) -> Result<(Vec<KeyA
 
 type KeyAndUsage = (KeyRecord, Usage);
 
-/// Those that the order does not know come last, the oldest first.
+/// Keys that the order lacks come last, the oldest first.
 fn in_order_of_issue(
     txn: &ReadTransaction,
     mut keys: BTreeMap<String, KeyAndUsage>,
 ) -> Result<Vec<KeyAndUsage>, StoreError> {
     let mut ordered = Vec::with_capacity(keys.len());
-    for row in txn.open_table(KEY_ORDER)?.range::<u64>(..)? {
+    for row in txn.open_table(KEY_ORDER.definition)?.range::<u64>(..)? {
         ordered.extend(keys.remove(row?.1.value()));
     }
     let mut rest: Vec<_> = keys.into_values().collect();
@@ -273,7 +277,7 @@ fn read_budgets(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(B
     Ok(budgets)
 }
 
-/// What stands in the file once, and what feeders have added in each world.
+/// The single values of the file, and what feeders have added in each world.
 struct Meta {
     maintenance: Option<Maintenance>,
     is_simulated: bool,
@@ -281,8 +285,8 @@ struct Meta {
 }
 
 impl Meta {
-    /// A damaged mark of the simulator still marks: a file that may hold invented prices must not be served as real. A
-    /// feeder whose use is damaged begins anew.
+    /// A damaged mark of the simulator still counts: a file that may hold simulated prices must not be served as real. A
+    /// feeder whose row is damaged has used nothing.
     fn read(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Self, StoreError> {
         let is_simulated = txn.open_table(META.definition)?.get(META_SIMULATED)?.is_some();
         let mut meta = Meta { maintenance: None, is_simulated, feeder_uses: Default::default() };
@@ -299,41 +303,41 @@ impl Meta {
     }
 }
 
-/// Reads the rows of a sport for the names that they use, and counts the open records.
+/// Reads the rows of a sport that is not served for the names that they use, and counts its open records.
 fn read_unserved(
     txn: &ReadTransaction,
     sport: u16,
     names: &NamesByNumber,
     used: &mut Vec<Arc<str>>,
     damage: &mut DamageList,
-) -> Result<(Seen, u64), StoreError> {
-    let (mut seen, mut records) = (Seen::default(), 0);
+) -> Result<(RowCounts, u64), StoreError> {
+    let (mut counts, mut records) = (RowCounts::default(), 0);
     for world in World::ALL.map(world_number) {
-        seen.events += scan(&EVENTS, txn, events_of(world, sport), damage, |_, row| {
+        counts.events += scan(&EVENTS, txn, events_of(world, sport), damage, |_, row| {
             row.name_numbers().into_iter().try_for_each(|number| names.get(number).map(|name| used.push(name)))
         })?;
-        seen.scores += scan(&SCORES, txn, events_of(world, sport), damage, |_, row| {
+        counts.scores += scan(&SCORES, txn, events_of(world, sport), damage, |_, row| {
             used.extend(row.winner.map(|number| names.get(number)).transpose()?);
             Ok(())
         })?;
-        seen.odds += scan(&ODDS, txn, odds_of_sport(world, sport), damage, |_, row| {
+        counts.odds += scan(&ODDS, txn, odds_of_sport(world, sport), damage, |_, row| {
             records += u64::from(!row.outcomes.is_empty());
             row.outcomes.iter().try_for_each(|outcome| names.get(outcome.name).map(|name| used.push(name)))
         })?;
     }
-    Ok((seen, records))
+    Ok((counts, records))
 }
 
-/// Rows that no known sport leads to: their sport's own row must be lost.
-fn note_strays(txn: &ReadTransaction, seen: Seen, damage: &mut DamageList) -> Result<(), StoreError> {
-    let held = [
-        (EVENTS.name, txn.open_table(EVENTS.definition)?.len()?, seen.events),
-        (SCORES.name, txn.open_table(SCORES.definition)?.len()?, seen.scores),
-        (ODDS.name, txn.open_table(ODDS.definition)?.len()?, seen.odds),
+/// Reports rows whose sport is unknown: the row of that sport must be lost.
+fn report_strays(txn: &ReadTransaction, counts: RowCounts, damage: &mut DamageList) -> Result<(), StoreError> {
+    let stored = [
+        (EVENTS.name, txn.open_table(EVENTS.definition)?.len()?, counts.events),
+        (SCORES.name, txn.open_table(SCORES.definition)?.len()?, counts.scores),
+        (ODDS.name, txn.open_table(ODDS.definition)?.len()?, counts.odds),
     ];
-    for (table, held, seen) in held {
-        if held != seen {
-            damage.add(table, format!("{} rows", held.abs_diff(seen)), "they belong to no known sport");
+    for (table, stored, read) in stored {
+        if stored != read {
+            damage.add(table, format!("{} rows", stored.abs_diff(read)), "they belong to no known sport");
         }
     }
     Ok(())

@@ -21,7 +21,7 @@ fn every_bookmaker_of_the_catalogue_has_a_number_in_both_worlds() {
 }
 
 #[test]
-fn a_bookmaker_that_left_the_catalogue_goes_when_it_holds_no_price_and_keeps_its_number() {
+fn bookmaker_that_left_the_catalogue_is_removed_without_prices_and_keeps_its_number() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
@@ -43,7 +43,7 @@ fn a_bookmaker_that_left_the_catalogue_goes_when_it_holds_no_price_and_keeps_its
 }
 
 #[test]
-fn a_bookmaker_that_a_feed_declared_stays() {
+fn declared_bookmaker_stays() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(3));
@@ -55,7 +55,7 @@ fn a_bookmaker_that_a_feed_declared_stays() {
 }
 
 #[test]
-fn what_a_feed_tells_of_a_bookmaker_of_the_catalogue_stays() {
+fn declaration_of_a_catalogue_bookmaker_stays() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(0));
@@ -70,7 +70,7 @@ fn what_a_feed_tells_of_a_bookmaker_of_the_catalogue_stays() {
 }
 
 #[test]
-fn the_title_of_a_payload_stays_and_the_regions_follow_the_catalogue() {
+fn title_of_a_payload_stays_and_regions_follow_the_catalogue() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(0));
@@ -90,7 +90,7 @@ fn the_title_of_a_payload_stays_and_the_regions_follow_the_catalogue() {
 }
 
 #[test]
-fn a_file_from_before_there_were_feeders_gets_their_table() {
+fn file_without_a_feeders_table_gets_one() {
     let memory = Memory::new(Vec::new());
     drop(memory.open());
     let db = memory.raw();
@@ -104,7 +104,7 @@ fn a_file_from_before_there_were_feeders_gets_their_table() {
 }
 
 #[test]
-fn a_removed_bookmaker_takes_its_prices_with_it() {
+fn removing_a_bookmaker_removes_its_prices() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
@@ -133,7 +133,7 @@ fn titles_and_regions_follow_the_catalogue() {
 }
 
 #[test]
-fn sports_keep_their_data_when_the_catalogue_is_reordered_and_while_it_does_not_list_them() {
+fn sports_keep_their_data_when_the_catalogue_is_reordered_or_omits_them() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
@@ -210,7 +210,7 @@ fn file_opens_when_every_number_is_in_use() {
 }
 
 #[test]
-fn declared_bookmakers_stay_while_there_are_numbers() {
+fn declared_bookmakers_stay_while_numbers_are_free() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.commit(&declare(World::Live, 3..2000)).unwrap();

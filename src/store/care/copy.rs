@@ -1,13 +1,13 @@
-//! A copy of the whole file, made beside a writer that goes on.
+//! A copy of the whole file, made while the writer goes on.
 //!
-//! The rows of one snapshot are loaded into a new file in the order of their keys. The other way, holding the writer
-//! back while the file's bytes are copied, would let revocations and leases wait for the disk of the copy; this way
-//! nobody waits, the copy is compact, and the price is that the file grows by what is written meanwhile, which is
-//! bounded here. Damaged rows are copied as they are, and counted.
+//! The rows of one snapshot are loaded into a new file in the order of their keys. Holding the writer back while the
+//! file's bytes are copied would make revocations and leases wait for the disk of the copy; this way nothing waits and
+//! the copy is compact, at the price that the file grows by what is written meanwhile, which is bounded here. Damaged
+//! rows are copied as they are, and counted.
 //!
-//! The copy is made under a temporary name in the directory that it is for, read back and compared, and only then given
-//! its name. After a failure there is nothing there. It holds hashes of keys and never a secret, and is for its owner
-//! only all the same.
+//! The copy is made under a temporary name in its target directory, read back and compared, and only then given its
+//! name. After a failure nothing is left. It holds hashes of keys and never a secret, and still only its owner may read
+//! it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -21,40 +21,38 @@ use redb::{
     WriteTransaction,
 };
 
-use super::batch::begin;
-use super::error::StoreError;
-use super::place::sync_parent;
-use super::progress::Progress;
-use super::scan::guarded;
-use super::snapshot::Snapshot;
-use super::tables::{
-    AUDIT, BOOKS, BUDGETS, CATALOGUE, COVERAGE, EVENTS, FEEDERS, FORMATS, KEY_ORDER, KEYS, META, NAMES, ODDS, POLLS,
-    SCHEDULE, SCORES, SOURCES, SPORTS, Table, USAGE,
-};
+use super::snapshot::{Progress, Snapshot};
+use crate::store::error::StoreError;
+use crate::store::open::sync_parent;
+use crate::store::row_batch::begin;
+use crate::store::rows::StoredRow;
+use crate::store::scan::guarded;
+use crate::store::table_keys::TableKey;
+use crate::store::tables::{FORMATS, IndexTable, Table, TableVisitor, for_each_table};
 
 const CACHE_BYTES: usize = 32 << 20;
-/// The file may at least grow by this much while it is copied, and else by as much as it has.
+/// The file may grow by its own size while it is copied, and by at least this much.
 const GROWTH_MIN: u64 = 1 << 30;
-/// The growth is looked at every so many rows.
-const LOOK_EVERY: u64 = 4096;
+/// The growth is checked every so many rows.
+const GROWTH_CHECK_ROWS: u64 = 4096;
 
-/// What to do about a file that is there.
+/// What to do about a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     Refuse,
     Replace,
 }
 
-/// A copy that was made, read back and found to be the same.
+/// A copy that was made, read back and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyReport {
     pub bytes: u64,
     pub rows: u64,
-    /// Rows that were damaged before, and are in the copy as they were.
+    /// Rows that were damaged before, and are in the copy unchanged.
     pub damaged: u64,
 }
 
-/// Why no copy was made. Nothing is left of it.
+/// Why no copy was made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
@@ -72,53 +70,22 @@ pub enum CopyError {
     Source(#[from] StoreError),
 }
 
-/// What was read or written of a table: as many rows, and a sum over all of them.
+/// The rows of a table, counted, with a checksum over all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     rows: u64,
     crc: u32,
 }
 
-/// Something is done to every table, once with each type of row.
-trait EachTable {
-    fn sealed<K: Key + 'static, R>(&mut self, table: &Table<K, R>) -> Result<(), CopyError>;
-    fn plain<K: Key + 'static, V: Value + 'static>(
-        &mut self,
-        table: TableDefinition<'static, K, V>,
-    ) -> Result<(), CopyError>;
-}
-
-fn each_table(work: &mut impl EachTable) -> Result<(), CopyError> {
-    work.plain(FORMATS)?;
-    work.sealed(&META)?;
-    work.sealed(&CATALOGUE)?;
-    work.sealed(&SPORTS)?;
-    work.sealed(&BOOKS)?;
-    work.sealed(&NAMES)?;
-    work.sealed(&EVENTS)?;
-    work.sealed(&SCORES)?;
-    work.sealed(&ODDS)?;
-    work.sealed(&SOURCES)?;
-    work.sealed(&POLLS)?;
-    work.sealed(&KEYS)?;
-    work.sealed(&USAGE)?;
-    work.sealed(&FEEDERS)?;
-    work.sealed(&BUDGETS)?;
-    work.sealed(&AUDIT)?;
-    work.plain(SCHEDULE)?;
-    work.plain(COVERAGE)?;
-    work.plain(KEY_ORDER)
-}
-
 impl Snapshot {
-    /// Writes everything to a new file. Takes as long as two disks take, and breaks off when its progress is told to.
+    /// Writes everything to a new file. Paced by the two disks; ends early when its progress is cancelled.
     pub fn copy_to(self, path: &Path, existing: Existing) -> Result<CopyReport, CopyError> {
         if existing == Existing::Refuse && fs::symlink_metadata(path).is_ok() {
             return Err(CopyError::Exists(path.to_owned()));
         }
         let partial = partial_name(path);
         let made = self.fill(&partial).and_then(|report| {
-            place(&partial, path, existing)?;
+            rename(&partial, path, existing)?;
             Ok(report)
         });
         if made.is_err() {
@@ -131,27 +98,27 @@ impl Snapshot {
         let target = |error| target_error(partial, error);
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(partial);
         let file = file.map_err(|error| io_error(partial, error))?;
-        let begun = self.gate.file_bytes().map_err(StoreError::from)?;
-        let growth_max = begun.saturating_add(begun.max(GROWTH_MIN));
-        let mut counting = Counting { txn: &self.txn, rows: 0 };
-        each_table(&mut counting)?;
-        self.progress.expect(counting.rows * 2);
+        let bytes_before = self.backend.file_bytes().map_err(StoreError::from)?;
+        let growth_max = bytes_before.saturating_add(bytes_before.max(GROWTH_MIN));
+        let mut total = RowTotal { txn: &self.txn, rows: 0 };
+        for_each_table(&mut total)?;
+        self.progress.expect(total.rows * 2);
 
         let db = Database::builder().set_cache_size(CACHE_BYTES).create_file(file);
         let db = db.map_err(|error| target(error.into()))?;
         let txn = begin(&db).map_err(target)?;
         let mut copying = Copying { snapshot: &self, txn: &txn, partial, growth_max, sums: Vec::new(), damaged: 0 };
-        guarded_copy(|| each_table(&mut copying))?;
+        guarded_copy(|| for_each_table(&mut copying))?;
         let (sums, damaged) = (copying.sums, copying.damaged);
         txn.commit().map_err(|error| target(error.into()))?;
         drop(db);
 
         self.compare(partial, &sums)?;
         let bytes = fs::metadata(partial).map_err(|error| io_error(partial, error))?.len();
-        Ok(CopyReport { bytes, rows: counting.rows, damaged })
+        Ok(CopyReport { bytes, rows: total.rows, damaged })
     }
 
-    /// Opens the copy as a stranger would, has its pages checked, and reads every row back.
+    /// Opens the copy as any redb file, has its pages checked, and reads every row back.
     fn compare(&self, partial: &Path, sums: &[Sum]) -> Result<(), CopyError> {
         let differs = |detail: String| CopyError::Differs { path: partial.to_owned(), detail };
         let opened = Database::builder().set_cache_size(CACHE_BYTES).open(partial);
@@ -162,30 +129,29 @@ impl Snapshot {
             Err(error) => return Err(differs(error.to_string())),
         }
         let txn = db.begin_read().map_err(|error| differs(error.to_string()))?;
-        let mut reading = Reading { txn: &txn, progress: &self.progress, sums: Vec::new() };
-        guarded_copy(|| each_table(&mut reading)).map_err(|error| match error {
-            CopyError::Source(StoreError::BrokenOff) => error,
+        let mut read_back = ReadBack { txn: &txn, progress: &self.progress, sums: Vec::new() };
+        guarded_copy(|| for_each_table(&mut read_back)).map_err(|error| match error {
+            CopyError::Source(StoreError::Cancelled) => error,
             other => differs(other.to_string()),
         })?;
-        if reading.sums == sums { Ok(()) } else { Err(differs("its rows are others".to_owned())) }
+        if read_back.sums == sums { Ok(()) } else { Err(differs("its rows differ".to_owned())) }
     }
 }
 
-/// Beside the copy, so that giving it its name is one step.
+/// In the same directory, so that giving the copy its name is one step.
 fn partial_name(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.partial", process::id()));
     PathBuf::from(name)
 }
 
-/// Gives the copy its name, durably. Without leave to replace, nobody's file is replaced, not even one that was made
-/// a moment ago.
-fn place(partial: &Path, path: &Path, existing: Existing) -> Result<(), CopyError> {
-    let placed = match existing {
+/// Gives the copy its name, durably. [`Existing::Refuse`] also holds for a file that was created meanwhile.
+fn rename(partial: &Path, path: &Path, existing: Existing) -> Result<(), CopyError> {
+    let renamed = match existing {
         Existing::Replace => fs::rename(partial, path),
         Existing::Refuse => fs::hard_link(partial, path).and_then(|()| fs::remove_file(partial)),
     };
-    placed.and_then(|()| sync_parent(path)).map_err(|error| match error.kind() {
+    renamed.and_then(|()| sync_parent(path)).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => CopyError::Exists(path.to_owned()),
         _ => io_error(path, error),
     })
@@ -210,23 +176,35 @@ fn guarded_copy(work: impl FnOnce() -> Result<(), CopyError>) -> Result<(), Copy
     guarded(work)
 }
 
-struct Counting<'a> {
+struct RowTotal<'a> {
     txn: &'a ReadTransaction,
     rows: u64,
 }
 
-impl EachTable for Counting<'_> {
-    fn sealed<K: Key + 'static, R>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
-        self.plain(table.definition)
-    }
-
-    fn plain<K: Key + 'static, V: Value + 'static>(
+impl RowTotal<'_> {
+    fn count<K: Key + 'static, V: Value + 'static>(
         &mut self,
         table: TableDefinition<'static, K, V>,
     ) -> Result<(), CopyError> {
         let table = self.txn.open_table(table).map_err(StoreError::from)?;
         self.rows += table.len().map_err(StoreError::from)?;
         Ok(())
+    }
+}
+
+impl TableVisitor for RowTotal<'_> {
+    type Error = CopyError;
+
+    fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
+        self.count(table.definition)
+    }
+
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
+        self.count(index.definition)
+    }
+
+    fn format_number(&mut self) -> Result<(), CopyError> {
+        self.count(FORMATS)
     }
 }
 
@@ -240,7 +218,7 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// Copies a table; `is_damaged` is asked about every row.
+    /// Copies a table, and counts the rows for which `is_damaged` holds.
     fn copy<K: Key + 'static, V: Value + 'static>(
         &mut self,
         table: TableDefinition<'static, K, V>,
@@ -256,8 +234,8 @@ impl Copying<'_> {
             let (key, value) = row.map_err(StoreError::from)?;
             let (key, value) = (key.value(), value.value());
             self.snapshot.progress.step()?;
-            if sum.rows.is_multiple_of(LOOK_EVERY) {
-                self.look_at_growth()?;
+            if sum.rows.is_multiple_of(GROWTH_CHECK_ROWS) {
+                self.check_growth()?;
             }
             sum.add::<K, V>(&key, &value);
             damaged += u64::from(is_damaged(&key, &value));
@@ -269,8 +247,8 @@ impl Copying<'_> {
         Ok(())
     }
 
-    fn look_at_growth(&self) -> Result<(), CopyError> {
-        let bytes = self.snapshot.gate.file_bytes().map_err(StoreError::from)?;
+    fn check_growth(&self) -> Result<(), CopyError> {
+        let bytes = self.snapshot.backend.file_bytes().map_err(StoreError::from)?;
         if bytes > self.growth_max { Err(CopyError::Growth(bytes)) } else { Ok(()) }
     }
 
@@ -278,7 +256,7 @@ impl Copying<'_> {
         target_error(self.partial, error.into())
     }
 
-    /// Rows come in their order, unless the index that leads to them is ruined.
+    /// Rows come in key order, unless the pages that lead to them are ruined.
     fn out_of_order(&self, error: CursorError) -> CopyError {
         match error {
             CursorError::Storage(error) => self.target(error),
@@ -287,31 +265,31 @@ impl Copying<'_> {
     }
 }
 
-impl EachTable for Copying<'_> {
-    fn sealed<K: Key + 'static, R>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
+impl TableVisitor for Copying<'_> {
+    type Error = CopyError;
+
+    fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
         self.copy(table.definition, |key, value| !table.is_sound(key, value))
     }
 
-    fn plain<K: Key + 'static, V: Value + 'static>(
-        &mut self,
-        table: TableDefinition<'static, K, V>,
-    ) -> Result<(), CopyError> {
-        self.copy(table, |_, _| false)
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
+        self.copy(index.definition, |_, _| false)
+    }
+
+    fn format_number(&mut self) -> Result<(), CopyError> {
+        self.copy(FORMATS, |_, _| false)
     }
 }
 
-struct Reading<'a> {
+/// Reads the copy back.
+struct ReadBack<'a> {
     txn: &'a ReadTransaction,
     progress: &'a Progress,
     sums: Vec<Sum>,
 }
 
-impl EachTable for Reading<'_> {
-    fn sealed<K: Key + 'static, R>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
-        self.plain(table.definition)
-    }
-
-    fn plain<K: Key + 'static, V: Value + 'static>(
+impl ReadBack<'_> {
+    fn read<K: Key + 'static, V: Value + 'static>(
         &mut self,
         table: TableDefinition<'static, K, V>,
     ) -> Result<(), CopyError> {
@@ -324,6 +302,22 @@ impl EachTable for Reading<'_> {
         }
         self.sums.push(sum);
         Ok(())
+    }
+}
+
+impl TableVisitor for ReadBack<'_> {
+    type Error = CopyError;
+
+    fn table<K: TableKey, R: StoredRow<K>>(&mut self, table: &Table<K, R>) -> Result<(), CopyError> {
+        self.read(table.definition)
+    }
+
+    fn index<K: Key + 'static, V: Value + 'static>(&mut self, index: &IndexTable<K, V>) -> Result<(), CopyError> {
+        self.read(index.definition)
+    }
+
+    fn format_number(&mut self) -> Result<(), CopyError> {
+        self.read(FORMATS)
     }
 }
 

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use redb::ReadTransaction;
 
-use super::codec::{Flaw, OddsRow};
-use super::error::{DamageList, StoreError};
-use super::load::WorldContext;
+use super::WorldContext;
 use super::loaded::{LoadedEvent, LoadedSport};
-use super::names::{FastMap, NamesByNumber};
-use super::scan::scan;
-use super::tables::{
-    EVENTS, EventKey, ODDS, OddsKey, SCHEDULE, SCORES, SOURCES, ScheduleKey, describe_event, describe_schedule,
-    events_of, odds_of_sport, schedule_of, sources_of, world_number,
-};
 use crate::model::{BookId, Closed, Market, Record, RecordId};
+use crate::store::care::RowNames;
+use crate::store::codec::{Flaw, OddsRow};
+use crate::store::error::{DamageList, StoreError};
+use crate::store::id_maps::{FastMap, NamesByNumber};
+use crate::store::scan::scan;
+use crate::store::table_keys::{
+    EventKey, OddsKey, ScheduleKey, events_of, odds_of_sport, schedule_of, sources_of, world_number,
+};
+use crate::store::tables::{EVENTS, ODDS, SCHEDULE, SCORES, SOURCES};
 
 pub(super) struct SportLoader<'a> {
     txn: &'a ReadTransaction,
@@ -23,33 +24,33 @@ pub(super) struct SportLoader<'a> {
     context: &'a WorldContext,
     number: u16,
     damage: DamageList,
-    seen: Seen,
+    counts: RowCounts,
 }
 
-/// A sport, and what was found on the way.
+/// A loaded sport, its damage, and how many rows were read.
 pub(super) struct SportPart {
     pub(super) sport: LoadedSport,
     pub(super) damage: DamageList,
-    pub(super) seen: Seen,
+    pub(super) counts: RowCounts,
 }
 
-/// How many rows were read, so that those which no known sport leads to are missed.
+/// How many rows were read, to detect those whose sport is unknown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct RowCounts {
     pub(super) events: u64,
     pub(super) scores: u64,
     pub(super) odds: u64,
 }
 
-impl Seen {
-    pub(super) const fn add(&mut self, other: Seen) {
+impl RowCounts {
+    pub(super) const fn add(&mut self, other: RowCounts) {
         self.events += other.events;
         self.scores += other.scores;
         self.odds += other.odds;
     }
 }
 
-/// The events by their numbers, as positions in the sport's list.
+/// Positions in the sport's list of events, by event number.
 type Positions = FastMap<u32, usize>;
 
 impl<'a> SportLoader<'a> {
@@ -59,7 +60,7 @@ impl<'a> SportLoader<'a> {
         context: &'a WorldContext,
         number: u16,
     ) -> Self {
-        SportLoader { txn, names, context, number, damage: DamageList::default(), seen: Seen::default() }
+        SportLoader { txn, names, context, number, damage: DamageList::default(), counts: RowCounts::default() }
     }
 
     pub(super) fn load(mut self, sport_key: &str) -> Result<SportPart, StoreError> {
@@ -72,7 +73,7 @@ impl<'a> SportLoader<'a> {
             });
         }
         let sport = LoadedSport { events, sources: self.sources()? };
-        Ok(SportPart { sport, damage: self.damage, seen: self.seen })
+        Ok(SportPart { sport, damage: self.damage, counts: self.counts })
     }
 
     fn world(&self) -> u8 {
@@ -85,24 +86,30 @@ impl<'a> SportLoader<'a> {
 
     fn events(&mut self) -> Result<(Vec<LoadedEvent>, Positions), StoreError> {
         let mut found: FastMap<u32, LoadedEvent> = FastMap::default();
-        self.seen.events += scan(&EVENTS, self.txn, self.event_range(), &mut self.damage, |key, row| {
+        self.counts.events += scan(&EVENTS, self.txn, self.event_range(), &mut self.damage, |key, row| {
             let (owner, event) = (row.owner(self.names)?, Arc::new(row.event(self.names)?));
             let (score, records, closed) = (None, Vec::new(), Vec::new());
             found.insert(key.2, LoadedEvent { event, owner, score, records, closed });
             Ok(())
         })?;
         let mut numbered = Vec::with_capacity(found.len());
-        for row in self.txn.open_table(SCHEDULE)?.range::<ScheduleKey>(schedule_of(self.world(), self.number))? {
+        for row in
+            self.txn.open_table(SCHEDULE.definition)?.range::<ScheduleKey>(schedule_of(self.world(), self.number))?
+        {
             let key = row?.0.value();
             match found.get(&key.3) {
                 Some(loaded) if loaded.event.commence.unix() == key.2 => numbered.extend(found.remove_entry(&key.3)),
-                _ => self.damage.add("schedule", describe_schedule(key), "it points to no event"),
+                _ => {
+                    let (world, sport, commence, number) = key;
+                    let entry = format!("{} at {commence}", describe((world, sport, number)));
+                    self.damage.add(SCHEDULE.name, entry, "it points to no event");
+                }
             }
         }
-        // Sound, only not in the index: they are served all the same.
+        // Sound, only missing in the index: they are served nevertheless.
         for (number, event) in found {
             let key = (self.world(), self.number, number);
-            self.damage.add(EVENTS.name, describe_event(key), "it is not in the schedule");
+            self.damage.add(EVENTS.name, describe(key), "it is not in the schedule");
             numbered.push((number, event));
         }
         numbered.sort_by(|(_, a), (_, b)| (a.event.commence, &a.event.id).cmp(&(b.event.commence, &b.event.id)));
@@ -115,8 +122,8 @@ impl<'a> SportLoader<'a> {
     fn keep_one_of_each(&mut self, numbered: &mut Vec<(u32, LoadedEvent)>) {
         let mut newest: FastMap<&str, u32> = FastMap::default();
         for (number, loaded) in numbered.iter() {
-            let held = newest.entry(loaded.event.id.as_str()).or_insert(*number);
-            *held = (*held).max(*number);
+            let highest = newest.entry(loaded.event.id.as_str()).or_insert(*number);
+            *highest = (*highest).max(*number);
         }
         if newest.len() == numbered.len() {
             return;
@@ -126,14 +133,14 @@ impl<'a> SportLoader<'a> {
         numbered.retain(|(number, _)| {
             let is_newest = newest.contains(number);
             if !is_newest {
-                self.damage.add(EVENTS.name, describe_event((world, sport, *number)), "its id has a newer event");
+                self.damage.add(EVENTS.name, describe((world, sport, *number)), "its id has a newer event");
             }
             is_newest
         });
     }
 
     fn scores(&mut self, events: &mut [LoadedEvent], positions: &Positions) -> Result<(), StoreError> {
-        self.seen.scores += scan(&SCORES, self.txn, self.event_range(), &mut self.damage, |key, row| {
+        self.counts.scores += scan(&SCORES, self.txn, self.event_range(), &mut self.damage, |key, row| {
             let at = *positions.get(&key.2).ok_or(Flaw::Invalid("its event is missing"))?;
             events[at].score = Some(Arc::new(row.score(self.names)?));
             Ok(())
@@ -146,7 +153,7 @@ impl<'a> SportLoader<'a> {
         // The rows of an event follow each other: its position is looked up once.
         let mut last: Option<(u32, Option<usize>)> = None;
         let range = odds_of_sport(self.world(), self.number);
-        self.seen.odds += scan(&ODDS, self.txn, range, &mut self.damage, |key, row| {
+        self.counts.odds += scan(&ODDS, self.txn, range, &mut self.damage, |key, row| {
             let at = match last {
                 Some((number, at)) if number == key.2 => at,
                 _ => positions.get(&key.2).copied(),
@@ -171,6 +178,10 @@ impl<'a> SportLoader<'a> {
     }
 }
 
+fn describe(event: EventKey) -> String {
+    (EVENTS.describe)(&event, &RowNames::default())
+}
+
 impl WorldContext {
     fn add_odds(
         &self,
@@ -183,7 +194,7 @@ impl WorldContext {
         let market = Market::from_index(usize::from(market)).ok_or(Flaw::Invalid("its market is unknown"))?;
         let id = BookId::from_number(book);
         if row.outcomes.is_empty() {
-            // A mark may outlive its bookmaker, whose number nobody else gets.
+            // A closed mark may outlive its bookmaker, whose number is never reused.
             if self.bookmakers.get(id).is_some() {
                 event.closed.push(Closed { bookmaker: id, market, at: row.last_update() });
             }

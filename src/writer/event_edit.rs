@@ -1,8 +1,8 @@
-//! One event that a batch touches: what it was, what it becomes, and what the file and the readers have to learn of it.
+//! One event that a batch touches: its state before and after, and the changes to the file and the index that follow.
 
 use std::sync::Arc;
 
-use super::changes::Moved;
+use super::changes::RecordChange;
 use crate::board::{Draft, Edit, EventNode};
 use crate::model::{BookId, Bookmakers, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
@@ -10,30 +10,30 @@ use crate::store::Change;
 /// The records of an event that a batch put or closed.
 pub(super) type Touched = Vec<(BookId, Market)>;
 
-/// One event that the batch touches.
+/// The edit of one event.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct EventEdit {
     pub sport: SportId,
     /// `None` once the event is removed.
     pub draft: Option<Draft>,
     pub before: Option<Arc<EventNode>>,
-    /// Whether the event was removed within the batch, and perhaps announced again.
+    /// Whether the event was removed within the batch, and perhaps added again.
     pub removed: bool,
     /// The records put or closed, so that only these are written.
     pub touched: Touched,
 }
 
-/// Where a record stands.
+/// Identifies a record of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RecordRef {
     pub sport: SportId,
     pub event: EventId,
     pub bookmaker: BookId,
     pub market: Market,
 }
 
-impl Slot {
-    /// Whether the batch only said what was known.
+impl EventEdit {
+    /// Whether the batch only repeated what was known.
     pub(super) fn is_unchanged(&self) -> bool {
         match (&self.before, &self.draft) {
             (Some(before), Some(draft)) => {
@@ -47,9 +47,9 @@ impl Slot {
         }
     }
 
-    pub(super) fn places(&self, event: &EventId) -> impl Iterator<Item = Place> {
+    pub(super) fn touched_records(&self, event: &EventId) -> impl Iterator<Item = RecordRef> {
         let (sport, event) = (self.sport, event.clone());
-        self.touched.iter().map(move |(bookmaker, market)| Place {
+        self.touched.iter().map(move |(bookmaker, market)| RecordRef {
             sport,
             event: event.clone(),
             bookmaker: *bookmaker,
@@ -57,8 +57,8 @@ impl Slot {
         })
     }
 
-    /// Whether the event's place or names changed while it has prices: its records then stand elsewhere.
-    pub(super) fn is_moved_with_prices(&self) -> bool {
+    /// Whether the event's time or names changed while it has prices: its records are then listed elsewhere.
+    pub(super) fn moves_prices(&self) -> bool {
         match (&self.before, &self.draft) {
             (Some(before), Some(draft)) => {
                 let (was, is) = (before.event(), draft.event());
@@ -103,11 +103,11 @@ impl Slot {
         }
     }
 
-    /// The records whose prices are others than before the batch.
-    pub(super) fn moved(&self, id: &EventId, moved: &mut Vec<Moved>) {
+    /// The records whose prices the batch changed.
+    pub(super) fn price_changes(&self, id: &EventId, changes: &mut Vec<RecordChange>) {
         let before = |pair: (BookId, Market)| {
-            let held = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
-            held.map(Arc::clone)
+            let record = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
+            record.map(Arc::clone)
         };
         let mut pairs = self.touched.clone();
         if self.removed {
@@ -119,13 +119,13 @@ impl Slot {
         for pair in pairs {
             let (was, is) = (before(pair), self.draft.as_ref().and_then(|draft| draft.record(pair.0, pair.1)).cloned());
             if was.as_ref().map(|record| &record.outcomes) != is.as_ref().map(|record| &record.outcomes) {
-                moved.push(Moved { sport: self.sport, event: id.clone(), before: was, after: is });
+                changes.push(RecordChange { sport: self.sport, event: id.clone(), before: was, after: is });
             }
         }
     }
 
-    /// The change to the index; none if the event came and went within the batch.
-    pub(super) fn edit(self, id: EventId, names: &Bookmakers) -> Option<Edit> {
+    /// The edit of the index; none if the event was added and removed within the batch.
+    pub(super) fn index_edit(self, id: EventId, names: &Bookmakers) -> Option<Edit> {
         match (self.draft, self.before) {
             (None, None) => None,
             (draft, _) => Some(Edit { id, node: draft.map(|draft| Arc::new(draft.finish(names))) }),

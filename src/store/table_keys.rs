@@ -1,0 +1,129 @@
+//! The keys of the tables: their types, the numbers in them, and the ranges of keys that belong together.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use redb::Key;
+
+use crate::model::{Market, World};
+
+/// World and number.
+pub(super) type BookKey = (u8, u16);
+/// World, sport and event.
+pub(super) type EventKey = (u8, u16, u32);
+/// World, sport, event, bookmaker and market.
+pub(super) type OddsKey = (u8, u16, u32, u16, u8);
+/// World, sport and bookmaker.
+pub(super) type SourceKey = (u8, u16, u16);
+/// World, scope and event; the event's id is empty in the row of the scope itself.
+pub(super) type PollKey = (u8, &'static str, &'static str);
+/// World, sport, commence time and event.
+pub(super) type ScheduleKey = (u8, u16, u32, u32);
+/// World, sport, bookmaker, event and market.
+pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
+
+/// A key of a table, and the form in which a batch owns it.
+pub(super) trait TableKey: Key + 'static {
+    type Owned: Ord + Clone + fmt::Debug;
+
+    fn borrowed(owned: &Self::Owned) -> Self::SelfType<'_>;
+
+    #[cfg(test)]
+    fn owned(key: &Self::SelfType<'_>) -> Self::Owned;
+}
+
+macro_rules! plain_keys {
+    ($($key:ty),*) => {$(
+        impl TableKey for $key {
+            type Owned = $key;
+
+            fn borrowed(owned: &$key) -> $key {
+                *owned
+            }
+
+            #[cfg(test)]
+            fn owned(key: &$key) -> $key {
+                *key
+            }
+        }
+    )*};
+}
+plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey);
+
+impl TableKey for &'static str {
+    type Owned = String;
+
+    fn borrowed(owned: &String) -> &str {
+        owned
+    }
+
+    #[cfg(test)]
+    fn owned(key: &&str) -> String {
+        (*key).to_owned()
+    }
+}
+
+impl TableKey for PollKey {
+    type Owned = (u8, String, String);
+
+    fn borrowed((world, scope, event): &Self::Owned) -> (u8, &str, &str) {
+        (*world, scope, event)
+    }
+
+    #[cfg(test)]
+    fn owned((world, scope, event): &(u8, &str, &str)) -> Self::Owned {
+        (*world, (*scope).to_owned(), (*event).to_owned())
+    }
+}
+
+pub(super) fn world_number(world: World) -> u8 {
+    match world {
+        World::Sandbox => 0,
+        World::Live => 1,
+    }
+}
+
+pub(super) fn world_of(number: u8) -> Option<World> {
+    World::ALL.into_iter().find(|world| world_number(*world) == number)
+}
+
+pub(super) fn market_number(market: Market) -> u8 {
+    u8::try_from(market.index()).unwrap_or(u8::MAX)
+}
+
+/// Every event of a sport.
+pub(super) const fn events_of(world: u8, sport: u16) -> RangeInclusive<EventKey> {
+    (world, sport, 0)..=(world, sport, u32::MAX)
+}
+
+/// Every record of an event.
+pub(super) const fn odds_of_event(event: EventKey) -> RangeInclusive<OddsKey> {
+    (event.0, event.1, event.2, 0, 0)..=(event.0, event.1, event.2, u16::MAX, u8::MAX)
+}
+
+/// Every record of a sport.
+pub(super) const fn odds_of_sport(world: u8, sport: u16) -> RangeInclusive<OddsKey> {
+    (world, sport, 0, 0, 0)..=(world, sport, u32::MAX, u16::MAX, u8::MAX)
+}
+
+/// Every open record of a bookmaker in a sport.
+pub(super) const fn coverage_of(world: u8, sport: u16, book: u16) -> RangeInclusive<CoverageKey> {
+    (world, sport, book, 0, 0)..=(world, sport, book, u32::MAX, u8::MAX)
+}
+
+pub(super) const fn schedule_of(world: u8, sport: u16) -> RangeInclusive<ScheduleKey> {
+    (world, sport, 0, 0)..=(world, sport, u32::MAX, u32::MAX)
+}
+
+pub(super) const fn sources_of(world: u8, sport: u16) -> RangeInclusive<SourceKey> {
+    (world, sport, 0)..=(world, sport, u16::MAX)
+}
+
+/// The index row of an open record.
+pub(super) const fn coverage_key((world, sport, event, book, market): OddsKey) -> CoverageKey {
+    (world, sport, book, event, market)
+}
+
+pub(super) fn world_name(number: u8) -> &'static str {
+    world_of(number).map_or("unknown world", World::name)
+}

@@ -1,0 +1,142 @@
+//! News about events: what they are, their scores, their prices, and their end.
+
+use std::sync::Arc;
+
+use super::super::event_edit::{EventEdit, Touched};
+use super::super::fight::{fight_score, renamed_winner};
+use super::NewsBatch;
+use crate::board::{Applied, Draft};
+use crate::model::{
+    BookId, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, OddsNews, Reason, Record, RecordId,
+    ScoreNews, SportId, SportKind, Timestamp,
+};
+
+impl NewsBatch<'_> {
+    pub(super) fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
+        let now = self.now;
+        let event = |status: EventStatus, changed: Timestamp| Event {
+            id: news.id.clone(),
+            competition: Arc::clone(&news.competition),
+            commence: news.commence,
+            contest: news.contest.clone(),
+            status,
+            changed,
+        };
+        if self.draft(news.sport, &news.id).is_err() {
+            self.additions.event(news.sport, &news.id)?;
+        } else {
+            self.additions.again(&self.state.owners, news.sport, &news.id);
+        }
+        let Ok((draft, touched)) = self.draft(news.sport, &news.id) else {
+            let new = EventEdit { sport: news.sport, draft: None, before: None, removed: false, touched: Vec::new() };
+            let edit = self.edits.entry((news.sport, news.id.clone())).or_insert(new);
+            edit.draft = Some(Draft::new(Arc::new(event(news.status, now))));
+            return Ok(Applied::Changed);
+        };
+        // Once there is a score, its status is the event's; only a cancellation overrides it.
+        let status = match draft.score() {
+            Some(score) if news.status != EventStatus::Cancelled => score.status.event_status(),
+            _ => news.status,
+        };
+        if **draft.event() == event(status, draft.event().changed) {
+            return Ok(Applied::Unchanged);
+        }
+        if let Some(score) = draft.score().and_then(|score| renamed_winner(score, draft.event(), &news.contest)) {
+            draft.set_score(Arc::new(score));
+        }
+        draft.set_event(Arc::new(event(status, now)));
+        close_if_over(draft, touched, now);
+        Ok(Applied::Changed)
+    }
+
+    pub(super) fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {
+        let (now, kind) = (self.now, self.catalogue[news.sport].kind);
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let score = if kind == SportKind::Fight { fight_score(news.score, draft.event())? } else { news.score };
+        if let Some(current) = draft.score() {
+            if score.updated < current.updated {
+                return Ok(Applied::Late);
+            }
+            let is_cancelled = draft.event().status == EventStatus::Cancelled;
+            if **current == score && !is_cancelled {
+                return Ok(Applied::Unchanged);
+            }
+        }
+        let status = score.status.event_status();
+        draft.set_event(Arc::new(Event { status, changed: now, ..(**draft.event()).clone() }));
+        draft.set_score(Arc::new(score));
+        close_if_over(draft, touched, now);
+        Ok(Applied::Changed)
+    }
+
+    pub(super) fn odds(&mut self, news: OddsNews) -> Result<Applied, Reason> {
+        let sport = &self.catalogue[news.sport];
+        // A market that the sport does not have can still be closed: an older version may have stored prices of it.
+        if !news.outcomes.is_empty() && !news.market.is_of(sport.kind) {
+            return Err(Reason::MarketNotOfSport);
+        }
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let id = RecordId::new(&sport.key, &news.event, &news.bookmaker, news.market);
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let (market, last_update) = (news.market, news.last_update);
+        let applied = if news.outcomes.is_empty() {
+            draft.close(Closed { bookmaker, market, at: last_update })
+        } else if draft.event().status.is_over() {
+            return Err(Reason::EventOver);
+        } else {
+            let bookmaker_update = news.bookmaker_update.filter(|at| *at != last_update);
+            let outcomes = news.outcomes;
+            draft.put(Arc::new(Record { id, bookmaker, market, last_update, bookmaker_update, outcomes }))
+        };
+        if applied == Applied::Changed {
+            touched.push((bookmaker, market));
+        }
+        if applied != Applied::Late {
+            self.advance_read(news.sport, bookmaker, last_update, None);
+        }
+        Ok(applied)
+    }
+
+    /// Leaves the mark of a closed market. It does not count as a read: such news comes with that of the sources.
+    pub(super) fn closed(&mut self, news: &ClosedNews) -> Result<Applied, Reason> {
+        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let (draft, touched) = self.draft(news.sport, &news.event)?;
+        let applied = draft.close(Closed { bookmaker, market: news.market, at: news.at });
+        if applied == Applied::Changed {
+            touched.push((bookmaker, news.market));
+        }
+        Ok(applied)
+    }
+
+    /// Closes a record that its feed no longer has, if it is open. As of its own last update, so that it opens again as
+    /// soon as the feed has it again, however long ago its bookmaker last changed it.
+    pub(in crate::writer) fn close(
+        &mut self,
+        sport: SportId,
+        event: &EventId,
+        (bookmaker, market): (BookId, Market),
+    ) -> bool {
+        let Ok((draft, touched)) = self.draft(sport, event) else { return false };
+        let Some(at) = draft.record(bookmaker, market).map(|record| record.last_update) else { return false };
+        draft.close(Closed { bookmaker, market, at });
+        touched.push((bookmaker, market));
+        true
+    }
+
+    pub(super) fn remove(&mut self, sport: SportId, id: &EventId) -> Result<Applied, Reason> {
+        self.draft(sport, id)?;
+        self.additions.remove(&self.state.owners, sport, id)?;
+        let edit = self.edit(sport, id).ok_or(Reason::UnknownEvent)?;
+        edit.draft.take().ok_or(Reason::UnknownEvent)?;
+        edit.removed = true;
+        edit.touched.clear();
+        Ok(Applied::Changed)
+    }
+}
+
+/// An event that is over has no open market.
+fn close_if_over(draft: &mut Draft, touched: &mut Touched, now: Timestamp) {
+    if draft.event().status.is_over() {
+        touched.extend(draft.close_all(now).iter().map(|mark| (mark.bookmaker, mark.market)));
+    }
+}
