@@ -8,13 +8,12 @@ use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Handled, Head, Peer, Respond, Service, Settings, handle};
+use oddsbox::http::{Handled, Service, Settings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
     Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
-use oddsbox::networks::Networks;
 
 pub const ODDS_V4: &str = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=h2h";
 pub const ODDS: &str = "/v1/sports/mma/odds?market=moneyline&regions=us";
@@ -25,7 +24,6 @@ const PER_DAY: u64 = 1 << 40;
 
 pub struct Bench {
     service: Service,
-    peer: Peer,
     clock: Clock,
     secret: String,
 }
@@ -44,8 +42,7 @@ impl Bench {
         let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
         keyring.get(&id).unwrap().meter().grant(lease);
         let service = Service::new(boards, keyring, clock.clone(), Settings::default());
-        let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
-        Bench { service, peer, clock, secret: secret.expose().to_owned() }
+        Bench { service, clock, secret: secret.expose().to_owned() }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -69,11 +66,6 @@ impl Bench {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }
-    }
-
-    /// The answer to a head that came before.
-    pub fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Bytes {
-        self.service.answer_again(request, &self.peer, head).unwrap()
     }
 }
 

@@ -20,7 +20,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tracing::Level;
 
-use super::again::{self, AgainStream, Turn};
 use super::aside::Aside;
 use super::client_address::Peer;
 use super::deadline::{Deadlines, Pulse, watch};
@@ -153,21 +152,17 @@ async fn serve<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Bounds { deadlines, heads } = bounds;
-    let (pulse, turn) = (Arc::new(Pulse::new(heads)), Arc::new(Turn::default()));
+    let pulse = Arc::new(Pulse::new(heads));
     let stream = PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol);
-    let (answering, beating, our_turn) = (Arc::clone(&service), Arc::clone(&pulse), Arc::clone(&turn));
-    let (asking, address) = (peer.clone(), peer.address());
+    let (address, progress) = (peer.address(), Arc::clone(&pulse));
     let respond = service_fn(move |request: IncomingRequest| {
-        let answer = if let Some(response) = answering.respond_at_once(&request, &asking) {
-            beating.has_answered();
-            recognise_client(&beating, &response);
-            our_turn.answered(&request);
+        let answer = if let Some(response) = service.respond_at_once(&request, &peer) {
+            progress.has_answered();
+            recognise_client(&progress, &response);
             Ok(response)
         } else {
-            let (service, pulse, turn) = (Arc::clone(&answering), Arc::clone(&beating), Arc::clone(&our_turn));
-            let peer = asking.clone();
-            // In a box, so that the many that need not wait do not carry its room about.
-            Err(Box::pin(respond_in_time(service, peer, pulse, turn, request)))
+            // Boxed: most requests need not wait, and should not pay for the size of this future.
+            Err(Box::pin(respond_in_time(Arc::clone(&service), peer.clone(), Arc::clone(&progress), request)))
         };
         async move {
             Ok::<_, Infallible>(match answer {
@@ -206,10 +201,7 @@ async fn serve<S>(
         }};
     }
     match protocol {
-        Protocol::Http1 => {
-            let io = TokioIo::new(AgainStream::new(stream, Arc::clone(&pulse), service, peer, turn));
-            drive!(http1_builder().serve_connection(io, respond));
-        }
+        Protocol::Http1 => drive!(http1_builder().serve_connection(TokioIo::new(stream), respond)),
         Protocol::Http2 => drive!(http2_builder().serve_connection(TokioIo::new(stream), respond)),
     }
 }
@@ -219,14 +211,11 @@ async fn respond_in_time<R: Respond>(
     service: Arc<R>,
     peer: Peer,
     pulse: Arc<Pulse>,
-    turn: Arc<Turn>,
     request: IncomingRequest,
 ) -> Response<R::Body> {
     let _in_flight = pulse.request();
-    let had_body = again::has_body(&request);
     let response = service.respond(request, &peer).await;
     recognise_client(&pulse, &response);
-    turn.answered_late(had_body);
     response
 }
 

@@ -3,7 +3,6 @@
 //! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
 //! - `heads` bounds what all connections hold of unfinished requests; `frames` finds those in HTTP/2
 //! - `client_address` says whom a request comes from, behind trusted proxies as well
-//! - `again` answers a head that came before without reading it anew
 //! - `service` is what every request is answered from; `handle` is the way from a request to its answer
 //! - `route`, `query`, `values`, `host` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
 //! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
@@ -13,7 +12,6 @@
 //! It reads boards and keys, charges meters, and changes nothing else.
 
 mod access;
-mod again;
 mod aside;
 mod asked;
 pub(crate) mod books;
@@ -39,11 +37,11 @@ mod places;
 mod query;
 mod reply;
 mod request_id;
+mod response_headers;
 mod route;
 mod scores;
 mod sent;
 mod service;
-mod sheet;
 mod shutdown;
 pub(crate) mod sports;
 mod status;
@@ -53,7 +51,6 @@ mod v4;
 mod values;
 mod view;
 
-pub use again::Head;
 pub use client_address::Peer;
 pub use deadline::Deadlines;
 pub use docs::OPENAPI;

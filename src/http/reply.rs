@@ -13,12 +13,11 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
-use super::again::Head;
 use super::asked::Asked;
 use super::error::ApiError;
 use super::request_id::{RequestId, X_REQUEST_ID};
+use super::response_headers::ContentHeaders;
 use super::route::Version;
-use super::sheet::Sheet;
 use super::usage::{self, Usage};
 use super::{link, negotiate};
 use crate::board::{Body, Encoding};
@@ -80,38 +79,8 @@ impl Content {
 #[derive(Debug)]
 pub(super) struct Reply {
     pub status: StatusCode,
-    headers: Headers,
+    headers: HeaderMap,
     body: Bytes,
-}
-
-/// The headers of an answer: a sheet for as long as nothing else is said, which is what is written soonest.
-#[derive(Debug)]
-struct Headers {
-    sheet: Option<Sheet>,
-    /// Empty beside a sheet.
-    map: HeaderMap,
-}
-
-impl Headers {
-    /// The headers as a map, to add others.
-    fn map(&mut self) -> &mut HeaderMap {
-        if let Some(sheet) = self.sheet.take() {
-            self.map = sheet.into_map();
-        }
-        &mut self.map
-    }
-}
-
-impl From<Sheet> for Headers {
-    fn from(sheet: Sheet) -> Self {
-        Headers { sheet: Some(sheet), map: HeaderMap::new() }
-    }
-}
-
-impl From<HeaderMap> for Headers {
-    fn from(map: HeaderMap) -> Self {
-        Headers { sheet: None, map }
-    }
 }
 
 impl Reply {
@@ -126,7 +95,7 @@ impl Reply {
         let link = content.link.or_else(|| link::next(asked, content.body.next()?));
         let chosen = Chosen::new(asked, content.body, content.is_kept);
         let (status, body) = chosen.status_and_body();
-        let sheet = Sheet {
+        let headers = ContentHeaders {
             cache_control: cache_control(content.freshness, now, refresh_ms),
             request_id: request_id.clone(),
             link,
@@ -134,7 +103,7 @@ impl Reply {
             usage,
             chosen,
         };
-        Reply { status, headers: sheet.into(), body }
+        Reply { status, headers: headers.into_map(), body }
     }
 
     /// A page that anyone may read, or 304 for who has it.
@@ -157,7 +126,7 @@ impl Reply {
         }
         insert_always(&mut headers, request_id);
         let (status, body) = chosen.status_and_body();
-        Reply { status, headers: headers.into(), body }
+        Reply { status, headers, body }
     }
 
     pub(super) fn error(error: &ApiError, version: Version, request_id: &RequestId) -> Self {
@@ -174,20 +143,20 @@ impl Reply {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         insert_always(&mut headers, request_id);
-        Reply { status, headers: headers.into(), body: error.to_json(version, request_id.as_str()).into() }
+        Reply { status, headers, body: error.to_json(version, request_id.as_str()).into() }
     }
 
     pub(super) fn insert(&mut self, name: HeaderName, value: HeaderValue) {
-        self.headers.map().insert(name, value);
+        self.headers.insert(name, value);
     }
 
     pub(super) fn insert_usage(&mut self, usage: Usage) {
-        usage.insert_into(self.headers.map());
+        usage.insert_into(&mut self.headers);
     }
 
     /// What this request took of the quota, for clients that ask for it by name.
     pub(super) fn insert_cost(&mut self, was_charged: bool) {
-        usage::insert_cost(self.headers.map(), was_charged);
+        usage::insert_cost(&mut self.headers, was_charged);
     }
 
     /// The key came in the query.
@@ -209,23 +178,11 @@ impl Reply {
     }
 
     /// The answer for the HTTP library to send.
-    pub(super) fn into_response(mut self) -> Response<Full<Bytes>> {
+    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(self.body));
         *response.status_mut() = self.status;
-        *response.headers_mut() = std::mem::take(self.headers.map());
+        *response.headers_mut() = self.headers;
         response
-    }
-
-    /// The answer as HTTP/1.1 has it: its head is written, its body returned.
-    pub(super) fn write(self, head: &mut Head, now: Moment) -> Bytes {
-        head.begin(self.status);
-        match &self.headers.sheet {
-            Some(sheet) => sheet.write(head),
-            None => head.headers(&self.headers.map),
-        }
-        let has_body = self.status != StatusCode::NOT_MODIFIED;
-        head.end(has_body.then_some(self.body.len()), now.unix_ms.div_euclid(1000));
-        self.body
     }
 }
 

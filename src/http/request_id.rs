@@ -37,13 +37,6 @@ impl RequestId {
         }
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        match &self.0 {
-            Origin::Sent(value) => value.as_bytes(),
-            Origin::Made(text) => text,
-        }
-    }
-
     pub(super) fn header(&self) -> HeaderValue {
         match &self.0 {
             Origin::Sent(value) => value.clone(),

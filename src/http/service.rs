@@ -11,12 +11,10 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::access::{self, REFUSED};
-use super::again::Head;
 use super::books::KeptLists;
 use super::client_address::Peer;
 use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
 use super::pages::Pages;
-use super::reply::Reply;
 use super::request_id::RequestIds;
 use super::route::COUNTED;
 use crate::board::Boards;
@@ -53,11 +51,6 @@ pub trait Respond: Send + Sync + 'static {
         None
     }
 
-    /// The same for a request whose head came before: writes the answer's head and returns its body.
-    fn answer_again(&self, _: &Request<()>, _: &Peer, _: &mut Head) -> Option<Bytes> {
-        None
-    }
-
     fn respond(&self, request: IncomingRequest, peer: &Peer) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// Where its connections are counted.
@@ -69,10 +62,6 @@ impl Respond for Service {
 
     fn respond_at_once(&self, request: &IncomingRequest, peer: &Peer) -> Option<Response<Full<Bytes>>> {
         Service::respond_at_once(self, request, peer)
-    }
-
-    fn answer_again(&self, request: &Request<()>, peer: &Peer, head: &mut Head) -> Option<Bytes> {
-        Service::answer_again(self, request, peer, head)
     }
 
     async fn respond(&self, request: IncomingRequest, peer: &Peer) -> Response<Full<Bytes>> {
@@ -130,20 +119,11 @@ impl Service {
 
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
     pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<Full<Bytes>>> {
-        self.answer_at_once(request, peer).map(|(reply, _)| reply.into_response())
-    }
-
-    fn answer_again(&self, request: &Request<()>, peer: &Peer, head: &mut Head) -> Option<Bytes> {
-        self.answer_at_once(request, peer).map(|(reply, now)| reply.write(head, now))
-    }
-
-    fn answer_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<(Reply, Moment)> {
         let started = Instant::now();
-        let now = self.clock.now_at(started);
-        match self.handle_contained(request, now) {
+        match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => {
                 self.note(request, peer, &answer.note, started);
-                Some((answer.reply, now))
+                Some(answer.into_response())
             }
             Handled::NeedsLease(_) => None,
         }

@@ -1,4 +1,4 @@
-//! The same head again: answered as before, in order, and never in place of what it only looks like.
+//! Repeated requests on one connection: each is parsed, charged and answered by itself, in order.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::Response;
 use http_body_util::Full;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,35 +16,26 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::sockets::{PATIENCE, short};
-use crate::http::again::Head;
 use crate::http::client_address::Peer;
 use crate::http::listener::{Options, Summary, run};
 use crate::http::service::{IncomingRequest, Respond};
 use crate::http::testing::Fixture;
 use crate::metrics::Traffic;
 
-/// Says what it was asked, and counts how often it was asked in either way.
+/// Answers with the method and target of the request, padded to `answer_bytes`, and counts requests.
 struct Echo {
-    led: AtomicUsize,
-    again: AtomicUsize,
+    requests: AtomicUsize,
     answer_bytes: usize,
     traffic: Arc<Traffic>,
 }
 
 impl Echo {
     fn new(answer_bytes: usize) -> Self {
-        let traffic = Arc::new(Traffic::new(&[], &[]));
-        Echo { led: AtomicUsize::new(0), again: AtomicUsize::new(0), answer_bytes, traffic }
+        Echo { requests: AtomicUsize::new(0), answer_bytes, traffic: Arc::new(Traffic::new(&[], &[])) }
     }
 
-    fn answer<B>(&self, request: &Request<B>) -> Bytes {
-        let mut told = format!("{} {}", request.method(), request.uri()).into_bytes();
-        told.resize(told.len().max(self.answer_bytes), b' ');
-        told.into()
-    }
-
-    fn counts(&self) -> (usize, usize) {
-        (self.led.load(Ordering::SeqCst), self.again.load(Ordering::SeqCst))
+    fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
     }
 }
 
@@ -52,16 +43,10 @@ impl Respond for Echo {
     type Body = Full<Bytes>;
 
     fn respond_at_once(&self, request: &IncomingRequest, _: &Peer) -> Option<Response<Full<Bytes>>> {
-        self.led.fetch_add(1, Ordering::SeqCst);
-        Some(Response::new(Full::new(self.answer(request))))
-    }
-
-    fn answer_again(&self, request: &Request<()>, _: &Peer, head: &mut Head) -> Option<Bytes> {
-        self.again.fetch_add(1, Ordering::SeqCst);
-        let body = self.answer(request);
-        head.begin(StatusCode::OK);
-        head.end(Some(body.len()), 0);
-        Some(body)
+        self.requests.fetch_add(1, Ordering::SeqCst);
+        let mut body = format!("{} {}", request.method(), request.uri()).into_bytes();
+        body.resize(body.len().max(self.answer_bytes), b' ');
+        Some(Response::new(Full::new(body.into())))
     }
 
     async fn respond(&self, _: IncomingRequest, _: &Peer) -> Response<Full<Bytes>> {
@@ -120,28 +105,6 @@ fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: test\r\nAccept: */*\r\n\r\n")
 }
 
-#[tokio::test]
-async fn from_the_third_time_on_the_library_is_not_asked() {
-    let echo = Arc::new(Echo::new(0));
-    let server = start(&echo, Options::default()).await;
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    for round in 0..5 {
-        for target in ["/a", "/b?x=1", "/c", "/d"] {
-            assert_eq!(ask(&mut stream, &get(target)).await.1, format!("GET {target}"));
-        }
-        let led = 4 * 2.min(round + 1);
-        assert_eq!(echo.counts(), (led, 4 * (round + 1) - led));
-    }
-    // A fifth takes the place of the first.
-    for _ in 0..3 {
-        assert_eq!(ask(&mut stream, &get("/e")).await.1, "GET /e");
-    }
-    assert_eq!(echo.counts(), (10, 13));
-    ask(&mut stream, &get("/b?x=1")).await;
-    ask(&mut stream, &get("/a")).await;
-    assert_eq!(echo.counts(), (11, 14));
-}
-
 /// What differs from answer to answer is blanked out.
 fn blanked(head: &str) -> String {
     let varies = ["date: ", "x-request-id: ", "x-requests-used: ", "x-requests-remaining: ", "ratelimit: "];
@@ -152,7 +115,7 @@ fn blanked(head: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_bytes_are_those_that_the_library_sends() {
+async fn repeated_request_gets_the_same_response_bytes() {
     let fixture = Fixture::new();
     let server = start(&fixture.service, Options::default()).await;
     let etag = fixture.get("/v1/sports/mma/odds").header("etag").unwrap().to_owned();
@@ -184,19 +147,7 @@ async fn the_bytes_are_those_that_the_library_sends() {
 }
 
 #[tokio::test]
-async fn the_date_is_written_as_the_library_writes_it() {
-    let mut head = Head::default();
-    for (unix_s, date) in
-        [(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (1_794_787_199, "Sun, 15 Nov 2026 23:59:59 GMT")]
-    {
-        head.begin(StatusCode::NOT_MODIFIED);
-        head.end(None, unix_s);
-        assert_eq!(head.bytes(), format!("HTTP/1.1 304 Not Modified\r\ndate: {date}\r\n\r\n").as_bytes());
-    }
-}
-
-#[tokio::test]
-async fn every_answer_is_charged_and_a_spent_key_opens_nothing_more() {
+async fn every_repetition_is_charged_until_the_key_is_spent() {
     let fixture = Fixture::new();
     let server = start(&fixture.service, Options::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -212,7 +163,7 @@ async fn every_answer_is_charged_and_a_spent_key_opens_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_known_head_that_has_to_wait_is_charged_once_and_stays_known() {
+async fn repeated_request_that_waits_for_a_lease_is_charged_once() {
     let mut fixture = Fixture::new();
     let server = start(&fixture.service, Options::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -238,7 +189,7 @@ async fn a_known_head_that_has_to_wait_is_charged_once_and_stays_known() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_taken_for_a_request() {
+async fn body_that_looks_like_a_request_is_not_answered() {
     let echo = Arc::new(Echo::new(0));
     let server = start(&echo, Options::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -246,18 +197,18 @@ async fn a_body_is_not_taken_for_a_request() {
     for _ in 0..3 {
         ask(&mut stream, &known).await;
     }
-    assert_eq!(echo.counts(), (2, 1));
+    assert_eq!(echo.requests(), 3);
     let length = format!("GET /long HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", known.len());
     assert_eq!(ask(&mut stream, &length).await.1, "GET /long");
     // The body comes when the answer is out, and alone. The library closes where a body was not read.
     let _ = stream.write_all(known.as_bytes()).await;
     let mut more = Vec::new();
     let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut more)).await.unwrap();
-    assert_eq!((String::from_utf8(more).unwrap().as_str(), echo.counts()), ("", (3, 1)));
+    assert_eq!((String::from_utf8(more).unwrap().as_str(), echo.requests()), ("", 4));
 }
 
 #[tokio::test]
-async fn what_looks_like_one_head_and_is_two_is_two() {
+async fn two_requests_in_one_packet_get_two_answers() {
     for both in [
         "GET /a HTTP/1.1\nHost: test\n\nGET /b HTTP/1.1\r\nHost: test\r\n\r\n".to_owned(),
         get("/a") + &get("/b"),
@@ -273,12 +224,12 @@ async fn what_looks_like_one_head_and_is_two_is_two() {
             }
             assert_eq!(read(&mut stream).await.1, "GET /b", "{round}");
         }
-        assert_eq!(echo.counts(), (8, 0));
+        assert_eq!(echo.requests(), 8);
     }
 }
 
 #[tokio::test]
-async fn an_older_version_and_an_expectation_stay_the_librarys() {
+async fn requests_with_uncommon_heads_are_answered_every_time() {
     for request in [
         "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\n\r\n",
@@ -295,13 +246,13 @@ async fn an_older_version_and_an_expectation_stay_the_librarys() {
             let count = tokio::time::timeout(PATIENCE, stream.read(&mut seen)).await.unwrap().unwrap();
             assert!(seen[..count].starts_with(b"HTTP/1."), "{request}");
         }
-        assert_eq!(echo.counts(), (4, 0), "{request}");
+        assert_eq!(echo.requests(), 4, "{request}");
     }
 }
 
 const LARGE: usize = 4 << 20;
 
-/// A connection whose third answer, a large one given from memory, is stuck on its way.
+/// A connection whose third response is larger than the socket buffers and is not read.
 async fn stuck(server: &Running) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -313,9 +264,9 @@ async fn stuck(server: &Running) -> TcpStream {
     stream
 }
 
-async fn until(echo: &Echo, counts: (usize, usize)) {
+async fn until(echo: &Echo, requests: usize) {
     let reached = async {
-        while echo.counts() != counts {
+        while echo.requests() != requests {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -323,11 +274,11 @@ async fn until(echo: &Echo, counts: (usize, usize)) {
 }
 
 #[tokio::test]
-async fn a_stop_waits_until_an_answer_is_out() {
+async fn shutdown_waits_until_a_response_is_sent() {
     let echo = Arc::new(Echo::new(LARGE));
     let server = start(&echo, Options { drain: PATIENCE, ..Options::default() }).await;
     let mut stream = stuck(&server).await;
-    until(&echo, (2, 1)).await;
+    until(&echo, 3).await;
     server.stop.send(()).unwrap();
     let (head, body) = read(&mut stream).await;
     assert!(head.starts_with("HTTP/1.1 200 OK") && body.len() == LARGE);
@@ -336,11 +287,11 @@ async fn a_stop_waits_until_an_answer_is_out() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_is_dropped() {
+async fn client_that_stops_reading_is_dropped() {
     let echo = Arc::new(Echo::new(LARGE));
     let server = start(&echo, short(60_000, 60_000)).await;
     let mut stream = stuck(&server).await;
-    until(&echo, (2, 1)).await;
+    until(&echo, 3).await;
     // Its connection is gone when there is nothing more to wait for.
     server.stop.send(()).unwrap();
     assert_eq!(tokio::time::timeout(PATIENCE, server.running).await.unwrap().unwrap().dropped, 0);
@@ -389,8 +340,7 @@ proptest! {
             for answer in owed {
                 assert_eq!(read(&mut stream).await.1, answer);
             }
-            let (led, again) = echo.counts();
-            assert_eq!(led + again, asked.len());
+            assert_eq!(echo.requests(), asked.len());
         });
     }
 }
