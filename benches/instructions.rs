@@ -1,4 +1,5 @@
-//! How many instructions one request takes from a parsed request to a finished response, for callgrind.
+//! How many instructions one request takes from a parsed request to a finished response, for callgrind. Each has another
+//! key and another request id than the one before.
 //!
 //! Unlike time, the count does not depend on the machine's mood: `tests/instructions.sh` runs this program twice with
 //! different numbers of requests, divides the difference, and fails above a ceiling.
@@ -15,14 +16,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some(count) = arguments.first().and_then(|count| count.parse::<u32>().ok()) else {
+    let Some(count) = arguments.first().and_then(|count| count.parse::<usize>().ok()) else {
         // `cargo bench` runs every benchmark: this one is for callgrind.
         println!("usage: instructions REQUESTS");
         return;
     };
     let bench = Bench::new();
-    let request = bench.request(support::service::ODDS, true);
-    for _ in 0..count {
-        black_box(bench.answer(black_box(&request)));
+    let requests = bench.varied(support::service::ODDS, 64);
+    for request in requests.iter().cycle().take(count) {
+        black_box(bench.answer(black_box(request)));
     }
 }

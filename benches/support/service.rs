@@ -1,4 +1,4 @@
-//! A whole service without a socket: a hundred bouts, one key whose quota no measurement uses up.
+//! A whole service without a socket: a hundred bouts, and keys whose quotas no measurement uses up.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a bench that cannot set itself up has nothing to measure")]
 
 use std::sync::Arc;
@@ -22,10 +22,13 @@ const COMMENCE: u32 = 1_794_700_000;
 /// More than a measurement uses up.
 const PER_DAY: u64 = 1 << 40;
 
+/// How many keys requests that vary are spread over.
+const KEYS: usize = 8;
+
 pub struct Bench {
     service: Service,
     clock: Clock,
-    secret: String,
+    secrets: Vec<String>,
 }
 
 impl Bench {
@@ -33,16 +36,21 @@ impl Bench {
     pub fn new() -> Self {
         let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
-        let (record, secret) = key();
-        let (id, clock) = (record.id.clone(), Clock::system());
+        let (records, secrets): (Vec<KeyRecord>, Vec<String>) =
+            (0..KEYS).map(key).map(|(record, secret)| (record, secret.expose().to_owned())).unzip();
+        let ids: Vec<KeyId> = records.iter().map(|record| record.id.clone()).collect();
+        let clock = Clock::system();
         let (desk, _requests) = LeaseDesk::open();
-        let keyring = Arc::new(Keyring::new(catalogue, [(record, Usage::default())], desk));
+        let keys = records.into_iter().map(|record| (record, Usage::default()));
+        let keyring = Arc::new(Keyring::new(catalogue, keys, desk));
         // The whole day as one lease: storing leases is not what is measured here.
         let today = clock.now().timestamp().unix() / 86_400;
-        let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
-        keyring.get(&id).unwrap().meter().grant(lease);
+        for id in &ids {
+            let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
+            keyring.get(id).unwrap().meter().grant(lease);
+        }
         let service = Service::new(boards, keyring, clock.clone(), Settings::default());
-        Bench { service, clock, secret: secret.expose().to_owned() }
+        Bench { service, clock, secrets }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -55,9 +63,22 @@ impl Bench {
         headers.insert("accept", HeaderValue::from_static("*/*"));
         headers.insert("accept-encoding", HeaderValue::from_static("gzip"));
         if with_key {
-            headers.insert("x-api-key", HeaderValue::from_str(&self.secret).unwrap());
+            headers.insert("x-api-key", HeaderValue::from_str(&self.secrets[0]).unwrap());
         }
         request
+    }
+
+    /// Requests that differ in key and request id from one to the next.
+    pub fn varied(&self, target: &str, count: usize) -> Vec<Request<()>> {
+        let vary = |number: usize| {
+            let mut request = self.request(target, true);
+            let secret = &self.secrets[number % self.secrets.len()];
+            let headers = request.headers_mut();
+            headers.insert("x-api-key", HeaderValue::from_str(secret).unwrap());
+            headers.insert("x-request-id", HeaderValue::from_str(&format!("job-7.{number:012}")).unwrap());
+            request
+        };
+        (0..count).map(vary).collect()
     }
 
     /// The answer that the HTTP library gets.
@@ -76,10 +97,10 @@ fn mma() -> Sport {
     Sport { key, title, group, kind, v4: Some(names) }
 }
 
-fn key() -> (KeyRecord, Secret) {
+fn key(number: usize) -> (KeyRecord, Secret) {
     let secret = Secret::generate(KeyKind::Sandbox).unwrap();
     let record = KeyRecord {
-        id: KeyId::new("key_000000000001").unwrap(),
+        id: KeyId::new(&format!("key_{number:012}")).unwrap(),
         kind: KeyKind::Sandbox,
         name: "bench".into(),
         groups: Box::default(),

@@ -5,6 +5,7 @@
 
 mod document;
 mod page;
+pub(crate) mod pages;
 #[cfg(test)]
 mod tests;
 
@@ -12,10 +13,10 @@ use self::document::Document;
 
 /// The document itself.
 pub const OPENAPI: &str = include_str!("openapi.json");
-pub(super) const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
 
 /// The page.
-pub(super) fn html() -> String {
+fn html() -> String {
     match serde_json::from_str::<Document>(OPENAPI) {
         Ok(document) => page::render(&document),
         // A test reads the document, so this is not met; it is no reason not to start.

@@ -8,11 +8,11 @@ use http::header::{HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 
-use super::client_address::Peer;
-use super::handle::{Answer, Handled, Note, handle};
-use super::service::{Service, Settings};
 use crate::board::Boards;
 use crate::clock::Clock;
+use crate::http::Peer;
+use crate::http::exchange::handle::{Answer, Handled, Note, handle};
+use crate::http::exchange::service::{Service, Settings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::http::connection::{self, Bounds};
-use crate::http::shutdown::Stop;
 use crate::http::testing::{Fixture, local};
+use crate::http::transport::connection::{self, Bounds};
+use crate::http::transport::shutdown::Stop;
 
 /// Sends bytes over a connection in memory, and closes it; what came back.
 async fn exchange(fixture: &Fixture, sent: &[u8]) -> Vec<u8> {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::http::handle::{Handled, handle};
-use crate::http::service::Settings;
+use crate::http::Settings;
 use crate::http::testing::{Fixture, local, request};
+use crate::http::{Handled, handle};
 
 #[test]
 fn usage_stands_on_every_answer_to_a_valid_key() {

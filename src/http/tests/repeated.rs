@@ -16,10 +16,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::sockets::{PATIENCE, short};
-use crate::http::client_address::Peer;
-use crate::http::listener::{Options, Summary, run};
-use crate::http::service::{IncomingRequest, Respond};
+use crate::http::Peer;
 use crate::http::testing::Fixture;
+use crate::http::{IncomingRequest, Respond};
+use crate::http::{Options, Summary, run};
 use crate::metrics::Traffic;
 
 /// Answers with the method and target of the request, padded to `answer_bytes`, and counts requests.

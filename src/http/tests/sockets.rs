@@ -15,12 +15,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::http::client_address::Peer;
-use crate::http::deadline::Deadlines;
-use crate::http::heads::Heads;
-use crate::http::listener::{Options, Summary, listen, run};
-use crate::http::service::{IncomingRequest, Respond};
+use crate::http::Deadlines;
+use crate::http::Heads;
+use crate::http::Peer;
 use crate::http::testing::Fixture;
+use crate::http::{IncomingRequest, Respond};
+use crate::http::{Options, Summary, listen, run};
 use crate::metrics::Traffic;
 
 /// Far beyond what any of these tests takes when it works.

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::sockets::{PATIENCE, Server, short};
-use crate::http::listener::Options;
+use crate::http::Options;
 use crate::tls::{Acceptor, Certificate, Speaks};
 
 /// A certificate made for the test, as a server has it.
