@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
-use http_body_util::Full;
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Handled, Service, Settings, handle};
+use oddsbox::http::{Handled, Peer, ResponseBody, Service, Settings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseDesk, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
     Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
+use oddsbox::networks::Networks;
 
 pub const ODDS_V4: &str = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=h2h";
 pub const ODDS: &str = "/v1/sports/mma/odds?market=moneyline&regions=us";
@@ -27,6 +26,8 @@ const KEYS: usize = 8;
 
 pub struct Bench {
     service: Service,
+    /// The connection that every request comes from.
+    peer: Peer,
     clock: Clock,
     secrets: Vec<String>,
 }
@@ -50,7 +51,8 @@ impl Bench {
             keyring.get(id).unwrap().meter().grant(lease);
         }
         let service = Service::new(boards, keyring, clock.clone(), Settings::default());
-        Bench { service, clock, secrets }
+        let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
+        Bench { service, peer, clock, secrets }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -82,8 +84,8 @@ impl Bench {
     }
 
     /// The answer that the HTTP library gets.
-    pub fn answer(&self, request: &Request<()>) -> Response<Full<Bytes>> {
-        match handle(&self.service, request, self.clock.now()) {
+    pub fn answer(&self, request: &Request<()>) -> Response<ResponseBody> {
+        match handle(&self.service, request, &self.peer, self.clock.now()) {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }

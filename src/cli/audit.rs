@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::output;
 use super::session::{Session, block_on};
-use crate::admin::{Access, AuditAnswer, Command, Door};
+use crate::admin::{Access, AdminAccess, AuditAnswer, Command};
 
 /// How often a follower looks.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ impl Audit {
 }
 
 /// Every entry behind one, page by page.
-async fn after(door: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
+async fn after(door: &AdminAccess, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
     let mut entries: Vec<AuditAnswer> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.sequence).or(last);
@@ -56,7 +56,7 @@ async fn after(door: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer
 async fn follow(session: &Session, mut last: Option<u64>) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(FOLLOW_EVERY).await;
-        let Some(server) = Door::server(&session.data).await? else { continue };
+        let Some(server) = AdminAccess::server(&session.data).await? else { continue };
         // A server that stops in the middle of it is waited for like one that is not there.
         let Ok(entries) = after(&server, last).await else { continue };
         last = entries.last().map(|entry| entry.sequence).or(last);

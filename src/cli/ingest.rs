@@ -19,7 +19,7 @@ use self::hint::{Given, START_BYTES_MAX, hint};
 use super::flags;
 use super::output::pairs;
 use super::session::{Session, block_on};
-use crate::admin::{Access, Door, DoorError, IngestAnswer, IngestOptions, PayloadOptions, Source};
+use crate::admin::{Access, AdminAccess, AdminError, IngestAnswer, IngestOptions, PayloadOptions, Source};
 use crate::model::{OddsFormat, Regions, World};
 
 const PIECE_BYTES: usize = 64 << 10;
@@ -92,7 +92,7 @@ impl Ingest {
         })?;
         let hint = || hint(&start, self.given(), session);
         let answer = answer.map_err(|error| match (&error, hint()) {
-            (DoorError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
+            (AdminError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
             _ => error.into(),
         })?;
         let (many, one) = self.words();
@@ -114,7 +114,7 @@ impl Ingest {
         Given { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, door: &Door, source: Source) -> Result<IngestAnswer, DoorError> {
+    async fn send(&self, door: &AdminAccess, source: Source) -> Result<IngestAnswer, AdminError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
             Format::Lines => door.ingest(IngestOptions { world, strict }, source).await,

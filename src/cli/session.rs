@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::DEFAULT_DATA;
 use super::demo::DEMO_DATA;
 use super::output::{self, Bar, Output};
-use crate::admin::{Access, Command, DataDir, Door, DoorError, ProgressAnswer, Setup};
+use crate::admin::{Access, AdminAccess, AdminError, Command, DataDir, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
 /// How often a bar moves.
@@ -31,10 +31,10 @@ impl Session {
     }
 
     /// The server, or the file if none runs.
-    pub(super) async fn door(&self, access: Access) -> anyhow::Result<Door> {
-        let found = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
+    pub(super) async fn door(&self, access: Access) -> anyhow::Result<AdminAccess> {
+        let found = AdminAccess::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
         let door = match found {
-            Err(error @ DoorError::NoData(_)) if self.is_beside_demo() => {
+            Err(error @ AdminError::NoData(_)) if self.is_beside_demo() => {
                 anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
             }
             found => found?,
@@ -81,7 +81,7 @@ impl Session {
 }
 
 /// Moves the bar until it is dropped.
-async fn watch<T>(door: &Door, bar: Bar) -> T {
+async fn watch<T>(door: &AdminAccess, bar: Bar) -> T {
     loop {
         tokio::time::sleep(WATCH_EVERY).await;
         // What cannot be told now is told the next time.

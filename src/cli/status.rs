@@ -9,7 +9,7 @@ use indicatif::HumanBytes;
 use super::flags::shown_seconds;
 use super::output::pairs;
 use super::session::{Session, block_on};
-use crate::admin::{Access, Command, Door, ReadyAnswer, StatusAnswer, WorldAnswer};
+use crate::admin::{Access, AdminAccess, Command, ReadyAnswer, StatusAnswer, WorldAnswer};
 
 /// How long a server may take to say that it is there.
 const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl Ready {
 
 async fn ask(session: &Session) -> anyhow::Result<()> {
     let data = session.data.path().display();
-    let Some(server) = Door::server(&session.data).await? else {
+    let Some(server) = AdminAccess::server(&session.data).await? else {
         anyhow::bail!("no server runs on {data}: start one with `oddsbox serve`");
     };
     let answer: ReadyAnswer = server.ask(Command::Ready).await?;

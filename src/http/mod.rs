@@ -18,7 +18,10 @@ pub use exchange::RequestId;
 pub use exchange::handle::{Answer, Handled, Note, handle};
 pub use exchange::service::{Service, Settings};
 pub(crate) use exchange::{negotiate, percent};
-pub use transport::{Deadlines, Heads, IncomingRequest, Options, Peer, Respond, Summary, listen, run};
+pub use transport::{
+    Deadlines, Heads, HttpOptions, IncomingRequest, ListenSocket, Options, Peer, Respond, ResponseBody, ResponseFuture,
+    Summary, listen, run,
+};
 pub(crate) use v1::{books, sports};
 
 #[cfg(test)]

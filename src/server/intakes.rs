@@ -1,5 +1,5 @@
-//! The ways in for feed lines beside the admin door, where the operator wants them: the door for feeders on other
-//! machines, with the listener of the public door before it, and the watched directory.
+//! Where feed lines come in beside the admin interface, if configured: the push interface for feeders on other machines,
+//! behind the same listener as the public interface, and the watched directory.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::facts::Phase;
 use super::{ListenError, ServeError};
-use crate::admin::{Context, DropDirectory, PushDoor, PushReply};
+use crate::admin::{Context, DropDirectory, PushDoor};
 use crate::config::Config;
 use crate::http;
 use crate::metrics::Traffic;
@@ -47,7 +47,7 @@ impl Intakes {
         self.push.as_ref().map(|(_, address)| *address)
     }
 
-    /// Begins to take lines. What is returned ends when feeders have been told that the server stops.
+    /// Begins to take lines. The returned task ends when feeders have received their final reports.
     pub(super) fn start(
         self,
         context: Context,
@@ -90,7 +90,7 @@ async fn push(
     tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped taking feed lines");
 }
 
-/// The door with its own count of connections.
+/// The push interface with its own count of connections.
 #[derive(Debug)]
 struct Push {
     door: PushDoor,
@@ -98,13 +98,13 @@ struct Push {
 }
 
 impl http::Respond for Push {
-    type Body = PushReply;
-
-    async fn respond(&self, request: http::IncomingRequest, peer: &http::Peer) -> ::http::Response<PushReply> {
-        let began = Instant::now();
-        let reply = self.door.respond(request, peer).await;
-        self.traffic.count_request(INGEST, reply.status().as_u16(), began.elapsed());
-        reply
+    fn respond<'a>(&'a self, request: http::IncomingRequest, peer: &'a http::Peer) -> http::ResponseFuture<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let reply = self.door.respond(request, peer).await;
+            self.traffic.count_request(INGEST, reply.status().as_u16(), began.elapsed());
+            reply
+        })
     }
 
     fn traffic(&self) -> &Arc<Traffic> {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use oddsbox::admin::{self, Command, ConsoleAnswer, DataDir, Door};
+use oddsbox::admin::{self, AdminAccess, Command, ConsoleAnswer, DataDir};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ impl Console {
     }
 
     async fn ask<A: serde::de::DeserializeOwned>(&self, command: Command) -> A {
-        let door = Door::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
+        let door = AdminAccess::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
         door.ask(command).await.unwrap()
     }
 
@@ -361,7 +361,7 @@ async fn a_sparkline_follows_the_prices_of_the_last_hour_back_to_the_start() {
 #[tokio::test]
 async fn a_server_without_a_console_says_how_to_get_one() {
     let service = Service::start().await;
-    let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
     let refused = door.ask::<ConsoleAnswer>(Command::ConsoleLink).await.unwrap_err().to_string();
     assert!(refused.contains("set `[console] listen`"), "{refused}");
 }
@@ -376,7 +376,7 @@ async fn under_tls_the_cookie_is_for_tls_alone() {
         ("tls.key", &files.key()),
     ])
     .await;
-    let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
     let link: ConsoleAnswer = door.ask(Command::ConsoleLink).await.unwrap();
     let rest = link.url.expose().strip_prefix("https://localhost:").unwrap();
     let (port, path) = rest.split_once('/').unwrap();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use oddsbox::admin::{Command, DataDir, Door, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
+use oddsbox::admin::{AdminAccess, Command, DataDir, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -15,7 +15,7 @@ use crate::harness::{Answer, Service};
 /// A service that takes feed lines over TCP.
 struct Pushed {
     service: Service,
-    door: Door,
+    door: AdminAccess,
     address: SocketAddr,
 }
 
@@ -25,7 +25,7 @@ impl Pushed {
     }
 
     async fn of(service: Service) -> Pushed {
-        let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+        let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
         let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
         let address = status.server.and_then(|server| server.ingest_address).expect("an address");
         Pushed { service, door, address }
@@ -248,7 +248,7 @@ async fn a_stop_tells_a_feeder_what_was_taken_and_that_is_there_after_it() {
     let service = pushed.service.restart().await;
     assert_eq!(service.get("/v1/sports/mma/events/m1").await.status, 200);
     assert_eq!(service.get("/v1/sports/mma/events/m2").await.status, if taken == 4 { 200 } else { 404 });
-    let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
     let feeds: FeedsAnswer = door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds");
     assert_eq!((feeds.tokens[0].name.as_str(), feeds.tokens[0].status.as_str()), ("scraper", "active"));
 }

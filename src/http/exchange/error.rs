@@ -1,6 +1,6 @@
 //! Errors as clients see them: one table of codes and statuses, one shape of body for each version.
 //!
-//! A message says what to change. Nothing internal stands in one, and no part of a key ever does.
+//! A message says what to change. It contains nothing internal and no part of a key.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ pub(crate) enum Code {
     InvalidTimeRange,
     MissingKey,
     InvalidKey,
-    /// It was good once.
+    /// It was valid once.
     DeactivatedKey,
     Forbidden,
     NotFound,
@@ -38,7 +38,7 @@ pub(crate) enum Code {
     Overloaded,
 }
 
-/// Why a key did not open what was asked for, as one word for logs and counters: the first are for a key that is not valid.
+/// Why a key was rejected, as one word for logs and counters: first the reasons of a key that is not valid.
 pub(crate) static REFUSED: [&str; 10] =
     ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP];
 /// How many of them are for a key that is not valid.
@@ -113,7 +113,7 @@ impl Code {
     }
 }
 
-/// A request that is not answered with what it asked for.
+/// A request that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
     pub code: Code,

@@ -1,18 +1,16 @@
-//! From a request to its answer: no disk, no waiting. The clock has been read, once.
+//! From a request to its response: no disk, no waiting. The caller has read the clock, once.
 //!
 //! 1. The request gets its id.
-//! 2. A URL or headers beyond our bounds are refused, whoever asks; so is HTTP/1.1 without exactly one valid `Host`.
+//! 2. A URL or headers beyond our bounds are rejected, with any key or none; so is HTTP/1.1 without exactly one valid `Host`.
 //! 3. The path becomes a route; an open one is answered without a key.
-//! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked opens nothing.
+//! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked is not accepted.
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
-//! 6. The route is looked at: does it exist, is the method one that reads?
-//! 7. For a route of one sport, the grant becomes an access to it; then maintenance closes what it closes.
-//! 8. The endpoint reads its parameters and finds its content.
-//! 9. The content or the error becomes an answer; what fails on our side is not charged.
+//! 6. The route must exist, and the method must be one that reads.
+//! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
+//! 8. The endpoint parses its parameters and produces its content.
+//! 9. The content or the error becomes a response; server errors are not charged.
 
-use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use http_body_util::Full;
 
 use super::error::{ApiError, Code, GROUP};
 use super::query;
@@ -23,10 +21,11 @@ use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
 use super::usage::Usage;
 use crate::clock::Moment;
+use crate::http::transport::{Peer, ResponseBody};
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
+use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Standing};
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
@@ -49,12 +48,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn into_response(self) -> Response<Full<Bytes>> {
+    pub fn into_response(self) -> Response<ResponseBody> {
         self.reply.into_response()
     }
 }
 
-/// What the access log and the counters hold of an answer.
+/// What the access log and the counters need of a response.
 #[derive(Clone, Debug)]
 pub struct Note {
     /// The path with its variables named.
@@ -63,13 +62,13 @@ pub struct Note {
     /// Of the body, as sent.
     pub bytes: usize,
     pub key: Option<KeyId>,
-    /// Why the key did not open what was asked for, as one word, where it did not.
+    /// Why the key was rejected, as one word.
     pub refused: Option<&'static str>,
     pub request_id: RequestId,
 }
 
 /// Answers one request, following the steps above.
-pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
+pub fn handle<B>(service: &Service, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
     // 1. Its id.
     let mut exchange = Exchange::begin(service, request, now);
     // 2. Bounds and host.
@@ -85,7 +84,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handle
     if service.boards.condition().has_writer_ended() {
         return exchange.fail(&ApiError::overloaded()).into();
     }
-    let grant = match exchange.authenticate() {
+    let grant = match exchange.authenticate(peer) {
         Ok(grant) => grant,
         Err(error) => return exchange.refuse_key(error).into(),
     };
@@ -153,31 +152,28 @@ impl<'s, 'r> Exchange<'s, 'r> {
         route
     }
 
-    fn authenticate(&mut self) -> Result<Grant, AuthError> {
-        let grant = self.grant()?;
+    fn authenticate(&mut self, peer: &Peer) -> Result<Grant, AuthError> {
+        let grant = self.grant(peer.key_memo())?;
         self.key = Some(grant.key_id().clone());
         Ok(grant)
     }
 
-    /// The header wins over the query, even when its key is no good: two keys are a mistake worth hearing of.
-    fn grant(&mut self) -> Result<Grant, AuthError> {
+    /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
+    fn grant(&mut self, memo: &HashMemo) -> Result<Grant, AuthError> {
         let keyring = &self.service.keyring;
         match self.request.headers.api_key {
-            HeaderField::Once(value) => {
-                let text = value.to_str().map_err(|_| AuthError::Malformed)?;
-                keyring.authenticate(Some(text), self.now)
-            }
+            HeaderField::Once(value) => keyring.authenticate_again(Some(value.as_bytes()), memo, self.now),
             HeaderField::Repeated => Err(AuthError::Malformed),
             HeaderField::Missing if self.service.allows_query_key() => {
                 let text = query::api_key(self.request.query, self.version);
                 self.key_in_query = text.is_some();
-                keyring.authenticate(text.as_deref(), self.now)
+                keyring.authenticate_again(text.as_deref().map(str::as_bytes), memo, self.now)
             }
             HeaderField::Missing => Err(AuthError::Missing),
         }
     }
 
-    /// Steps 6 to 8. A key that was taken from the query must stand there once.
+    /// Steps 6 to 8. A key in the query must be there once.
     fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
         self.check_route(route)?;
         let (service, request, version) = (self.service, &self.request, self.version);
@@ -207,7 +203,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         Ok(())
     }
 
-    /// Answers a request that was charged; what fails on our side is given back.
+    /// Answers a request that was charged; a server error refunds it.
     fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> Answer {
         let reply = match content {
             Ok(content) => {
@@ -230,7 +226,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         self.finish(reply)
     }
 
-    /// Answers a request that holds a valid key and was not let pass.
+    /// Answers a request with a valid key that was rejected.
     fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
@@ -251,17 +247,17 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
     }
 
-    /// Answers a request whose key opens nothing.
+    /// Answers a request whose key is not valid.
     fn refuse_key(mut self, error: AuthError) -> Answer {
         self.refused = Some(error.reason());
         self.key = error.key().cloned();
-        // Only a key that opened something is worth a word on how it came.
+        // The deprecation header is for valid keys only.
         self.key_in_query = false;
         let error = ApiError::of_key(&error, self.version);
         self.fail(&error)
     }
 
-    /// Answers a request of which no key is known.
+    /// Answers with an error, without a known key.
     fn fail(self, error: &ApiError) -> Answer {
         let reply = Reply::error(error, self.version, &self.request_id);
         self.finish(reply)
@@ -298,7 +294,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 }
 
-/// A charge that is given back if the handling breaks off.
+/// A charge that is refunded if handling panics.
 #[derive(Debug)]
 struct Charged<'m> {
     charge: Option<Charge<'m>>,
@@ -311,7 +307,7 @@ impl<'m> Charged<'m> {
         Charged { standing: *charge.standing(), charge: Some(charge), cost }
     }
 
-    /// What was charged stays so.
+    /// Makes the charge final.
     fn keep(mut self) -> Standing {
         self.charge = None;
         self.standing

@@ -11,7 +11,6 @@ use http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 
 use super::error::ApiError;
 use super::request_headers::RequestParts;
@@ -22,6 +21,7 @@ use super::usage::{self, Usage};
 use super::{negotiate, values};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
+use crate::http::transport::ResponseBody;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// Since the first of January 2026 the key in the query is accepted for those who still move over.
@@ -178,8 +178,8 @@ impl Reply {
     }
 
     /// The answer for the HTTP library to send.
-    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(self.body));
+    pub(crate) fn into_response(self) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::Whole(self.body));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response

@@ -24,10 +24,14 @@ impl RequestId {
     /// The id that the client sent, if it is well-formed. One that may be a key, put into the wrong header, is not
     /// repeated anywhere.
     fn sent(value: &HeaderValue) -> Option<Self> {
-        let is_clean = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);
+        // Over all bytes, without an early end: that compiles to vector instructions.
+        let is_clean = value.as_bytes().iter().fold(true, |is_clean, byte| {
+            is_clean & matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b'-')
+        });
         let fits = (1..=Self::LEN_MAX).contains(&value.len());
-        let is_key = || value.to_str().is_ok_and(may_hold_key);
-        (fits && value.as_bytes().iter().all(is_clean) && !is_key()).then(|| RequestId(Origin::Sent(value.clone())))
+        // Every key has an underscore; most ids have none, and need not be searched.
+        let is_key = || value.as_bytes().contains(&b'_') && value.to_str().is_ok_and(may_hold_key);
+        (fits && is_clean && !is_key()).then(|| RequestId(Origin::Sent(value.clone())))
     }
 
     pub fn as_str(&self) -> &str {
@@ -103,7 +107,10 @@ mod tests {
     fn only_a_clean_id_is_kept() {
         let ids = RequestIds::new();
         let long = "a".repeat(129);
-        for (sent, kept) in [("job-7.A_b", true), ("", false), ("a b", false), ("a\"b", false), (&*long, false)] {
+        let key = "sk_live_ob_x";
+        for (sent, kept) in
+            [(key, false), ("job-7.A_b", true), ("", false), ("a b", false), ("a\"b", false), (&*long, false)]
+        {
             let value = HeaderValue::from_str(sent).unwrap();
             assert_eq!(ids.id_of(Some(&value)).as_str() == sent, kept, "{sent}");
         }

@@ -9,9 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
 use tracing::Level;
 
 use super::error::{INVALID_KEYS, REFUSED};
@@ -19,24 +17,22 @@ use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
-use crate::http::transport::{IncomingRequest, Peer, Respond};
+use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
 use crate::keys::{Grant, KeyId};
 use crate::log::{self, LineKind};
 use crate::metrics::Traffic;
 
 impl Respond for Service {
-    type Body = Full<Bytes>;
-
-    fn respond_at_once(&self, request: &IncomingRequest, peer: &Peer) -> Option<Response<Full<Bytes>>> {
+    fn respond_at_once(&self, request: &IncomingRequest, peer: &Peer) -> Option<Response<ResponseBody>> {
         Service::respond_at_once(self, request, peer)
     }
 
-    async fn respond(&self, request: IncomingRequest, peer: &Peer) -> Response<Full<Bytes>> {
-        Service::respond(self, &request, peer).await
+    fn respond<'a>(&'a self, request: IncomingRequest, peer: &'a Peer) -> ResponseFuture<'a> {
+        Box::pin(async move { Service::respond(self, &request, peer).await })
     }
 
     /// Every response to a valid key has the key's limits.
-    fn is_authenticated(&self, response: &Response<Full<Bytes>>) -> bool {
+    fn is_authenticated(&self, response: &Response<ResponseBody>) -> bool {
         response.headers().contains_key(RATELIMIT)
     }
 
@@ -47,9 +43,9 @@ impl Respond for Service {
 
 impl Service {
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
-    pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<Full<Bytes>>> {
+    pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<ResponseBody>> {
         let started = Instant::now();
-        match self.handle_contained(request, self.clock.now_at(started)) {
+        match self.handle_contained(request, peer, self.clock.now_at(started)) {
             Handled::Answer(answer) => {
                 self.note(request, peer, &answer.note, started);
                 Some(answer.into_response())
@@ -59,11 +55,11 @@ impl Service {
     }
 
     /// The same for any request. The only wait is for a lease, and it is bounded.
-    pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<Full<Bytes>> {
+    pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
         let started = Instant::now();
-        let answer = match self.handle_contained(request, self.clock.now_at(started)) {
+        let answer = match self.handle_contained(request, peer, self.clock.now_at(started)) {
             Handled::Answer(answer) => answer,
-            Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
+            Handled::NeedsLease(grant) => self.wait_and_handle(request, peer, grant).await,
         };
         self.note(request, peer, &answer.note, started);
         answer.into_response()
@@ -79,7 +75,7 @@ impl Service {
         log_access(request, peer, note, took);
     }
 
-    async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> Answer {
+    async fn wait_and_handle<B>(&self, request: &Request<B>, peer: &Peer, mut grant: Grant) -> Answer {
         let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
         loop {
             let lease = grant.meter().lease_arrives(self.clock.now());
@@ -87,7 +83,7 @@ impl Service {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant, self.clock.now()),
             }
-            match self.handle_contained(request, self.clock.now()) {
+            match self.handle_contained(request, peer, self.clock.now()) {
                 Handled::Answer(answer) => return answer,
                 // Others were quicker and took all of it: the deadline bounds how often that can happen.
                 Handled::NeedsLease(again) => grant = again,
@@ -96,8 +92,8 @@ impl Service {
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>, now: Moment) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle(self, request, now)))
+    fn handle_contained<B>(&self, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle(self, request, peer, now)))
             .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

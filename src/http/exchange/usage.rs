@@ -1,8 +1,8 @@
-//! The headers that tell a client what is left of its limits: two short ones of our own, and the two fields of
+//! The headers with what is left of a key's limits: two short ones of our own, and the two fields of
 //! draft-ietf-httpapi-ratelimit-headers that name every limit of the key.
 //!
-//! They stand on every answer to a valid key. Each value is copied out of the one buffer that they are written in: that
-//! costs less than counting who shares it.
+//! Every response to a valid key has them. Each value is copied out of one buffer: that costs less than reference counts
+//! on a shared one.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -40,17 +40,8 @@ impl Usage {
         Usage { standing, policy }
     }
 
-    /// How much of a quota is left, for a key that has one.
-    pub(crate) fn remaining(&self) -> Option<u64> {
-        self.standing.quota().remaining()
-    }
-
-    pub(crate) fn write_used(&self, out: &mut Vec<u8>) {
-        json::integer(self.standing.quota().used, out);
-    }
-
     /// `"burst";r=59;t=58, "day";r=9999;t=3600`
-    pub(crate) fn write_limits(&self, out: &mut Vec<u8>) {
+    fn write_limits(&self, out: &mut Vec<u8>) {
         let Standing { burst, day, month } = self.standing;
         out.extend_from_slice(b"\"burst\"");
         write_field(b";r=", burst.remaining, out);
@@ -60,11 +51,11 @@ impl Usage {
     }
 
     /// The values in the order in which an answer has them.
-    pub(crate) fn into_values(self) -> Values {
+    pub(super) fn into_values(self) -> Values {
         let mut text = Vec::with_capacity(TEXT_BYTES);
         Values {
-            used: value(&mut text, |out| self.write_used(out)),
-            remaining: self.remaining().map(|left| value(&mut text, |out| json::integer(left, out))),
+            used: self.standing.quota().used.into(),
+            remaining: self.standing.quota().remaining().map(HeaderValue::from),
             limits: value(&mut text, |out| self.write_limits(out)),
             policy: self.policy,
         }

@@ -1,4 +1,4 @@
-//! A small service to test against: two worlds, five sports, four bookmakers, a key of each sort, a clock that stands.
+//! A small service to test against: two worlds, five sports, four bookmakers, a key of each kind, a manual clock.
 
 mod worlds;
 
@@ -110,7 +110,7 @@ impl Fixture {
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
         loop {
-            match handle(&self.service, request, self.clock.now()) {
+            match handle(&self.service, request, &local(), self.clock.now()) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsLease(grant) => grant_lease(&self.service.keyring, grant.key_id(), &self.clock),
             }

@@ -1,4 +1,4 @@
-//! Limits and what is told of them.
+//! Limits and the headers that report them.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn a_key_without_a_lease_waits() {
     // A new day: what was leased for the old one is worth nothing.
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
-    assert!(matches!(handle(&fixture.service, &asked, fixture.clock.now()), Handled::NeedsLease(_)));
+    assert!(matches!(handle(&fixture.service, &asked, &local(), fixture.clock.now()), Handled::NeedsLease(_)));
     assert_eq!(fixture.send(&asked).header("x-requests-used"), Some("1"));
 }
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Response;
-use http_body_util::Full;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -18,8 +16,9 @@ use tokio::task::JoinHandle;
 use super::sockets::{PATIENCE, short};
 use crate::http::Peer;
 use crate::http::testing::Fixture;
-use crate::http::{IncomingRequest, Respond};
+use crate::http::{IncomingRequest, Respond, ResponseBody, ResponseFuture};
 use crate::http::{Options, Summary, run};
+use crate::keys::KeyRecord;
 use crate::metrics::Traffic;
 
 /// Answers with the method and target of the request, padded to `answer_bytes`, and counts requests.
@@ -40,16 +39,14 @@ impl Echo {
 }
 
 impl Respond for Echo {
-    type Body = Full<Bytes>;
-
-    fn respond_at_once(&self, request: &IncomingRequest, _: &Peer) -> Option<Response<Full<Bytes>>> {
+    fn respond_at_once(&self, request: &IncomingRequest, _: &Peer) -> Option<Response<ResponseBody>> {
         self.requests.fetch_add(1, Ordering::SeqCst);
         let mut body = format!("{} {}", request.method(), request.uri()).into_bytes();
         body.resize(body.len().max(self.answer_bytes), b' ');
-        Some(Response::new(Full::new(body.into())))
+        Some(Response::new(body.into()))
     }
 
-    async fn respond(&self, _: IncomingRequest, _: &Peer) -> Response<Full<Bytes>> {
+    fn respond<'a>(&'a self, _: IncomingRequest, _: &'a Peer) -> ResponseFuture<'a> {
         unreachable!("everything is answered at once")
     }
 
@@ -160,6 +157,36 @@ async fn every_repetition_is_charged_until_the_key_is_spent() {
             fixture.clock.advance(Duration::from_secs(61));
         }
     }
+}
+
+#[tokio::test]
+async fn revoked_key_is_rejected_on_open_connection() {
+    let fixture = Fixture::new();
+    let server = start(&fixture.service, Options::default()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!("GET /v1/books HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", fixture.sandbox);
+    for _ in 0..2 {
+        assert!(ask(&mut stream, &request).await.0.starts_with("HTTP/1.1 200 "));
+    }
+    let keyring = &fixture.service.keyring;
+    let grant = keyring.authenticate(Some(&fixture.sandbox), fixture.clock.now()).unwrap();
+    keyring.put(KeyRecord { revoked: Some(fixture.clock.now().timestamp()), ..grant.record().clone() });
+    assert!(ask(&mut stream, &request).await.0.starts_with("HTTP/1.1 401 "));
+}
+
+#[tokio::test]
+async fn keys_that_alternate_on_a_connection_are_charged_separately() {
+    let fixture = Fixture::new();
+    let server = start(&fixture.service, Options::default()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let (sandbox, production) = (&*fixture.sandbox, &*fixture.production);
+    for (key, used) in [(sandbox, 1), (sandbox, 2), (production, 1), (sandbox, 3), (production, 2), (production, 3)] {
+        let request = format!("GET /v1/books HTTP/1.1\r\nHost: test\r\nX-API-Key: {key}\r\n\r\n");
+        let (head, _) = ask(&mut stream, &request).await;
+        assert!(head.contains(&format!("x-requests-used: {used}\r\n")), "{used}: {head}");
+    }
+    let unknown = "GET /v1/books HTTP/1.1\r\nHost: test\r\nX-API-Key: wrong\r\n\r\n";
+    assert!(ask(&mut stream, unknown).await.0.starts_with("HTTP/1.1 401 "));
 }
 
 #[tokio::test]

@@ -1,32 +1,51 @@
-//! Whose request it is: the address of the connection's peer or, where the peer is a trusted proxy, the address that the
+//! Where a request comes from: the address of the connection's peer or, where the peer is a trusted proxy, the address that the
 //! proxy reports.
 //!
 //! Anyone can send `X-Forwarded-For`, so the header is read only if the peer is in `trusted_proxies`, and from the right:
 //! each proxy appends the address that it saw. The rightmost address that is not itself a trusted proxy is the client;
-//! what stands left of it was sent by the client and proves nothing.
+//! everything left of it was sent by the client and proves nothing.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName};
 
+use crate::keys::HashMemo;
 use crate::networks::Networks;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The other end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Peer {
     address: IpAddr,
+    /// The user at the other end of a Unix socket.
+    user: Option<u32>,
     /// Empty unless the peer itself is one of them.
     trusted: Networks,
+    /// The hash of the last key that it presented.
+    key_memo: HashMemo,
 }
 
 impl Peer {
     pub fn new(address: IpAddr, trusted_proxies: &Networks) -> Peer {
         let address = address.to_canonical();
         let trusted = if trusted_proxies.contain(address) { trusted_proxies.clone() } else { Networks::default() };
-        Peer { address, trusted }
+        Peer { address, user: None, trusted, key_memo: HashMemo::default() }
+    }
+
+    /// The other end of a Unix socket, on this machine.
+    pub fn local(user: u32) -> Peer {
+        Peer { user: Some(user), ..Peer::new(Ipv4Addr::LOCALHOST.into(), &Networks::default()) }
+    }
+
+    pub(crate) fn key_memo(&self) -> &HashMemo {
+        &self.key_memo
+    }
+
+    /// The id of the user at the other end of a Unix socket, as the kernel reports it.
+    pub fn user(&self) -> Option<u32> {
+        self.user
     }
 
     /// The address that the connection comes from.

@@ -1,4 +1,4 @@
-//! The places for connections: how many may be open at once, a number that may change while they are.
+//! Slots for connections: how many may be open at once, a number that may change while they are.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub(crate) struct ConnectionSlots {
     free: Arc<Semaphore>,
     /// How many there are, taken ones included.
     count: u32,
-    /// How many there should be. While there are more, places that come back are taken away.
+    /// How many there should be. While there are more, slots that come back are removed.
     wanted: u32,
 }
 
@@ -18,7 +18,7 @@ impl ConnectionSlots {
         ConnectionSlots { free: Arc::new(Semaphore::new(count as usize)), count, wanted: count }
     }
 
-    /// Makes them as many as wanted, at once where they are free and when they come back otherwise.
+    /// Changes their number, at once where they are free and when they come back otherwise.
     pub(crate) fn fit(&mut self, wanted: u32) {
         self.wanted = wanted;
         if let Some(more) = wanted.checked_sub(self.count) {
@@ -30,13 +30,13 @@ impl ConnectionSlots {
         }
     }
 
-    /// A place, once there is one; it comes back when what is returned is dropped.
+    /// A slot, once one is free; it comes back when the permit is dropped.
     pub(crate) async fn take(&mut self) -> OwnedSemaphorePermit {
         loop {
             match Arc::clone(&self.free).acquire_owned().await {
-                Ok(place) if self.count <= self.wanted => return place,
-                Ok(place) => {
-                    place.forget();
+                Ok(slot) if self.count <= self.wanted => return slot,
+                Ok(slot) => {
+                    slot.forget();
                     self.count -= 1;
                 }
                 // The semaphore is never closed.
@@ -45,7 +45,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// Returns when every place has come back.
+    /// Returns when every slot has come back.
     pub(crate) async fn all_back(&self) {
         drop(self.free.acquire_many(self.count).await);
     }
@@ -62,33 +62,33 @@ mod tests {
 
     use super::*;
 
-    /// A place if one is free now.
-    fn try_take(places: &mut ConnectionSlots) -> Option<OwnedSemaphorePermit> {
-        match pin!(places.take()).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(place) => Some(place),
+    /// A slot if one is free now.
+    fn try_take(slots: &mut ConnectionSlots) -> Option<OwnedSemaphorePermit> {
+        match pin!(slots.take()).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(slot) => Some(slot),
             Poll::Pending => None,
         }
     }
 
     #[test]
-    fn places_grow_and_shrink_around_those_taken() {
-        let mut places = ConnectionSlots::new(2);
-        let mut taken = vec![try_take(&mut places).unwrap(), try_take(&mut places).unwrap()];
-        assert!(try_take(&mut places).is_none());
-        places.fit(3);
-        taken.push(try_take(&mut places).unwrap());
-        assert_eq!((try_take(&mut places).is_none(), places.taken()), (true, 3));
-        // Down to one: nobody is put out, and the next two that leave take their places with them.
-        places.fit(1);
+    fn slots_grow_and_shrink_around_those_taken() {
+        let mut slots = ConnectionSlots::new(2);
+        let mut taken = vec![try_take(&mut slots).unwrap(), try_take(&mut slots).unwrap()];
+        assert!(try_take(&mut slots).is_none());
+        slots.fit(3);
+        taken.push(try_take(&mut slots).unwrap());
+        assert_eq!((try_take(&mut slots).is_none(), slots.taken()), (true, 3));
+        // Down to one: nothing is closed, and the next two that end take their slots with them.
+        slots.fit(1);
         for _ in 0..2 {
             taken.pop();
-            assert!(try_take(&mut places).is_none());
+            assert!(try_take(&mut slots).is_none());
         }
-        assert_eq!(places.taken(), 1);
+        assert_eq!(slots.taken(), 1);
         taken.pop();
-        let last = try_take(&mut places);
-        assert!(last.is_some() && try_take(&mut places).is_none());
-        places.fit(4);
-        assert_eq!((places.count, places.taken()), (4, 1));
+        let last = try_take(&mut slots);
+        assert!(last.is_some() && try_take(&mut slots).is_none());
+        slots.fit(4);
+        assert_eq!((slots.count, slots.taken()), (4, 1));
     }
 }

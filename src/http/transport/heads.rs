@@ -1,4 +1,4 @@
-//! Unfinished heads: a bound on the bytes of incomplete requests that all connections hold together.
+//! Unfinished heads: a bound on the bytes of incomplete requests that all connections buffer together.
 //!
 //! The HTTP library buffers a head until it is complete, and has a bound for one connection only. A connection whose
 //! next bytes would exceed the bound over all of them is closed. A connection that no valid key was used on may hold less,
@@ -37,7 +37,7 @@ impl Heads {
         Heads { bytes: AtomicUsize::new(0), max, refused: AtomicU64::new(0) }
     }
 
-    /// Held now.
+    /// Buffered now.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -65,7 +65,7 @@ impl Heads {
     }
 }
 
-/// What one connection holds. Dropping it gives that back.
+/// What one connection has buffered. Dropping it releases that.
 #[derive(Debug, Default)]
 pub(crate) struct UnfinishedHead {
     heads: Arc<Heads>,
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     fn unfinished_heads_of_all_connections_share_one_bound() {
         let heads = Arc::new(Heads::new(32 * KB));
-        let of_a_stranger = || UnfinishedHead::new(Arc::clone(&heads));
-        let (first, second) = (of_a_stranger(), of_a_stranger());
+        let without_key = || UnfinishedHead::new(Arc::clone(&heads));
+        let (first, second) = (without_key(), without_key());
         assert!(first.grows_by(8 * KB) && second.grows_by(8 * KB));
         assert_eq!(heads.bytes(), 0, "heads of ordinary size are not counted");
         assert!(first.grows_by(20 * KB));
         assert_eq!(heads.bytes(), 20 * KB);
-        assert!(!second.grows_by(8 * KB), "the last quarter is not for strangers");
-        let known = of_a_stranger();
+        assert!(!second.grows_by(8 * KB), "the last quarter is for connections with a valid key");
+        let known = without_key();
         known.set_known();
         assert!(known.grows_by(16 * KB));
         assert_eq!((heads.bytes(), heads.refused()), (28 * KB, 1));
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn head_may_be_longer_once_a_valid_key_was_used() {
         let heads = Arc::new(Heads::default());
-        let (stranger, known) = (UnfinishedHead::new(Arc::clone(&heads)), UnfinishedHead::new(Arc::clone(&heads)));
+        let (unknown, known) = (UnfinishedHead::new(Arc::clone(&heads)), UnfinishedHead::new(Arc::clone(&heads)));
         known.set_known();
-        assert!(stranger.grows_by(UNKNOWN_HEAD_BYTES_MAX) && !stranger.grows_by(1));
+        assert!(unknown.grows_by(UNKNOWN_HEAD_BYTES_MAX) && !unknown.grows_by(1));
         assert!(known.grows_by(HEAD_BYTES_MAX));
     }
 }

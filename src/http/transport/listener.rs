@@ -1,11 +1,10 @@
-//! The listener: accepts connections within bounds, and ends in order.
+//! The listener of every interface, over TCP or a Unix socket: accepts connections within bounds, and shuts down in order.
 //!
-//! 1. A place is taken before a connection is accepted, so that a flood waits in the kernel's queue and not in ours.
-//! 2. The connection is accepted; an error, such as too many open files, is waited out and never ends the loop.
-//! 3. The connection runs as a task of its own and gives its place back when it ends.
-//! 4. When told to stop: accept no more, let connections finish what they have begun, drop what is left after the
-//!    deadline, or at once if it is to hurry. Either way no connection outlives the listener: whoever counts what it
-//!    answered can do so.
+//! 1. A slot is taken before a connection is accepted, so that a flood waits in the kernel's queue and not in ours.
+//! 2. The connection is accepted; an error, such as too many open files, is retried after a delay and never ends the loop.
+//! 3. The connection runs as a task of its own and gives its slot back when it ends.
+//! 4. On shutdown: accept no more, let connections finish what they have begun, drop what is left after the
+//!    deadline, or at once if asked to hurry. Either way no connection outlives the listener, so that its counters are final.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,17 +12,18 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tracing::Level;
 
 use super::client_address::Peer;
-use super::connection;
+use super::connection::{self, Handler, HttpOptions};
 use super::connection_slots::ConnectionSlots;
 use super::deadline::Deadlines;
 use super::heads::Heads;
 use super::respond::Respond;
 use super::shutdown::{Phases, Stop};
+use super::stream::BoxedStream;
 use crate::log::{LineKind, limited};
 use crate::networks::Networks;
 use crate::tls::Acceptor;
@@ -33,18 +33,21 @@ use crate::tls::Acceptor;
 pub struct Options {
     /// How many connections may be open at once.
     pub connections_max: u32,
-    /// How many of them one address may hold, or one /64 network of IPv6; `None` for as many as there are. Loopback
-    /// addresses and trusted proxies may hold any number: many clients can be behind one of them.
+    /// How many of them one address may have open, or one /64 network of IPv6; `None` for all of them. Loopback addresses
+    /// and trusted proxies are exempt: many clients can be behind one of them.
     pub connections_per_address_max: Option<u32>,
     pub deadlines: Deadlines,
     /// How long connections may take to finish when the listener stops.
     pub drain: Duration,
     /// `None` for plain text.
     pub tls: Option<Arc<Acceptor>>,
-    /// Proxies that are believed when they report whom they ask for.
+    /// Proxies whose forwarding headers are trusted.
     pub trusted_proxies: Networks,
     /// The bytes of unfinished heads, shared with other listeners.
     pub heads: Arc<Heads>,
+    pub http: HttpOptions,
+    /// How long a connection may be open at all; `None` for any time.
+    pub lifetime_max: Option<Duration>,
 }
 
 impl Default for Options {
@@ -57,116 +60,152 @@ impl Default for Options {
             tls: None,
             trusted_proxies: Networks::default(),
             heads: Arc::default(),
+            http: HttpOptions::default(),
+            lifetime_max: None,
         }
     }
 }
 
 impl Options {
-    /// How many connections an address may hold; `None` for any number.
+    /// How many connections an address may have open; `None` for any number.
     fn connections_max_of(&self, address: IpAddr) -> Option<u32> {
         let is_exempt = address.to_canonical().is_loopback() || self.trusted_proxies.contain(address);
         self.connections_per_address_max.filter(|_| !is_exempt)
     }
 }
 
-/// What a listener did in its life.
+/// Totals of a listener that has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// Connections accepted and served.
     pub accepted: u64,
-    /// Connections turned away because their address held too many.
-    pub turned_away: u64,
+    /// Connections rejected because their address had too many open.
+    pub rejected: u64,
     /// Connections that had not finished when the drain was over.
     pub dropped: u32,
 }
 
-/// How many connections may wait to be accepted, where the kernel allows as many. When all clients come at once, as after a
-/// restart, one that finds no room is not told: it takes itself for connected, and waits.
+/// The accept backlog, where the kernel allows as many. When all clients come at once, as after a restart, one beyond it
+/// believes the handshake completed and hangs.
 const WAITING_MAX: u32 = 4096;
 
-/// A socket to serve at.
+/// Binds a TCP socket.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Connections of a service that has just stopped do not keep the next one from its address.
+    // So that connections of a server that has just stopped do not block the address.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(WAITING_MAX)
 }
 
+/// A bound socket of either kind.
+#[derive(Debug)]
+pub enum ListenSocket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl From<TcpListener> for ListenSocket {
+    fn from(socket: TcpListener) -> Self {
+        ListenSocket::Tcp(socket)
+    }
+}
+
+impl From<UnixListener> for ListenSocket {
+    fn from(socket: UnixListener) -> Self {
+        ListenSocket::Unix(socket)
+    }
+}
+
+/// A connection as it was accepted, and where it comes from.
+enum Accepted {
+    Tcp(TcpStream, IpAddr),
+    Unix(UnixStream),
+}
+
+impl ListenSocket {
+    async fn accept(&self) -> io::Result<Accepted> {
+        Ok(match self {
+            ListenSocket::Tcp(socket) => {
+                let (stream, peer) = socket.accept().await?;
+                Accepted::Tcp(stream, peer.ip())
+            }
+            ListenSocket::Unix(socket) => Accepted::Unix(socket.accept().await?.0),
+        })
+    }
+}
+
 /// Serves until `shutdown` is ready, then drains until `hurry` is. Options that change are those of the connections
 /// that come next.
 pub async fn run(
-    listener: TcpListener,
-    service: Arc<impl Respond>,
+    socket: impl Into<ListenSocket>,
+    service: Arc<dyn Respond>,
     options: watch::Receiver<Options>,
     shutdown: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
 ) -> Summary {
     let (stop, phases) = Stop::new();
-    let mut places = ConnectionSlots::new(options.borrow().connections_max);
-    let mut door = Door { service, options, phases, addresses: Addresses::default(), accepted: 0, turned_away: 0 };
+    let socket = socket.into();
+    let mut slots = ConnectionSlots::new(options.borrow().connections_max);
+    let mut listener =
+        AcceptLoop { service, options, phases, addresses: Addresses::default(), accepted: 0, rejected: 0 };
     tokio::select! {
         () = shutdown => {}
-        () = door.accept_all(&listener, &mut places) => {}
+        () = listener.accept_all(&socket, &mut slots) => {}
     }
-    drop(listener);
+    drop(socket);
     stop.drain();
-    let drain = door.options.borrow().drain;
+    let drain = listener.options.borrow().drain;
     let dropped = tokio::select! {
         biased;
-        () = places.all_back() => 0,
-        () = tokio::time::sleep(drain) => places.taken(),
-        () = hurry => places.taken(),
+        () = slots.all_back() => 0,
+        () = tokio::time::sleep(drain) => slots.taken(),
+        () = hurry => slots.taken(),
     };
     stop.close();
     // A connection that is dropped while another thread runs it finishes the step that it is in.
-    places.all_back().await;
-    Summary { accepted: door.accepted, turned_away: door.turned_away, dropped }
+    slots.all_back().await;
+    Summary { accepted: listener.accepted, rejected: listener.rejected, dropped }
 }
 
-/// How often the loop says that it goes round.
+/// How often the accept loop reports that it is alive.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// The next connection, once there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &mut ConnectionSlots,
-) -> io::Result<(TcpStream, IpAddr, OwnedSemaphorePermit)> {
-    let place = places.take().await;
-    let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer.ip(), place))
+/// The next connection, once there is a slot for it.
+async fn accept(socket: &ListenSocket, slots: &mut ConnectionSlots) -> io::Result<(Accepted, OwnedSemaphorePermit)> {
+    let slot = slots.take().await;
+    Ok((socket.accept().await?, slot))
 }
 
 /// Returns when there are other options.
 async fn changed(options: &mut watch::Receiver<Options>) {
     if options.changed().await.is_err() {
-        // Whoever could change them is gone.
+        // The sender is gone: they no longer change.
         std::future::pending::<()>().await;
     }
 }
 
 /// What accepting needs and counts.
-#[derive(Debug)]
-struct Door<R> {
-    service: Arc<R>,
+struct AcceptLoop {
+    service: Arc<dyn Respond>,
     options: watch::Receiver<Options>,
     phases: Phases,
     addresses: Addresses,
     accepted: u64,
-    turned_away: u64,
+    rejected: u64,
 }
 
-impl<R: Respond> Door<R> {
+impl AcceptLoop {
     /// Accepts until it is dropped.
-    async fn accept_all(&mut self, listener: &TcpListener, places: &mut ConnectionSlots) {
+    async fn accept_all(&mut self, socket: &ListenSocket, slots: &mut ConnectionSlots) {
         let mut patience = Patience::default();
         let mut beats = tokio::time::interval(BEAT_EVERY);
         loop {
             let connections_max = self.options.borrow_and_update().connections_max;
             self.service.traffic().set_connections_max(connections_max);
-            places.fit(connections_max);
+            slots.fit(connections_max);
             let accepted = tokio::select! {
-                accepted = accept(listener, places) => accepted,
+                accepted = accept(socket, slots) => accepted,
                 () = changed(&mut self.options) => continue,
                 _ = beats.tick() => {
                     self.service.traffic().beat();
@@ -174,9 +213,13 @@ impl<R: Respond> Door<R> {
                 }
             };
             match accepted {
-                Ok((stream, address, place)) => {
+                Ok((Accepted::Tcp(stream, address), slot)) => {
                     patience = Patience::default();
-                    self.admit(stream, address, place);
+                    self.admit_tcp(stream, address, slot);
+                }
+                Ok((Accepted::Unix(stream), slot)) => {
+                    patience = Patience::default();
+                    self.admit_unix(stream, slot);
                 }
                 Err(error) => {
                     limited!(LineKind::Connection, Level::WARN, %error, "failed to accept a connection");
@@ -186,15 +229,13 @@ impl<R: Respond> Door<R> {
         }
     }
 
-    fn admit(&mut self, stream: TcpStream, address: IpAddr, place: OwnedSemaphorePermit) {
-        let options = self.options.borrow().clone();
-        let max = options.connections_max_of(address);
-        let Options { deadlines, tls, trusted_proxies, heads, .. } = options;
-        let bounds = connection::Bounds { deadlines, heads };
-        let peer = Peer::new(address, &trusted_proxies);
+    fn admit_tcp(&mut self, stream: TcpStream, address: IpAddr, slot: OwnedSemaphorePermit) {
+        let (max, peer) = {
+            let options = self.options.borrow();
+            (options.connections_max_of(address), Peer::new(address, &options.trusted_proxies))
+        };
         let Some(held) = self.addresses.enter(address, max) else {
-            self.turned_away += 1;
-            self.service.traffic().count_turned_away();
+            self.reject();
             limited!(
                 LineKind::Connection,
                 Level::WARN,
@@ -204,18 +245,48 @@ impl<R: Respond> Door<R> {
             );
             return;
         };
-        self.accepted += 1;
-        // Answers are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
+        // Responses are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
         let _ = stream.set_nodelay(true);
-        let traffic = Arc::clone(self.service.traffic());
-        let (service, phases) = (Arc::clone(&self.service), self.phases.clone());
-        tokio::spawn(async move {
-            let counted = traffic.connection();
-            match tls {
-                None => connection::run(stream, peer, service, bounds, phases).await,
-                Some(tls) => connection::run_tls(stream, peer, &tls, service, bounds, phases).await,
+        self.spawn(Box::new(stream), peer, (held, slot));
+    }
+
+    /// On a Unix socket the kernel knows who connected. A connection that it has no credentials of is rejected.
+    fn admit_unix(&mut self, stream: UnixStream, slot: OwnedSemaphorePermit) {
+        match stream.peer_cred() {
+            Ok(credentials) => {
+                self.spawn(Box::new(stream), Peer::local(credentials.uid()), (AddressCount(None), slot));
             }
-            drop((counted, held, place));
+            Err(error) => {
+                self.reject();
+                limited!(
+                    LineKind::AdminConnection,
+                    Level::WARN,
+                    %error,
+                    "rejected admin connection: peer credentials unavailable"
+                );
+            }
+        }
+    }
+
+    fn reject(&mut self) {
+        self.rejected += 1;
+        self.service.traffic().count_turned_away();
+    }
+
+    fn spawn(&mut self, stream: BoxedStream, peer: Peer, held: (AddressCount, OwnedSemaphorePermit)) {
+        self.accepted += 1;
+        let Options { deadlines, tls, heads, http, lifetime_max, .. } = self.options.borrow().clone();
+        let bounds = connection::Bounds { deadlines, heads, http };
+        let (phases, service) = (self.phases.clone(), Arc::clone(&self.service));
+        tokio::spawn(async move {
+            let traffic = Arc::clone(service.traffic());
+            let counted = traffic.connection();
+            let connection = connection::run(stream, tls, Handler { peer, service }, bounds, phases);
+            match lifetime_max {
+                None => connection.await,
+                Some(max) => drop(tokio::time::timeout(max, connection).await),
+            }
+            drop((counted, held));
         });
     }
 }
@@ -238,7 +309,7 @@ impl Patience {
     }
 }
 
-/// How many connections each address holds, counted only where there is a bound. An IPv6 address counts as its /64
+/// How many connections each address has open, counted only where there is a bound. An IPv6 address counts as its /64
 /// network: a host usually has all the addresses of one.
 #[derive(Clone, Debug, Default)]
 struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
@@ -253,12 +324,12 @@ fn counted_as(address: IpAddr) -> IpAddr {
 
 /// One connection of an address, until it is dropped.
 #[derive(Debug)]
-struct Held(Option<(Addresses, IpAddr)>);
+struct AddressCount(Option<(Addresses, IpAddr)>);
 
 impl Addresses {
-    /// `None` if the address holds its full number.
-    fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<Held> {
-        let Some(max) = max else { return Some(Held(None)) };
+    /// `None` if the address has its full number.
+    fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<AddressCount> {
+        let Some(max) = max else { return Some(AddressCount(None)) };
         let address = counted_as(address);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(address).or_default();
@@ -266,11 +337,11 @@ impl Addresses {
             return None;
         }
         *count += 1;
-        Some(Held(Some((self.clone(), address))))
+        Some(AddressCount(Some((self.clone(), address))))
     }
 }
 
-impl Drop for Held {
+impl Drop for AddressCount {
     fn drop(&mut self) {
         let Some((addresses, address)) = self.0.take() else { return };
         let mut counts = addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -286,6 +357,7 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
+    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::http::testing::Fixture;
@@ -340,23 +412,23 @@ mod tests {
         let fixture = Fixture::new();
         let options = watch::Sender::new(Options { connections_per_address_max: Some(1), ..Options::default() });
         let (_stop, phases) = Stop::new();
-        let mut door = Door {
-            service: Arc::clone(&fixture.service),
+        let mut listener = AcceptLoop {
+            service: fixture.service.clone(),
             options: options.subscribe(),
             phases,
             addresses: Addresses::default(),
             accepted: 0,
-            turned_away: 0,
+            rejected: 0,
         };
-        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut places = ConnectionSlots::new(10);
+        let socket = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let slots = Arc::new(Semaphore::new(3));
         let mut clients = Vec::new();
         for address in [[192, 0, 2, 1], [192, 0, 2, 1], [192, 0, 2, 2]] {
-            clients.push(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
-            let (stream, _, place) = accept(&listener, &mut places).await.unwrap();
-            door.admit(stream, address.into(), place);
+            clients.push(TcpStream::connect(socket.local_addr().unwrap()).await.unwrap());
+            let (stream, _) = socket.accept().await.unwrap();
+            listener.admit_tcp(stream, address.into(), Arc::clone(&slots).try_acquire_owned().unwrap());
         }
-        assert_eq!((door.accepted, door.turned_away), (2, 1));
+        assert_eq!((listener.accepted, listener.rejected), (2, 1));
         assert_eq!(fixture.service.traffic().turned_away(), 1);
         assert_eq!(clients[1].read(&mut [0; 1]).await.unwrap(), 0, "it is closed at once");
     }

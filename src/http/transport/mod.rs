@@ -21,7 +21,8 @@ mod stream;
 mod wake_filter;
 
 pub use client_address::Peer;
+pub use connection::HttpOptions;
 pub use deadline::Deadlines;
 pub use heads::Heads;
-pub use listener::{Options, Summary, listen, run};
-pub use respond::{IncomingRequest, Respond};
+pub use listener::{ListenSocket, Options, Summary, listen, run};
+pub use respond::{IncomingRequest, Respond, ResponseBody, ResponseFuture};

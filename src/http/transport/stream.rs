@@ -1,4 +1,4 @@
-//! The bytes of a connection: what was read ahead comes first, and every step is felt in the connection's pulse.
+//! The bytes of a connection: what was read ahead comes first, and all progress is reported to the connection's pulse.
 
 use std::io;
 use std::pin::Pin;
@@ -12,13 +12,19 @@ use super::connection::Protocol;
 use super::deadline::Pulse;
 use super::frames::Frames;
 
-/// The answer to a head that is too long, where nothing else is under way.
+/// The response to a head that is too long, where nothing else is in flight.
 const TOO_LARGE: &[u8] =
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-#[derive(Debug)]
-pub(crate) struct PulsedStream<S> {
-    inner: S,
+/// Both directions of a connection: TCP, a Unix socket, or TLS on either.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
+pub(crate) type BoxedStream = Box<dyn Duplex>;
+
+pub(crate) struct PulsedStream {
+    inner: BoxedStream,
     /// Read while the protocol was being recognised, and not yet read again.
     ahead: Bytes,
     pulse: Arc<Pulse>,
@@ -26,13 +32,13 @@ pub(crate) struct PulsedStream<S> {
     frames: Option<Frames>,
 }
 
-impl<S> PulsedStream<S> {
-    pub(crate) fn new(inner: S, ahead: Bytes, pulse: Arc<Pulse>, protocol: Protocol) -> Self {
+impl PulsedStream {
+    pub(crate) fn new(inner: BoxedStream, ahead: Bytes, pulse: Arc<Pulse>, protocol: Protocol) -> Self {
         let frames = (protocol == Protocol::Http2).then(Frames::new);
         PulsedStream { inner, ahead, pulse, frames }
     }
 
-    /// False if these bytes are more of an unfinished head than may be held.
+    /// False if these bytes exceed the bound on unfinished heads.
     fn has_read(&mut self, bytes: &[u8]) -> bool {
         match &mut self.frames {
             None => self.pulse.has_read(bytes.len()),
@@ -40,7 +46,7 @@ impl<S> PulsedStream<S> {
         }
     }
 
-    /// Tells the pulse what became of a write.
+    /// Reports the outcome of a write to the pulse.
     fn after_write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Ready(Ok(count)) => self.pulse.has_written(*count),
@@ -49,10 +55,8 @@ impl<S> PulsedStream<S> {
         }
         written
     }
-}
 
-impl<S: AsyncWrite + Unpin> PulsedStream<S> {
-    /// Ends a connection that sends more of a head than may be held.
+    /// Ends a connection that exceeds the bound on unfinished heads.
     fn refuse(&mut self, cx: &mut Context<'_>) -> io::Error {
         if self.frames.is_none() && !self.pulse.head.has_answered() {
             // Whether it can be sent at once or not, the connection is closed.
@@ -63,7 +67,7 @@ impl<S: AsyncWrite + Unpin> PulsedStream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for PulsedStream<S> {
+impl AsyncRead for PulsedStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         if self.ahead.is_empty() {
@@ -79,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for PulsedStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for PulsedStream<S> {
+impl AsyncWrite for PulsedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
         self.after_write(written)
@@ -99,7 +103,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for PulsedStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Under TLS a write is taken before it is sent, so a client that takes nothing is felt here.
+        // Under TLS a write is buffered before it is sent, so a client that reads nothing shows here.
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         match &flushed {
             Poll::Ready(_) => self.pulse.has_written(0),

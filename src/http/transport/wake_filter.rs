@@ -1,8 +1,7 @@
-//! A future beside a busier one, in the same task.
+//! A future that is polled only when its own waker was called, beside a busier one in the same task.
 //!
-//! Whoever waits for two things polls both whenever either stirs. A connection stirs with every request, while its
-//! deadlines and the service's end come once in seconds, or once: asking them each time would cost more than they are
-//! worth. So what stands aside is polled only when it has called, and not for what wakes the other.
+//! `select!` polls all of its futures whenever the task wakes. A connection wakes with every request, while its deadlines
+//! and the shutdown fire once in seconds, or once: polling them each time would cost more than they are worth.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,24 +11,24 @@ use std::task::{Context, Poll, Wake, Waker};
 #[derive(Debug)]
 pub(crate) struct WakeFilter<F> {
     inner: F,
-    call: Arc<Call>,
-    /// Whom the call wakes, as far as is known here.
+    call: Arc<WakeFlag>,
+    /// The waker that was last registered with `call`.
     task: Option<Waker>,
 }
 
 #[derive(Debug)]
-struct Call {
-    is_heard: AtomicBool,
+struct WakeFlag {
+    is_handled: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
 
-impl Wake for Call {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.is_heard.store(false, Ordering::Release);
+        self.is_handled.store(false, Ordering::Release);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(task) = &*task {
             task.wake_by_ref();
@@ -39,10 +38,10 @@ impl Wake for Call {
 
 impl<F: Future + Unpin> WakeFilter<F> {
     pub(crate) fn new(inner: F) -> Self {
-        // The first poll is due without a call.
+        // The first poll needs no wake-up.
         WakeFilter {
             inner,
-            call: Arc::new(Call { is_heard: AtomicBool::new(false), task: Mutex::default() }),
+            call: Arc::new(WakeFlag { is_handled: AtomicBool::new(false), task: Mutex::default() }),
             task: None,
         }
     }
@@ -57,8 +56,8 @@ impl<F: Future + Unpin> Future for WakeFilter<F> {
             self.task = Some(context.waker().clone());
             *self.call.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
         }
-        // A call that comes from here on wakes the task, and is heard the next time.
-        if self.call.is_heard.load(Ordering::Acquire) || self.call.is_heard.swap(true, Ordering::AcqRel) {
+        // A wake-up from here on wakes the task, and leads to the next poll.
+        if self.call.is_handled.load(Ordering::Acquire) || self.call.is_handled.swap(true, Ordering::AcqRel) {
             return Poll::Pending;
         }
         let waker = Waker::from(Arc::clone(&self.call));
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_polled_only_when_it_calls_and_then_it_is() {
+    async fn future_is_polled_only_when_its_own_waker_was_called() {
         let (end, mut ended) = oneshot::channel::<()>();
         let mut polls = 0;
         let aside = poll_fn(|context| {
@@ -109,18 +108,19 @@ mod tests {
         assert!(polls <= 3, "{polls}");
     }
 
-    #[tokio::test]
-    async fn a_timer_beside_a_busy_loop_is_heard() {
-        let timer = pin!(tokio::time::sleep(Duration::from_millis(20)));
+    #[tokio::test(start_paused = true)]
+    async fn timer_beside_a_busy_future_fires() {
+        let timer = pin!(tokio::time::sleep(Duration::from_secs(2)));
         let mut timer = WakeFilter::new(timer);
         let busy = async {
-            loop {
+            for _ in 0..1000 {
                 tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(3)).await;
             }
         };
         tokio::select! {
             biased;
-            () = busy => {}
+            () = busy => panic!("the timer did not fire"),
             () = &mut timer => {}
         }
     }

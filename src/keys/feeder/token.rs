@@ -24,7 +24,7 @@ impl FeedToken {
 
     /// The hash of a text, if it has the form of a token.
     pub fn hash_of(text: &str) -> Option<SecretHash> {
-        hash_text(text, Self::PREFIX)
+        hash_text(text.as_bytes(), Self::PREFIX)
     }
 
     pub fn hash(&self) -> SecretHash {

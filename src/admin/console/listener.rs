@@ -1,4 +1,4 @@
-//! The console's address: taken when the server starts, and served like the public one, for far fewer.
+//! The console's listener: bound when the server starts, served like the public one with fewer connections.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,18 +18,18 @@ use crate::http;
 /// Browsers hold six connections each.
 pub const CONNECTIONS_MAX: u32 = 64;
 
-/// Where the console is to be.
+/// Where the console is to listen.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ConsoleAddress {
     pub address: SocketAddr,
-    /// Whether a free port will do if this one is taken.
+    /// Whether any free port will do if this one is in use.
     pub any_port: bool,
-    /// The name that it is called by, beside its address.
+    /// The host name it answers to, beside its address.
     pub host: Option<String>,
     pub is_tls: bool,
 }
 
-/// The console's address cannot be had.
+/// The console's address cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("the console cannot listen on {address} ({error}): stop what uses it, or set another `[console] listen`")]
 pub struct ConsoleError {
@@ -39,16 +39,16 @@ pub struct ConsoleError {
 
 /// The console, bound and not yet answering.
 #[derive(Debug)]
-pub struct Door {
+pub struct ConsoleListener {
     socket: TcpListener,
     desk: Arc<Desk>,
     host: Option<String>,
     port: u16,
 }
 
-impl Door {
-    /// Takes the address. Links can be handed out from now on.
-    pub async fn bind(place: Place, clock: Clock) -> Result<Door, ConsoleError> {
+impl ConsoleListener {
+    /// Binds the address. Links can be issued from now on.
+    pub async fn bind(place: ConsoleAddress, clock: Clock) -> Result<ConsoleListener, ConsoleError> {
         let failed = |error| ConsoleError { address: place.address, error };
         let socket = match TcpListener::bind(place.address).await {
             Err(error) if place.any_port && error.kind() == io::ErrorKind::AddrInUse => {
@@ -59,7 +59,7 @@ impl Door {
         let socket = socket.map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
         let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref(), place.is_tls), clock));
-        Ok(Door { socket, desk, host: place.host, port: bound.port() })
+        Ok(ConsoleListener { socket, desk, host: place.host, port: bound.port() })
     }
 
     pub fn desk(&self) -> &Arc<Desk> {
@@ -68,7 +68,7 @@ impl Door {
 
     /// Answers until `shutdown` comes, and then for as long as the options let what is under way go on.
     pub async fn serve(self, context: Context, options: http::Options, shutdown: impl Future<Output = ()>) {
-        let Door { socket, desk, host, port } = self;
+        let ConsoleListener { socket, desk, host, port } = self;
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
         let console = Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port);
@@ -82,7 +82,7 @@ impl Door {
     }
 }
 
-/// The console's address as a browser writes it. Whoever listens everywhere is reached here.
+/// The console's address as a browser writes it. One that listens on every address is reached on loopback.
 fn base(bound: SocketAddr, host: Option<&str>, is_tls: bool) -> String {
     let address = match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -113,15 +113,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_an_error_unless_any_will_do() {
+    async fn port_in_use_is_an_error_unless_any_port_will_do() {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap();
-        let place = |any_port| Place { address, any_port, host: None, is_tls: false };
+        let place = |any_port| ConsoleAddress { address, any_port, host: None, is_tls: false };
         let clock = Clock::manual(0);
-        let error = Door::bind(place(false), clock.clone()).await.unwrap_err().to_string();
+        let error = ConsoleListener::bind(place(false), clock.clone()).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("the console cannot listen on {address}")), "{error}");
-        let door = Door::bind(place(true), clock).await.unwrap();
-        assert_ne!(door.port, address.port());
-        assert_eq!(door.desk().base(), format!("http://127.0.0.1:{}", door.port));
+        let listener = ConsoleListener::bind(place(true), clock).await.unwrap();
+        assert_ne!(listener.port, address.port());
+        assert_eq!(listener.desk().base(), format!("http://127.0.0.1:{}", listener.port));
     }
 }

@@ -1,4 +1,4 @@
-//! A command's way in: through the server's socket if a server runs, else through the file itself.
+//! How a command reaches the data: through the server's socket if a server runs, else through the file itself.
 
 use std::error::Error;
 use std::io;
@@ -32,7 +32,7 @@ pub enum Access {
 
 /// Why a command did not get its answer.
 #[derive(Debug, thiserror::Error)]
-pub enum DoorError {
+pub enum AdminError {
     #[error("no oddsbox data in {}; `oddsbox serve` or `oddsbox keys issue` makes it", .0.display())]
     NoData(PathBuf),
     #[error("no permission to reach the server of {}: run this as the user who runs it", .0.display())]
@@ -60,35 +60,35 @@ pub enum DoorError {
     Answer(#[from] serde_json::Error),
 }
 
-impl From<ClientError> for DoorError {
+impl From<ClientError> for AdminError {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Refused(failure) => DoorError::Refused(failure),
-            other => DoorError::Client(other),
+            ClientError::Refused(failure) => AdminError::Refused(failure),
+            other => AdminError::Client(other),
         }
     }
 }
 
-/// The way in that was found.
+/// The server, or the file.
 #[derive(Debug)]
-pub enum Door {
+pub enum AdminAccess {
     Server(Client),
     File(Box<Local>),
 }
 
-impl Door {
+impl AdminAccess {
     /// The server of a data directory, if one answers.
-    pub async fn server(data: &DataDir) -> Result<Option<Door>, DoorError> {
+    pub async fn server(data: &DataDir) -> Result<Option<AdminAccess>, AdminError> {
         match Client::connect(&data.socket()?).await {
-            Ok(client) => Ok(Some(Door::Server(client))),
+            Ok(client) => Ok(Some(AdminAccess::Server(client))),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::NotADirectory => Ok(None),
-                // The door closed while we stood in it: its server is stopping, which is as good as none.
+                // The listener closed while we connected: its server is stopping, which counts as none.
                 io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
                     Ok(None)
                 }
-                io::ErrorKind::PermissionDenied => Err(DoorError::Permission(data.path().to_owned())),
-                _ => Err(DoorError::Socket(error)),
+                io::ErrorKind::PermissionDenied => Err(AdminError::Permission(data.path().to_owned())),
+                _ => Err(AdminError::Socket(error)),
             },
         }
     }
@@ -99,25 +99,25 @@ impl Door {
         data: &DataDir,
         access: Access,
         setup: impl FnOnce() -> Result<Setup, Box<dyn Error + Send + Sync>>,
-    ) -> Result<Door, DoorError> {
+    ) -> Result<AdminAccess, AdminError> {
         let began = Instant::now();
-        if let Some(door) = Door::server(data).await? {
-            return Ok(door);
+        if let Some(access) = AdminAccess::server(data).await? {
+            return Ok(access);
         }
         if access != Access::Create && !data.file().exists() {
-            return Err(DoorError::NoData(data.path().to_owned()));
+            return Err(AdminError::NoData(data.path().to_owned()));
         }
-        let mut setup = setup().map_err(DoorError::Setup)?;
+        let mut setup = setup().map_err(AdminError::Setup)?;
         setup.store.wait_for_lock = Duration::ZERO;
         loop {
             match open(data.clone(), setup.clone(), access).await {
                 Err(LocalError::Open(OpenError::InUse { .. })) if began.elapsed() < PATIENCE => {}
-                Err(LocalError::Open(OpenError::InUse { .. })) => return Err(DoorError::Busy(data.path().to_owned())),
-                opened => return Ok(Door::File(Box::new(opened?))),
+                Err(LocalError::Open(OpenError::InUse { .. })) => return Err(AdminError::Busy(data.path().to_owned())),
+                opened => return Ok(AdminAccess::File(Box::new(opened?))),
             }
             tokio::time::sleep(RETRY).await;
-            if let Some(door) = Door::server(data).await? {
-                return Ok(door);
+            if let Some(access) = AdminAccess::server(data).await? {
+                return Ok(access);
             }
         }
     }
@@ -125,55 +125,55 @@ impl Door {
     /// Rows of the file that could not be read; a server tells of its own in its log.
     pub fn damage_count(&self) -> u64 {
         match self {
-            Door::Server(_) => 0,
-            Door::File(local) => local.damage_count(),
+            AdminAccess::Server(_) => 0,
+            AdminAccess::File(local) => local.damage_count(),
         }
     }
 
     /// Has a command done. Both ways give the same JSON, which is read as what the command is answered with.
-    pub async fn ask<A: DeserializeOwned>(&self, command: Command) -> Result<A, DoorError> {
+    pub async fn ask<A: DeserializeOwned>(&self, command: Command) -> Result<A, AdminError> {
         match self {
-            Door::Server(client) => Ok(serde_json::from_slice(&client.ask(&command).await?)?),
-            Door::File(local) => {
-                let answer = local.ask(command).await.map_err(DoorError::Refused)?;
+            AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ask(&command).await?)?),
+            AdminAccess::File(local) => {
+                let answer = local.ask(command).await.map_err(AdminError::Refused)?;
                 Ok(serde_json::from_slice(&serde_json::to_vec(&answer)?)?)
             }
         }
     }
 
     /// Takes in feed lines until their end.
-    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestAnswer, AdminError> {
         match self {
-            Door::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
-            Door::File(local) => {
-                local.ingest(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+            AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
+            AdminAccess::File(local) => {
+                local.ingest(options, source).await.map_err(AdminError::Source)?.map_err(AdminError::Refused)
             }
         }
     }
 
     /// A world as feed lines, as they come.
-    pub async fn export(&self, world: World) -> Result<Source, DoorError> {
+    pub async fn export(&self, world: World) -> Result<Source, AdminError> {
         match self {
-            Door::Server(client) => Ok(client.export(world).await?),
-            Door::File(local) => Ok(local.export(world)),
+            AdminAccess::Server(client) => Ok(client.export(world).await?),
+            AdminAccess::File(local) => Ok(local.export(world)),
         }
     }
 
     /// Takes in a payload of The Odds API.
-    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestAnswer, DoorError> {
+    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestAnswer, AdminError> {
         match self {
-            Door::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
-            Door::File(local) => {
-                local.ingest_payload(options, source).await.map_err(DoorError::Source)?.map_err(DoorError::Refused)
+            AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
+            AdminAccess::File(local) => {
+                local.ingest_payload(options, source).await.map_err(AdminError::Source)?.map_err(AdminError::Refused)
             }
         }
     }
 
     /// Leaves everything in order: a file's last changes are written.
-    pub async fn close(self) -> Result<(), DoorError> {
+    pub async fn close(self) -> Result<(), AdminError> {
         match self {
-            Door::Server(_) => Ok(()),
-            Door::File(local) => Ok(blocking(move || local.close()).await?),
+            AdminAccess::Server(_) => Ok(()),
+            AdminAccess::File(local) => Ok(blocking(move || local.close()).await?),
         }
     }
 }
