@@ -105,7 +105,7 @@ fn example_texts(media: &Media) -> impl Iterator<Item = &str> {
     media.example.as_ref().map(|example| example.get()).into_iter().chain(several)
 }
 
-/// The document indents an example by where it stands; the page does not.
+/// The document indents an example by its depth; the page does not.
 fn outdented(text: &str) -> String {
     let last = text.lines().last().unwrap_or_default();
     let indent = last.len() - last.trim_start().len();

@@ -1,4 +1,4 @@
-//! What is open to everyone: the root, the documentation and the liveness check. Prepared once, at the start.
+//! The pages that need no key: the root, the documentation and the liveness check. Prepared once, at the start.
 
 use std::sync::Arc;
 

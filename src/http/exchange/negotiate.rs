@@ -24,7 +24,7 @@ pub(crate) fn encoding<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>) -> E
     }
     let mut weights = Weights::default();
     first.into_iter().chain(second).chain(sent).for_each(|value| weights.add(value));
-    // Plain text is acceptable unless it is ruled out, but whoever names a coding wants it rather than that.
+    // Plain text is acceptable unless it is ruled out, but a client that names a coding prefers it.
     let identity = weights.identity.or(weights.any.filter(|any| *any == 0)).unwrap_or(1);
     let zstd = weights.zstd.or(weights.any).unwrap_or(0);
     let gzip = weights.gzip.or(weights.any).unwrap_or(0);

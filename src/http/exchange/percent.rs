@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// What a `+` stands for.
+/// What a `+` means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plus {
     /// Itself, as in a path.
@@ -40,7 +40,7 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Writes a part of a URL as it may stand in a `Link` header: what is encoded already stays as it is, and what a URL
+/// Writes a part of a URL for a `Link` header: what is encoded already stays as it is, and what a URL
 /// may not hold, but a lenient parser lets through, is escaped.
 pub(crate) fn write_url_part(part: &str, out: &mut Vec<u8>) {
     for byte in part.bytes() {

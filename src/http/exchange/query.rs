@@ -102,7 +102,7 @@ pub(crate) struct Params<'q> {
 }
 
 impl<'q> Params<'q> {
-    /// Reads a query in which only `known` parameters may stand, and the key, whose value is left to authentication.
+    /// Reads a query that may contain only `known` parameters and the key, whose value is left to authentication.
     pub(crate) fn read(query: Option<&'q str>, known: &'static [Parameter]) -> Result<Self, ApiError> {
         debug_assert!(known.len() <= PARAMETERS_MAX);
         let mut params = Params { known, values: Default::default() };

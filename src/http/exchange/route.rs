@@ -34,7 +34,7 @@ pub(crate) enum Route<'p> {
     V4(V4Route<'p>),
     /// Nothing that the service has.
     Unknown {
-        /// Below a version's prefix, where even "there is no such thing" is told only to those who hold a key.
+        /// Below a version's prefix, where even "not found" is only for requests with a valid key.
         version: Option<Version>,
     },
     /// A path that is not UTF-8 in percent-encoding.
@@ -71,10 +71,10 @@ pub(crate) enum V4Route<'p> {
     },
 }
 
-/// Whose shape an answer has: it decides how keys are sent and how errors are told.
+/// The API version: it decides how keys are sent and what errors look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// Our own, which what stands below no version has too.
+    /// Our own, also used for paths outside of any version.
     #[default]
     V1,
     /// That of The Odds API.

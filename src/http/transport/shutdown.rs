@@ -1,4 +1,4 @@
-//! The three phases of a listener's life, told to every connection: open, draining, closed.
+//! The three phases of a listener's life, signalled to every connection: open, draining, closed.
 
 use tokio::sync::watch;
 
@@ -45,7 +45,7 @@ impl Phases {
     }
 
     async fn reach(&mut self, phase: Phase) {
-        // An error says that the listener is gone, which is as good as closed.
+        // An error means that the listener is gone, which counts as closed.
         let _ = self.0.wait_for(|reached| *reached >= phase).await;
     }
 }

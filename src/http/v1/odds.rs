@@ -68,7 +68,7 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
     }
 }
 
-/// Both spellings are read, so that a mistake in either is told; `regions` wins.
+/// Both spellings are read, so that a mistake in either is reported; `regions` wins.
 fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
     let parse = |text: &str| text.split(',').map(Region::parse).collect::<Option<Regions>>();
     let (plural, singular) = (params.parse(&REGIONS, parse)?, params.parse(&REGION, parse)?);

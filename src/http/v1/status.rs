@@ -21,7 +21,7 @@ pub(crate) fn get(boards: &Boards, grant: &Grant, now: Timestamp, query: Option<
         "ok"
     };
     let active = board.sports().iter().filter(|sport| sport.is_active(now)).count();
-    // Of the sandbox everybody knows.
+    // The sandbox is always simulated.
     let simulated = grant.world() == World::Live && boards.condition().is_simulated(World::Live);
     Ok(Content::once(render(status, now, grant.record().limits, active, simulated)))
 }
@@ -37,7 +37,7 @@ fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize, si
     out.extend_from_slice(b"\",\"rate_limit\":{\"burst_per_minute\":");
     json::integer(limits.burst_per_minute, &mut out);
     out.extend_from_slice(b",\"requests_per_day\":");
-    // A key that has only a month's quota is told that one: it is the limit that applies to it.
+    // For a key with a monthly quota only, that is the limit that applies.
     json::integer(limits.per_day.or(limits.per_month).unwrap_or(0), &mut out);
     out.extend_from_slice(b"},\"sports_active\":");
     json::integer(sports_active, &mut out);
