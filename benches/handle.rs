@@ -6,7 +6,6 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use http::Request;
-use oddsbox::http::Head;
 use support::service::{Bench, ODDS, ODDS_V4};
 
 #[global_allocator]
@@ -33,14 +32,5 @@ fn benches(criterion: &mut Criterion) {
     measure(criterion, "handle/unauthenticated", 401, |bench| bench.request(ODDS, false));
 }
 
-/// From a head that came before to the bytes that are sent.
-fn again(criterion: &mut Criterion) {
-    let bench = Bench::new();
-    let (request, mut head) = (bench.request(ODDS, true), Head::default());
-    criterion.bench_function("again/odds_100_records", |bencher| {
-        bencher.iter(|| black_box(bench.answer_again(black_box(&request), &mut head)));
-    });
-}
-
-criterion_group!(all, benches, again);
+criterion_group!(all, benches);
 criterion_main!(all);

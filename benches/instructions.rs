@@ -1,5 +1,5 @@
-//! How many instructions one request takes from its parts to its answer, for callgrind: one that the HTTP library leads
-//! to the service, or one whose head came before.
+//! How many instructions one request takes from a parsed request to a finished response, for callgrind. Each has another
+//! key and another request id than the one before.
 //!
 //! Unlike time, the count does not depend on the machine's mood: `tests/instructions.sh` runs this program twice with
 //! different numbers of requests, divides the difference, and fails above a ceiling.
@@ -9,7 +9,6 @@ mod support;
 
 use std::hint::black_box;
 
-use oddsbox::http::Head;
 use support::service::Bench;
 
 #[global_allocator]
@@ -17,21 +16,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (count, is_again) = match &arguments[..] {
-        [way, count] if way == "led" || way == "again" => (count.parse::<u32>().unwrap(), way == "again"),
-        _ => {
-            // `cargo bench` runs every benchmark: this one is for callgrind.
-            println!("usage: instructions led|again REQUESTS");
-            return;
-        }
+    let Some(count) = arguments.first().and_then(|count| count.parse::<usize>().ok()) else {
+        // `cargo bench` runs every benchmark: this one is for callgrind.
+        println!("usage: instructions REQUESTS");
+        return;
     };
-    let (bench, mut head) = (Bench::new(), Head::default());
-    let request = bench.request(support::service::ODDS, true);
-    for _ in 0..count {
-        if is_again {
-            black_box(bench.answer_again(black_box(&request), &mut head));
-        } else {
-            black_box(bench.answer(black_box(&request)));
-        }
+    let bench = Bench::new();
+    let requests = bench.varied(support::service::ODDS, 64);
+    for request in requests.iter().cycle().take(count) {
+        black_box(bench.answer(black_box(request)));
     }
 }

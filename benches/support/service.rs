@@ -1,14 +1,12 @@
-//! A whole service without a socket: a hundred bouts, one key whose quota no measurement uses up.
+//! A whole service without a socket: a hundred bouts, and keys whose quotas no measurement uses up.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a bench that cannot set itself up has nothing to measure")]
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderValue, Request, Response};
-use http_body_util::Full;
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Handled, Head, Peer, Respond, Service, Settings, handle};
+use oddsbox::http::{Handled, Peer, ResponseBody, Service, Settings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
@@ -23,11 +21,15 @@ const COMMENCE: u32 = 1_794_700_000;
 /// More than a measurement uses up.
 const PER_DAY: u64 = 1 << 40;
 
+/// How many keys requests that vary are spread over.
+const KEYS: usize = 8;
+
 pub struct Bench {
     service: Service,
+    /// The connection that every request comes from.
     peer: Peer,
     clock: Clock,
-    secret: String,
+    secrets: Vec<String>,
 }
 
 impl Bench {
@@ -35,17 +37,22 @@ impl Bench {
     pub fn new() -> Self {
         let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
-        let (record, secret) = key();
-        let (id, clock) = (record.id.clone(), Clock::system());
+        let (records, secrets): (Vec<KeyRecord>, Vec<String>) =
+            (0..KEYS).map(key).map(|(record, secret)| (record, secret.expose().to_owned())).unzip();
+        let ids: Vec<KeyId> = records.iter().map(|record| record.id.clone()).collect();
+        let clock = Clock::system();
         let (queue, _requests) = LeaseQueue::open();
-        let keyring = Arc::new(Keyring::new(catalogue, [(record, Usage::default())], queue));
+        let keys = records.into_iter().map(|record| (record, Usage::default()));
+        let keyring = Arc::new(Keyring::new(catalogue, keys, queue));
         // The whole day as one lease: storing leases is not what is measured here.
         let today = clock.now().timestamp().unix() / 86_400;
-        let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
-        keyring.get(&id).unwrap().meter().grant(lease);
+        for id in &ids {
+            let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
+            keyring.get(id).unwrap().meter().grant(lease);
+        }
         let service = Service::new(boards, keyring, clock.clone(), Settings::default());
         let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
-        Bench { service, peer, clock, secret: secret.expose().to_owned() }
+        Bench { service, peer, clock, secrets }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -58,22 +65,30 @@ impl Bench {
         headers.insert("accept", HeaderValue::from_static("*/*"));
         headers.insert("accept-encoding", HeaderValue::from_static("gzip"));
         if with_key {
-            headers.insert("x-api-key", HeaderValue::from_str(&self.secret).unwrap());
+            headers.insert("x-api-key", HeaderValue::from_str(&self.secrets[0]).unwrap());
         }
         request
     }
 
+    /// Requests that differ in key and request id from one to the next.
+    pub fn varied(&self, target: &str, count: usize) -> Vec<Request<()>> {
+        let vary = |number: usize| {
+            let mut request = self.request(target, true);
+            let secret = &self.secrets[number % self.secrets.len()];
+            let headers = request.headers_mut();
+            headers.insert("x-api-key", HeaderValue::from_str(secret).unwrap());
+            headers.insert("x-request-id", HeaderValue::from_str(&format!("job-7.{number:012}")).unwrap());
+            request
+        };
+        (0..count).map(vary).collect()
+    }
+
     /// The answer that the HTTP library gets.
-    pub fn answer(&self, request: &Request<()>) -> Response<Full<Bytes>> {
-        match handle(&self.service, request, self.clock.now()) {
+    pub fn answer(&self, request: &Request<()>) -> Response<ResponseBody> {
+        match handle(&self.service, request, &self.peer, self.clock.now()) {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }
-    }
-
-    /// The answer to a head that came before.
-    pub fn answer_again(&self, request: &Request<()>, head: &mut Head) -> Bytes {
-        self.service.answer_again(request, &self.peer, head).unwrap()
     }
 }
 
@@ -84,10 +99,10 @@ fn mma() -> Sport {
     Sport { key, title, group, kind, v4: Some(names) }
 }
 
-fn key() -> (KeyRecord, Secret) {
+fn key(number: usize) -> (KeyRecord, Secret) {
     let secret = Secret::generate(KeyKind::Sandbox).unwrap();
     let record = KeyRecord {
-        id: KeyId::new("key_000000000001").unwrap(),
+        id: KeyId::new(&format!("key_{number:012}")).unwrap(),
         kind: KeyKind::Sandbox,
         name: "bench".into(),
         groups: Box::default(),

@@ -196,17 +196,17 @@ class FastApi(Process):
             return "pip install fastapi 'uvicorn[standard]'"
         return None
 
-    def __init__(self, directory, oddsbox, key):
+    def __init__(self, directory, oddsbox, keys):
         self.port = free_port()
         database = directory / "odds.sqlite"
-        self.fill(database, oddsbox, key)
+        self.fill(database, oddsbox, keys)
         command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(self.port), "--log-level", "error"]
         super().__init__([*command, "--workers", str(os.cpu_count())], cwd=pathlib.Path(__file__).parent,
                          env=os.environ | {"VERSUS_DATABASE": str(database)})
         wait_for(self.port)
 
     @staticmethod
-    def fill(database, oddsbox, key):
+    def fill(database, oddsbox, keys):
         """Copies every record that oddsbox serves, in its order."""
         connection = sqlite3.connect(database)
         connection.executescript("""
@@ -215,8 +215,8 @@ CREATE TABLE keys (hash TEXT PRIMARY KEY);
 CREATE TABLE odds (position INTEGER PRIMARY KEY, id TEXT, sport_key TEXT, event_id TEXT, bookmaker TEXT, region TEXT,
                    market TEXT, last_update TEXT, outcomes TEXT);
 """)
-        connection.execute("INSERT INTO keys VALUES (?)", (hashlib.sha256(key.encode()).hexdigest(),))
-        target, headers, position = f"/v1/sports/{board.SPORT}/odds?limit=500&regions=us,uk,eu,au", {"X-API-Key": key}, 0
+        connection.executemany("INSERT INTO keys VALUES (?)", [(hashlib.sha256(key.encode()).hexdigest(),) for key in keys])
+        target, headers, position = f"/v1/sports/{board.SPORT}/odds?limit=500&regions=us,uk,eu,au", {"X-API-Key": keys[0]}, 0
         while target:
             _, answer, body = get(oddsbox.port, target, headers)
             for record in json.loads(body):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """oddsbox beside nginx, Redis, FastAPI + SQLite and bare hyper: the same bytes, in alternating rounds, in one run.
 
+Every HTTP request has another key and another X-Request-Id than the one before.
+
     python3 benches/versus/run.py                 the comparison
     python3 benches/versus/changing.py            the worst case: cold answers, many keys, publications all the time
     python3 benches/versus/growth.py              cost by board size and by connections, with plots
@@ -86,14 +88,19 @@ class Entrant:
     server: object
     url: object
     headers: object
+    keys_file: pathlib.Path = None
 
     def round(self, case, seconds, connections):
         if self.server.name == "redis":
             return measure.redis_get(self.server.pid, self.server.port, case.file, seconds, connections)
-        return measure.wrk(self.server.pid, self.url(case), self.headers(case), seconds, connections)
+        script = ("varied.lua", [str(self.keys_file)])
+        return measure.wrk(self.server.pid, self.url(case), self.headers(case), seconds, connections, *script)
 
 
-def entrants(directory, binary_of_control, oddsbox, key, made):
+def entrants(directory, binary_of_control, oddsbox, keys, made):
+    key, keys_file = keys[0], directory / "keys"
+    keys_file.write_text("".join(f"{each}\n" for each in keys))
+
     def plain(case):
         headers = {"X-API-Key": key, "Accept-Encoding": case.accept_encoding}
         return headers | ({"If-None-Match": case.etag} if case.conditional else {})
@@ -102,7 +109,8 @@ def entrants(directory, binary_of_control, oddsbox, key, made):
         return lambda case: f"http://127.0.0.1:{server.port}{case.target}"
 
     control = contenders.Control(binary_of_control, write_cases(directory, made))
-    found = [Entrant(oddsbox, address(oddsbox), plain), Entrant(control, address(control), plain)]
+    found = [
+        Entrant(oddsbox, address(oddsbox), plain, keys_file), Entrant(control, address(control), plain, keys_file)]
     if missing := [how for tool, how in contenders.Nginx.needs.items() if not shutil.which(tool)]:
         print(f"nginx is left out: {', '.join(missing)}")
     else:
@@ -114,7 +122,7 @@ def entrants(directory, binary_of_control, oddsbox, key, made):
                 answered = contenders.get(nginx.port, f"/{case.file}", {})[1]
                 headers["If-None-Match"] = dict((name.lower(), value) for name, value in answered)["etag"]
             return headers
-        found.append(Entrant(nginx, lambda case: f"http://127.0.0.1:{nginx.port}/{case.file}", nginx_headers))
+        found.append(Entrant(nginx, lambda case: f"http://127.0.0.1:{nginx.port}/{case.file}", nginx_headers, keys_file))
     if missing := [how for tool, how in contenders.Redis.needs.items() if not shutil.which(tool)]:
         print(f"Redis is left out: {', '.join(missing)}")
     else:
@@ -122,8 +130,8 @@ def entrants(directory, binary_of_control, oddsbox, key, made):
     if how := contenders.FastApi.missing():
         print(f"FastAPI is left out: {how}")
     else:
-        fastapi = contenders.FastApi(directory, oddsbox, key)
-        found.append(Entrant(fastapi, address(fastapi), plain))
+        fastapi = contenders.FastApi(directory, oddsbox, keys)
+        found.append(Entrant(fastapi, address(fastapi), plain, keys_file))
     return found
 
 
@@ -179,6 +187,7 @@ def main():
     arguments.add_argument("--seconds", type=int, default=3, help="of each contender in each round")
     arguments.add_argument("--connections", type=int, default=32)
     arguments.add_argument("--records", type=int, default=100_000)
+    arguments.add_argument("--keys", type=int, default=16, help="each request has another one than the one before")
     arguments.add_argument("--json", type=pathlib.Path, help="write every round to this file as well")
     options = arguments.parse_args()
     if not shutil.which("wrk"):
@@ -191,9 +200,9 @@ def main():
             oddsbox = contenders.Oddsbox(binary, directory)
             running.append(oddsbox)
             oddsbox.fill(directory, options.records)
-            key = oddsbox.issue_key()
-            made = cases(oddsbox.port, key)
-            found = entrants(directory, control, oddsbox, key, made)
+            keys = [oddsbox.issue_key(f"versus-{number}") for number in range(options.keys)]
+            made = cases(oddsbox.port, keys[0])
+            found = entrants(directory, control, oddsbox, keys, made)
             running.extend(entrant.server for entrant in found[1:])
             check_bytes(found, made)
             results = {case.name: {} for case in made}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::door::{Door, DoorError};
+use super::access::{AdminAccess, AdminError};
 use super::local::{LocalError, Setup};
 use super::place::DataDir;
 use super::who::own_name;
@@ -40,7 +40,7 @@ pub enum ClearError {
     #[error(transparent)]
     System(#[from] io::Error),
     #[error(transparent)]
-    Door(#[from] DoorError),
+    AdminAccess(#[from] AdminError),
 }
 
 /// What was deleted.
@@ -56,7 +56,7 @@ pub struct ClearAnswer {
 
 /// Deletes the simulated live world. Blocks the thread while it reads and writes.
 pub async fn clear_demo(data: &DataDir, setup: Setup) -> Result<ClearAnswer, ClearError> {
-    if Door::server(data).await?.is_some() {
+    if AdminAccess::server(data).await?.is_some() {
         return Err(ClearError::ServerRuns(data.path().to_owned()));
     }
     if !data.file().exists() {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::access::Access;
 use super::context::Context;
-use super::door::Access;
 use super::execute::execute;
 use super::export;
 use super::pieces::Source;

@@ -1,23 +1,23 @@
-//! The admin door: the only way to change anything.
+//! The admin interface: the only way to change anything.
 //!
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
 //! - `export` gives a world out as feed lines, in `pieces`
-//! - `socket` is the server's side of the door: HTTP on a Unix socket that only its owner can reach; `respond` its routes
+//! - `socket` is the server's side: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
-//! - `door` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
-//! - `console` is the same door for an operator's browser
+//! - `access` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
+//! - `console` is the same for an operator's browser
 //! - `restore` puts a backup in the place of the file, which no server may be using
 //! - `clear_demo` deletes a simulated live world, so that the directory can be served
 //! - `place` where in the data directory things are, `who` who acts
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
 
+mod access;
 mod clear_demo;
 mod client;
 mod console;
 mod context;
-mod door;
 mod execute;
 mod export;
 mod figures;
@@ -33,13 +33,13 @@ mod socket;
 mod tests;
 mod who;
 
+pub use access::{Access, AdminAccess, AdminError, Source};
 pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
 pub use console::{
-    CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleError, Desk as ConsoleDesk, Door as ConsoleDoor, NewLink,
-    NoRandom, Place as ConsolePlace,
+    CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener, Desk as ConsoleDesk,
+    NewLink, NoRandom,
 };
 pub use context::{Context, ServerFacts};
-pub use door::{Access, Door, DoorError, Source};
 pub use execute::execute;
 #[cfg(test)]
 pub(crate) use export::start as export_world;

@@ -1,35 +1,26 @@
 //! The monitoring address: `/metrics`, `/livez` and `/readyz` over TCP, for whoever watches this machine.
 //!
-//! It listens on loopback only, shows what the admin door shows of these three, and takes no command. Connections are
+//! It listens on loopback only, shows what the admin interface shows of these three, and takes no command. Connections are
 //! few and short: one request each, within a deadline.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
-use tracing::Level;
+use hyper::Method;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use super::context::Context;
 use super::protocol::{Failure, FailureCode};
 use super::respond::{self, Reply};
-use crate::log::{LineKind, limited};
+use crate::http;
+use crate::metrics::Traffic;
 
-const CONNECTIONS_MAX: usize = 16;
+const CONNECTIONS_MAX: u32 = 16;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 const HEADER_BYTES_MAX: usize = 16 << 10;
-/// How long to wait after a connection could not be accepted, for want of file descriptors most likely.
-const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
 /// An address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -54,51 +45,36 @@ impl Monitor {
 
     /// Answers until `shutdown` comes.
     pub async fn serve(self, context: Context, shutdown: impl Future<Output = ()>) {
-        let context = Arc::new(context);
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        loop {
-            tokio::select! {
-                () = &mut shutdown => return,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                (stream, place) = self.accept(&places) => {
-                    connections.spawn(converse(stream, place, Arc::clone(&context)));
-                }
-            }
-        }
-    }
-
-    /// The next connection, once there is a place for it.
-    async fn accept(&self, places: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
-        let place = Arc::clone(places).acquire_owned().await.ok();
-        loop {
-            match self.0.accept().await {
-                Ok((stream, _)) => return (stream, place),
-                Err(error) => {
-                    limited!(LineKind::Connection, Level::WARN, %error, "failed to accept a monitoring connection");
-                    tokio::time::sleep(ACCEPT_RETRY).await;
-                }
-            }
-        }
+        let interface = MonitorInterface { context, traffic: Arc::new(Traffic::new(&[], &[])) };
+        let options = watch::Sender::new(http::Options {
+            connections_max: CONNECTIONS_MAX,
+            drain: Duration::ZERO,
+            http: http::HttpOptions { http2: false, keep_alive: false, head_bytes_max: HEADER_BYTES_MAX },
+            lifetime_max: Some(CONNECTION_TIMEOUT),
+            ..http::Options::default()
+        });
+        http::run(self.0, Arc::new(interface), options.subscribe(), shutdown, std::future::pending()).await;
     }
 }
 
-/// Serves one connection: one request, within the deadline.
-async fn converse(stream: TcpStream, _place: Option<OwnedSemaphorePermit>, context: Arc<Context>) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let reply = answer(&request, &context);
-        async move { Ok::<_, Infallible>(reply) }
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).keep_alive(false).max_header_size(HEADER_BYTES_MAX);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
-        limited!(LineKind::Connection, Level::DEBUG, %error, "monitoring connection broke off");
+/// What answers on that address.
+#[derive(Debug)]
+struct MonitorInterface {
+    context: Context,
+    traffic: Arc<Traffic>,
+}
+
+impl http::Respond for MonitorInterface {
+    fn respond<'a>(&'a self, request: http::IncomingRequest, _: &'a http::Peer) -> http::ResponseFuture<'a> {
+        Box::pin(async move { answer(&request, &self.context) })
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 }
 
-fn answer(request: &Request<Incoming>, context: &Context) -> Reply {
+fn answer(request: &http::IncomingRequest, context: &Context) -> Reply {
     let path = request.uri().path();
     match respond::look(path, context) {
         None => respond::failure(&Failure::new(FailureCode::NotFound, "there are /metrics, /livez and /readyz")),

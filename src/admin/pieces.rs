@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
+
+use crate::http::ResponseBody;
 
 /// Pieces in the channel; more would only use memory.
 const WAITING_MAX: usize = 4;
@@ -18,18 +18,18 @@ const WAITING_MAX: usize = 4;
 pub type Source = mpsc::Receiver<io::Result<Bytes>>;
 
 /// A body that is either whole or comes in pieces.
-pub(super) type PiecesBody = UnsyncBoxBody<Bytes, io::Error>;
+pub(super) type PiecesBody = ResponseBody;
 
 pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Source) {
     mpsc::channel(WAITING_MAX)
 }
 
 pub(super) fn whole(bytes: Bytes) -> PiecesBody {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+    bytes.into()
 }
 
 pub(super) fn body(source: Source) -> PiecesBody {
-    Pieces(source).boxed_unsync()
+    ResponseBody::stream(Pieces(source))
 }
 
 struct Pieces(Source);

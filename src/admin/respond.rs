@@ -9,8 +9,6 @@
 //!
 //! A failure is `{"error":{"code":"…","message":"…"}}`.
 
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +25,8 @@ use super::export;
 use super::figures;
 use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode};
+use super::who::user_name;
+use crate::http::Peer;
 use crate::ingest::{BodyTerms, Feed, InputOptions, LineStream, read_lines, read_payload};
 use crate::metrics::MetricsPage;
 use crate::model::World;
@@ -35,29 +35,25 @@ const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) type Reply = Response<PiecesBody>;
 
-pub(super) async fn respond(
-    request: Request<Incoming>,
-    context: Arc<Context>,
-    who: Arc<str>,
-) -> Result<Reply, Infallible> {
+pub(super) async fn respond(request: Request<Incoming>, context: &Context, peer: &Peer) -> Reply {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
         "/export" | "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
         _ => (Method::GET, false),
     };
     if !is_known {
-        return Ok(not_found());
+        return not_found();
     }
     if *request.method() != allowed {
-        return Ok(not_allowed(request.uri().path(), &allowed));
+        return not_allowed(request.uri().path(), &allowed);
     }
     let answered = match request.uri().path() {
-        "/command" => command(request, &context, &who).await,
-        "/ingest" => ingest(request, &context).await,
-        "/export" => export(&request, &context),
-        path => Ok(look(path, &context).unwrap_or_else(not_found)),
+        "/command" => command(request, context, peer).await,
+        "/ingest" => ingest(request, context).await,
+        "/export" => export(&request, context),
+        path => Ok(look(path, context).unwrap_or_else(not_found)),
     };
-    Ok(answered.unwrap_or_else(|error| failure(&error)))
+    answered.unwrap_or_else(|error| failure(&error))
 }
 
 /// The routes that only look, which the monitoring address has too; `None` for any other path.
@@ -84,9 +80,11 @@ pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
     reply
 }
 
-async fn command(request: Request<Incoming>, context: &Context, who: &str) -> Result<Reply, Failure> {
+/// The audit log keeps the name of the user at the other end of the socket.
+async fn command(request: Request<Incoming>, context: &Context, peer: &Peer) -> Result<Reply, Failure> {
+    let who = peer.user().map_or_else(|| "unknown".to_owned(), user_name);
     let command = read_command(request.into_body()).await?;
-    Ok(json(StatusCode::OK, &execute(command, context, who).await?))
+    Ok(json(StatusCode::OK, &execute(command, context, &who).await?))
 }
 
 /// Reads a command, within bounds of size and time.

@@ -1,37 +1,29 @@
-//! The server's side of the admin door: a Unix socket in a directory that only its owner can enter, with HTTP/1.1 on
+//! The server's side of the admin interface: a Unix socket in a directory that only its owner can enter, with HTTP/1.1 on
 //! it, so that `curl --unix-socket` works as well as the commands.
 //!
-//! Whoever can connect may do everything; who it was stands in the audit log.
+//! Whoever can connect may do everything; the audit log keeps who it was.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::JoinSet;
-use tracing::Level;
+use tokio::sync::watch;
 
 use super::context::Context;
 use super::place::{DataDir, PlaceError};
 use super::respond::respond;
-use super::who::user_name;
-use crate::log::{LineKind, limited};
+use crate::http;
+use crate::metrics::Traffic;
 
-const CONNECTIONS_MAX: usize = 64;
+const CONNECTIONS_MAX: u32 = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const HEADER_BYTES_MAX: usize = 16 << 10;
-/// How long to wait after a connection could not be accepted, for want of file descriptors most likely.
-const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// Why the door cannot be opened.
+/// Why the socket cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     #[error(transparent)]
@@ -42,16 +34,20 @@ pub enum BindError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// The door, open from the moment it is bound. Its file goes when it does: let it go before the database is closed, or
-/// the socket that disappears may be the next server's.
+/// The admin interface, reachable from the moment it is bound.
 #[derive(Debug)]
 pub struct Listener {
     socket: UnixListener,
-    path: PathBuf,
+    file: SocketFile,
 }
 
+/// The socket's file, which goes when this does: drop it before the database is closed, or the socket that disappears may
+/// be the next server's.
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
 impl Listener {
-    /// Makes the socket. What a server that died left behind is taken away; a server that answers is left alone.
+    /// Makes the socket. A socket without a server behind it is replaced; a server that answers is left alone.
     pub async fn bind(data: &DataDir) -> Result<Listener, BindError> {
         let path = data.socket()?;
         let io_error = |error| BindError::Io { path: path.clone(), error };
@@ -66,89 +62,58 @@ impl Listener {
         }
         let socket = UnixListener::bind(&path).map_err(io_error)?;
         fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(io_error)?;
-        Ok(Listener { socket, path })
+        Ok(Listener { socket, file: SocketFile(path) })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.0
     }
 
-    /// Answers until `shutdown` comes; then what is under way has `grace` to end.
+    /// Answers until `shutdown` comes; then what is under way has `grace` to end. A command that was sent is still
+    /// executed after that, only its response is lost.
     pub async fn serve(self, context: Context, shutdown: impl Future<Output = ()>, grace: Duration) {
-        let context = Arc::new(context);
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        let (stop, stopping) = watch::channel(false);
-        let mut connections = JoinSet::new();
-        let mut shutdown = pin!(shutdown);
-        loop {
-            tokio::select! {
-                () = &mut shutdown => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                (stream, place) = self.accept(&places) => {
-                    connections.spawn(converse(stream, place, Arc::clone(&context), stopping.clone()));
-                }
-            }
-        }
-        drop((context, self));
-        let _ = stop.send(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        // Dropping what is left ends it: a command that was sent is still done, only its answer is lost.
-        let _ = tokio::time::timeout(grace, ended).await;
-    }
-
-    /// The next connection, once there is a place for it.
-    async fn accept(&self, places: &Arc<Semaphore>) -> (UnixStream, Option<OwnedSemaphorePermit>) {
-        let place = Arc::clone(places).acquire_owned().await.ok();
-        loop {
-            match self.socket.accept().await {
-                Ok((stream, _)) => return (stream, place),
-                Err(error) => {
-                    limited!(LineKind::Connection, Level::WARN, %error, "failed to accept an admin connection");
-                    tokio::time::sleep(ACCEPT_RETRY).await;
-                }
-            }
-        }
+        let Listener { socket, file } = self;
+        let interface = AdminInterface { context, traffic: Arc::new(Traffic::new(&[], &[])) };
+        let options = watch::Sender::new(options(grace));
+        let shutdown = async {
+            shutdown.await;
+            drop(file);
+        };
+        http::run(socket, Arc::new(interface), options.subscribe(), shutdown, std::future::pending()).await;
     }
 }
 
-impl Drop for Listener {
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Serves one connection.
-async fn converse(
-    stream: UnixStream,
-    _place: Option<OwnedSemaphorePermit>,
-    context: Arc<Context>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    let who: Arc<str> = match stream.peer_cred() {
-        Ok(peer) => user_name(peer.uid()).into(),
-        Err(error) => {
-            limited!(
-                LineKind::AdminConnection,
-                Level::WARN,
-                %error,
-                "rejected admin connection: peer credentials unavailable"
-            );
-            return;
-        }
-    };
-    let service = service_fn(move |request| respond(request, Arc::clone(&context), Arc::clone(&who)));
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_header_size(HEADER_BYTES_MAX);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = &mut connection => ended,
-        () = async { drop(stopping.wait_for(|stop| *stop).await) } => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        limited!(LineKind::Connection, Level::DEBUG, %error, "admin connection broke off");
+fn options(grace: Duration) -> http::Options {
+    http::Options {
+        connections_max: CONNECTIONS_MAX,
+        // An export may be read as slowly as its reader likes.
+        deadlines: http::Deadlines { head: HEADER_TIMEOUT, write: Duration::MAX, ..http::Deadlines::default() },
+        drain: grace,
+        http: http::HttpOptions { http2: false, keep_alive: true, head_bytes_max: HEADER_BYTES_MAX },
+        ..http::Options::default()
+    }
+}
+
+/// What answers on the socket.
+#[derive(Debug)]
+struct AdminInterface {
+    context: Context,
+    traffic: Arc<Traffic>,
+}
+
+impl http::Respond for AdminInterface {
+    fn respond<'a>(&'a self, request: http::IncomingRequest, peer: &'a http::Peer) -> http::ResponseFuture<'a> {
+        Box::pin(respond(request, &self.context, peer))
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
     }
 }
 

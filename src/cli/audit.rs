@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::invocation::{Invocation, block_on};
 use super::output;
-use crate::admin::{Access, AuditAnswer, Command, Door};
+use crate::admin::{Access, AdminAccess, AuditAnswer, Command};
 
 /// How often `--follow` polls.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ impl AuditArgs {
 }
 
 /// All entries after `last`, fetched page by page.
-async fn after(backend: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
+async fn after(backend: &AdminAccess, last: Option<u64>) -> anyhow::Result<Vec<AuditAnswer>> {
     let mut entries: Vec<AuditAnswer> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.sequence).or(last);
@@ -56,7 +56,7 @@ async fn after(backend: &Door, last: Option<u64>) -> anyhow::Result<Vec<AuditAns
 async fn follow(invocation: &Invocation, mut last: Option<u64>) -> anyhow::Result<()> {
     loop {
         tokio::time::sleep(FOLLOW_EVERY).await;
-        let Some(server) = Door::server(&invocation.data).await? else { continue };
+        let Some(server) = AdminAccess::server(&invocation.data).await? else { continue };
         // If the server stops meanwhile, wait for the next one.
         let Ok(entries) = after(&server, last).await else { continue };
         last = entries.last().map(|entry| entry.sequence).or(last);

@@ -19,7 +19,7 @@ use self::hint::{GivenCommand, START_BYTES_MAX, hint};
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use crate::admin::{Access, Door, DoorError, Source};
+use crate::admin::{Access, AdminAccess, AdminError, Source};
 use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
 
@@ -90,7 +90,7 @@ impl IngestArgs {
         })?;
         let hint = || hint(&start, self.given(), invocation);
         let answer = answer.map_err(|error| match (&error, hint()) {
-            (DoorError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
+            (AdminError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
             _ => error.into(),
         })?;
         let (many, one) = self.words();
@@ -112,7 +112,7 @@ impl IngestArgs {
         GivenCommand { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, backend: &Door, source: Source) -> Result<IngestSummary, DoorError> {
+    async fn send(&self, backend: &AdminAccess, source: Source) -> Result<IngestSummary, AdminError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
             Format::Lines => backend.ingest(IngestOptions { world, strict }, source).await,

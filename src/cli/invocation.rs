@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::DEFAULT_DATA;
 use super::demo::DEMO_DATA;
 use super::output::{self, Bar, Output};
-use crate::admin::{Access, Command, DataDir, Door, DoorError, ProgressAnswer, Setup};
+use crate::admin::{Access, AdminAccess, AdminError, Command, DataDir, ProgressAnswer, Setup};
 use crate::config::{ConfigError, Settings};
 
 /// How often the progress bar is updated.
@@ -31,10 +31,10 @@ impl Invocation {
     }
 
     /// Connects to the server, or opens the file if none runs.
-    pub(super) async fn backend(&self, access: Access) -> anyhow::Result<Door> {
-        let found = Door::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
+    pub(super) async fn backend(&self, access: Access) -> anyhow::Result<AdminAccess> {
+        let found = AdminAccess::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
         let backend = match found {
-            Err(error @ DoorError::NoData(_)) if self.is_beside_demo() => {
+            Err(error @ AdminError::NoData(_)) if self.is_beside_demo() => {
                 anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
             }
             found => found?,
@@ -90,7 +90,7 @@ impl Invocation {
 }
 
 /// Updates the progress bar until the future is dropped.
-async fn watch<T>(backend: &Door, bar: Bar) -> T {
+async fn watch<T>(backend: &AdminAccess, bar: Bar) -> T {
     loop {
         tokio::time::sleep(WATCH_EVERY).await;
         // A failed query is skipped: the next one follows shortly.

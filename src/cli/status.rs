@@ -9,7 +9,7 @@ use indicatif::HumanBytes;
 use super::flags::shown_seconds;
 use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use crate::admin::{Access, Command, Door, ReadyAnswer, StatusAnswer, WorldAnswer};
+use crate::admin::{Access, AdminAccess, Command, ReadyAnswer, StatusAnswer, WorldAnswer};
 
 /// How long `ready` waits for the server's answer.
 const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl ReadyArgs {
 
 async fn ask(invocation: &Invocation) -> anyhow::Result<()> {
     let data = invocation.data.path().display();
-    let Some(server) = Door::server(&invocation.data).await? else {
+    let Some(server) = AdminAccess::server(&invocation.data).await? else {
         anyhow::bail!("no server runs on {data}: start one with `oddsbox serve`");
     };
     let answer: ReadyAnswer = server.ask(Command::Ready).await?;

@@ -1,67 +1,28 @@
 //! The public interface: read-only HTTP over TCP, answered from memory.
 //!
-//! - `listener` accepts while there are `places`, `connection` speaks HTTP/1.1 or HTTP/2 under `deadline`s, `shutdown` ends it in order
-//! - `heads` bounds what all connections hold of unfinished requests; `frames` finds those in HTTP/2
-//! - `client_address` says whom a request comes from, behind trusted proxies as well
-//! - `again` answers a head that came before without reading it anew
-//! - `service` is what every request is answered from; `handle` is the way from a request to its answer
-//! - `route`, `query`, `values`, `host` read what was asked; `reply`, `link`, `usage`, `error` write what is answered
-//! - one file for each endpoint: `odds`, `scores`, `events`, `event`, `sports`, `books`, `status`
-//! - `v4` has the endpoints in the shape of The Odds API, from the same boards
-//! - `docs` is the description of all this, for programs and for people; `pages` is what is open to everyone
+//! - `transport` accepts connections and speaks HTTP on them, for this interface and for others
+//! - `exchange` is what every request goes through
+//! - `v1` has the endpoints; `v4` has those in the shape of The Odds API, from the same boards
+//! - `docs` describes the interface, for programs and for people
 //!
 //! It reads boards and keys, charges meters, and changes nothing else.
 
-mod access;
-mod again;
-mod aside;
-mod asked;
-pub(crate) mod books;
-mod client_address;
-mod connection;
-mod deadline;
 mod docs;
-mod error;
-mod event;
-mod events;
 mod exchange;
-mod frames;
-mod handle;
-mod heads;
-mod host;
-mod link;
-mod listener;
-pub(crate) mod negotiate;
-mod odds;
-mod pages;
-pub(crate) mod percent;
-mod places;
-mod query;
-mod reply;
-mod request_id;
-mod route;
-mod scores;
-mod sent;
-mod service;
-mod sheet;
-mod shutdown;
-pub(crate) mod sports;
-mod status;
-mod stream;
-mod usage;
+mod transport;
+mod v1;
 mod v4;
-mod values;
-mod view;
 
-pub use again::Head;
-pub use client_address::Peer;
-pub use deadline::Deadlines;
 pub use docs::OPENAPI;
-pub use handle::{Answer, Handled, Note, handle};
-pub use heads::Heads;
-pub use listener::{Options, Summary, listen, run};
-pub use request_id::RequestId;
-pub use service::{IncomingRequest, Respond, Service, Settings};
+pub use exchange::RequestId;
+pub use exchange::handle::{Answer, Handled, Note, handle};
+pub use exchange::service::{Service, Settings};
+pub(crate) use exchange::{negotiate, percent};
+pub use transport::{
+    Deadlines, Heads, HttpOptions, IncomingRequest, ListenSocket, Options, Peer, Respond, ResponseBody, ResponseFuture,
+    Summary, listen, run,
+};
+pub(crate) use v1::{books, sports};
 
 #[cfg(test)]
 mod testing;

@@ -39,7 +39,7 @@ pub use ledger::{Account, FeedKind, Ledger, Upstream};
 pub use options::{IngestOptions, InputOptions, PayloadOptions};
 pub use payload::PayloadBuffer;
 pub use poll::{FeedError, PollSettings, Pollers};
-pub use push::{PushInterface, PushReply};
+pub use push::PushInterface;
 pub use read_body::{BodyTerms, InterruptedInput, drain, read_lines, read_payload};
 pub use report::{IngestSummary, ReasonCounts, RejectedLine};
 pub use simulator::{Simulation, Simulator};

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, EXPECT, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -26,16 +25,13 @@ use super::feed::{Feed, IngestContext};
 use super::options::IngestOptions;
 use super::read_body::{BodyTerms, InterruptedInput, drain, read_lines};
 use super::stream::LineStream;
-use crate::http::{IncomingRequest, Peer, Respond};
+use crate::http::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
 use crate::keys::Feeder;
 use crate::log::{LineKind, limited};
 use crate::metrics::Traffic;
 
 /// The only route.
 const ROUTE: &str = "/ingest";
-
-/// The body of an answer.
-pub type PushReply = Full<Bytes>;
 
 /// Answers feeders.
 #[derive(Debug)]
@@ -76,7 +72,7 @@ impl PushInterface {
         PushInterface { context, silence_max, inflated_max, stopping, traffic }
     }
 
-    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<PushReply> {
+    async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<ResponseBody> {
         let expects_continue = request.headers().contains_key(EXPECT);
         let (parts, mut body) = request.into_parts();
         let admitted = match (parts.uri.path(), &parts.method) {
@@ -137,13 +133,13 @@ impl PushInterface {
 }
 
 impl Respond for PushInterface {
-    type Body = PushReply;
-
-    async fn respond(&self, request: IncomingRequest, peer: &Peer) -> Response<PushReply> {
-        let began = Instant::now();
-        let reply = self.answer(request, peer).await;
-        self.traffic.count_request(ROUTE, reply.status().as_u16(), began.elapsed());
-        reply
+    fn respond<'a>(&'a self, request: IncomingRequest, peer: &'a Peer) -> ResponseFuture<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let reply = self.answer(request, peer).await;
+            self.traffic.count_request(ROUTE, reply.status().as_u16(), began.elapsed());
+            reply
+        })
     }
 
     fn traffic(&self) -> &Arc<Traffic> {
@@ -161,7 +157,7 @@ fn is_gzip(headers: &HeaderMap) -> Result<bool, IngestError> {
 }
 
 /// The answer to a request that was not admitted.
-fn reject(error: &IngestError) -> Response<PushReply> {
+fn reject(error: &IngestError) -> Response<ResponseBody> {
     let mut reply = failure(error.kind(), error.to_string(), None);
     let header = match error.kind() {
         IngestErrorKind::Unauthorized => Some((WWW_AUTHENTICATE, "Bearer")),
@@ -174,15 +170,15 @@ fn reject(error: &IngestError) -> Response<PushReply> {
     reply
 }
 
-fn failure(kind: IngestErrorKind, message: String, taken_lines: Option<u64>) -> Response<PushReply> {
+fn failure(kind: IngestErrorKind, message: String, taken_lines: Option<u64>) -> Response<ResponseBody> {
     json(kind.status(), &ErrorBody { error: ErrorText { code: kind.code(), message }, taken_lines })
 }
 
-fn json(status: StatusCode, answer: &impl Serialize) -> Response<PushReply> {
+fn json(status: StatusCode, answer: &impl Serialize) -> Response<ResponseBody> {
     // These types have only string keys, so serialising them cannot fail.
     let mut body = serde_json::to_vec(answer).unwrap_or_default();
     body.push(b'\n');
-    let mut reply = Response::new(Full::new(Bytes::from(body)));
+    let mut reply = Response::new(ResponseBody::from(Bytes::from(body)));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply

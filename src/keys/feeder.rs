@@ -130,7 +130,7 @@ impl FeedToken {
 
     /// The hash of a text, if it is a well-formed token.
     pub fn hash_of(text: &str) -> Option<SecretHash> {
-        hash_text(text, Self::PREFIX)
+        hash_text(text.as_bytes(), Self::PREFIX)
     }
 
     pub fn hash(&self) -> SecretHash {

@@ -71,6 +71,7 @@ fn listener_options(
         tls,
         trusted_proxies: config.trusted_proxies.clone(),
         heads: Arc::clone(heads),
+        ..http::Options::default()
     }
 }
 

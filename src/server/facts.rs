@@ -1,4 +1,4 @@
-//! What a running server can tell of itself at the admin door.
+//! What the admin interface shows of a running server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

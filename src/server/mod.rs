@@ -2,7 +2,7 @@
 //!
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
-//! 3. open the admin door and the console, then the public door,
+//! 3. open the admin interface and the console, then the public interface,
 //! 4. poll the feeds and serve, until a signal,
 //! 5. stop accepting and let the answers under way end,
 //! 6. stop the feeds, then write the last counters and close the file.
@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admin::{
-    self, BindError, ConsoleDesk, ConsoleDoor, ConsoleError, ConsolePlace, DataDir, Monitor, MonitorError, Setup,
+    self, BindError, ConsoleAddress, ConsoleDesk, ConsoleError, ConsoleListener, DataDir, Monitor, MonitorError, Setup,
 };
 use crate::board::Boards;
 use crate::clock::Clock;
@@ -207,12 +207,12 @@ impl Server {
         let counted = (service.traffic(), &bounds.heads);
         let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let console = self.bind_console(extras.console_any_port).await?;
-        let desk = console.as_ref().map(|door| Arc::clone(door.desk()));
+        let desk = console.as_ref().map(|listener| Arc::clone(listener.desk()));
         let context = self.context(facts, desk.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
-        let console = console.map(|door| {
+        let console = console.map(|listener| {
             let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
-            tokio::spawn(door.serve(context, options, closed(phases.clone())))
+            tokio::spawn(listener.serve(context, options, closed(phases.clone())))
         });
         let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
@@ -242,14 +242,14 @@ impl Server {
         }
         let hurry = async {
             or_ended(hurry, end.clone()).await;
-            tracing::warn!("stopped at once: answers under way are cut off");
+            tracing::warn!("stopped at once: responses in flight are cut off");
             push.iter().for_each(JoinHandle::abort);
         };
         let summary = http::run(listener, service, options, stop, hurry).await;
         let has_died = end.is_reached();
         tracing::info!(connections = summary.accepted, dropped = summary.dropped, "stopped listening");
         if let Some(push) = push {
-            // It drains beside the public door, and within the same time.
+            // It drains beside the public interface, and within the same time.
             let _ = push.await;
         }
         // With the last handle goes the writer, after it has written the counters: no request can change them now.
@@ -301,13 +301,13 @@ impl Server {
         Ok(())
     }
 
-    /// What the public door answers from.
+    /// What the public interface answers from.
     fn service(&self) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
         http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
     }
 
-    /// Opens the admin door and the monitoring address; what is returned serves both until the server closes.
+    /// Opens the admin interface and the monitoring address; the returned future serves both until the server closes.
     async fn open_admin(
         &self,
         context: admin::Context,
@@ -321,7 +321,7 @@ impl Server {
         if let Some(monitor) = &monitor {
             tracing::info!(address = %monitor.address()?, "monitoring address");
         }
-        let door = admin::Listener::bind(&self.data).await?;
+        let socket = admin::Listener::bind(&self.data).await?;
         let watched = context.clone();
         Ok(async move {
             let watching = async {
@@ -329,7 +329,7 @@ impl Server {
                     monitor.serve(watched, closed(phases.clone())).await;
                 }
             };
-            tokio::join!(door.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
+            tokio::join!(socket.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
         })
     }
 
@@ -350,11 +350,11 @@ impl Server {
     }
 
     /// Takes the console's address, if there is to be a console.
-    async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleDoor>, ConsoleError> {
+    async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleListener>, ConsoleError> {
         let config = Arc::clone(&self.config.borrow());
         let Some(address) = config.console_listen else { return Ok(None) };
-        let place = ConsolePlace { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
-        ConsoleDoor::bind(place, self.clock.clone()).await.map(Some)
+        let place = ConsoleAddress { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
+        ConsoleListener::bind(place, self.clock.clone()).await.map(Some)
     }
 
     /// What commands work on.
@@ -404,12 +404,12 @@ pub struct Extras {
     pub reload: Option<Reload>,
 }
 
-/// Where the public door is, as clients write it.
+/// The address of the public interface, as clients write it.
 pub fn base_url(config: &Config, address: SocketAddr) -> String {
     format!("{}://{address}", config.scheme())
 }
 
-/// Binds the public door's address.
+/// Binds the address of the public interface.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     http::listen(address).map_err(|error| ListenError { address, error, setting: "--listen" })
 }
@@ -436,7 +436,7 @@ async fn or_ended(asked: impl Future<Output = ()>, end: WriterEnd) {
     }
 }
 
-/// Ready when the server closes its inner doors.
+/// Ready when the server closes its inner interfaces.
 async fn closed(mut phases: watch::Receiver<Phase>) {
     drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
 }
@@ -449,7 +449,7 @@ async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {
     }
 }
 
-/// TLS for a door.
+/// TLS for a listener.
 fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     let certificate = tls::Certificate::read(&files.certificate, &files.key)?;
     Ok(Arc::new(tls::Acceptor::new(certificate, tls::Alpn::Http)?))

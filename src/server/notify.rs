@@ -1,8 +1,8 @@
-//! What the service manager is told, where one listens (`Type=notify` of systemd): when the server is ready, reloads
+//! What is reported to the service manager, where one listens (`Type=notify` of systemd): when the server is ready, reloads
 //! and stops, and, where a watchdog is set, that it still answers. Without one all of this does nothing.
 //!
-//! The watchdog is told only while the service really works: the public door's loop goes round, and the writer
-//! answers. A check of a large file keeps the writer busy for minutes, so it has more patience than the door.
+//! The watchdog is fed only while the service works: the accept loop of the public interface runs, and the writer
+//! answers. A check of a large file keeps the writer busy for minutes, so it has a longer deadline than the listener.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::writer_watch::WriterWatch;
 use crate::metrics::Traffic;
 
-/// The door's loop goes round once a second, or a little later when it cannot accept.
+/// The accept loop reports once a second, or a little later when it cannot accept.
 const DOOR_PATIENCE: Duration = Duration::from_secs(5);
 const WRITER_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -26,7 +26,7 @@ pub(super) fn reloading() {
     // The time tells the manager's own signal from an older one.
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(error) => tracing::debug!(%error, "the service manager could not be told"),
+        Err(error) => tracing::debug!(%error, "failed to notify the service manager"),
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn stopping() {
 
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!(%error, "the service manager could not be told");
+        tracing::debug!(%error, "failed to notify the service manager");
     }
 }
 
@@ -46,29 +46,29 @@ pub(super) async fn watchdog(traffic: Arc<Traffic>, writer: Arc<WriterWatch>) {
     let period = (within / 4).max(Duration::from_millis(1));
     let mut pings = tokio::time::interval(period);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut door = DoorWatch::new(&traffic, Instant::now());
+    let mut listener = ListenerWatch::new(&traffic, Instant::now());
     loop {
         pings.tick().await;
-        if door.works(&traffic, Instant::now()) && writer.answers_within(WRITER_PATIENCE) {
+        if listener.works(&traffic, Instant::now()) && writer.answers_within(WRITER_PATIENCE) {
             tell(&[NotifyState::Watchdog]);
         }
     }
 }
 
-/// Whether the public door's loop goes round.
-struct DoorWatch {
+/// Whether the accept loop of the public interface runs.
+struct ListenerWatch {
     beats: u64,
     since: Instant,
 }
 
-impl DoorWatch {
+impl ListenerWatch {
     fn new(traffic: &Traffic, now: Instant) -> Self {
-        DoorWatch { beats: traffic.beats(), since: now }
+        ListenerWatch { beats: traffic.beats(), since: now }
     }
 
     fn works(&mut self, traffic: &Traffic, now: Instant) -> bool {
         if traffic.beats() != self.beats {
-            *self = DoorWatch::new(traffic, now);
+            *self = ListenerWatch::new(traffic, now);
         }
         now - self.since < DOOR_PATIENCE
     }
@@ -82,15 +82,15 @@ mod tests {
     fn a_door_that_stands_still_is_noticed() {
         let traffic = Traffic::new(&["unknown"], &[]);
         let mut now = Instant::now();
-        let mut door = DoorWatch::new(&traffic, now);
+        let mut listener = ListenerWatch::new(&traffic, now);
         for _ in 0..10 {
             now += Duration::from_secs(2);
             traffic.beat();
-            assert!(door.works(&traffic, now));
+            assert!(listener.works(&traffic, now));
         }
-        assert!(door.works(&traffic, now + Duration::from_secs(4)));
-        assert!(!door.works(&traffic, now + Duration::from_secs(6)));
+        assert!(listener.works(&traffic, now + Duration::from_secs(4)));
+        assert!(!listener.works(&traffic, now + Duration::from_secs(6)));
         traffic.beat();
-        assert!(door.works(&traffic, now + Duration::from_secs(7)), "it goes round again");
+        assert!(listener.works(&traffic, now + Duration::from_secs(7)), "it runs again");
     }
 }

@@ -3,7 +3,7 @@
 //! 1. The file and the environment are read and checked as at a start, and so are the log's filter and the certificate;
 //!    anything wrong with them changes nothing.
 //! 2. What can change is put in force: bounds and deadlines for the connections that come next, the rest at once.
-//! 3. Whoever follows [`Server::config`](super::Server::config) is told; what needs a restart stays there as it was.
+//! 3. Whoever follows [`Server::config`](super::Server::config) is notified; what needs a restart stays there as it was.
 //! 4. One line of the log says what changed, another one what waits for a restart; the audit log keeps both.
 
 use std::fmt;
@@ -45,7 +45,7 @@ pub(super) struct Reloading {
     pub service: Arc<http::Service>,
     pub tls: Option<Arc<Acceptor>>,
     pub writer: WriterHandle,
-    /// What the service manager is told when a reload is over.
+    /// The status that the service manager gets when a reload is over.
     pub status: String,
 }
 

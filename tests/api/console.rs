@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use oddsbox::admin::{self, Command, ConsoleAnswer, DataDir, Door};
+use oddsbox::admin::{self, AdminAccess, Command, ConsoleAnswer, DataDir};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -46,7 +46,7 @@ impl Console {
     }
 
     async fn ask<A: serde::de::DeserializeOwned>(&self, command: Command) -> A {
-        let door = Door::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
+        let door = AdminAccess::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
         door.ask(command).await.unwrap()
     }
 
@@ -361,7 +361,7 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
 #[tokio::test]
 async fn server_without_a_console_says_how_to_enable_it() {
     let service = Service::start().await;
-    let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
     let refused = door.ask::<ConsoleAnswer>(Command::ConsoleLink).await.unwrap_err().to_string();
     assert!(refused.contains("set `[console] listen`"), "{refused}");
 }
@@ -376,7 +376,7 @@ async fn session_cookie_is_secure_under_tls() {
         ("tls.key", &files.key()),
     ])
     .await;
-    let door = Door::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
     let link: ConsoleAnswer = door.ask(Command::ConsoleLink).await.unwrap();
     let rest = link.url.expose().strip_prefix("https://localhost:").unwrap();
     let (port, path) = rest.split_once('/').unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oddsbox::admin::{Access, DataDir, Door, Setup};
+use oddsbox::admin::{Access, AdminAccess, DataDir, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
 use oddsbox::ingest::{IngestOptions, IngestSummary, Simulator};
@@ -18,7 +18,7 @@ use crate::harness::{START_MS, Service, config};
 const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
 const ALL_REGIONS: &str = "regions=us,uk,eu,au";
 
-async fn export(door: &Door) -> String {
+async fn export(door: &AdminAccess) -> String {
     let mut source = door.export(World::Live).await.expect("an export");
     let mut text = Vec::new();
     while let Some(piece) = source.recv().await {
@@ -27,7 +27,7 @@ async fn export(door: &Door) -> String {
     String::from_utf8(text).expect("a text")
 }
 
-async fn ingest(door: &Door, text: &str) -> IngestSummary {
+async fn ingest(door: &AdminAccess, text: &str) -> IngestSummary {
     let (sender, source) = tokio::sync::mpsc::channel(4);
     let text = bytes::Bytes::copy_from_slice(text.as_bytes());
     let sent = async move {
@@ -40,14 +40,14 @@ async fn ingest(door: &Door, text: &str) -> IngestSummary {
     answer.expect("a report")
 }
 
-async fn server_door(service: &Service) -> Door {
-    Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server")
+async fn server_door(service: &Service) -> AdminAccess {
+    AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server")
 }
 
 /// The file of a stopped service, opened at a given time.
-async fn file_door(service: &Service, clock: &Clock) -> Door {
+async fn file_door(service: &Service, clock: &Clock) -> AdminAccess {
     let setup = Setup { clock: clock.clone(), ..Setup::of(&config(&[])).expect("a setup") };
-    Door::find(&DataDir::new(service.data()), Access::Existing, || Ok(setup)).await.expect("a file")
+    AdminAccess::find(&DataDir::new(service.data()), Access::Existing, || Ok(setup)).await.expect("a file")
 }
 
 /// An empty service with the clock of the other, after the same tick.

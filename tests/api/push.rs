@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use oddsbox::admin::{Command, DataDir, Door, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
+use oddsbox::admin::{AdminAccess, Command, DataDir, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -17,7 +17,7 @@ const PUSHED: [(&str, &str); 2] = [("ingest.listen", "127.0.0.1:0"), ("idle_time
 /// A service with a push listener.
 pub(super) struct Pushed {
     pub(super) service: Service,
-    door: Door,
+    door: AdminAccess,
     address: SocketAddr,
 }
 
@@ -27,7 +27,7 @@ impl Pushed {
     }
 
     pub(super) async fn of(service: Service) -> Pushed {
-        let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+        let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
         let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
         let address = status.server.and_then(|server| server.ingest_address).expect("an address");
         Pushed { service, door, address }
@@ -250,7 +250,7 @@ async fn shutdown_reports_the_accepted_lines_and_they_are_kept() {
     let service = pushed.service.restart().await;
     assert_eq!(service.get("/v1/sports/mma/events/m1").await.status, 200);
     assert_eq!(service.get("/v1/sports/mma/events/m2").await.status, if taken == 4 { 200 } else { 404 });
-    let door = Door::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+    let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
     let feeds: FeedsAnswer = door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds");
     assert_eq!((feeds.tokens[0].name.as_str(), feeds.tokens[0].status.as_str()), ("scraper", "active"));
 }

@@ -31,7 +31,7 @@ struct Good {
 }
 
 impl Good {
-    fn come(door: &Door, key: &Issued) -> Good {
+    fn come(door: &AdminAccess, key: &Issued) -> Good {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = |path: &'static str| {
             let (is_over, secret, door) = (Arc::clone(&is_over), key.secret.clone(), door.clone());
@@ -66,12 +66,12 @@ impl Good {
 
 /// The server's address, and its certificate if it uses TLS.
 #[derive(Clone)]
-struct Door {
+struct AdminAccess {
     address: SocketAddr,
     trusted: Option<CertificateDer<'static>>,
 }
 
-impl Door {
+impl AdminAccess {
     async fn connect(&self, speaks: &[&str]) -> Box<dyn Wire> {
         match &self.trusted {
             Some(trusted) => connect_trusting(trusted, self.address, speaks).await.expect("a handshake"),
@@ -97,14 +97,14 @@ async fn endure_at(
     what: &str,
     settings: &[(&str, &str)],
     trusted: Option<CertificateDer<'static>>,
-    abuse: impl AsyncFnOnce(&Door),
+    abuse: impl AsyncFnOnce(&AdminAccess),
 ) -> (Server, Directory) {
     let directory = Directory::new();
     let mut quiet = vec![("ODDSBOX_LOG", "warn"), ("ODDSBOX_CONNECTIONS_PER_ADDRESS", "0")];
     quiet.extend(settings);
     let server = directory.serve_with(&quiet);
     let key = issue(&directory.door().await, sandbox(10_000_000)).await.expect("a key");
-    let door = Door { address: server.address(), trusted };
+    let door = AdminAccess { address: server.address(), trusted };
     let idle = Good::come(&door, &key);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (_, idle_p99) = idle.go().await;

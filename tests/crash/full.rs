@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Instant;
 
-use oddsbox::admin::{Command, Door, StatusAnswer};
+use oddsbox::admin::{AdminAccess, Command, StatusAnswer};
 
 use crate::process::client::get;
 use crate::process::command::{Directory, issue, revoke, sandbox, until};
@@ -40,7 +40,7 @@ impl Drop for Small<'_> {
     }
 }
 
-async fn is_writable(door: &Door) -> bool {
+async fn is_writable(door: &AdminAccess) -> bool {
     door.ask::<StatusAnswer>(Command::Status).await.expect("a status").writable
 }
 

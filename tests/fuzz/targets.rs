@@ -7,10 +7,11 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use oddsbox::clock::Clock;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::http::{Handled, Service, handle};
+use oddsbox::http::{Handled, Peer, ResponseBody, Service, handle};
 use oddsbox::ingest::{the_odds_api, wire};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
 use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};
+use oddsbox::networks::Networks;
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
@@ -80,8 +81,9 @@ pub fn request(data: &[u8]) {
         builder = builder.header("host", "fuzz");
     }
     let Ok(request) = builder.body(()) else { return };
+    let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
     let answer = loop {
-        match handle(service, &request, clock.now()) {
+        match handle(service, &request, &peer, clock.now()) {
             Handled::Answer(answer) => break answer,
             // Nothing here outlives the process, so leases need not be stored.
             Handled::NeedsLease(grant) => {
@@ -98,7 +100,7 @@ pub fn request(data: &[u8]) {
     assert!(!text.contains(key.as_str()), "the key is in the answer");
     let is_open = body_of(body).is_empty() || status == 304 || request.method() == http::Method::HEAD;
     if status >= 400 && !is_open {
-        let body: serde_json::Value = serde_json::from_slice(&body_of(body)).expect("an error is JSON");
+        let body: serde_json::Value = serde_json::from_slice(body_of(body)).expect("an error is JSON");
         let is_v1 = body["error"]["code"].is_string() && body["error"]["request_id"].is_string();
         let is_v4 = body["error_code"].is_string() && body["message"].is_string() && body["details_url"].is_string();
         assert!(is_v1 || is_v4, "{body}");
@@ -114,15 +116,10 @@ pub fn payload(data: &[u8]) {
     }
 }
 
-fn body_of(body: &http_body_util::Full<bytes::Bytes>) -> Vec<u8> {
-    let mut body = body.clone();
-    let frame = hyper::body::Body::poll_frame(
-        std::pin::Pin::new(&mut body),
-        &mut std::task::Context::from_waker(std::task::Waker::noop()),
-    );
-    match frame {
-        std::task::Poll::Ready(Some(Ok(frame))) => frame.into_data().map(|data| data.to_vec()).unwrap_or_default(),
-        _ => Vec::new(),
+fn body_of(body: &ResponseBody) -> &[u8] {
+    match body {
+        ResponseBody::Whole(bytes) => bytes,
+        ResponseBody::Stream(_) => panic!("the public interface streams nothing"),
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oddsbox::admin::{AuditAnswer, Command, Door};
+use oddsbox::admin::{AdminAccess, AuditAnswer, Command};
 use oddsbox::ingest::IngestOptions;
 use oddsbox::model::World;
 use redb::{ReadableTable, TableDefinition};
@@ -51,7 +51,7 @@ pub(super) fn event(number: usize) -> String {
     format!("{event}\n{}\n{}\n", odds("betmgm", 100 + number % 300), odds("fanduel", 130))
 }
 
-async fn ingest(door: &Door, lines: String) {
+async fn ingest(door: &AdminAccess, lines: String) {
     let (sender, source) = tokio::sync::mpsc::channel(1);
     sender.send(Ok(lines.into())).await.expect("a reader");
     drop(sender);
@@ -65,7 +65,7 @@ pub(super) fn ingest_offline(directory: &Directory, lines: &str) -> Value {
     command.done().succeeded().document()
 }
 
-async fn log_of(door: &Door) -> Vec<AuditAnswer> {
+async fn log_of(door: &AdminAccess) -> Vec<AuditAnswer> {
     let mut entries: Vec<AuditAnswer> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.sequence);

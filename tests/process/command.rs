@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use oddsbox::admin::{self, DataDir, Door, DoorError, IssueKey, KeyAnswer, Setting};
+use oddsbox::admin::{self, AdminAccess, AdminError, DataDir, IssueKey, KeyAnswer, Setting};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,8 +66,8 @@ impl Directory {
     }
 
     /// The admin socket of the running server.
-    pub async fn door(&self) -> Door {
-        Door::server(&self.data()).await.expect("a socket").expect("a server")
+    pub async fn door(&self) -> AdminAccess {
+        AdminAccess::server(&self.data()).await.expect("a socket").expect("a server")
     }
 }
 
@@ -448,20 +448,20 @@ pub fn sandbox(per_day: u64) -> IssueKey {
 }
 
 /// Issues a key.
-pub async fn issue(door: &Door, new: IssueKey) -> Result<Issued, DoorError> {
+pub async fn issue(door: &AdminAccess, new: IssueKey) -> Result<Issued, AdminError> {
     Ok(Issued::from(door.ask::<KeyAnswer>(admin::Command::KeysIssue(new)).await?))
 }
 
-pub async fn show(door: &Door, id: &str) -> KeyAnswer {
+pub async fn show(door: &AdminAccess, id: &str) -> KeyAnswer {
     door.ask(admin::Command::KeysShow { id: id.to_owned() }).await.expect("a key")
 }
 
-pub async fn revoke(door: &Door, id: &str) -> Result<KeyAnswer, DoorError> {
+pub async fn revoke(door: &AdminAccess, id: &str) -> Result<KeyAnswer, AdminError> {
     door.ask(admin::Command::KeysRevoke { id: id.to_owned() }).await
 }
 
 /// Rotates without a grace period.
-pub async fn rotate(door: &Door, id: &str) -> Result<Issued, DoorError> {
+pub async fn rotate(door: &AdminAccess, id: &str) -> Result<Issued, AdminError> {
     let rotated = door.ask::<KeyAnswer>(admin::Command::KeysRotate { id: id.to_owned(), grace_s: 0 }).await?;
     Ok(Issued::from(rotated))
 }

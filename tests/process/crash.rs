@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oddsbox::admin::{AuditAnswer, Command, Door};
+use oddsbox::admin::{AdminAccess, AuditAnswer, Command};
 use serde_json::Value;
 
 use super::client::{Connection, get};
@@ -49,7 +49,7 @@ async fn expect(server: &Server, status: u16, secrets: impl IntoIterator<Item = 
 }
 
 /// The subjects of an action in the audit log.
-async fn audited(door: &Door, action: &str) -> Vec<String> {
+async fn audited(door: &AdminAccess, action: &str) -> Vec<String> {
     let mut subjects = Vec::new();
     let mut after = None;
     loop {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use oddsbox::admin::Door;
+use oddsbox::admin::AdminAccess;
 
 use super::client::Connection;
 use super::command::{Directory, Issued, Server, blocking, issue, revoke, rotate, run, sandbox, until};
@@ -84,7 +84,7 @@ async fn no_request_sent_after_a_revocation_succeeds() {
 }
 
 /// Invalidates a secret in one of the possible ways.
-async fn end(directory: &Directory, door: &Door, number: usize, id: &str) {
+async fn end(directory: &Directory, door: &AdminAccess, number: usize, id: &str) {
     match number % 8 {
         0 => {
             let (data, line) = (directory.path().to_owned(), format!("keys revoke {id}"));

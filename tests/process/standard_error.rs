@@ -103,7 +103,7 @@ async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
 async fn address_of(directory: &Directory) -> SocketAddr {
     let mut address = None;
     super::command::until("the server is ready", async || {
-        let Ok(Some(door)) = oddsbox::admin::Door::server(&directory.data()).await else { return false };
+        let Ok(Some(door)) = oddsbox::admin::AdminAccess::server(&directory.data()).await else { return false };
         let Ok(status) = door.ask::<StatusAnswer>(Command::Status).await else { return false };
         address = status.server.filter(|server| server.ready).map(|server| server.address);
         address.is_some()

@@ -1,7 +1,7 @@
 //! Who may use the console: links that open once, and the sessions that they become.
 //!
 //! Everything is in memory, bounded in number, and ends with the server. Of a link and of a session only a hash is
-//! kept. A session acts in the name of whoever asked for its link.
+//! kept. A session acts in the name of the user who requested its link.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

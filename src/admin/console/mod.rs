@@ -1,7 +1,7 @@
 //! The console: the operator's dashboard, as a page that this binary serves on an address of its own.
 //!
 //! - `desk` hands out links that open once, and knows the sessions that they become
-//! - `door` is its address, `guard` tells our own requests from others', `respond` has the routes
+//! - `listener` is its address, `guard` tells our own requests from others, `respond` has the routes
 //! - `files` is the page itself, `views` what it reads: the same bytes that clients are sent
 //! - `sparklines` and `strips` are what it shows of the last hour
 //!
@@ -10,13 +10,13 @@
 
 mod backup;
 mod desk;
-mod door;
 mod files;
 mod guard;
+mod listener;
 mod respond;
 mod sparklines;
 mod strips;
 mod views;
 
 pub use desk::{Desk, NewLink, NoRandom};
-pub use door::{CONNECTIONS_MAX, ConsoleError, Door, Place};
+pub use listener::{CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener};

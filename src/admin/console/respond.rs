@@ -9,8 +9,6 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT_ENCODING, ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
@@ -29,7 +27,7 @@ use crate::admin::protocol::FailureBody;
 use crate::admin::respond::{read_command, status_of};
 use crate::admin::{Command, Context, Failure, execute};
 use crate::board::{Body, Encoding};
-use crate::http::{self, negotiate};
+use crate::http::{self, ResponseBody, negotiate};
 use crate::log::{LineKind, limited};
 use crate::metrics::Traffic;
 
@@ -44,7 +42,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-type Reply = Response<Full<Bytes>>;
+type Reply = Response<ResponseBody>;
 
 /// What every request is answered from.
 #[derive(Debug)]
@@ -97,11 +95,9 @@ impl Console {
 }
 
 impl http::Respond for Console {
-    type Body = Full<Bytes>;
-
-    async fn respond(&self, request: Request<Incoming>, peer: &http::Peer) -> Reply {
+    fn respond<'a>(&'a self, request: Request<Incoming>, peer: &'a http::Peer) -> http::ResponseFuture<'a> {
         let client = peer.client(request.headers());
-        respond(request, client, self).await
+        Box::pin(respond(request, client, self))
     }
 
     fn traffic(&self) -> &Arc<Traffic> {
@@ -123,8 +119,8 @@ async fn respond(request: Request<Incoming>, client: IpAddr, console: &Console) 
 
 async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -> Reply {
     let Some(host) = guard::host(request.uri(), request.headers(), console.host.as_deref()).map(str::to_owned) else {
-        let told = "the console answers to its address, to localhost and to the name in `[console] host`";
-        return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", told);
+        let message = "the console answers to its address, to localhost and to the name in `[console] host`";
+        return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message);
     };
     let path = request.uri().path().to_owned();
     if let Some(token) = path.strip_prefix("/sign-in/") {
@@ -166,12 +162,12 @@ async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
             return not_opened(refused);
         }
     };
-    // Who came in stands in the audit log; a file that takes no changes must not keep the operator out.
+    // Sign-ins are in the audit log; a file that cannot be written must not keep the operator out.
     let audited = console.context.writer.audit(&session.who, "sign in", "console", String::new()).await;
     if let Err(error) = audited {
-        tracing::warn!(%error, who = %session.who, "a sign-in to the console is not in the audit log");
+        tracing::warn!(%error, who = %session.who, "failed to write a console sign-in to the audit log");
     }
-    let mut reply = Response::new(Full::default());
+    let mut reply = Response::new(ResponseBody::default());
     *reply.status_mut() = StatusCode::SEE_OTHER;
     reply.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
     reply.headers_mut().insert(SET_COOKIE, console.cookie_header(&token, SESSION_S));
@@ -179,7 +175,7 @@ async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
 }
 
 fn not_opened(refused: LinkRefused) -> Reply {
-    let mut reply = Response::new(Full::from(REFUSED));
+    let mut reply = Response::new(ResponseBody::from(REFUSED));
     *reply.status_mut() = StatusCode::FORBIDDEN;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     if let LinkRefused::TooMany { retry_after_s } = refused {
@@ -222,8 +218,8 @@ async fn change(
         },
         Ok(command) if is_for_console(&command) => command,
         Ok(_) => {
-            let told = "this command is for the command line only";
-            return refuse(StatusCode::FORBIDDEN, "forbidden", told);
+            let message = "this command is for the command line only";
+            return refuse(StatusCode::FORBIDDEN, "forbidden", message);
         }
         Err(error) => return failed(error),
     };
@@ -233,7 +229,8 @@ async fn change(
     }
 }
 
-/// What the page needs. A stolen session gets no further: no new links, and no files but backups in their directory.
+/// The commands that the page needs. A stolen session can do no more: no new links, and no files but backups in their
+/// directory.
 fn is_for_console(command: &Command) -> bool {
     matches!(
         command,
@@ -275,7 +272,7 @@ fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
     let uri = request.uri();
     match views::view(uri.path(), uri.query(), &console.context, &console.strips) {
         None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
-        Some(Err(views::BadView(told))) => refuse(StatusCode::BAD_REQUEST, "bad_request", told),
+        Some(Err(views::BadView(message))) => refuse(StatusCode::BAD_REQUEST, "bad_request", message),
         Some(Ok(body)) => kept(request.headers(), &body, "application/json"),
     }
 }
@@ -289,7 +286,11 @@ fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
     };
     let etag = body.etag(encoding);
     let is_current = negotiate::has_current(asked.get_all(IF_NONE_MATCH).iter(), etag.as_bytes());
-    let mut reply = Response::new(if is_current { Full::default() } else { Full::new(body.bytes(encoding).clone()) });
+    let mut reply = Response::new(if is_current {
+        ResponseBody::default()
+    } else {
+        ResponseBody::from(body.bytes(encoding).clone())
+    });
     let headers = reply.headers_mut();
     headers.insert(ETAG, etag.clone());
     headers.insert(CACHE_CONTROL, REVALIDATED);
@@ -318,7 +319,7 @@ fn reading(request: &Request<Incoming>, answer: impl FnOnce() -> Reply) -> Reply
             let (mut head, body) = answer().into_parts();
             let length = hyper::body::Body::size_hint(&body).exact().unwrap_or(0);
             head.headers.insert(CONTENT_LENGTH, length.into());
-            Response::from_parts(head, Full::default())
+            Response::from_parts(head, ResponseBody::default())
         }
         _ => wrong_method("GET, HEAD"),
     }
@@ -334,13 +335,13 @@ fn refuse(status: StatusCode, code: &str, message: &str) -> Reply {
     json_reply(status, &json!({ "error": { "code": code, "message": message } }))
 }
 
-/// A command that was not done, as the command line is told it.
+/// A command that failed, with the message of the command line.
 fn failed(error: Failure) -> Reply {
     json_reply(status_of(&error), &FailureBody { error, taken_lines: None })
 }
 
 fn json_reply(status: StatusCode, value: &impl serde::Serialize) -> Reply {
-    let mut reply = Response::new(Full::from(serde_json::to_vec(value).unwrap_or_default()));
+    let mut reply = Response::new(ResponseBody::from(serde_json::to_vec(value).unwrap_or_default()));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, JSON);
     reply

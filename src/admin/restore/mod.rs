@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::door::{Door, DoorError};
+use super::access::{AdminAccess, AdminError};
 use super::local::{LocalError, Setup};
 use super::place::DataDir;
 use super::who::own_name;
@@ -72,7 +72,7 @@ pub enum RestoreError {
     #[error("the restored file cannot be written: {0}")]
     Write(#[from] StoreError),
     #[error(transparent)]
-    Door(#[from] DoorError),
+    AdminAccess(#[from] AdminError),
 }
 
 /// What was restored.
@@ -94,7 +94,7 @@ pub struct RestoreAnswer {
 
 /// Puts a backup in the place of the file. Blocks the thread while it reads and writes.
 pub async fn restore(data: &DataDir, order: RestoreOrder, setup: Setup) -> Result<RestoreAnswer, RestoreError> {
-    if Door::server(data).await?.is_some() {
+    if AdminAccess::server(data).await?.is_some() {
         return Err(RestoreError::ServerRuns(data.path().to_owned()));
     }
     let who = own_name()?;

@@ -23,7 +23,7 @@ const LIVE: IngestOptions = IngestOptions { world: World::Live, strict: false };
 const STRICT: IngestOptions = IngestOptions { world: World::Live, strict: true };
 
 /// Sends a text in pieces of `size` bytes.
-async fn feed(house: &House, options: IngestOptions, text: &str, size: usize) -> Result<IngestSummary, DoorError> {
+async fn feed(house: &House, options: IngestOptions, text: &str, size: usize) -> Result<IngestSummary, AdminError> {
     let door = house.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     let text = text.to_owned();
@@ -160,7 +160,7 @@ fn payload() -> String {
     .to_string()
 }
 
-async fn feed_payload(house: &House, options: &PayloadOptions, text: &str) -> Result<IngestSummary, DoorError> {
+async fn feed_payload(house: &House, options: &PayloadOptions, text: &str) -> Result<IngestSummary, AdminError> {
     let door = house.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     sender.send(Ok(Bytes::copy_from_slice(text.as_bytes()))).await.unwrap();
@@ -248,7 +248,7 @@ async fn a_payload_that_cannot_be_taken_says_why() {
     assert_eq!(report.rejected_by_reason["unknown_bookmaker"], 1);
     assert!(report.examples.iter().any(|example| example.detail.contains("--regions")));
     assert_eq!(records(&house).await, 0);
-    let told = |answer: Result<IngestSummary, DoorError>| answer.unwrap_err().to_string();
+    let told = |answer: Result<IngestSummary, AdminError>| answer.unwrap_err().to_string();
     let unclear = payload().replace("1.91", "191").replace("1.0", "150");
     assert!(told(feed_payload(&house, &payload_options(), &unclear).await).contains("--odds-format"));
     let chess = PayloadOptions { sport: Some("chess".to_owned()), ..payload_options() };

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{
-    Access, CatalogueOrigin, CheckOptions, Command, Context, DataDir, Door, DoorError, IssueKey, Listener, ServerFacts,
-    Setting, Setup,
+    Access, AdminAccess, AdminError, CatalogueOrigin, CheckOptions, Command, Context, DataDir, IssueKey, Listener,
+    ServerFacts, Setting, Setup,
 };
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
@@ -120,13 +120,13 @@ impl House {
         Server { stop, serving: tokio::spawn(serving), stopped }
     }
 
-    async fn find(&self, access: Access) -> Result<Door, DoorError> {
+    async fn find(&self, access: Access) -> Result<AdminAccess, AdminError> {
         let setup = self.setup.clone();
-        Door::find(&self.data, access, move || Ok(setup)).await
+        AdminAccess::find(&self.data, access, move || Ok(setup)).await
     }
 
     /// Has a command done by whoever is there, and gives its answer as the JSON it was.
-    async fn ask(&self, command: Command) -> Result<serde_json::Value, DoorError> {
+    async fn ask(&self, command: Command) -> Result<serde_json::Value, AdminError> {
         let door = self.find(Access::Create).await.unwrap();
         let answer = door.ask(command).await;
         door.close().await.unwrap();

@@ -69,7 +69,7 @@ async fn changes(house: &House) -> Vec<Value> {
         house.ask(Command::MaintenanceOff).await,
         house.ask(Command::Audit { after: None, limit: Some(0) }).await,
     ];
-    let plain = |answer: Result<Value, DoorError>| match answer {
+    let plain = |answer: Result<Value, AdminError>| match answer {
         Ok(mut answer) => {
             for field in ["id", "key", "hint"] {
                 answer.as_object_mut().unwrap().remove(field);

@@ -10,6 +10,7 @@ mod endpoint;
 mod guide;
 mod html;
 mod layout;
+pub(crate) mod pages;
 mod reference;
 mod sample;
 mod site;

@@ -10,10 +10,12 @@ use serde_json::Value;
 use schema::{check, resolved};
 
 use super::{OPENAPI, SITE};
-use crate::http::query::Parameter;
-use crate::http::route::Route;
+use crate::http::exchange::error::{DETAILS_URL, invalid_code_of};
+use crate::http::exchange::query::Parameter;
+use crate::http::exchange::route::Route;
 use crate::http::testing::Fixture;
-use crate::http::{events, odds, scores, v4};
+use crate::http::v1::{events, odds, scores};
+use crate::http::v4;
 
 fn document() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
@@ -60,11 +62,11 @@ fn known(path: &str) -> &'static [Parameter] {
 fn known_v4(path: &str) -> &'static [Parameter] {
     let of_event = path.contains("{event_id}");
     match path.rsplit('/').next() {
-        Some("odds") if of_event => v4::event_odds::PARAMETERS,
-        Some("odds") if path.contains("upcoming") => v4::upcoming::PARAMETERS,
+        Some("odds") if of_event => v4::odds::OF_EVENT,
+        Some("odds") if path.contains("upcoming") => v4::odds::OF_UPCOMING,
         Some("odds") => v4::odds::PARAMETERS,
-        Some("markets") => v4::event_markets::PARAMETERS,
-        Some("scores") => v4::scores::PARAMETERS,
+        Some("markets") => v4::odds::OF_MARKETS,
+        Some("scores") => v4::events::OF_SCORES,
         Some("events") => v4::events::PARAMETERS,
         Some("sports") => v4::sports::PARAMETERS,
         _ => &[],
@@ -110,7 +112,7 @@ fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
             fixture.clock.advance(std::time::Duration::from_mins(1));
             let refused = fixture.get(&format!("{at}{name}={}", bad_value(path, name)));
             if path.starts_with("/v4/") {
-                let code = v4::invalid_code_of(name);
+                let code = invalid_code_of(name);
                 assert_eq!(
                     (refused.status.as_u16(), &refused.json()["error_code"]),
                     (422, &code.into()),
@@ -266,7 +268,7 @@ fn pages_list_every_error_code_and_load_nothing_from_elsewhere() {
             assert!(SITE["errors"].text.contains(code.as_str().unwrap()), "{code}");
         }
     }
-    let anchor = v4::DETAILS_URL.split_once('#').unwrap().1;
+    let anchor = DETAILS_URL.split_once('#').unwrap().1;
     assert!(SITE[""].text.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
     for (path, page) in SITE.iter().filter(|(_, page)| page.media_type.starts_with("text/html")) {
         assert!(!page.text.contains("src=\"http") && !page.text.contains("style="), "{path}");

@@ -1,4 +1,4 @@
-//! A small service to test against: two worlds, five sports, four bookmakers, a key of each sort, a clock that stands.
+//! A small service to test against: two worlds, five sports, four bookmakers, a key of each kind, a manual clock.
 
 mod worlds;
 
@@ -8,11 +8,11 @@ use http::header::{HOST, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 
-use super::client_address::Peer;
-use super::handle::{Answer, Handled, Note, handle};
-use super::service::{Service, Settings};
 use crate::board::Boards;
 use crate::clock::Clock;
+use crate::http::Peer;
+use crate::http::exchange::handle::{Answer, Handled, Note, handle};
+use crate::http::exchange::service::{Service, Settings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 
@@ -110,7 +110,7 @@ impl Fixture {
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
         loop {
-            match handle(&self.service, request, self.clock.now()) {
+            match handle(&self.service, request, &local(), self.clock.now()) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsLease(grant) => grant_lease(&self.service.keyring, grant.key_id(), &self.clock),
             }

@@ -1,21 +1,20 @@
 //! Whatever a client sends, it gets a well-formed answer or a clean close: never a panic, and nothing that is our fault.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::http::connection::{self, Bounds};
-use crate::http::shutdown::Stop;
 use crate::http::testing::{Fixture, local};
+use crate::http::transport::connection::{self, Bounds, Handler};
+use crate::http::transport::shutdown::Stop;
 
 /// Sends bytes over a connection in memory, and closes it; what came back.
 async fn exchange(fixture: &Fixture, sent: &[u8]) -> Vec<u8> {
     let (mut client, server) = tokio::io::duplex(256 << 10);
     let (stop, phases) = Stop::new();
-    let serving =
-        tokio::spawn(connection::run(server, local(), Arc::clone(&fixture.service), Bounds::default(), phases));
+    let handler = Handler { peer: local(), service: fixture.service.clone() };
+    let serving = tokio::spawn(connection::run(Box::new(server), None, handler, Bounds::default(), phases));
     let mut got = Vec::new();
     let talk = async {
         // The other side may close first: what it said before counts.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use http::Method;
 
 use crate::board::{Boards, WorldBoard};
-use crate::http::service::{Service, Settings};
 use crate::http::testing::{Fixture, NOW, local, request};
+use crate::http::{Service, Settings};
 use crate::model::{Maintenance, Timestamp, World};
 
 #[test]

@@ -1,12 +1,12 @@
-//! Limits and what is told of them.
+//! Limits and the headers that report them.
 
 use std::time::Duration;
 
 use http::Method;
 
-use crate::http::handle::{Handled, handle};
-use crate::http::service::Settings;
+use crate::http::Settings;
 use crate::http::testing::{Fixture, local, request};
+use crate::http::{Handled, handle};
 
 #[test]
 fn usage_stands_on_every_answer_to_a_valid_key() {
@@ -61,7 +61,7 @@ fn a_key_without_a_lease_waits() {
     // A new day: what was leased for the old one is worth nothing.
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
-    assert!(matches!(handle(&fixture.service, &asked, fixture.clock.now()), Handled::NeedsLease(_)));
+    assert!(matches!(handle(&fixture.service, &asked, &local(), fixture.clock.now()), Handled::NeedsLease(_)));
     assert_eq!(fixture.send(&asked).header("x-requests-used"), Some("1"));
 }
 

@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::http::client_address::Peer;
-use crate::http::deadline::Deadlines;
-use crate::http::heads::Heads;
-use crate::http::listener::{Options, Summary, listen, run};
-use crate::http::service::{IncomingRequest, Respond};
+use crate::http::Deadlines;
+use crate::http::Heads;
+use crate::http::Peer;
 use crate::http::testing::Fixture;
+use crate::http::{IncomingRequest, Respond, ResponseFuture};
+use crate::http::{Options, Summary, listen, run};
 use crate::metrics::Traffic;
 
 /// Far beyond what any of these tests takes when it works.
@@ -110,7 +110,7 @@ async fn keep_alive_and_pipelining() {
     assert!(read_answer(&mut stream).await.1.starts_with("{\"sports\":"));
     assert!(read_answer(&mut stream).await.1.contains("\"not_found\""));
     drop(stream);
-    assert_eq!(server.stop().await, Summary { accepted: 1, turned_away: 0, dropped: 0 });
+    assert_eq!(server.stop().await, Summary { accepted: 1, rejected: 0, dropped: 0 });
 }
 
 #[tokio::test]
@@ -373,7 +373,7 @@ async fn loopback_has_no_bound_per_address() {
         read_answer(stream).await;
     }
     drop(streams);
-    assert_eq!(server.stop().await, Summary { accepted: 2, turned_away: 0, dropped: 0 });
+    assert_eq!(server.stop().await, Summary { accepted: 2, rejected: 0, dropped: 0 });
 }
 
 #[tokio::test]
@@ -397,7 +397,7 @@ async fn bounds_that_change_are_those_of_the_next_connection() {
     }
     assert_eq!(server.fixture.service.traffic().connections(), 2);
     drop((first, second));
-    assert_eq!(server.stop().await, Summary { accepted: 3, turned_away: 0, dropped: 0 });
+    assert_eq!(server.stop().await, Summary { accepted: 3, rejected: 0, dropped: 0 });
 }
 
 /// A service in the middle of an answer: it meets the test twice, when it has begun and before it ends.
@@ -408,15 +408,15 @@ struct Midway {
 }
 
 impl Respond for Midway {
-    type Body = Full<Bytes>;
-
-    async fn respond(&self, _: IncomingRequest, _: &Peer) -> Response<Full<Bytes>> {
-        self.meeting.wait();
-        self.meeting.wait();
-        // Long enough that a listener which does not wait is gone; one that does has this time on top.
-        std::thread::sleep(Duration::from_millis(50));
-        self.has_answered.store(true, Ordering::SeqCst);
-        Response::default()
+    fn respond<'a>(&'a self, _: IncomingRequest, _: &'a Peer) -> ResponseFuture<'a> {
+        Box::pin(async {
+            self.meeting.wait();
+            self.meeting.wait();
+            // Long enough that a listener which does not wait is gone; one that does has this time on top.
+            std::thread::sleep(Duration::from_millis(50));
+            self.has_answered.store(true, Ordering::SeqCst);
+            Response::default()
+        })
     }
 
     fn traffic(&self) -> &Arc<Traffic> {
@@ -439,7 +439,7 @@ async fn what_answers_when_it_hurries_is_waited_for() {
         midway.meeting.wait();
     };
     let options = watch::Sender::new(Options::default());
-    let running = run(listener, Arc::clone(&midway), options.subscribe(), shutdown, hurry);
+    let running = run(listener, midway.clone(), options.subscribe(), shutdown, hurry);
     let summary = tokio::time::timeout(PATIENCE, running).await.unwrap();
     assert_eq!((summary.accepted, summary.dropped), (1, 1));
     assert!(midway.has_answered.load(Ordering::SeqCst), "what it counts can be written now");

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::sockets::{PATIENCE, Server, short};
-use crate::http::listener::Options;
+use crate::http::Options;
 use crate::tls::{Acceptor, Alpn, Certificate};
 
 /// A certificate made for the test, as a server has it.
@@ -120,7 +120,6 @@ async fn both_versions_of_tls_and_http_1_without_alpn() {
         for alpn in [&[][..], &[&b"http/1.1"[..]]] {
             let mut stream = connect(&server, &[asked], alpn).await.unwrap();
             assert_eq!(stream.get_ref().1.protocol_version(), Some(expected));
-            // From the third on it is a head that came before.
             for _ in 0..5 {
                 assert!(get(&server, &mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
             }

@@ -4,28 +4,39 @@
 //! bodies are those of `/v1`. Where the two differ in manners, this follows the other: parameters that nobody knows are
 //! passed over, a mistake in a known one is 422 with a code of its own, and a spent quota is 401.
 
-pub(super) mod event_markets;
-pub(super) mod event_odds;
-pub(super) mod events;
-pub(super) mod odds;
-pub(super) mod participants;
-pub(super) mod scores;
-pub(super) mod sports;
-pub(super) mod upcoming;
+pub(crate) mod events;
+pub(crate) mod odds;
+pub(crate) mod sports;
 mod values;
 
-use super::error::{ApiError, Code};
-use super::reply::{Content, Freshness};
-use super::view::SportView;
+use super::exchange::error::{ApiError, Code};
+use super::exchange::reply::{Content, Freshness};
+use super::exchange::route::V4Route;
+use super::exchange::service::{Authorized, SportView, WorldView};
 use crate::board::v4::{ListQuery, Listed, Priced, PricedQuery};
 use crate::model::V4Names;
 
-/// Where the codes are explained.
-pub(super) const DETAILS_URL: &str = "/docs#shape-V4ErrorCode";
-
-/// The code for a value that a parameter does not take.
-pub(super) fn invalid_code_of(parameter: &str) -> &'static str {
-    values::INVALID_CODES.iter().find(|(name, _)| *name == parameter).map_or("INVALID_PARAMETER", |(_, code)| code)
+/// The content of a route of this version.
+pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Content, ApiError> {
+    let Authorized { service, request, grant, now, .. } = *authorized;
+    let (boards, query) = (&*service.boards, request.query);
+    let view = |key: &str| authorized.view(boards.catalogue().find_v4(key).map(|(sport, _)| sport));
+    match route {
+        V4Route::Sports => {
+            authorized.check_open()?;
+            sports::get(boards, grant.world(), query)
+        }
+        V4Route::Upcoming => {
+            authorized.check_open()?;
+            odds::get_upcoming(&WorldView::new(boards, grant), query)
+        }
+        V4Route::Odds { sport } => odds::get(&view(sport)?, sport, query),
+        V4Route::Scores { sport } => events::get_scores(&view(sport)?, sport, now, query),
+        V4Route::Events { sport } => events::get(&view(sport)?, sport, query),
+        V4Route::Participants { sport } => events::get_participants(&view(sport)?, sport),
+        V4Route::EventOdds { sport, id } => odds::get_event(&view(sport)?, sport, id, query),
+        V4Route::EventMarkets { sport, id } => odds::get_markets(&view(sport)?, sport, id, query),
+    }
 }
 
 fn event_not_found() -> ApiError {

@@ -4,17 +4,17 @@
 use super::values::{self, ALL};
 use crate::board::Boards;
 use crate::board::render::json;
-use crate::http::error::ApiError;
-use crate::http::query::{Parameter, Params};
-use crate::http::reply::Content;
+use crate::http::exchange::error::ApiError;
+use crate::http::exchange::query::{Parameter, Params};
+use crate::http::exchange::reply::Content;
 use crate::model::{SportKind, World};
 
-pub(in crate::http) const PARAMETERS: &[Parameter] = &[ALL];
+pub(crate) const PARAMETERS: &[Parameter] = &[ALL];
 
 /// What a key takes, about.
 const KEY_BYTES: usize = 176;
 
-pub(in crate::http) fn get(boards: &Boards, world: World, query: Option<&str>) -> Result<Content, ApiError> {
+pub(crate) fn get(boards: &Boards, world: World, query: Option<&str>) -> Result<Content, ApiError> {
     let with_inactive = values::is_yes(&Params::read_leniently(query, PARAMETERS)?, &ALL)?;
     let board = boards.load(world);
     let named = boards.catalogue().sports().filter_map(|(id, sport)| Some((id, sport, sport.v4.as_ref()?)));

@@ -3,9 +3,9 @@
 //! Lists are separated by commas; blanks around an item and empty items are ignored.
 
 use crate::board::v4::{DateFormat, Extras, MarketsByKind, PricedBooks, Prices, Scoped};
-use crate::http::error::{ApiError, Code};
-use crate::http::query::{Parameter, Params};
-use crate::http::values::{self, AFTER, Round};
+use crate::http::exchange::error::{ApiError, Code};
+use crate::http::exchange::query::{Parameter, Params};
+use crate::http::exchange::values::{self, Round};
 use crate::model::{BookId, Bookmakers, Market, OddsFormat, Region, Regions, SportKind};
 
 pub(super) const REGIONS: Parameter = Parameter::list("regions", "us, uk, eu and au, separated by commas");
@@ -29,24 +29,6 @@ pub(super) const ALL: Parameter = Parameter::new("all", YES_OR_NO);
 
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z";
 const YES_OR_NO: &str = "true or false";
-
-/// What a value that a parameter does not take is called.
-pub(super) const INVALID_CODES: [(&str, &str); 14] = [
-    (REGIONS.name, "INVALID_REGION"),
-    (BOOKMAKERS.name, "INVALID_BOOKMAKERS"),
-    (MARKETS.name, "INVALID_MARKET"),
-    (ODDS_FORMAT.name, "INVALID_ODDS_FORMAT"),
-    (DATE_FORMAT.name, "INVALID_DATE_FORMAT"),
-    (EVENT_IDS.name, "INVALID_EVENT_IDS"),
-    (COMMENCE_TIME_FROM.name, "INVALID_COMMENCE_TIME_FROM"),
-    (COMMENCE_TIME_TO.name, "INVALID_COMMENCE_TIME_TO"),
-    (INCLUDE_LINKS.name, "INVALID_INCLUDE_LINKS"),
-    (INCLUDE_SIDS.name, "INVALID_INCLUDE_SIDS"),
-    (INCLUDE_BET_LIMITS.name, "INVALID_INCLUDE_BET_LIMITS"),
-    (DAYS_FROM.name, "INVALID_SCORES_DAYS_FROM"),
-    (ALL.name, "INVALID_ALL_SPORTS_PARAM"),
-    (AFTER.name, "INVALID_AFTER"),
-];
 
 /// Regions that the interface has and no bookmaker here is offered in: they may be asked for, and match nothing.
 const REGIONS_ELSEWHERE: [&str; 5] = ["us2", "us_dfs", "us_ex", "fr", "se"];

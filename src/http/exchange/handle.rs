@@ -1,0 +1,329 @@
+//! From a request to its response: no disk, no waiting. The caller has read the clock, once.
+//!
+//! 1. The request gets its id.
+//! 2. A URL or headers beyond our bounds are rejected, with any key or none; so is HTTP/1.1 without exactly one valid `Host`.
+//! 3. The path becomes a route; an open one is answered without a key.
+//! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked is not accepted.
+//! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
+//! 6. The route must exist, and the method must be one that reads.
+//! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
+//! 8. The endpoint parses its parameters and produces its content.
+//! 9. The content or the error becomes a response; server errors are not charged.
+
+use http::{Request, Response, StatusCode};
+
+use super::error::{ApiError, Code, GROUP};
+use super::query;
+use super::reply::{Content, Reply};
+use super::request_headers::{HeaderField, RequestParts};
+use super::request_id::RequestId;
+use super::route::{Route, UNKNOWN_TEMPLATE, Version};
+use super::service::{Authorized, Service};
+use super::usage::Usage;
+use crate::clock::Moment;
+use crate::http::transport::{Peer, ResponseBody};
+use crate::http::{v1, v4};
+use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Standing};
+
+/// The outcome of a request.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
+pub enum Handled {
+    Answer(Answer),
+    /// The key has room but no lease: wait for its meter's lease and ask again.
+    NeedsLease(Grant),
+}
+
+impl From<Answer> for Handled {
+    fn from(answer: Answer) -> Self {
+        Handled::Answer(answer)
+    }
+}
+
+/// An answer, and what is worth keeping of it.
+#[derive(Debug)]
+pub struct Answer {
+    reply: Reply,
+    pub note: Note,
+}
+
+impl Answer {
+    pub fn into_response(self) -> Response<ResponseBody> {
+        self.reply.into_response()
+    }
+}
+
+/// What the access log and the counters need of a response.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// The path with its variables named.
+    pub route: &'static str,
+    pub status: StatusCode,
+    /// Of the body, as sent.
+    pub bytes: usize,
+    pub key: Option<KeyId>,
+    /// Why the key was rejected, as one word.
+    pub refused: Option<&'static str>,
+    pub request_id: RequestId,
+}
+
+/// Answers one request, following the steps above.
+pub fn handle<B>(service: &Service, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
+    // 1. Its id.
+    let mut exchange = Exchange::begin(service, request, now);
+    // 2. Bounds and host.
+    if let Err(error) = exchange.request.check() {
+        return exchange.fail(&error).into();
+    }
+    // 3. The route.
+    let route = exchange.find_route();
+    if !route.needs_key() {
+        return exchange.open_page(&route).into();
+    }
+    // 4. The key.
+    if service.boards.condition().has_writer_ended() {
+        return exchange.fail(&ApiError::overloaded()).into();
+    }
+    let grant = match exchange.authenticate(peer) {
+        Ok(grant) => grant,
+        Err(error) => return exchange.refuse_key(error).into(),
+    };
+    // 5. The charge.
+    let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
+    let charge = match grant.meter().charge(cost, exchange.now) {
+        Ok(charge) => Charged::new(charge, cost),
+        Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant),
+        Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
+    };
+    // 6 to 8. The content.
+    let content = exchange.content(&route, &grant);
+    // 9. The answer.
+    exchange.answer(content, charge, &grant).into()
+}
+
+/// Answers with `overloaded`, because the lease that a request needs did not come in time.
+pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant, now: Moment) -> Answer {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    exchange.refuse(&ApiError::overloaded(), grant)
+}
+
+/// Answers a request whose handling panicked.
+pub(crate) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) -> Answer {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    exchange.fail(&ApiError::internal())
+}
+
+/// What is known of one request so far, and the steps that need it.
+#[derive(Debug)]
+struct Exchange<'s, 'r> {
+    request: RequestParts<'r>,
+    now: Moment,
+    /// The route's template, once it is known.
+    route: &'static str,
+    version: Version,
+    service: &'s Service,
+    request_id: RequestId,
+    key: Option<KeyId>,
+    refused: Option<&'static str>,
+    key_in_query: bool,
+}
+
+impl<'s, 'r> Exchange<'s, 'r> {
+    fn begin<B>(service: &'s Service, request: &'r Request<B>, now: Moment) -> Self {
+        let request = RequestParts::of(request);
+        Exchange {
+            now,
+            route: UNKNOWN_TEMPLATE,
+            version: Version::of(request.path).unwrap_or_default(),
+            request_id: service.request_ids.id_of(request.headers.request_id),
+            key: None,
+            refused: None,
+            key_in_query: false,
+            service,
+            request,
+        }
+    }
+
+    fn find_route(&mut self) -> Route<'r> {
+        let route = Route::of(self.request.path);
+        self.route = route.template();
+        route
+    }
+
+    fn authenticate(&mut self, peer: &Peer) -> Result<Grant, AuthError> {
+        let grant = self.grant(peer.key_memo())?;
+        self.key = Some(grant.key_id().clone());
+        Ok(grant)
+    }
+
+    /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
+    fn grant(&mut self, memo: &HashMemo) -> Result<Grant, AuthError> {
+        let keyring = &self.service.keyring;
+        match self.request.headers.api_key {
+            HeaderField::Once(value) => keyring.authenticate_again(Some(value.as_bytes()), memo, self.now),
+            HeaderField::Repeated => Err(AuthError::Malformed),
+            HeaderField::Missing if self.service.allows_query_key() => {
+                let text = query::api_key(self.request.query, self.version);
+                self.key_in_query = text.is_some();
+                keyring.authenticate_again(text.as_deref().map(str::as_bytes), memo, self.now)
+            }
+            HeaderField::Missing => Err(AuthError::Missing),
+        }
+    }
+
+    /// Steps 6 to 8. A key in the query must be there once.
+    fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
+        self.check_route(route)?;
+        let (service, request, version) = (self.service, &self.request, self.version);
+        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version };
+        let content = match route {
+            Route::V4(route) => v4::get(&authorized, route),
+            route => v1::get(&authorized, route),
+        }?;
+        if self.key_in_query && self.version == Version::V1 {
+            query::check_key(self.request.query)?;
+        }
+        Ok(content)
+    }
+
+    fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
+        match route {
+            Route::Unknown { .. } => return Err(ApiError::not_found()),
+            Route::Malformed { .. } => {
+                let message = "The path is not UTF-8 in percent-encoding: write a plain % as %25.";
+                return Err(ApiError::new(Code::InvalidRequest, message));
+            }
+            _ => {}
+        }
+        if !self.request.is_read() {
+            return Err(ApiError::new(Code::MethodNotAllowed, "This is read-only: use GET or HEAD."));
+        }
+        Ok(())
+    }
+
+    /// Answers a request that was charged; a server error refunds it.
+    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> Answer {
+        let reply = match content {
+            Ok(content) => {
+                let usage = Usage::of(charge.standing, grant, self.now.timestamp());
+                let mut reply = Reply::content(&self.request, content, &self.request_id, self.freshness(), usage);
+                self.insert_cost(&mut reply, charge.cost == Cost::Full);
+                charge.keep();
+                reply
+            }
+            Err(error) => {
+                self.refused = (error.code == Code::Forbidden).then_some(GROUP);
+                let mut reply = Reply::error(&error, self.version, &self.request_id);
+                let (is_ours, cost) = (reply.status.is_server_error(), charge.cost);
+                let standing = if is_ours { charge.refund() } else { charge.keep() };
+                reply.insert_usage(Usage::of(standing, grant, self.now.timestamp()));
+                self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
+                reply
+            }
+        };
+        self.finish(reply)
+    }
+
+    /// Answers a request with a valid key that was rejected.
+    fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
+        self.key = Some(grant.key_id().clone());
+        let mut reply = Reply::error(error, self.version, &self.request_id);
+        reply.insert_usage(Usage::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
+        self.insert_cost(&mut reply, false);
+        self.finish(reply)
+    }
+
+    /// Answers a request whose key has nothing left.
+    fn refuse_charge(mut self, refusal: Refusal, grant: &Grant) -> Answer {
+        self.refused = Some(refusal.reason());
+        self.refuse(&refusal.into(), grant)
+    }
+
+    fn insert_cost(&self, reply: &mut Reply, was_charged: bool) {
+        if self.version == Version::V4 {
+            reply.insert_cost(was_charged);
+        }
+    }
+
+    /// Answers a request whose key is not valid.
+    fn refuse_key(mut self, error: AuthError) -> Answer {
+        self.refused = Some(error.reason());
+        self.key = error.key().cloned();
+        // The deprecation header is for valid keys only.
+        self.key_in_query = false;
+        let error = ApiError::of_key(&error, self.version);
+        self.fail(&error)
+    }
+
+    /// Answers with an error, without a known key.
+    fn fail(self, error: &ApiError) -> Answer {
+        let reply = Reply::error(error, self.version, &self.request_id);
+        self.finish(reply)
+    }
+
+    fn open_page(self, route: &Route<'_>) -> Answer {
+        if let Err(error) = self.check_route(route) {
+            return self.fail(&error);
+        }
+        let Some(page) = self.service.pages.get(route) else { return self.fail(&ApiError::not_found()) };
+        let mut reply = Reply::page(&self.request, &page.content, &self.request_id, self.freshness());
+        for (name, value) in &page.headers {
+            reply.insert(name.clone(), value.clone());
+        }
+        self.finish(reply)
+    }
+
+    /// What `Cache-Control` depends on: now, and the time between two publications.
+    fn freshness(&self) -> (Moment, i64) {
+        (self.now, self.service.settings.refresh_ms)
+    }
+
+    fn finish(self, mut reply: Reply) -> Answer {
+        // On `/v4` the query is where keys come from.
+        if self.key_in_query && self.version == Version::V1 {
+            reply.insert_deprecation();
+        }
+        if self.request.is_head {
+            reply.without_body();
+        }
+        let (status, bytes) = (reply.status, reply.len());
+        let Exchange { route, key, refused, request_id, .. } = self;
+        Answer { reply, note: Note { route, status, bytes, key, refused, request_id } }
+    }
+}
+
+/// A charge that is refunded if handling panics.
+#[derive(Debug)]
+struct Charged<'m> {
+    charge: Option<Charge<'m>>,
+    standing: Standing,
+    cost: Cost,
+}
+
+impl<'m> Charged<'m> {
+    fn new(charge: Charge<'m>, cost: Cost) -> Self {
+        Charged { standing: *charge.standing(), charge: Some(charge), cost }
+    }
+
+    /// Makes the charge final.
+    fn keep(mut self) -> Standing {
+        self.charge = None;
+        self.standing
+    }
+
+    fn refund(mut self) -> Standing {
+        self.charge.take().map_or(self.standing, Charge::refund)
+    }
+}
+
+impl Drop for Charged<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(charge) = self.charge.take()
+        {
+            charge.refund();
+        }
+    }
+}

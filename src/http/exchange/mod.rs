@@ -1,0 +1,25 @@
+//! What every request to the public interface goes through, from its head to the bytes of its response.
+//!
+//! - `handle` is the pipeline; `respond` runs it for a connection, waits where it must, counts and logs
+//! - `service` is what requests are answered from, and what an endpoint may read of it
+//! - `request_headers`, `route`, `query`, `values`, `percent` read a request
+//! - `reply`, `response_headers`, `usage`, `negotiate`, `request_id`, `error` write a response
+//!
+//! Endpoints use all of these but `handle` and `respond`, which use the endpoints.
+
+pub(crate) mod error;
+pub(crate) mod handle;
+pub(crate) mod negotiate;
+pub(crate) mod percent;
+pub(crate) mod query;
+pub(crate) mod reply;
+pub(crate) mod request_headers;
+mod request_id;
+mod respond;
+mod response_headers;
+pub(crate) mod route;
+pub(crate) mod service;
+mod usage;
+pub(crate) mod values;
+
+pub use request_id::RequestId;

@@ -1,0 +1,317 @@
+//! Answers: status, headers and bytes.
+//!
+//! Building headers is most of what an answer costs, so every value that can be prepared is a constant here, and the
+//! bodies bring their own validators and compressed forms.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+
+use super::error::ApiError;
+use super::request_headers::RequestParts;
+use super::request_id::{RequestId, X_REQUEST_ID};
+use super::response_headers::ContentHeaders;
+use super::route::Version;
+use super::usage::{self, Usage};
+use super::{negotiate, values};
+use crate::board::{Body, Encoding};
+use crate::clock::Moment;
+use crate::http::transport::ResponseBody;
+
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+/// Since the first of January 2026 the key in the query is accepted for those who still move over.
+const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+pub(crate) const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
+const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
+const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
+const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
+
+/// Room for every header that an answer to a valid key can have.
+const HEADERS_EXPECTED: usize = 17;
+
+/// How long an answer may be kept by who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// Until prices are next published.
+    UntilRefresh,
+    /// Not at all without asking again.
+    Revalidated,
+    /// A page of the documentation: by anyone, for some minutes.
+    Shared,
+}
+
+/// What an endpoint answers with.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub body: Arc<Body>,
+    pub freshness: Freshness,
+    /// Whether the body outlives the request, so that compressing it is paid back.
+    pub is_kept: bool,
+    pub media_type: HeaderValue,
+    /// Where the next page is, for who has written it already.
+    pub link: Option<HeaderValue>,
+}
+
+impl Content {
+    /// A body of the board.
+    pub(crate) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None }
+    }
+
+    /// A body that was rendered for this request.
+    pub(crate) fn once(json: Vec<u8>) -> Self {
+        let body = Arc::new(Body::new(json, None));
+        Content { is_kept: false, ..Content::kept(body, Freshness::Revalidated) }
+    }
+}
+
+/// An answer in the making.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Reply {
+    /// The content for the holder of a key, or 304 if he has it. `refresh_ms` is between two publications of prices.
+    pub(crate) fn content(
+        request: &RequestParts<'_>,
+        content: Content,
+        request_id: &RequestId,
+        (now, refresh_ms): (Moment, i64),
+        usage: Usage,
+    ) -> Self {
+        let link = content.link.or_else(|| values::next_link(request, content.body.next()?));
+        let chosen = Chosen::new(request, content.body, content.is_kept);
+        let (status, body) = chosen.status_and_body();
+        let headers = ContentHeaders {
+            cache_control: cache_control(content.freshness, now, refresh_ms),
+            request_id: request_id.clone(),
+            link,
+            content_type: (!chosen.is_current).then_some(content.media_type),
+            usage,
+            chosen,
+        };
+        Reply { status, headers: headers.into_map(), body }
+    }
+
+    /// A page that anyone may read, or 304 for who has it.
+    pub(crate) fn page(
+        request: &RequestParts<'_>,
+        content: &Content,
+        request_id: &RequestId,
+        (now, refresh_ms): (Moment, i64),
+    ) -> Self {
+        let chosen = Chosen::new(request, Arc::clone(&content.body), content.is_kept);
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        headers.insert(ETAG, chosen.etag().clone());
+        headers.insert(CACHE_CONTROL, cache_control(content.freshness, now, refresh_ms));
+        headers.insert(VARY, VARY_ENCODING);
+        if !chosen.is_current {
+            headers.insert(CONTENT_TYPE, content.media_type.clone());
+        }
+        if let Some(encoding) = chosen.content_encoding() {
+            headers.insert(CONTENT_ENCODING, encoding);
+        }
+        insert_always(&mut headers, request_id);
+        let (status, body) = chosen.status_and_body();
+        Reply { status, headers, body }
+    }
+
+    pub(crate) fn error(error: &ApiError, version: Version, request_id: &RequestId) -> Self {
+        let status = error.status(version);
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        match status {
+            StatusCode::UNAUTHORIZED => headers.insert(WWW_AUTHENTICATE, CHALLENGE),
+            StatusCode::METHOD_NOT_ALLOWED => headers.insert(ALLOW, ALLOWED),
+            _ => None,
+        };
+        if let Some(seconds) = error.retry_after_s {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        insert_always(&mut headers, request_id);
+        Reply { status, headers, body: error.to_json(version, request_id.as_str()).into() }
+    }
+
+    pub(crate) fn insert(&mut self, name: HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
+    }
+
+    pub(crate) fn insert_usage(&mut self, usage: Usage) {
+        usage.insert_into(&mut self.headers);
+    }
+
+    /// What this request took of the quota, for clients that ask for it by name.
+    pub(crate) fn insert_cost(&mut self, was_charged: bool) {
+        usage::insert_cost(&mut self.headers, was_charged);
+    }
+
+    /// The key came in the query.
+    pub(crate) fn insert_deprecation(&mut self) {
+        self.insert(DEPRECATION, QUERY_KEY_DEPRECATED);
+    }
+
+    /// The answer to HEAD: all but the body.
+    pub(crate) fn without_body(&mut self) {
+        if self.status != StatusCode::NOT_MODIFIED {
+            self.insert(CONTENT_LENGTH, self.body.len().into());
+            self.body = Bytes::new();
+        }
+    }
+
+    /// How many bytes of body it sends.
+    pub(crate) fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// The answer for the HTTP library to send.
+    pub(crate) fn into_response(self) -> Response<ResponseBody> {
+        let mut response = Response::new(ResponseBody::Whole(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// Which form of a body is sent, and whether it needs to be.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    pub body: Arc<Body>,
+    pub encoding: Encoding,
+    /// The client has it.
+    pub is_current: bool,
+}
+
+impl Chosen {
+    fn new(request: &RequestParts<'_>, body: Arc<Body>, is_kept: bool) -> Self {
+        let is_negotiated = is_kept && body.is_worth_compressing();
+        let encoding =
+            if is_negotiated { negotiate::encoding(request.headers.accept_encoding()) } else { Encoding::Identity };
+        let is_current = negotiate::has_current(request.headers.if_none_match(), body.etag(encoding).as_bytes());
+        Chosen { body, encoding, is_current }
+    }
+
+    pub(crate) fn etag(&self) -> &HeaderValue {
+        self.body.etag(self.encoding)
+    }
+
+    pub(crate) fn content_encoding(&self) -> Option<HeaderValue> {
+        match self.encoding {
+            _ if self.is_current => None,
+            Encoding::Identity => None,
+            Encoding::Gzip => Some(GZIP),
+            Encoding::Zstd => Some(ZSTD),
+        }
+    }
+
+    fn status_and_body(&self) -> (StatusCode, Bytes) {
+        if self.is_current {
+            (StatusCode::NOT_MODIFIED, Bytes::new())
+        } else {
+            (StatusCode::OK, self.body.bytes(self.encoding).clone())
+        }
+    }
+}
+
+/// What every answer has.
+fn insert_always(headers: &mut HeaderMap, request_id: &RequestId) {
+    headers.insert(X_REQUEST_ID, request_id.header());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+}
+
+/// `Cache-Control` for each number of seconds until the next refresh.
+static PRIVATE: [HeaderValue; 31] = {
+    const fn value(text: &'static str) -> HeaderValue {
+        HeaderValue::from_static(text)
+    }
+    [
+        value("private, max-age=0"),
+        value("private, max-age=1"),
+        value("private, max-age=2"),
+        value("private, max-age=3"),
+        value("private, max-age=4"),
+        value("private, max-age=5"),
+        value("private, max-age=6"),
+        value("private, max-age=7"),
+        value("private, max-age=8"),
+        value("private, max-age=9"),
+        value("private, max-age=10"),
+        value("private, max-age=11"),
+        value("private, max-age=12"),
+        value("private, max-age=13"),
+        value("private, max-age=14"),
+        value("private, max-age=15"),
+        value("private, max-age=16"),
+        value("private, max-age=17"),
+        value("private, max-age=18"),
+        value("private, max-age=19"),
+        value("private, max-age=20"),
+        value("private, max-age=21"),
+        value("private, max-age=22"),
+        value("private, max-age=23"),
+        value("private, max-age=24"),
+        value("private, max-age=25"),
+        value("private, max-age=26"),
+        value("private, max-age=27"),
+        value("private, max-age=28"),
+        value("private, max-age=29"),
+        value("private, max-age=30"),
+    ]
+};
+
+fn cache_control(freshness: Freshness, now: Moment, refresh_ms: i64) -> HeaderValue {
+    let seconds = match freshness {
+        Freshness::Shared => return HeaderValue::from_static("public, max-age=300"),
+        Freshness::Revalidated => 0,
+        Freshness::UntilRefresh => seconds_until_refresh(now, refresh_ms),
+    };
+    PRIVATE[seconds.min(PRIVATE.len() - 1)].clone()
+}
+
+/// Whole seconds, rounded down: what is kept that long is never older than the next publication.
+fn seconds_until_refresh(now: Moment, refresh_ms: i64) -> usize {
+    let left_ms = refresh_ms - now.unix_ms.rem_euclid(refresh_ms.max(1));
+    usize::try_from(left_ms / 1000).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odds_are_kept_until_the_next_tick_of_the_wall_clock() {
+        let at = |unix_ms: i64| Moment::unset(unix_ms, 0);
+        for (unix_ms, refresh_ms, value) in [
+            (1_794_699_540_000, 30_000, "private, max-age=30"),
+            (1_794_699_540_001, 30_000, "private, max-age=29"),
+            (1_794_699_569_500, 30_000, "private, max-age=0"),
+            (1_794_699_545_000, 10_000, "private, max-age=5"),
+            (1_794_699_540_000, 300_000, "private, max-age=30"),
+            (1_794_699_540_000, 0, "private, max-age=0"),
+        ] {
+            let header = cache_control(Freshness::UntilRefresh, at(unix_ms), refresh_ms);
+            assert_eq!(header, value, "{unix_ms} {refresh_ms}");
+        }
+        assert_eq!(cache_control(Freshness::Revalidated, at(0), 30_000), "private, max-age=0");
+    }
+
+    #[test]
+    fn the_prepared_values_are_in_order() {
+        for (seconds, value) in PRIVATE.iter().enumerate() {
+            assert_eq!(value.to_str().unwrap(), format!("private, max-age={seconds}"));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The parts of a request that its answer depends on, and the bounds on them.
+//!
+//! The headers are found in one pass over all of them. Our bounds are below those of the HTTP library, so that a request
+//! beyond them gets an error in our shape.
+
+use http::header::{ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version as HttpVersion};
+
+use super::error::{ApiError, Code};
+use super::request_id::X_REQUEST_ID;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+const URI_BYTES_MAX: usize = 8 << 10;
+const HEADER_BYTES_MAX: usize = 16 << 10;
+const HEADERS_MAX: usize = 64;
+
+/// A request without its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestParts<'r> {
+    pub method: &'r Method,
+    pub version: HttpVersion,
+    /// Path and query, as they were sent.
+    pub target: &'r str,
+    pub path: &'r str,
+    pub query: Option<&'r str>,
+    pub headers: RequestHeaders<'r>,
+    pub is_head: bool,
+    authority_bytes: usize,
+}
+
+impl<'r> RequestParts<'r> {
+    pub(crate) fn of<B>(request: &'r Request<B>) -> Self {
+        let (method, uri) = (request.method(), request.uri());
+        RequestParts {
+            method,
+            version: request.version(),
+            target: uri.path_and_query().map_or("", PathAndQuery::as_str),
+            path: uri.path(),
+            query: uri.query(),
+            headers: RequestHeaders::of(request.headers()),
+            is_head: method == Method::HEAD,
+            authority_bytes: uri.authority().map_or(0, |authority| authority.as_str().len()),
+        }
+    }
+
+    /// Whether the method only reads.
+    pub(crate) fn is_read(&self) -> bool {
+        self.is_head || self.method == Method::GET
+    }
+
+    /// Rejects a URL or headers beyond our bounds, and HTTP/1.1 without exactly one valid `Host`.
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        if self.path.len() + self.query.map_or(0, str::len) + self.authority_bytes > URI_BYTES_MAX {
+            let message = "The URL is longer than 8 KiB. Ask for fewer events at a time.";
+            return Err(ApiError::new(Code::UriTooLong, message));
+        }
+        if self.headers.bytes > HEADER_BYTES_MAX || self.headers.count > HEADERS_MAX {
+            let message = "The headers are more than 64 or longer than 16 KiB. Leave out what is not needed.";
+            return Err(ApiError::new(Code::HeadersTooLarge, message));
+        }
+        self.check_host()
+    }
+
+    /// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two parties on its
+    /// way take it for requests to different hosts. HTTP/2 has `:authority` instead.
+    fn check_host(&self) -> Result<(), ApiError> {
+        let fault = match self.headers.host {
+            _ if self.version > HttpVersion::HTTP_11 => return Ok(()),
+            HeaderField::Once(host) if is_host(host.as_bytes()) => return Ok(()),
+            HeaderField::Missing if self.version < HttpVersion::HTTP_11 => return Ok(()),
+            HeaderField::Missing => "is missing",
+            HeaderField::Once(_) => "is not a host name or an address with an optional port",
+            HeaderField::Repeated => "was sent more than once",
+        };
+        let message = format!("The `Host` header {fault}. Send it once, as in `Host: odds.example.com:8080`.");
+        Err(ApiError::new(Code::InvalidRequest, message))
+    }
+}
+
+/// The values sent under one name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum HeaderField<'r> {
+    #[default]
+    Missing,
+    Once(&'r HeaderValue),
+    Repeated,
+}
+
+impl<'r> HeaderField<'r> {
+    fn add(&mut self, value: &'r HeaderValue) {
+        *self = match self {
+            HeaderField::Missing => HeaderField::Once(value),
+            HeaderField::Once(_) | HeaderField::Repeated => HeaderField::Repeated,
+        };
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestHeaders<'r> {
+    all: &'r HeaderMap,
+    pub api_key: HeaderField<'r>,
+    pub host: HeaderField<'r>,
+    pub request_id: Option<&'r HeaderValue>,
+    accept_encoding: HeaderField<'r>,
+    if_none_match: HeaderField<'r>,
+    /// Of all names and values.
+    pub bytes: usize,
+    pub count: usize,
+}
+
+impl<'r> RequestHeaders<'r> {
+    pub(crate) fn of(all: &'r HeaderMap) -> Self {
+        let (api_key, host, accept_encoding, if_none_match) = Default::default();
+        let (request_id, count) = (None, all.len());
+        let mut found =
+            RequestHeaders { all, api_key, host, request_id, accept_encoding, if_none_match, bytes: 0, count };
+        for (name, value) in all {
+            found.bytes += name.as_str().len() + value.len();
+            if *name == ACCEPT_ENCODING {
+                found.accept_encoding.add(value);
+            } else if *name == IF_NONE_MATCH {
+                found.if_none_match.add(value);
+            } else if *name == HOST {
+                found.host.add(value);
+            } else if *name == X_API_KEY {
+                found.api_key.add(value);
+            } else if *name == X_REQUEST_ID {
+                found.request_id.get_or_insert(value);
+            }
+        }
+        found
+    }
+
+    pub(crate) fn accept_encoding(&self) -> impl Iterator<Item = &'r HeaderValue> {
+        self.values(self.accept_encoding, ACCEPT_ENCODING)
+    }
+
+    pub(crate) fn if_none_match(&self) -> impl Iterator<Item = &'r HeaderValue> {
+        self.values(self.if_none_match, IF_NONE_MATCH)
+    }
+
+    fn values(&self, sent: HeaderField<'r>, name: HeaderName) -> impl Iterator<Item = &'r HeaderValue> {
+        let (once, several) = match sent {
+            HeaderField::Missing => (None, None),
+            HeaderField::Once(value) => (Some(value), None),
+            HeaderField::Repeated => (None, Some(self.all.get_all(name).into_iter())),
+        };
+        once.into_iter().chain(several.into_iter().flatten())
+    }
+}
+
+/// Whether the value of a `Host` header names a host: `uri-host [ ":" port ]`, RFC 9110, section 7.2. An empty one is
+/// grammatical but names none, and an `http` URI must.
+fn is_host(value: &[u8]) -> bool {
+    let (host, port) = match value.strip_prefix(b"[") {
+        Some(rest) => {
+            let Some(end) = rest.iter().position(|byte| *byte == b']') else { return false };
+            (&rest[..end], &rest[end + 1..])
+        }
+        None => value.split_at(value.iter().position(|byte| *byte == b':').unwrap_or(value.len())),
+    };
+    let is_literal = value.starts_with(b"[");
+    let is_named = if is_literal { is_address(host) } else { is_name(host) };
+    let is_port = port.is_empty() || port.strip_prefix(b":").is_some_and(|port| port.iter().all(u8::is_ascii_digit));
+    !host.is_empty() && is_named && is_port
+}
+
+/// An IPv6 address, or a later one: `IP-literal` without its brackets.
+fn is_address(host: &[u8]) -> bool {
+    host.iter().all(|byte| is_unreserved_or_delimiter(*byte) || *byte == b':')
+}
+
+/// A registered name or an IPv4 address.
+fn is_name(mut host: &[u8]) -> bool {
+    // Nearly every name is plain. Without an early end this compiles to vector instructions.
+    let is_plain = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'-');
+    if host.iter().fold(true, |all, byte| all & is_plain(byte)) {
+        return true;
+    }
+    while let Some((byte, rest)) = host.split_first() {
+        host = match byte {
+            b'%' => match rest.split_at_checked(2) {
+                Some((pair, rest)) if pair.iter().all(u8::is_ascii_hexdigit) => rest,
+                _ => return false,
+            },
+            byte if is_unreserved_or_delimiter(*byte) => rest,
+            _ => return false,
+        };
+    }
+    true
+}
+
+fn is_unreserved_or_delimiter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_found_as_often_as_it_was_sent() {
+        let mut all = HeaderMap::new();
+        let found = RequestHeaders::of(&all);
+        assert!(matches!(found.api_key, HeaderField::Missing) && found.request_id.is_none());
+        assert_eq!((found.accept_encoding().count(), found.if_none_match().count()), (0, 0));
+        for (name, value) in [
+            ("accept-encoding", "gzip"),
+            ("if-none-match", "\"a\""),
+            ("accept-encoding", "zstd"),
+            ("x-api-key", "k"),
+            ("x-request-id", "first"),
+            ("x-request-id", "second"),
+            ("host", "h"),
+        ] {
+            all.append(name, HeaderValue::from_static(value));
+        }
+        let found = RequestHeaders::of(&all);
+        let texts = |values: &mut dyn Iterator<Item = &HeaderValue>| {
+            values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&mut found.accept_encoding()), ["gzip", "zstd"]);
+        assert_eq!(texts(&mut found.if_none_match()), ["\"a\""]);
+        assert_eq!(found.request_id.unwrap(), "first");
+        assert!(matches!(found.api_key, HeaderField::Once(key) if key == "k"));
+        assert_eq!((found.count, found.bytes), (7, 2 * 15 + 8 + 13 + 3 + 9 + 1 + 2 * 12 + 5 + 6 + 4 + 1));
+        all.append("x-api-key", HeaderValue::from_static("k"));
+        assert!(matches!(RequestHeaders::of(&all).api_key, HeaderField::Repeated));
+    }
+
+    #[test]
+    fn hosts_follow_the_grammar() {
+        for host in ["a", "odds.example.com", "A-b_c.d:8080", "127.0.0.1:80", "[::1]", "[::1]:80", "a:", "a%20b"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "", ":80", "a b", "a/b", "u@a", "a:80:80", "a:x", "[::1", "[]", "[::1]80", "::1", "a%zz", "a%2", "\u{e9}",
+            "a\"b", "a\\b",
+        ] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
+}

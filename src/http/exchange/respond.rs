@@ -1,0 +1,134 @@
+//! Answering requests of a connection: the pipeline of `handle`, the wait for a lease, counters and the access log.
+//!
+//! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
+//! Never the key, and never the query string, which may hold one. What a key may ask is bounded by its limits. Requests
+//! that are charged to nobody are bounded by nothing else, so their lines are limited by [`LineKind`]; those without a valid
+//! key apart from those of a key, which a flood of them must not hide.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use tracing::Level;
+
+use super::error::{INVALID_KEYS, REFUSED};
+use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
+use super::service::Service;
+use super::usage::RATELIMIT;
+use crate::clock::Moment;
+use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
+use crate::keys::{Grant, KeyId};
+use crate::log::{self, LineKind};
+use crate::metrics::Traffic;
+
+impl Respond for Service {
+    fn respond_at_once(&self, request: &IncomingRequest, peer: &Peer) -> Option<Response<ResponseBody>> {
+        Service::respond_at_once(self, request, peer)
+    }
+
+    fn respond<'a>(&'a self, request: IncomingRequest, peer: &'a Peer) -> ResponseFuture<'a> {
+        Box::pin(async move { Service::respond(self, &request, peer).await })
+    }
+
+    /// Every response to a valid key has the key's limits.
+    fn is_authenticated(&self, response: &Response<ResponseBody>) -> bool {
+        response.headers().contains_key(RATELIMIT)
+    }
+
+    fn traffic(&self) -> &Arc<Traffic> {
+        Service::traffic(self)
+    }
+}
+
+impl Service {
+    /// Answers a request and writes its line of the log, unless it has to wait for a lease.
+    pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<ResponseBody>> {
+        let started = Instant::now();
+        match self.handle_contained(request, peer, self.clock.now_at(started)) {
+            Handled::Answer(answer) => {
+                self.note(request, peer, &answer.note, started);
+                Some(answer.into_response())
+            }
+            Handled::NeedsLease(_) => None,
+        }
+    }
+
+    /// The same for any request. The only wait is for a lease, and it is bounded.
+    pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
+        let started = Instant::now();
+        let answer = match self.handle_contained(request, peer, self.clock.now_at(started)) {
+            Handled::Answer(answer) => answer,
+            Handled::NeedsLease(grant) => self.wait_and_handle(request, peer, grant).await,
+        };
+        self.note(request, peer, &answer.note, started);
+        answer.into_response()
+    }
+
+    /// Counts and logs an answer.
+    fn note<B>(&self, request: &Request<B>, peer: &Peer, note: &Note, started: Instant) {
+        let took = started.elapsed();
+        self.traffic().count_request(note.route, note.status.as_u16(), took);
+        if let Some(reason) = note.refused {
+            self.traffic().count_refused(reason);
+        }
+        log_access(request, peer, note, took);
+    }
+
+    async fn wait_and_handle<B>(&self, request: &Request<B>, peer: &Peer, mut grant: Grant) -> Answer {
+        let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
+        loop {
+            let lease = grant.meter().lease_arrives(self.clock.now());
+            match tokio::time::timeout_at(deadline, lease).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant, self.clock.now()),
+            }
+            match self.handle_contained(request, peer, self.clock.now()) {
+                Handled::Answer(answer) => return answer,
+                // Others were quicker and took all of it: the deadline bounds how often that can happen.
+                Handled::NeedsLease(again) => grant = again,
+            }
+        }
+    }
+
+    /// A panic costs one request its answer, not its connection the others.
+    fn handle_contained<B>(&self, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle(self, request, peer, now)))
+            .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
+    }
+}
+
+/// Writes the line of a request, unless too many like it came in this second.
+fn log_access<B>(request: &Request<B>, peer: &Peer, note: &Note, took: Duration) {
+    if !tracing::enabled!(target: "access", Level::INFO) {
+        return;
+    }
+    let Some(suppressed) = kind(note).map_or(Some(0), log::admit) else { return };
+    let client = peer.client(request.headers());
+    tracing::info!(
+        target: "access",
+        method = request.method().as_str(),
+        route = note.route,
+        status = note.status.as_u16(),
+        bytes = note.bytes,
+        micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+        key = note.key.as_ref().map_or("-", KeyId::as_str),
+        client = %client,
+        peer = (client != peer.address()).then(|| tracing::field::display(peer.address())),
+        refused = note.refused,
+        request_id = note.request_id.as_str(),
+        suppressed = (suppressed > 0).then_some(suppressed),
+    );
+}
+
+/// The limit that a line is under; none for a request that was charged to a key.
+fn kind(note: &Note) -> Option<LineKind> {
+    let has_invalid_key = note.refused.is_some_and(|reason| REFUSED[..INVALID_KEYS].contains(&reason));
+    if note.key.is_none() || has_invalid_key {
+        Some(LineKind::Unauthenticated)
+    } else if note.refused.is_some() || note.status.is_server_error() {
+        Some(LineKind::Refused)
+    } else {
+        None
+    }
+}

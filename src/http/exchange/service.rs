@@ -1,0 +1,170 @@
+//! What every request is answered from: boards, keys, settings; and the views of a board that an endpoint may read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::Guard;
+
+use super::error::{ApiError, Code, REFUSED};
+use super::request_headers::RequestParts;
+use super::request_id::RequestIds;
+use super::route::{COUNTED, Version};
+use crate::board::{Boards, SportBoard, WorldBoard};
+use crate::clock::Clock;
+use crate::http::docs::pages::Pages;
+use crate::http::v1::books::KeptLists;
+use crate::keys::{Grant, Keyring, SportAccess};
+use crate::metrics::Traffic;
+use crate::model::{Bookmakers, Catalogue, Sport, SportId, SportSet, Timestamp};
+
+/// How long a client waits before it checks whether a maintenance without an announced end is over.
+const MAINTENANCE_RETRY_S: u32 = 60;
+
+/// How the interface behaves where the operator may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Whether a key is accepted in the query as well.
+    pub allow_query_key: bool,
+    /// Between two publications of prices, in milliseconds.
+    pub refresh_ms: i64,
+    /// How long a request waits for its key's lease before it is answered with `overloaded`.
+    pub lease_patience: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+    }
+}
+
+/// The public interface: built once, shared by every connection.
+#[derive(Debug)]
+pub struct Service {
+    pub(crate) boards: Arc<Boards>,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) clock: Clock,
+    pub(crate) settings: Settings,
+    allow_query_key: AtomicBool,
+    pub(crate) request_ids: RequestIds,
+    pub(crate) pages: Pages,
+    pub(crate) kept_books: KeptLists,
+    traffic: Arc<Traffic>,
+}
+
+impl Service {
+    pub fn new(boards: Arc<Boards>, keyring: Arc<Keyring>, clock: Clock, settings: Settings) -> Self {
+        Service {
+            boards,
+            keyring,
+            clock,
+            allow_query_key: AtomicBool::new(settings.allow_query_key),
+            settings,
+            request_ids: RequestIds::new(),
+            pages: Pages::new(),
+            kept_books: KeptLists::default(),
+            traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
+        }
+    }
+
+    /// What passes through here, counted.
+    pub fn traffic(&self) -> &Arc<Traffic> {
+        &self.traffic
+    }
+
+    /// Whether a key is accepted in the query as well.
+    pub(crate) fn allows_query_key(&self) -> bool {
+        self.allow_query_key.load(Ordering::Relaxed)
+    }
+
+    /// Accepts keys in the query from now on, or no longer.
+    pub fn allow_query_key(&self, allow: bool) {
+        self.allow_query_key.store(allow, Ordering::Relaxed);
+    }
+}
+
+/// An authenticated request as an endpoint sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Authorized<'a> {
+    pub service: &'a Service,
+    pub request: &'a RequestParts<'a>,
+    pub grant: &'a Grant,
+    pub now: Timestamp,
+    pub version: Version,
+}
+
+impl<'a> Authorized<'a> {
+    /// What the key may read of a sport, if there is one by the name in the path.
+    pub(crate) fn view(&self, sport: Option<SportId>) -> Result<SportView<'a>, ApiError> {
+        let Some(sport) = sport else {
+            let message = match self.version {
+                Version::V1 => "There is no such sport: /v1/sports lists those there are.",
+                Version::V4 => "There is no such sport: /v4/sports?all=true lists those there are.",
+            };
+            return Err(ApiError::new(Code::SportNotFound, message));
+        };
+        let Ok(access) = self.grant.for_sport(sport) else {
+            return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
+        };
+        self.check_open()?;
+        Ok(SportView::new(&self.service.boards, access))
+    }
+
+    /// Fails during maintenance.
+    pub(crate) fn check_open(&self) -> Result<(), ApiError> {
+        let Some(maintenance) = self.service.boards.condition().maintenance(self.now) else { return Ok(()) };
+        let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(self.now));
+        let message = format!("The service is closed for maintenance. Try again in {retry_after_s} seconds.");
+        Err(ApiError::new(Code::Maintenance, message).retry_after(retry_after_s))
+    }
+}
+
+/// A sport as the holder of an access sees it. Loads the world once, so that one request reads one snapshot.
+#[derive(Debug)]
+pub(crate) struct SportView<'s> {
+    pub sport: &'s Sport,
+    access: SportAccess,
+    world: Guard<Arc<WorldBoard>>,
+}
+
+impl<'s> SportView<'s> {
+    pub(crate) fn new(boards: &'s Boards, access: SportAccess) -> Self {
+        SportView { sport: &boards.catalogue()[access.sport()], access, world: boards.load(access.world()) }
+    }
+
+    pub(crate) fn board(&self) -> &SportBoard {
+        self.world.sport(self.access.sport())
+    }
+
+    pub(crate) fn bookmakers(&self) -> &Bookmakers {
+        self.world.books().register()
+    }
+}
+
+/// All sports that a key may read, as its holder sees them.
+#[derive(Debug)]
+pub(crate) struct WorldView<'s> {
+    pub catalogue: &'s Catalogue,
+    accesses: Vec<SportAccess>,
+    world: Guard<Arc<WorldBoard>>,
+}
+
+impl<'s> WorldView<'s> {
+    pub(crate) fn new(boards: &'s Boards, grant: &Grant) -> Self {
+        let catalogue = boards.catalogue();
+        let accesses = catalogue.sport_ids().filter_map(|sport| grant.for_sport(sport).ok()).collect();
+        WorldView { catalogue, accesses, world: boards.load(grant.world()) }
+    }
+
+    pub(crate) fn board(&self) -> &WorldBoard {
+        &self.world
+    }
+
+    pub(crate) fn sports(&self) -> SportSet {
+        self.accesses.iter().fold(SportSet::NONE, |sports, access| sports.with(access.sport()))
+    }
+
+    pub(crate) fn bookmakers(&self) -> &Bookmakers {
+        self.world.books().register()
+    }
+}

@@ -1,0 +1,38 @@
+//! List Events: `/v1/sports/{sport_key}/events`, a bare array; and Get Event, one of them by its id.
+
+use crate::board::EventsQuery;
+use crate::http::exchange::error::{ApiError, Code};
+use crate::http::exchange::query::{Parameter, Params};
+use crate::http::exchange::reply::{Content, Freshness};
+use crate::http::exchange::service::SportView;
+use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT, Round};
+use crate::model::EventStatus;
+
+const STATUS: Parameter = Parameter::new("status", "scheduled, live, final or cancelled");
+const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
+const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
+const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
+
+pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
+
+pub(crate) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
+    let params = Params::read(query, PARAMETERS)?;
+    let query = EventsQuery {
+        status: params.parse(&STATUS, EventStatus::parse)?,
+        events: values::event_ids(&params, &EVENT_IDS)?,
+        commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
+        commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
+        limit: values::limit(&params)?,
+        after: values::after(&params)?,
+    };
+    Ok(Content::kept(view.board().events(&view.sport.key, &query), Freshness::Revalidated))
+}
+
+/// Get Event: `/v1/sports/{sport_key}/events/{event_id}`.
+pub(crate) fn get_one(view: &SportView<'_>, id: &str, query: Option<&str>) -> Result<Content, ApiError> {
+    Params::read(query, &[])?;
+    match view.board().event(&view.sport.key, id) {
+        Some(body) => Ok(Content::kept(body, Freshness::Revalidated)),
+        None => Err(ApiError::new(Code::EventNotFound, "There is no such event in this sport, or it was removed.")),
+    }
+}

@@ -1,0 +1,36 @@
+//! The endpoints of `/v1`, one file each: parameters, content, JSON.
+
+pub(crate) mod books;
+pub(crate) mod events;
+pub(crate) mod odds;
+pub(crate) mod scores;
+pub(crate) mod sports;
+mod status;
+
+use super::exchange::error::ApiError;
+use super::exchange::reply::Content;
+use super::exchange::route::Route;
+use super::exchange::service::Authorized;
+
+/// The content of a route of this version.
+pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Content, ApiError> {
+    let Authorized { service, request, grant, now, .. } = *authorized;
+    let (boards, query) = (&*service.boards, request.query);
+    let view = |sport: &str| authorized.view(boards.catalogue().find(sport));
+    match route {
+        Route::Odds { sport } => odds::get(&view(sport)?, request),
+        Route::Scores { sport } => scores::get(&view(sport)?, query),
+        Route::Events { sport } => events::get(&view(sport)?, query),
+        Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
+        Route::Sports => {
+            authorized.check_open()?;
+            sports::get(boards, grant.world(), now, query)
+        }
+        Route::Books => {
+            authorized.check_open()?;
+            books::get(boards, &service.kept_books, grant.world(), query)
+        }
+        Route::Status => status::get(boards, grant, now, query),
+        _ => Err(ApiError::not_found()),
+    }
+}
