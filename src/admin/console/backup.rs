@@ -4,14 +4,13 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
 
 use crate::admin::DataDir;
 use crate::admin::protocol::{BackupOrder, Failure, FailureCode};
 
 /// Turns the name that the page sent into a path, and creates the directory.
 pub(super) fn into_directory(order: &BackupOrder, data: &DataDir) -> Result<BackupOrder, Failure> {
-    let is_plain = order.file.file_name().is_some_and(|name| Path::new(name) == order.file);
+    let is_plain = order.file.file_name().is_some_and(|name| name == order.file.as_os_str());
     if !is_plain || order.force {
         return Err(Failure::bad_request("a backup from the console takes a new file name without a directory"));
     }
