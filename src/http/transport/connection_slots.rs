@@ -1,6 +1,9 @@
-//! Slots for connections: how many may be open at once, a number that may change while they are.
+//! Slots for connections: how many may be open at once, a number that may change while they are; and how many of them one
+//! address has.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -55,6 +58,51 @@ impl ConnectionSlots {
     }
 }
 
+/// How many connections each address has open, counted only where there is a bound. An IPv6 address counts as its /64
+/// network: a host usually has all the addresses of one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
+
+/// What a connection from an address is counted under.
+fn counted_as(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
+/// One connection of an address, until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct AddressCount(Option<(Addresses, IpAddr)>);
+
+impl Addresses {
+    /// `None` if the address has its full number.
+    pub(crate) fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<AddressCount> {
+        let Some(max) = max else { return Some(AddressCount(None)) };
+        let address = counted_as(address);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= max {
+            return None;
+        }
+        *count += 1;
+        Some(AddressCount(Some((self.clone(), address))))
+    }
+}
+
+impl Drop for AddressCount {
+    fn drop(&mut self) {
+        let Some((addresses, address)) = self.0.take() else { return };
+        let mut counts = addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&address);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
@@ -90,5 +138,33 @@ mod tests {
         assert!(last.is_some() && try_take(&mut slots).is_none());
         slots.fit(4);
         assert_eq!((slots.count, slots.taken()), (4, 1));
+    }
+
+    #[test]
+    fn an_address_holds_no_more_than_its_number() {
+        let addresses = Addresses::default();
+        let address = IpAddr::from([127, 0, 0, 1]);
+        let held = addresses.enter(address, Some(1));
+        assert!(held.is_some());
+        assert!(addresses.enter(address, Some(1)).is_none());
+        assert!(addresses.enter([127, 0, 0, 2].into(), Some(1)).is_some());
+        drop(held);
+        assert!(addresses.enter(address, Some(1)).is_some());
+        assert!(addresses.0.lock().unwrap().len() <= 1);
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_as_one() {
+        let addresses = Addresses::default();
+        let enter = |address: &str| addresses.enter(address.parse().unwrap(), Some(1));
+        let _held = (enter("2001:db8:0:1::1"), enter("192.0.2.1"));
+        for (address, has_room) in [
+            ("2001:db8:0:1:ffff::2", false),
+            ("2001:db8:0:2::1", true),
+            ("::ffff:192.0.2.1", false),
+            ("192.0.2.2", true),
+        ] {
+            assert_eq!(enter(address).is_some(), has_room, "{address}");
+        }
     }
 }

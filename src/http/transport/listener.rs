@@ -6,10 +6,9 @@
 //! 4. On shutdown: accept no more, let connections finish what they have begun, drop what is left after the
 //!    deadline, or at once if asked to hurry. Either way no connection outlives the listener, so that its counters are final.
 
-use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
@@ -18,7 +17,7 @@ use tracing::Level;
 
 use super::client_address::Peer;
 use super::connection::{self, Handler, HttpOptions};
-use super::connection_slots::ConnectionSlots;
+use super::connection_slots::{AddressCount, Addresses, ConnectionSlots};
 use super::deadline::Deadlines;
 use super::heads::Heads;
 use super::respond::Respond;
@@ -254,7 +253,7 @@ impl AcceptLoop {
     fn admit_unix(&mut self, stream: UnixStream, slot: OwnedSemaphorePermit) {
         match stream.peer_cred() {
             Ok(credentials) => {
-                self.spawn(Box::new(stream), Peer::local(credentials.uid()), (AddressCount(None), slot));
+                self.spawn(Box::new(stream), Peer::local(credentials.uid()), (AddressCount::default(), slot));
             }
             Err(error) => {
                 self.reject();
@@ -309,51 +308,6 @@ impl Patience {
     }
 }
 
-/// How many connections each address has open, counted only where there is a bound. An IPv6 address counts as its /64
-/// network: a host usually has all the addresses of one.
-#[derive(Clone, Debug, Default)]
-struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
-
-/// What a connection from an address is counted under.
-fn counted_as(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
-    }
-}
-
-/// One connection of an address, until it is dropped.
-#[derive(Debug)]
-struct AddressCount(Option<(Addresses, IpAddr)>);
-
-impl Addresses {
-    /// `None` if the address has its full number.
-    fn enter(&self, address: IpAddr, max: Option<u32>) -> Option<AddressCount> {
-        let Some(max) = max else { return Some(AddressCount(None)) };
-        let address = counted_as(address);
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if *count >= max {
-            return None;
-        }
-        *count += 1;
-        Some(AddressCount(Some((self.clone(), address))))
-    }
-}
-
-impl Drop for AddressCount {
-    fn drop(&mut self) {
-        let Some((addresses, address)) = self.0.take() else { return };
-        let mut counts = addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&address);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
@@ -361,34 +315,6 @@ mod tests {
 
     use super::*;
     use crate::http::testing::Fixture;
-
-    #[test]
-    fn an_address_holds_no_more_than_its_number() {
-        let addresses = Addresses::default();
-        let address = IpAddr::from([127, 0, 0, 1]);
-        let held = addresses.enter(address, Some(1));
-        assert!(held.is_some());
-        assert!(addresses.enter(address, Some(1)).is_none());
-        assert!(addresses.enter([127, 0, 0, 2].into(), Some(1)).is_some());
-        drop(held);
-        assert!(addresses.enter(address, Some(1)).is_some());
-        assert!(addresses.0.lock().unwrap().len() <= 1);
-    }
-
-    #[test]
-    fn addresses_of_one_ipv6_network_count_as_one() {
-        let addresses = Addresses::default();
-        let enter = |address: &str| addresses.enter(address.parse().unwrap(), Some(1));
-        let _held = (enter("2001:db8:0:1::1"), enter("192.0.2.1"));
-        for (address, has_room) in [
-            ("2001:db8:0:1:ffff::2", false),
-            ("2001:db8:0:2::1", true),
-            ("::ffff:192.0.2.1", false),
-            ("192.0.2.2", true),
-        ] {
-            assert_eq!(enter(address).is_some(), has_room, "{address}");
-        }
-    }
 
     #[test]
     fn loopback_and_trusted_proxies_may_hold_any_number_of_connections() {
