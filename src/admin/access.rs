@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientError};
+use super::data_dir::{DataDir, DataDirError};
 use super::local::{Local, LocalError, Setup};
 pub use super::pieces::Source;
-use super::place::{DataDir, PlaceError};
 use super::protocol::{Command, Failure};
 use crate::ingest::{IngestError, IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::World;
@@ -44,7 +44,7 @@ pub enum AdminError {
     )]
     Busy(PathBuf),
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] DataDirError),
     #[error("the admin socket cannot be used: {0}")]
     Socket(io::Error),
     #[error("{0}")]

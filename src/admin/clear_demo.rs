@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
-use super::place::DataDir;
 use super::who::own_name;
 use crate::model::{Catalogue, World};
 use crate::store::{AuditNote, Change, Loaded, LoadedWorld, Store, StoreError};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::console::Desk;
-use super::place::DataDir;
+use super::console::ConsoleSessions;
+use super::data_dir::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
 use crate::http::Heads;
@@ -52,7 +52,7 @@ pub struct Context {
     /// `None` in a command that opened the file itself.
     pub server: Option<Arc<dyn ServerFacts>>,
     /// `None` where no console is served.
-    pub console: Option<Arc<Desk>>,
+    pub console: Option<Arc<ConsoleSessions>>,
 }
 
 impl Context {

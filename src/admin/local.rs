@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::access::Access;
 use super::context::Context;
+use super::data_dir::DataDir;
 use super::execute::execute;
 use super::export;
 use super::pieces::Source;
-use super::place::DataDir;
 use super::protocol::{Answer, Command, Failure};
 use super::who::own_name;
 use crate::clock::Clock;

@@ -2,14 +2,14 @@
 //!
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
-//! - `export` gives a world out as feed lines, in `pieces`
+//! - `export` writes a world as feed lines, in `pieces`
 //! - `socket` is the server's side: HTTP on a Unix socket that only its owner can reach; `respond` its routes
-//! - `monitor` is an address on loopback for the routes that only look; `figures` the page of metrics
+//! - `monitor` is an address on loopback for the read-only routes; `metrics` the page of metrics
 //! - `access` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
-//! - `console` is the same for an operator's browser
-//! - `restore` puts a backup in the place of the file, which no server may be using
+//! - `console` is the interface for an operator's browser
+//! - `restore` replaces the file by a backup while no server runs
 //! - `clear_demo` deletes a simulated live world, so that the directory can be served
-//! - `place` where in the data directory things are, `who` who acts
+//! - `data_dir` the paths in the data directory, `who` the name of the acting user
 //!
 //! Secrets of keys leave here in the answers to issue and rotate, and nowhere else.
 
@@ -18,13 +18,13 @@ mod clear_demo;
 mod client;
 mod console;
 mod context;
+mod data_dir;
 mod execute;
 mod export;
-mod figures;
 mod local;
+mod metrics;
 mod monitor;
 mod pieces;
-mod place;
 mod protocol;
 mod respond;
 mod restore;
@@ -36,16 +36,16 @@ mod who;
 pub use access::{Access, AdminAccess, AdminError, Source};
 pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
 pub use console::{
-    CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener, Desk as ConsoleDesk,
+    CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions,
     NewLink, NoRandom,
 };
 pub use context::{Context, ServerFacts};
+pub use data_dir::{DataDir, DataDirError};
 pub use execute::execute;
 #[cfg(test)]
 pub(crate) use export::start as export_world;
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
-pub use place::{DataDir, PlaceError};
 pub use protocol::{
     AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
     ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IssueKey,

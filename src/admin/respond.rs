@@ -1,4 +1,4 @@
-//! The routes of the admin door.
+//! The routes of the admin interface.
 //!
 //! - `POST /command`: a command as JSON, its answer as JSON
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use super::context::Context;
 use super::execute::{execute, ready};
 use super::export;
-use super::figures;
+use super::metrics;
 use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode};
 use super::who::user_name;
@@ -62,7 +62,7 @@ pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
         "/livez" => Some(json(StatusCode::OK, &serde_json::json!({"live": true}))),
         "/readyz" => Some(readyz(context)),
         "/metrics" => {
-            let mut reply = Response::new(pieces::whole(Bytes::from(figures::page(context))));
+            let mut reply = Response::new(pieces::whole(Bytes::from(metrics::page(context))));
             reply.headers_mut().insert(CONTENT_TYPE, header(MetricsPage::MEDIA_TYPE));
             Some(reply)
         }

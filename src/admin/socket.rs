@@ -14,7 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
 use super::context::Context;
-use super::place::{DataDir, PlaceError};
+use super::data_dir::{DataDir, DataDirError};
 use super::respond::respond;
 use crate::http;
 use crate::metrics::Traffic;
@@ -27,7 +27,7 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Place(#[from] DataDirError),
     #[error("another oddsbox serves this directory (it answers on {path}): stop it first", path = path.display())]
     InUse { path: PathBuf },
     #[error("the admin socket {path} cannot be made: {error}", path = path.display())]

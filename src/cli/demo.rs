@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::invocation::{Invocation, block_on};
 use super::{output, serve};
-use crate::admin::{ClearAnswer, ConsoleDesk, DataDir, SecretText, Setup, clear_demo};
+use crate::admin::{ClearAnswer, ConsoleSessions, DataDir, SecretText, Setup, clear_demo};
 use crate::keys::issue::NewKey;
 use crate::keys::{KeyKind, Limits};
 use crate::server::{DEMO, Server};
@@ -84,7 +84,7 @@ pub(super) async fn show(
     invocation: &Invocation,
     server: &Server,
     base: &str,
-    console: Option<&ConsoleDesk>,
+    console: Option<&ConsoleSessions>,
 ) -> anyhow::Result<()> {
     let keys = demo_keys(&invocation.data, server).await?;
     let link = console.map(|console| console.link(DEMO)).transpose()?;

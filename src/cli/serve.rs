@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::invocation::Invocation;
 use super::{demo, output};
-use crate::admin::{ConsoleDesk, Setup};
+use crate::admin::{ConsoleSessions, Setup};
 use crate::config::{Config, SettingOrigin, Settings};
 use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
 
@@ -84,7 +84,7 @@ async fn serve(invocation: &Invocation, config: Config, extras: Extras) -> anyho
     let base = base_url(&config, address);
     let setup = Setup::of(&config)?;
     let server = Server::open(invocation.data.clone(), config, setup)?;
-    let ready = async |server: &Server, console: Option<&ConsoleDesk>| {
+    let ready = async |server: &Server, console: Option<&ConsoleSessions>| {
         let announced = if is_demo {
             demo::show(invocation, server, &base, console).await
         } else {
@@ -99,7 +99,7 @@ async fn serve(invocation: &Invocation, config: Config, extras: Extras) -> anyho
 }
 
 /// Prints the line that scripts wait for.
-async fn listening(base: &str, console: Option<&ConsoleDesk>) -> anyhow::Result<()> {
+async fn listening(base: &str, console: Option<&ConsoleSessions>) -> anyhow::Result<()> {
     let console = console.map(|console| format!("console on {}\n", console.base())).unwrap_or_default();
     output::announce(format!("listening on {base}\n{console}")).await
 }

@@ -28,7 +28,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::admin::{
-    self, BindError, ConsoleAddress, ConsoleDesk, ConsoleError, ConsoleListener, DataDir, Monitor, MonitorError, Setup,
+    self, BindError, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions, DataDir, Monitor, MonitorError,
+    Setup,
 };
 use crate::board::Boards;
 use crate::clock::Clock;
@@ -180,12 +181,12 @@ impl Server {
 
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
-    /// `ready` is called when the next request can be answered from full boards, with the console's desk if there is one.
+    /// `ready` is called when the next request can be answered from full boards, with the console's sessions if there is one.
     pub async fn serve(
         self,
         listener: TcpListener,
         extras: Extras,
-        ready: impl AsyncFnOnce(&Server, Option<&ConsoleDesk>),
+        ready: impl AsyncFnOnce(&Server, Option<&ConsoleSessions>),
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
@@ -207,8 +208,8 @@ impl Server {
         let counted = (service.traffic(), &bounds.heads);
         let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let console = self.bind_console(extras.console_any_port).await?;
-        let desk = console.as_ref().map(|listener| Arc::clone(listener.desk()));
-        let context = self.context(facts, desk.clone());
+        let sessions = console.as_ref().map(|listener| Arc::clone(listener.sessions()));
+        let context = self.context(facts, sessions.clone());
         let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
         let console = console.map(|listener| {
             let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
@@ -217,7 +218,7 @@ impl Server {
         let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases, &mut tasks);
         self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
         tasks.spawn(pollers.run());
-        ready(&self, desk.as_deref()).await;
+        ready(&self, sessions.as_deref()).await;
         let status = format!("serving on {}", base_url(&self.config.borrow(), address));
         notify::ready(&status);
         tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), Arc::clone(&writer_watch)));
@@ -358,7 +359,7 @@ impl Server {
     }
 
     /// What commands work on.
-    fn context(&self, facts: Facts, console: Option<Arc<ConsoleDesk>>) -> admin::Context {
+    fn context(&self, facts: Facts, console: Option<Arc<ConsoleSessions>>) -> admin::Context {
         admin::Context {
             writer: self.writer.clone(),
             keyring: Arc::clone(&self.keyring),

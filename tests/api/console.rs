@@ -46,8 +46,8 @@ impl Console {
     }
 
     async fn ask<A: serde::de::DeserializeOwned>(&self, command: Command) -> A {
-        let door = AdminAccess::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
-        door.ask(command).await.unwrap()
+        let access = AdminAccess::server(&DataDir::new(self.service.data())).await.unwrap().unwrap();
+        access.ask(command).await.unwrap()
     }
 
     async fn link(&self) -> String {
@@ -216,7 +216,7 @@ async fn command_needs_session_csrf_token_and_same_origin() {
 async fn console_actions_are_audited_under_the_user_of_the_link() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
-    let issue = json!({"command": "keys-issue", "kind": "production", "name": "desk", "approved_by": "ada"});
+    let issue = json!({"command": "keys-issue", "kind": "production", "name": "sessions", "approved_by": "ada"});
     let issued = console.command(&browser, &issue).await;
     let secret = issued.json()["key"].as_str().unwrap().to_owned();
     assert_eq!(console.service.get_as(&secret, "/v1/sports").await.status, 200);
@@ -361,8 +361,8 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
 #[tokio::test]
 async fn server_without_a_console_says_how_to_enable_it() {
     let service = Service::start().await;
-    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
-    let refused = door.ask::<ConsoleAnswer>(Command::ConsoleLink).await.unwrap_err().to_string();
+    let access = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let refused = access.ask::<ConsoleAnswer>(Command::ConsoleLink).await.unwrap_err().to_string();
     assert!(refused.contains("set `[console] listen`"), "{refused}");
 }
 
@@ -376,8 +376,8 @@ async fn session_cookie_is_secure_under_tls() {
         ("tls.key", &files.key()),
     ])
     .await;
-    let door = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
-    let link: ConsoleAnswer = door.ask(Command::ConsoleLink).await.unwrap();
+    let access = AdminAccess::server(&DataDir::new(service.data())).await.unwrap().unwrap();
+    let link: ConsoleAnswer = access.ask(Command::ConsoleLink).await.unwrap();
     let rest = link.url.expose().strip_prefix("https://localhost:").unwrap();
     let (port, path) = rest.split_once('/').unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));

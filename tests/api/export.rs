@@ -18,8 +18,8 @@ use crate::harness::{START_MS, Service, config};
 const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
 const ALL_REGIONS: &str = "regions=us,uk,eu,au";
 
-async fn export(door: &AdminAccess) -> String {
-    let mut source = door.export(World::Live).await.expect("an export");
+async fn export(access: &AdminAccess) -> String {
+    let mut source = access.export(World::Live).await.expect("an export");
     let mut text = Vec::new();
     while let Some(piece) = source.recv().await {
         text.extend_from_slice(&piece.expect("a piece"));
@@ -27,7 +27,7 @@ async fn export(door: &AdminAccess) -> String {
     String::from_utf8(text).expect("a text")
 }
 
-async fn ingest(door: &AdminAccess, text: &str) -> IngestSummary {
+async fn ingest(access: &AdminAccess, text: &str) -> IngestSummary {
     let (sender, source) = tokio::sync::mpsc::channel(4);
     let text = bytes::Bytes::copy_from_slice(text.as_bytes());
     let sent = async move {
@@ -36,7 +36,7 @@ async fn ingest(door: &AdminAccess, text: &str) -> IngestSummary {
         }
     };
     let options = IngestOptions { world: World::Live, strict: false };
-    let (answer, ()) = tokio::join!(door.ingest(options, source), sent);
+    let (answer, ()) = tokio::join!(access.ingest(options, source), sent);
     answer.expect("a report")
 }
 
@@ -131,13 +131,13 @@ async fn assert_round_trip(mut service: Service) {
     service.stop().await;
     other.stop().await;
     for stopped in [&service, &other] {
-        let door = file_door(stopped, &clock).await;
-        let from_file = export(&door).await;
+        let access = file_door(stopped, &clock).await;
+        let from_file = export(&access).await;
         for (one, other) in from_file.lines().zip(exported.lines()) {
             assert_eq!(one, other, "it is the same from the file");
         }
         assert_eq!(from_file.len(), exported.len());
-        door.close().await.expect("an end");
+        access.close().await.expect("an end");
     }
 }
 
@@ -240,10 +240,10 @@ async fn ingesting_an_export_into_its_own_world_changes_nothing() {
     let service = Service::start().await;
     service.ingest(&super::fixture::every_sport()).await;
     service.advance(30).await;
-    let door = server_door(&service).await;
-    let exported = export(&door).await;
+    let access = server_door(&service).await;
+    let exported = export(&access).await;
     service.advance(10).await;
-    let report = ingest(&door, &exported).await;
+    let report = ingest(&access, &exported).await;
     assert_eq!((report.changed, report.rejected), (0, 0), "{report:?}");
-    assert!(export(&door).await == exported);
+    assert!(export(&access).await == exported);
 }

@@ -17,7 +17,7 @@ const PUSHED: [(&str, &str); 2] = [("ingest.listen", "127.0.0.1:0"), ("idle_time
 /// A service with a push listener.
 pub(super) struct Pushed {
     pub(super) service: Service,
-    door: AdminAccess,
+    access: AdminAccess,
     address: SocketAddr,
 }
 
@@ -27,24 +27,24 @@ impl Pushed {
     }
 
     pub(super) async fn of(service: Service) -> Pushed {
-        let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
-        let status: StatusAnswer = door.ask(Command::Status).await.expect("a status");
+        let access = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+        let status: StatusAnswer = access.ask(Command::Status).await.expect("a status");
         let address = status.server.and_then(|server| server.ingest_address).expect("an address");
-        Pushed { service, door, address }
+        Pushed { service, access, address }
     }
 
     pub(super) async fn token(&self, name: &str, world: WorldName) -> String {
-        let issued: TokenAnswer = self.door.ask(Command::FeedsToken { name: name.into(), world }).await.expect("one");
+        let issued: TokenAnswer = self.access.ask(Command::FeedsToken { name: name.into(), world }).await.expect("one");
         issued.token.expect("a token").expose().to_owned()
     }
 
     pub(super) async fn revoke(&self, name: &str) {
         let command = Command::FeedsTokenRevoke { name: name.into() };
-        let _: TokenAnswer = self.door.ask(command).await.expect("revoked");
+        let _: TokenAnswer = self.access.ask(command).await.expect("revoked");
     }
 
     async fn feeds(&self) -> FeedsAnswer {
-        self.door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds")
+        self.access.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds")
     }
 
     /// One request on a new connection.
@@ -73,7 +73,7 @@ impl Pushed {
     /// Waits until the live world has this many events.
     async fn wait_for_events(&self, count: u64) {
         loop {
-            let status: StatusAnswer = self.door.ask(Command::Status).await.expect("a status");
+            let status: StatusAnswer = self.access.ask(Command::Status).await.expect("a status");
             if status.worlds.live.events as u64 >= count {
                 return;
             }
@@ -182,7 +182,7 @@ async fn revoked_token_is_rejected_and_ends_open_streams_at_the_next_batch() {
     let other = pushed.token("scraper", WorldName::Live).await;
     assert_eq!((pushed.post(&token, "", b"").await.status, pushed.post(&other, "", b"").await.status), (401, 200));
     let twice: Result<Value, _> =
-        pushed.door.ask(Command::FeedsToken { name: "scraper".into(), world: WorldName::Live }).await;
+        pushed.access.ask(Command::FeedsToken { name: "scraper".into(), world: WorldName::Live }).await;
     assert!(twice.unwrap_err().to_string().contains("--revoke"));
     assert_eq!(pushed.feeds().await.tokens.len(), 1);
 }
@@ -250,8 +250,8 @@ async fn shutdown_reports_the_accepted_lines_and_they_are_kept() {
     let service = pushed.service.restart().await;
     assert_eq!(service.get("/v1/sports/mma/events/m1").await.status, 200);
     assert_eq!(service.get("/v1/sports/mma/events/m2").await.status, if taken == 4 { 200 } else { 404 });
-    let door = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
-    let feeds: FeedsAnswer = door.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds");
+    let access = AdminAccess::server(&DataDir::new(service.data())).await.expect("a socket").expect("a server");
+    let feeds: FeedsAnswer = access.ask(Command::Feeds { world: None, stale: false }).await.expect("feeds");
     assert_eq!((feeds.tokens[0].name.as_str(), feeds.tokens[0].status.as_str()), ("scraper", "active"));
 }
 

@@ -31,13 +31,13 @@ struct Good {
 }
 
 impl Good {
-    fn come(door: &AdminAccess, key: &Issued) -> Good {
+    fn come(access: &AdminAccess, key: &Issued) -> Good {
         let is_over = Arc::new(AtomicBool::new(false));
         let client = |path: &'static str| {
-            let (is_over, secret, door) = (Arc::clone(&is_over), key.secret.clone(), door.clone());
+            let (is_over, secret, access) = (Arc::clone(&is_over), key.secret.clone(), access.clone());
             tokio::spawn(async move {
                 let mut waits = Vec::new();
-                let mut connection = Connection::over(door.connect(&["http/1.1"]).await);
+                let mut connection = Connection::over(access.connect(&["http/1.1"]).await);
                 while !is_over.load(Ordering::Relaxed) || waits.is_empty() {
                     let began = Instant::now();
                     let answer = connection.get(path, &secret).await.expect("a good client is answered");
@@ -89,7 +89,7 @@ fn memory_kb(server: &Server) -> u64 {
 
 /// Runs an abuse next to good clients, which must still be answered after it.
 async fn endure(what: &str, settings: &[(&str, &str)], abuse: impl AsyncFnOnce(SocketAddr)) -> (Server, Directory) {
-    endure_at(what, settings, None, async |door| abuse(door.address).await).await
+    endure_at(what, settings, None, async |access| abuse(access.address).await).await
 }
 
 /// The same, optionally under TLS.
@@ -103,14 +103,14 @@ async fn endure_at(
     let mut quiet = vec![("ODDSBOX_LOG", "warn"), ("ODDSBOX_CONNECTIONS_PER_ADDRESS", "0")];
     quiet.extend(settings);
     let server = directory.serve_with(&quiet);
-    let key = issue(&directory.door().await, sandbox(10_000_000)).await.expect("a key");
-    let door = AdminAccess { address: server.address(), trusted };
-    let idle = Good::come(&door, &key);
+    let key = issue(&directory.access().await, sandbox(10_000_000)).await.expect("a key");
+    let access = AdminAccess { address: server.address(), trusted };
+    let idle = Good::come(&access, &key);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let (_, idle_p99) = idle.go().await;
     let before_kb = memory_kb(&server);
-    let good = Good::come(&door, &key);
-    abuse(&door).await;
+    let good = Good::come(&access, &key);
+    abuse(&access).await;
     let during_kb = memory_kb(&server);
     let (answers, p99) = good.go().await;
     let growth_kb = during_kb.saturating_sub(before_kb);
@@ -283,9 +283,9 @@ async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
 /// Streams that are opened and reset in one write, so that the server reads the reset before it can respond.
 async fn resets(what: &str, settings: &[(&str, &str)], trusted: Option<CertificateDer<'static>>) {
     const AT_ONCE: u32 = 200;
-    let (server, _directory) = endure_at(what, settings, trusted, async |door| {
+    let (server, _directory) = endure_at(what, settings, trusted, async |access| {
         for _ in 0..short_or_long(100, 2_000) {
-            let mut stream = door.connect(&["h2"]).await;
+            let mut stream = access.connect(&["h2"]).await;
             let mut bytes = frames::hello();
             for number in 0..AT_ONCE {
                 let id = 2 * number + 1;
@@ -321,7 +321,7 @@ async fn endless_headers_are_rejected_under_tls() {
     let (files, trusted) = Certificates::made();
     let [(certificate, chain), (key, secret)] = &files.variables();
     let settings = [(*certificate, chain.as_str()), (*key, secret.as_str())];
-    let (server, _directory) = endure_at("HTTP/2 heads", &settings, Some(trusted), async |door| {
+    let (server, _directory) = endure_at("HTTP/2 heads", &settings, Some(trusted), async |access| {
         for round in 0..short_or_long(30, 900) {
             let piece = match round % 3 {
                 // Empty continuations, a small header, and a large one.
@@ -329,7 +329,7 @@ async fn endless_headers_are_rejected_under_tls() {
                 1 => frames::field("a", "b"),
                 _ => frames::field("a", &"x".repeat(16_000)),
             };
-            let mut stream = door.connect(&["h2"]).await;
+            let mut stream = access.connect(&["h2"]).await;
             let begun = frames::frame(frames::HEADERS, frames::END_STREAM, 1, &frames::get_fields("/"));
             let _ = stream.write_all(&[frames::hello(), begun].concat()).await;
             let on = frames::frame(frames::CONTINUATION, 0, 1, &piece).repeat(20);

@@ -40,8 +40,8 @@ impl Drop for Small<'_> {
     }
 }
 
-async fn is_writable(door: &AdminAccess) -> bool {
-    door.ask::<StatusAnswer>(Command::Status).await.expect("a status").writable
+async fn is_writable(access: &AdminAccess) -> bool {
+    access.ask::<StatusAnswer>(Command::Status).await.expect("a status").writable
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,9 +52,9 @@ async fn full_disk_rejects_changes_only_and_recovers() {
         return;
     };
     let server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);
-    let door = directory.door().await;
-    let key = issue(&door, sandbox(100_000)).await.expect("a key");
-    let mut kept = vec![issue(&door, sandbox(1_000)).await.expect("a key")];
+    let access = directory.access().await;
+    let key = issue(&access, sandbox(100_000)).await.expect("a key");
+    let mut kept = vec![issue(&access, sandbox(1_000)).await.expect("a key")];
 
     // Requests use stored leases: a key that was never used has none, and would get 503.
     assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
@@ -62,7 +62,7 @@ async fn full_disk_rejects_changes_only_and_recovers() {
     // Free pages in the file are used first.
     let mut refused = None;
     for _ in 0..5_000 {
-        match issue(&door, sandbox(1_000)).await {
+        match issue(&access, sandbox(1_000)).await {
             Ok(key) => kept.push(key),
             Err(error) => {
                 refused = Some(error.to_string());
@@ -79,18 +79,18 @@ async fn full_disk_rejects_changes_only_and_recovers() {
         for path in ["/v1/sports", "/v1/sports/tennis/odds", "/v1/books"] {
             assert_eq!(get(server.address(), path, &key.secret).await.status, 200, "{path}");
         }
-        kept.extend(issue(&door, sandbox(1_000)).await.ok());
+        kept.extend(issue(&access, sandbox(1_000)).await.ok());
         let answer = get(server.address(), "/v1/status", &key.secret).await;
-        answer.status == 200 && answer.json()["status"] == "degraded" && !is_writable(&door).await
+        answer.status == 200 && answer.json()["status"] == "degraded" && !is_writable(&access).await
     })
     .await;
 
     std::fs::remove_file(filler).expect("the filler goes");
     let began = Instant::now();
-    until("it heals by itself", async || is_writable(&door).await).await;
+    until("it heals by itself", async || is_writable(&access).await).await;
     println!("writes went on {:?} after there was room again; {} keys were issued before", began.elapsed(), kept.len());
     let last = kept.last().expect("a key");
-    revoke(&door, &last.id).await.expect("a revocation");
+    revoke(&access, &last.id).await.expect("a revocation");
     assert_eq!(get(server.address(), "/v1/sports", &last.secret).await.status, 401);
     server.kill();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "error")]);

@@ -130,7 +130,7 @@ async fn polling_process_does_not_grow() {
     }
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let key = issue(&directory.door().await, sandbox(1 << 40)).await.expect("a key");
+    let key = issue(&directory.access().await, sandbox(1 << 40)).await.expect("a key");
     let began = Instant::now();
     let mut rounds = Vec::new();
     while began.elapsed() < soak_time(10) || rounds.len() < 4 {

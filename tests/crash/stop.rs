@@ -72,9 +72,9 @@ async fn shutdown_under_load_truncates_no_response_and_keeps_usage() {
     for stop in 0..stops {
         let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
         let clients: Vec<_> = (0..8).map(|_| tokio::spawn(load(server.address(), key.secret.clone()))).collect();
-        let door = directory.door().await;
+        let access = directory.access().await;
         let enough = counted + 20 + random.below(100);
-        until("requests come", async || show(&door, &key.id).await.used_today > enough).await;
+        until("requests come", async || show(&access, &key.id).await.used_today > enough).await;
         server.terminate();
         let (code, _, log) = blocking(move || server.end()).await;
         assert_eq!(code, Some(0), "stop {stop}: {log}");

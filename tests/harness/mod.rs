@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oddsbox::admin::{ConsoleDesk, DataDir, Setup};
+use oddsbox::admin::{ConsoleSessions, DataDir, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::{Config, FeedConfig, SETTINGS, Settings, catalogue};
 use oddsbox::ingest::{Ledger, wire};
@@ -105,7 +105,7 @@ impl Service {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         let running = tokio::spawn(async move {
-            let announce = async |_: &Server, _: Option<&ConsoleDesk>| ready.send(()).expect("somebody waits");
+            let announce = async |_: &Server, _: Option<&ConsoleSessions>| ready.send(()).expect("somebody waits");
             let stopped = async { drop(stopped.await) };
             server.serve(listener, extras, announce, stopped, std::future::pending()).await
         });

@@ -51,11 +51,11 @@ pub(super) fn event(number: usize) -> String {
     format!("{event}\n{}\n{}\n", odds("betmgm", 100 + number % 300), odds("fanduel", 130))
 }
 
-async fn ingest(door: &AdminAccess, lines: String) {
+async fn ingest(access: &AdminAccess, lines: String) {
     let (sender, source) = tokio::sync::mpsc::channel(1);
     sender.send(Ok(lines.into())).await.expect("a reader");
     drop(sender);
-    let report = door.ingest(IngestOptions { world: World::Live, strict: false }, source).await.expect("a report");
+    let report = access.ingest(IngestOptions { world: World::Live, strict: false }, source).await.expect("a report");
     assert_eq!(report.rejected, 0, "{report:?}");
 }
 
@@ -65,11 +65,11 @@ pub(super) fn ingest_offline(directory: &Directory, lines: &str) -> Value {
     command.done().succeeded().document()
 }
 
-async fn log_of(door: &AdminAccess) -> Vec<AuditAnswer> {
+async fn log_of(access: &AdminAccess) -> Vec<AuditAnswer> {
     let mut entries: Vec<AuditAnswer> = Vec::new();
     loop {
         let after = entries.last().map(|entry| entry.sequence);
-        let page: Vec<AuditAnswer> = door.ask(Command::Audit { after, limit: Some(1000) }).await.expect("a log");
+        let page: Vec<AuditAnswer> = access.ask(Command::Audit { after, limit: Some(1000) }).await.expect("a log");
         if page.is_empty() {
             return entries;
         }
@@ -94,24 +94,24 @@ async fn backup_under_load_is_consistent_and_does_not_block() {
     let (directory, shelf, other) = (Directory::new(), shelf(), Directory::new());
     let key = live_key(&directory);
     let server = quiet(&directory);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let file = shelf.path().join("copy.redb");
     let is_over = AtomicBool::new(false);
     let under_way = || !is_over.load(Ordering::Relaxed);
-    ingest(&door, (0..3_000).map(event).collect()).await;
+    ingest(&access, (0..3_000).map(event).collect()).await;
 
     let feed = async {
         let mut next = 3_000;
         while under_way() {
-            ingest(&door, (next..next + 20).map(event).collect()).await;
+            ingest(&access, (next..next + 20).map(event).collect()).await;
             next += 20;
         }
     };
     let keys = async {
         let mut issued = 0;
         while under_way() {
-            let key = issue(&door, sandbox(1_000)).await.expect("a key");
-            revoke(&door, &key.id).await.expect("a revocation");
+            let key = issue(&access, sandbox(1_000)).await.expect("a key");
+            revoke(&access, &key.id).await.expect("a revocation");
             issued += 1;
         }
         issued
@@ -124,10 +124,10 @@ async fn backup_under_load_is_consistent_and_does_not_block() {
         }
     };
     let backup = async {
-        let first = log_of(&door).await.len();
-        until("keys are issued", async || log_of(&door).await.len() > first + 4).await;
+        let first = log_of(&access).await.len();
+        until("keys are issued", async || log_of(&access).await.len() > first + 4).await;
         let (data, line) = (directory.path().to_owned(), format!("backup {} --json", file.display()));
-        let before = log_of(&door).await.len();
+        let before = log_of(&access).await.len();
         let document = blocking(move || run(&data, &line)).await.succeeded().document();
         is_over.store(true, Ordering::Relaxed);
         (before, document)
@@ -137,14 +137,14 @@ async fn backup_under_load_is_consistent_and_does_not_block() {
     assert_eq!(document["bytes"].as_u64(), Some(fs::metadata(&file).expect("a file").len()), "{document}");
     assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
     assert_eq!(names_in(shelf.path()), ["copy.redb"]);
-    let whole = log_of(&door).await;
+    let whole = log_of(&access).await;
     assert!(whole.iter().any(|entry| entry.action == "backup" && entry.subject == file.display().to_string()));
     server.stop();
 
     other.run(&format!("restore {}", file.display())).succeeded();
     assert_eq!(other.json("check")["clean"], true);
     let server = quiet(&other);
-    let restored = log_of(&other.door().await).await;
+    let restored = log_of(&other.access().await).await;
     let (last, own) = (restored.iter().position(|entry| entry.action == "restore"), &restored);
     let last = last.expect("a restore");
     assert!(last >= before && last <= whole.len(), "{before} before the backup, {last} in it, {} after", whole.len());
@@ -190,22 +190,22 @@ async fn restore_revives_no_secret_and_no_quota() {
     let file = shelf.path().join("copy.redb");
     let line = format!("restore {}", file.display());
     let server = quiet(&directory);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let [revoked, rotated, used, kept] = [0; 4].map(|_| sandbox(20));
-    let revoked = issue(&door, revoked).await.expect("a key");
-    let rotated = issue(&door, rotated).await.expect("a key");
-    let used = issue(&door, used).await.expect("a key");
-    let kept = issue(&door, kept).await.expect("a key");
+    let revoked = issue(&access, revoked).await.expect("a key");
+    let rotated = issue(&access, rotated).await.expect("a key");
+    let used = issue(&access, used).await.expect("a key");
+    let kept = issue(&access, kept).await.expect("a key");
     directory.run(&format!("backup {}", file.display())).succeeded();
     let message = directory.run(&line).failed();
     assert!(message.contains("a server runs") && message.contains("stop it"), "{message}");
 
-    revoke(&door, &revoked.id).await.expect("a revocation");
-    let renewed = rotate(&door, &rotated.id).await.expect("a rotation");
+    revoke(&access, &revoked.id).await.expect("a revocation");
+    let renewed = rotate(&access, &rotated.id).await.expect("a rotation");
     for _ in 0..7 {
         assert_eq!(status_of(&server, &used.secret).await, 200);
     }
-    let later = issue(&door, sandbox(20)).await.expect("a key");
+    let later = issue(&access, sandbox(20)).await.expect("a key");
     server.stop();
 
     let answer = directory.json(&line);
@@ -224,7 +224,7 @@ async fn restore_revives_no_secret_and_no_quota() {
         assert_eq!(status_of(&server, secret).await, 200);
     }
     assert_eq!(directory.json(&format!("keys show {}", used.id))["used_today"], 7);
-    let log = log_of(&directory.door().await).await;
+    let log = log_of(&directory.access().await).await;
     let entry = log.iter().find(|entry| entry.action == "restore").expect("an entry");
     assert!(entry.detail.contains("1 revoked") && entry.detail.contains("1 rotated"), "{entry:?}");
     server.stop();
@@ -422,7 +422,7 @@ async fn lost_counters_count_as_exhausted_until_reset() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = quiet(&directory);
-    let key = issue(&directory.door().await, sandbox(1_000)).await.expect("a key");
+    let key = issue(&directory.access().await, sandbox(1_000)).await.expect("a key");
     assert_eq!(status_of(&server, &key.secret).await, 200);
     server.stop();
     spoil(&directory.file(), USAGE);
@@ -440,7 +440,7 @@ async fn lost_counters_count_as_exhausted_until_reset() {
     directory.run("check").succeeded();
     let shown = directory.json(&format!("keys show {}", key.id));
     assert_eq!((&shown["used_today"], &shown["remaining_today"]), (&1.into(), &999.into()), "{shown}");
-    let log = log_of(&directory.door().await).await;
+    let log = log_of(&directory.access().await).await;
     let actions: Vec<&str> = log.iter().map(|entry| &*entry.action).collect();
     assert!(actions.contains(&"usage lost") && log.iter().any(|entry| entry.detail.contains("begun anew")), "{log:?}");
     server.kill();
@@ -468,10 +468,10 @@ fn a_command_without_a_server_uses_the_catalogue_that_the_server_had() {
 async fn keys_are_listed_in_the_order_of_their_issue() {
     let directory = Directory::new();
     let server = quiet(&directory);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let mut issued = Vec::new();
     for _ in 0..20 {
-        issued.push(issue(&door, sandbox(10)).await.expect("a key").id);
+        issued.push(issue(&access, sandbox(10)).await.expect("a key").id);
     }
     let listed = |list: &Value| -> Vec<String> {
         list.as_array().expect("a list").iter().map(|key| key["id"].as_str().expect("an id").to_owned()).collect()

@@ -66,7 +66,7 @@ impl Directory {
     }
 
     /// The admin socket of the running server.
-    pub async fn door(&self) -> AdminAccess {
+    pub async fn access(&self) -> AdminAccess {
         AdminAccess::server(&self.data()).await.expect("a socket").expect("a server")
     }
 }
@@ -448,21 +448,21 @@ pub fn sandbox(per_day: u64) -> IssueKey {
 }
 
 /// Issues a key.
-pub async fn issue(door: &AdminAccess, new: IssueKey) -> Result<Issued, AdminError> {
-    Ok(Issued::from(door.ask::<KeyAnswer>(admin::Command::KeysIssue(new)).await?))
+pub async fn issue(access: &AdminAccess, new: IssueKey) -> Result<Issued, AdminError> {
+    Ok(Issued::from(access.ask::<KeyAnswer>(admin::Command::KeysIssue(new)).await?))
 }
 
-pub async fn show(door: &AdminAccess, id: &str) -> KeyAnswer {
-    door.ask(admin::Command::KeysShow { id: id.to_owned() }).await.expect("a key")
+pub async fn show(access: &AdminAccess, id: &str) -> KeyAnswer {
+    access.ask(admin::Command::KeysShow { id: id.to_owned() }).await.expect("a key")
 }
 
-pub async fn revoke(door: &AdminAccess, id: &str) -> Result<KeyAnswer, AdminError> {
-    door.ask(admin::Command::KeysRevoke { id: id.to_owned() }).await
+pub async fn revoke(access: &AdminAccess, id: &str) -> Result<KeyAnswer, AdminError> {
+    access.ask(admin::Command::KeysRevoke { id: id.to_owned() }).await
 }
 
 /// Rotates without a grace period.
-pub async fn rotate(door: &AdminAccess, id: &str) -> Result<Issued, AdminError> {
-    let rotated = door.ask::<KeyAnswer>(admin::Command::KeysRotate { id: id.to_owned(), grace_s: 0 }).await?;
+pub async fn rotate(access: &AdminAccess, id: &str) -> Result<Issued, AdminError> {
+    let rotated = access.ask::<KeyAnswer>(admin::Command::KeysRotate { id: id.to_owned(), grace_s: 0 }).await?;
     Ok(Issued::from(rotated))
 }
 

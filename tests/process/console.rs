@@ -45,7 +45,7 @@ async fn session_secrets_are_in_no_log_audit_entry_or_file() {
     let (address, cookie, csrf) = sign_in(&directory).await;
     assert_eq!(unused, address);
     let head = format!("POST /api/command HTTP/1.1\r\ncookie: {cookie}\r\nx-csrf-token: {csrf}");
-    let issued = send(address, &head, r#"{"command":"keys-issue","kind":"sandbox","name":"desk"}"#).await;
+    let issued = send(address, &head, r#"{"command":"keys-issue","kind":"sandbox","name":"sessions"}"#).await;
     assert_eq!(issued.status, 200, "{issued:?}");
     let key = issued.json()["key"].as_str().expect("a secret").to_owned();
     send(address, &format!("GET {path}x HTTP/1.1"), "").await;

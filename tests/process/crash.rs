@@ -49,11 +49,11 @@ async fn expect(server: &Server, status: u16, secrets: impl IntoIterator<Item = 
 }
 
 /// The subjects of an action in the audit log.
-async fn audited(door: &AdminAccess, action: &str) -> Vec<String> {
+async fn audited(access: &AdminAccess, action: &str) -> Vec<String> {
     let mut subjects = Vec::new();
     let mut after = None;
     loop {
-        let page: Vec<AuditAnswer> = door.ask(Command::Audit { after, limit: Some(1000) }).await.expect("a log");
+        let page: Vec<AuditAnswer> = access.ask(Command::Audit { after, limit: Some(1000) }).await.expect("a log");
         let Some(last) = page.last() else { return subjects };
         after = Some(last.sequence);
         subjects.extend(page.into_iter().filter(|entry| entry.action == action).map(|entry| entry.subject));
@@ -75,10 +75,10 @@ async fn every_key_that_was_issued_works_after_a_crash() {
     let acknowledged = AtomicU64::new(0);
     for round in 0..rounds() {
         let server = serve(&directory);
-        let door = directory.door().await;
+        let access = directory.access().await;
         expect(&server, 200, keys.iter().map(|key| &key.secret), "an issued key").await;
         kill_during(server, &mut random, &acknowledged, async {
-            while let Ok(key) = issue(&door, sandbox(1_000)).await {
+            while let Ok(key) = issue(&access, sandbox(1_000)).await {
                 keys.push(key);
                 acknowledged.fetch_add(1, Ordering::Relaxed);
             }
@@ -88,7 +88,7 @@ async fn every_key_that_was_issued_works_after_a_crash() {
     }
     let server = serve(&directory);
     expect(&server, 200, keys.iter().map(|key| &key.secret), "an issued key").await;
-    let audited: BTreeSet<String> = audited(&directory.door().await, "issue").await.into_iter().collect();
+    let audited: BTreeSet<String> = audited(&directory.access().await, "issue").await.into_iter().collect();
     assert!(keys.iter().all(|key| audited.contains(&key.id)), "who issued them is kept");
     println!("{} keys over {} crashes", keys.len(), rounds());
     finish(&directory, server);
@@ -102,18 +102,18 @@ async fn every_revocation_holds_after_a_crash() {
     let acknowledged = AtomicU64::new(0);
     for _ in 0..rounds() {
         let server = serve(&directory);
-        let door = directory.door().await;
+        let access = directory.access().await;
         expect(&server, 401, revoked.iter().map(|key| &key.secret), "a revoked key").await;
         // More keys than are revoked before the crash.
         let mut keys = Vec::new();
         for _ in 0..40 {
-            keys.push(issue(&door, sandbox(1_000)).await.expect("a key"));
+            keys.push(issue(&access, sandbox(1_000)).await.expect("a key"));
         }
         let mut waiting = keys.iter();
         kill_during(server, &mut random, &acknowledged, async {
             // The revocation in progress when the server dies may or may not hold.
             for key in waiting.by_ref() {
-                if revoke(&door, &key.id).await.is_err() {
+                if revoke(&access, &key.id).await.is_err() {
                     break;
                 }
                 revoked.push(key.clone());
@@ -127,7 +127,7 @@ async fn every_revocation_holds_after_a_crash() {
         server.kill();
     }
     let server = serve(&directory);
-    let audited: BTreeSet<String> = audited(&directory.door().await, "revoke").await.into_iter().collect();
+    let audited: BTreeSet<String> = audited(&directory.access().await, "revoke").await.into_iter().collect();
     assert!(revoked.iter().all(|key| audited.contains(&key.id)), "who revoked them is kept");
     println!("{} revocations over {} crashes", revoked.len(), 2 * rounds());
     finish(&directory, server);
@@ -144,9 +144,9 @@ async fn rotated_secret_is_rejected_after_a_crash() {
     let mut rotations = 0;
     for _ in 0..rounds() {
         let server = serve(&directory);
-        let door = directory.door().await;
+        let access = directory.access().await;
         while current.len() < 5 {
-            let key = issue(&door, sandbox(1_000)).await.expect("a key");
+            let key = issue(&access, sandbox(1_000)).await.expect("a key");
             current.insert(key.id, key.secret);
         }
         let ids: Vec<String> = current.keys().cloned().collect();
@@ -154,7 +154,7 @@ async fn rotated_secret_is_rejected_after_a_crash() {
         kill_during(server, &mut random, &acknowledged, async {
             for id in ids.iter().cycle() {
                 under_way.clone_from(id);
-                let Ok(key) = rotate(&door, id).await else { break };
+                let Ok(key) = rotate(&access, id).await else { break };
                 dead.extend(current.insert(key.id, key.secret));
                 rotations += 1;
                 acknowledged.fetch_add(1, Ordering::Relaxed);
@@ -166,8 +166,8 @@ async fn rotated_secret_is_rejected_after_a_crash() {
         // Whether the last rotation was kept is unknown, so its key starts over.
         let unknown = current.remove(&under_way);
         expect(&server, 200, current.values(), "the secret of the last rotation").await;
-        let door = directory.door().await;
-        let key = rotate(&door, &under_way).await.expect("a rotation");
+        let access = directory.access().await;
+        let key = rotate(&access, &under_way).await.expect("a rotation");
         dead.extend(unknown);
         current.insert(key.id, key.secret);
         expect(&server, 401, &dead, "a secret that was rotated out").await;
@@ -220,7 +220,7 @@ async fn quota_is_never_exceeded_over_crashes_and_a_crash_costs_at_most_one_leas
     while crashes < rounds() {
         let quota = quotas[usize::try_from(random.below(4)).expect("a small number")];
         let server = serve(&directory);
-        let key = issue(&directory.door().await, sandbox(quota)).await.expect("a key");
+        let key = issue(&directory.access().await, sandbox(quota)).await.expect("a key");
         server.kill();
         let (mut passed_in_all, mut stored) = (0, 0);
         // An exhausted key is done; a large quota has been tested enough after a few rounds.
@@ -242,7 +242,7 @@ async fn quota_is_never_exceeded_over_crashes_and_a_crash_costs_at_most_one_leas
             passed_in_all += answered;
             assert!(passed_in_all <= quota, "{passed_in_all} of {quota} passed");
             let server = serve(&directory);
-            let used = show(&directory.door().await, &key.id).await.used_today;
+            let used = show(&directory.access().await, &key.id).await.used_today;
             server.kill();
             assert!(used <= quota, "{used} of {quota}");
             assert!(stored + answered <= used, "{answered} passed, and {stored} became only {used}");
@@ -265,7 +265,7 @@ async fn quota_of_300_grants_at_most_300_over_many_crashes() {
     let mut random = Random::new();
     let directory = Directory::new();
     let server = serve(&directory);
-    let key = issue(&directory.door().await, sandbox(300)).await.expect("a key");
+    let key = issue(&directory.access().await, sandbox(300)).await.expect("a key");
     server.kill();
     let (mut passed, mut crashes) = (0, 0);
     loop {

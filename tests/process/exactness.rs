@@ -47,15 +47,15 @@ async fn exactly_the_daily_quota_passes() {
     stay_within_the_day(short_or_long(60, 600)).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let (rounds, quota) = short_or_long((1, 2_000), (20, 10_000));
     let began = Instant::now();
     for round in 0..rounds {
-        let key = issue(&door, sandbox(quota)).await.expect("a key");
+        let key = issue(&access, sandbox(quota)).await.expect("a key");
         let count = i64::try_from(quota).expect("a small number") + 2_000;
         let statuses = send(server.address(), &key.secret, "/v1/sports", count).await;
         assert_eq!(statuses, Statuses::from([(200, quota), (429, 2_000)]), "round {round}");
-        let shown = show(&door, &key.id).await;
+        let shown = show(&access, &key.id).await;
         assert_eq!((shown.used_today, shown.remaining_today), (quota, Some(0)), "round {round}");
         let refused = get(server.address(), "/v1/sports", &key.secret).await;
         assert_eq!((refused.code().as_str(), refused.header("x-requests-remaining")), ("quota_exceeded", Some("0")));
@@ -71,15 +71,15 @@ async fn exactly_the_burst_limit_passes() {
     stay_within_the_day(short_or_long(60, 600)).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let door = directory.door().await;
+    let access = directory.access().await;
     for round in 0..short_or_long(3, 20) {
         let new = IssueKey { burst_per_minute: Some(500), ..sandbox(1_000_000) };
-        let key = issue(&door, new).await.expect("a key");
+        let key = issue(&access, new).await.expect("a key");
         let began = Instant::now();
         let statuses = send(server.address(), &key.secret, "/v1/sports", 700).await;
         assert!(began.elapsed() < Duration::from_secs(60), "too slow for one window: {:?}", began.elapsed());
         assert_eq!(statuses, Statuses::from([(200, 500), (429, 200)]), "round {round}");
-        assert_eq!(show(&door, &key.id).await.used_today, 500, "a refused request leaves nothing charged");
+        assert_eq!(show(&access, &key.id).await.used_today, 500, "a refused request leaves nothing charged");
         let refused = get(server.address(), "/v1/status", &key.secret).await;
         assert_eq!(refused.code(), "rate_limited", "status counts for the burst");
         let retry: u64 = refused.header("retry-after").expect("a time").parse().expect("seconds");
@@ -93,14 +93,14 @@ async fn smaller_of_day_and_month_applies() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let cases = [(Setting::To(1_000), Setting::To(350)), (Setting::To(350), Setting::To(1_000))];
     for (day, month) in cases.into_iter().chain([(Setting::Remove, Setting::To(350))]) {
         let new = IssueKey { requests_per_day: day, requests_per_month: month, ..sandbox(1) };
-        let key = issue(&door, new).await.expect("a key");
+        let key = issue(&access, new).await.expect("a key");
         let statuses = send(server.address(), &key.secret, "/v1/sports", 450).await;
         assert_eq!(statuses, Statuses::from([(200, 350), (429, 100)]), "{day:?} {month:?}");
-        let shown = show(&door, &key.id).await;
+        let shown = show(&access, &key.id).await;
         assert_eq!((shown.used_today, shown.used_this_month), (350, 350), "{day:?} {month:?}");
     }
     server.stop();
@@ -111,11 +111,11 @@ async fn raised_quota_grants_exactly_the_difference() {
     stay_within_the_day(60).await;
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let door = directory.door().await;
-    let key = issue(&door, sandbox(600)).await.expect("a key");
+    let access = directory.access().await;
+    let key = issue(&access, sandbox(600)).await.expect("a key");
     let clients = send(server.address(), &key.secret, "/v1/sports", 1_500);
     let set = SetKey { id: key.id.clone(), requests_per_day: Setting::To(900), ..SetKey::default() };
-    let (first, set) = tokio::join!(clients, door.ask::<KeyAnswer>(Command::KeysSet(set)));
+    let (first, set) = tokio::join!(clients, access.ask::<KeyAnswer>(Command::KeysSet(set)));
     assert_eq!(set.expect("a change").limits.requests_per_day, Some(900));
     let rest = send(server.address(), &key.secret, "/v1/sports", 1_000).await;
     let passed = |statuses: &Statuses| statuses.get(&200).copied().unwrap_or_default();

@@ -247,8 +247,8 @@ async fn shutdown_under_load_keeps_usage() {
         let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
         let (address, secret) = (server.address(), key.secret.clone());
         let clients = tokio::spawn(async move { load(address, &secret).await });
-        let door = directory.door().await;
-        until("requests come", async || show(&door, &key.id).await.used_today > 500).await;
+        let access = directory.access().await;
+        until("requests come", async || show(&access, &key.id).await.used_today > 500).await;
         for _ in 0..signals {
             server.terminate();
         }

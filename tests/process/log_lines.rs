@@ -18,12 +18,12 @@ const REQUESTS: u32 = 3_000;
 async fn rejected_requests_of_any_kind_do_not_fill_the_log() {
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_INGEST_LISTEN", "127.0.0.1:0"), ("ODDSBOX_LOG", "info")]);
-    let door = directory.door().await;
-    let status = door.ask::<StatusAnswer>(Command::Status).await.expect("a status");
+    let access = directory.access().await;
+    let status = access.ask::<StatusAnswer>(Command::Status).await.expect("a status");
     let ingest = status.server.and_then(|server| server.ingest_address).expect("an address for feeders");
-    let revoked = issue(&door, sandbox(1_000_000)).await.expect("a key");
-    revoke(&door, &revoked.id).await.expect("a revocation");
-    let spent = issue(&door, sandbox(1)).await.expect("a key");
+    let revoked = issue(&access, sandbox(1_000_000)).await.expect("a key");
+    revoke(&access, &revoked.id).await.expect("a revocation");
+    let spent = issue(&access, sandbox(1)).await.expect("a key");
     let began = Instant::now();
     let ask = |secret: &str| format!("GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {secret}\r\n\r\n");
     flood(server.address(), &ask(&revoked.secret), 401).await;

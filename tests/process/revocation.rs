@@ -55,10 +55,10 @@ async fn no_request_sent_after_a_revocation_succeeds() {
     let mut random = Random::new();
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
-    let door = directory.door().await;
+    let access = directory.access().await;
     let mut contenders = Vec::new();
     for _ in 0..short_or_long(60, 520) {
-        let key = issue(&door, sandbox(100_000_000)).await.expect("a key");
+        let key = issue(&access, sandbox(100_000_000)).await.expect("a key");
         contenders.push(Contender { key, answered: AtomicUsize::new(0), refused: AtomicUsize::new(0) });
     }
     let race = Arc::new(Race { contenders, current: AtomicUsize::new(0), is_over: AtomicBool::new(false) });
@@ -70,7 +70,7 @@ async fn no_request_sent_after_a_revocation_succeeds() {
         race.current.store(number, Ordering::Release);
         until("the key is in use", async || contender.answered.load(Ordering::Relaxed) >= ANSWERS_BEFORE).await;
         let begun = Instant::now();
-        end(&directory, &door, number, &contender.key.id).await;
+        end(&directory, &access, number, &contender.key.id).await;
         revoked.push(Revoked { begun, returned: Instant::now() });
         until("the key is refused", async || contender.refused.load(Ordering::Relaxed) >= REFUSALS_AFTER).await;
     }
@@ -84,7 +84,7 @@ async fn no_request_sent_after_a_revocation_succeeds() {
 }
 
 /// Invalidates a secret in one of the possible ways.
-async fn end(directory: &Directory, door: &AdminAccess, number: usize, id: &str) {
+async fn end(directory: &Directory, access: &AdminAccess, number: usize, id: &str) {
     match number % 8 {
         0 => {
             let (data, line) = (directory.path().to_owned(), format!("keys revoke {id}"));
@@ -94,8 +94,8 @@ async fn end(directory: &Directory, door: &AdminAccess, number: usize, id: &str)
             let (data, line) = (directory.path().to_owned(), format!("keys rotate {id}"));
             blocking(move || run(&data, &line).succeeded()).await;
         }
-        2 => drop(rotate(door, id).await.expect("a rotation")),
-        _ => drop(revoke(door, id).await.expect("a revocation")),
+        2 => drop(rotate(access, id).await.expect("a rotation")),
+        _ => drop(revoke(access, id).await.expect("a revocation")),
     }
 }
 

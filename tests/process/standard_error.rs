@@ -81,8 +81,8 @@ async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
     let directory = Directory::new();
     let server = Server::spawn_onto(directory.path(), stdout, stderr, &[("ODDSBOX_LOG", "info")]);
     let address = address_of(&directory).await;
-    let door = directory.door().await;
-    let key = issue(&door, sandbox(1_000_000)).await.expect("a key");
+    let access = directory.access().await;
+    let key = issue(&access, sandbox(1_000_000)).await.expect("a key");
     let mut connection = Connection::open(address).await.expect("a connection");
     for _ in 0..requests {
         assert_eq!(connection.get("/v1/sports", &key.secret).await.expect("an answer").status, 200);
@@ -90,7 +90,7 @@ async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
     for _ in 0..FEW {
         assert_eq!(connection.get("/v1/sports", "sk_test_ob_wrong").await.expect("an answer").status, 401);
     }
-    revoke(&door, &key.id).await.expect("a revocation");
+    revoke(&access, &key.id).await.expect("a revocation");
     assert_eq!(connection.get("/v1/sports", &key.secret).await.expect("an answer").status, 401);
     assert_eq!(get(address, "/v1/sports", &key.secret).await.status, 401);
     directory.run("ready").succeeded();
@@ -103,8 +103,8 @@ async fn serves(stdout: Stdio, stderr: Stdio, requests: usize) -> f64 {
 async fn address_of(directory: &Directory) -> SocketAddr {
     let mut address = None;
     super::command::until("the server is ready", async || {
-        let Ok(Some(door)) = oddsbox::admin::AdminAccess::server(&directory.data()).await else { return false };
-        let Ok(status) = door.ask::<StatusAnswer>(Command::Status).await else { return false };
+        let Ok(Some(access)) = oddsbox::admin::AdminAccess::server(&directory.data()).await else { return false };
+        let Ok(status) = access.ask::<StatusAnswer>(Command::Status).await else { return false };
         address = status.server.filter(|server| server.ready).map(|server| server.address);
         address.is_some()
     })

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::desk::Desk;
 use super::files::Files;
 use super::respond::Console;
+use super::sessions::ConsoleSessions;
 use super::strips::{self, Strips};
 use crate::admin::Context;
 use crate::clock::Clock;
@@ -41,7 +41,7 @@ pub struct ConsoleError {
 #[derive(Debug)]
 pub struct ConsoleListener {
     socket: TcpListener,
-    desk: Arc<Desk>,
+    sessions: Arc<ConsoleSessions>,
     host: Option<String>,
     port: u16,
 }
@@ -58,20 +58,20 @@ impl ConsoleListener {
         };
         let socket = socket.map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
-        let desk = Arc::new(Desk::new(&base(bound, place.host.as_deref(), place.is_tls), clock));
-        Ok(ConsoleListener { socket, desk, host: place.host, port: bound.port() })
+        let sessions = Arc::new(ConsoleSessions::new(&base(bound, place.host.as_deref(), place.is_tls), clock));
+        Ok(ConsoleListener { socket, sessions, host: place.host, port: bound.port() })
     }
 
-    pub fn desk(&self) -> &Arc<Desk> {
-        &self.desk
+    pub fn sessions(&self) -> &Arc<ConsoleSessions> {
+        &self.sessions
     }
 
     /// Answers until `shutdown` comes, and then for as long as the options let what is under way go on.
     pub async fn serve(self, context: Context, options: http::Options, shutdown: impl Future<Output = ()>) {
-        let ConsoleListener { socket, desk, host, port } = self;
+        let ConsoleListener { socket, sessions, host, port } = self;
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
-        let console = Console::new(context, desk, Files::new(), Arc::clone(&strips), host, port);
+        let console = Console::new(context, sessions, Files::new(), Arc::clone(&strips), host, port);
         let connections_max = options.connections_max.min(CONNECTIONS_MAX);
         let options = http::Options { connections_max, connections_per_address_max: None, ..options };
         let options = watch::Sender::new(options);
@@ -122,6 +122,6 @@ mod tests {
         assert!(error.starts_with(&format!("the console cannot listen on {address}")), "{error}");
         let listener = ConsoleListener::bind(place(true), clock).await.unwrap();
         assert_ne!(listener.port, address.port());
-        assert_eq!(listener.desk().base(), format!("http://127.0.0.1:{}", listener.port));
+        assert_eq!(listener.sessions().base(), format!("http://127.0.0.1:{}", listener.port));
     }
 }

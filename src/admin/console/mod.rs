@@ -1,6 +1,6 @@
 //! The console: the operator's dashboard, as a page that this binary serves on an address of its own.
 //!
-//! - `desk` hands out links that open once, and knows the sessions that they become
+//! - `sessions` hands out links that open once, and knows the sessions that they become
 //! - `listener` is its address, `guard` tells our own requests from others, `respond` has the routes
 //! - `files` is the page itself, `views` what it reads: the same bytes that clients are sent
 //! - `sparklines` and `strips` are what it shows of the last hour
@@ -9,14 +9,14 @@
 //! loaded from any other place, and no secret stays in an address.
 
 mod backup;
-mod desk;
 mod files;
 mod guard;
 mod listener;
 mod respond;
+mod sessions;
 mod sparklines;
 mod strips;
 mod views;
 
-pub use desk::{Desk, NewLink, NoRandom};
 pub use listener::{CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener};
+pub use sessions::{ConsoleSessions, NewLink, NoRandom};

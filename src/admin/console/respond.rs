@@ -19,8 +19,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
 use tracing::Level;
 
-use super::desk::{Desk, LinkRefused, OpenError, SESSION_S, Session};
 use super::files::{Files, REFUSED};
+use super::sessions::{ConsoleSessions, LinkRefused, OpenError, SESSION_S, Session};
 use super::strips::Strips;
 use super::{backup, guard, views};
 use crate::admin::protocol::FailureBody;
@@ -48,7 +48,7 @@ type Reply = Response<ResponseBody>;
 #[derive(Debug)]
 pub(super) struct Console {
     context: Context,
-    desk: Arc<Desk>,
+    sessions: Arc<ConsoleSessions>,
     files: Files,
     strips: Arc<Strips>,
     /// The name that the operator gave it.
@@ -61,7 +61,7 @@ pub(super) struct Console {
 impl Console {
     pub(super) fn new(
         context: Context,
-        desk: Arc<Desk>,
+        sessions: Arc<ConsoleSessions>,
         files: Files,
         strips: Arc<Strips>,
         host: Option<String>,
@@ -69,7 +69,7 @@ impl Console {
     ) -> Self {
         Console {
             context,
-            desk,
+            sessions,
             files,
             strips,
             host,
@@ -79,7 +79,7 @@ impl Console {
     }
 
     fn scheme(&self) -> &'static str {
-        if self.desk.is_secure() { "https" } else { "http" }
+        if self.sessions.is_secure() { "https" } else { "http" }
     }
 
     fn token<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
@@ -87,7 +87,7 @@ impl Console {
     }
 
     fn cookie_header(&self, token: &str, max_age_s: u32) -> HeaderValue {
-        let secure = if self.desk.is_secure() { "; Secure" } else { "" };
+        let secure = if self.sessions.is_secure() { "; Secure" } else { "" };
         let name = &self.cookie;
         let cookie = format!("{name}={token}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}");
         HeaderValue::from_str(&cookie).unwrap_or_else(|_| HeaderValue::from_static(""))
@@ -138,7 +138,7 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
     if guard::is_from_elsewhere(request.headers()) {
         return refuse(StatusCode::FORBIDDEN, "forbidden", "this is for the console's own page");
     }
-    let Some(session) = console.token(request.headers()).and_then(|token| console.desk.session(token)) else {
+    let Some(session) = console.token(request.headers()).and_then(|token| console.sessions.session(token)) else {
         return refuse(StatusCode::UNAUTHORIZED, "signed_out", "run `oddsbox console` for a link that signs you in");
     };
     match path.as_str() {
@@ -150,7 +150,7 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
 
 /// Turns a link into a session.
 async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
-    let (session, token) = match console.desk.open(token) {
+    let (session, token) = match console.sessions.open(token) {
         Ok(opened) => opened,
         Err(OpenError::NoRandom(error)) => {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string());
@@ -205,7 +205,7 @@ async fn change(
     }
     if path == "/api/sign-out" {
         if let Some(token) = console.token(headers) {
-            console.desk.sign_out(token);
+            console.sessions.sign_out(token);
         }
         let mut reply = json_reply(StatusCode::OK, &json!({ "signed_out": true }));
         reply.headers_mut().insert(SET_COOKIE, console.cookie_header("", 0));

@@ -2,7 +2,7 @@
 //!
 //! Both read a moment of it beside the writer, so that requests and changes go on. The copy is written by whoever has
 //! the file open, the server if one runs, as its user and in its view of the file system: the reading then never waits
-//! for a client, and whoever reaches the admin door is that user, or root, already.
+//! for a client, and whoever reaches the admin interface is that user, or root, already.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
-use super::place::DataDir;
 use super::who::own_name;
 use crate::model::Timestamp;
 use crate::store::{AuditNote, Change, DamageList, Loaded, OpenError, Store, StoreError};

@@ -1,4 +1,4 @@
-//! Feed lines through the door.
+//! Feed lines through the admin interface.
 
 use std::io;
 
@@ -23,8 +23,13 @@ const LIVE: IngestOptions = IngestOptions { world: World::Live, strict: false };
 const STRICT: IngestOptions = IngestOptions { world: World::Live, strict: true };
 
 /// Sends a text in pieces of `size` bytes.
-async fn feed(house: &House, options: IngestOptions, text: &str, size: usize) -> Result<IngestSummary, AdminError> {
-    let door = house.find(Access::Create).await.unwrap();
+async fn feed(
+    house: &TestServer,
+    options: IngestOptions,
+    text: &str,
+    size: usize,
+) -> Result<IngestSummary, AdminError> {
+    let access = house.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     let text = text.to_owned();
     tokio::spawn(async move {
@@ -34,12 +39,12 @@ async fn feed(house: &House, options: IngestOptions, text: &str, size: usize) ->
             }
         }
     });
-    let answer = door.ingest(options, source).await;
-    door.close().await.unwrap();
+    let answer = access.ingest(options, source).await;
+    access.close().await.unwrap();
     answer
 }
 
-async fn records(house: &House) -> u64 {
+async fn records(house: &TestServer) -> u64 {
     house.ask(Command::Status).await.unwrap()["worlds"]["live"]["records"].as_u64().unwrap()
 }
 
@@ -62,7 +67,7 @@ fn mixed() -> String {
 async fn a_report_tells_every_line_with_and_without_a_server_however_it_is_cut() {
     let mut reports = Vec::new();
     for (size, is_served) in [(7, true), (100_000, true), (7, false), (100_000, false)] {
-        let house = House::new();
+        let house = TestServer::new();
         let server = if is_served { Some(house.serve().await) } else { None };
         reports.push(serde_json::to_value(feed(&house, LIVE, &mixed(), size).await.unwrap()).unwrap());
         assert_eq!(records(&house).await, 1);
@@ -83,7 +88,7 @@ async fn a_report_tells_every_line_with_and_without_a_server_however_it_is_cut()
 
 #[tokio::test]
 async fn a_long_stream_is_taken_in_batches() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     let mut text = format!("{EVENT}\n{BOOK}\n");
     for number in 0..5_000 {
@@ -100,7 +105,7 @@ async fn a_long_stream_is_taken_in_batches() {
 #[tokio::test]
 async fn a_strict_input_is_written_whole_or_not_at_all() {
     for is_served in [true, false] {
-        let house = House::new();
+        let house = TestServer::new();
         let server = if is_served { Some(house.serve().await) } else { None };
         let bad_line = format!("{EVENT}\n{BOOK}\n{}\nnonsense", odds("e1", "1.9", 1));
         let report = feed(&house, STRICT, &bad_line, 50).await.unwrap();
@@ -128,9 +133,9 @@ async fn a_strict_input_is_written_whole_or_not_at_all() {
 /// A feeder that sends a line now and then must not wait for a batch to fill.
 #[tokio::test]
 async fn a_stream_that_pauses_is_not_held_back() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
-    let door = house.find(Access::Existing).await.unwrap();
+    let access = house.find(Access::Existing).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     let lines = format!("{EVENT}\n{BOOK}\n{}\n{{\"type\":\"remove\"", odds("e1", "1.9", 1));
     let watching = async {
@@ -141,7 +146,7 @@ async fn a_stream_that_pauses_is_not_held_back() {
         // The input breaks off in the middle of a line.
         sender.send(Err(io::Error::other("gone"))).await.unwrap();
     };
-    let (answer, ()) = tokio::join!(door.ingest(LIVE, source), watching);
+    let (answer, ()) = tokio::join!(access.ingest(LIVE, source), watching);
     assert!(answer.is_err());
     assert_eq!(records(&house).await, 1);
     server.stop().await;
@@ -160,13 +165,13 @@ fn payload() -> String {
     .to_string()
 }
 
-async fn feed_payload(house: &House, options: &PayloadOptions, text: &str) -> Result<IngestSummary, AdminError> {
-    let door = house.find(Access::Create).await.unwrap();
+async fn feed_payload(house: &TestServer, options: &PayloadOptions, text: &str) -> Result<IngestSummary, AdminError> {
+    let access = house.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     sender.send(Ok(Bytes::copy_from_slice(text.as_bytes()))).await.unwrap();
     drop(sender);
-    let answer = door.ingest_payload(options, source).await;
-    door.close().await.unwrap();
+    let answer = access.ingest_payload(options, source).await;
+    access.close().await.unwrap();
     answer
 }
 
@@ -184,7 +189,7 @@ fn payload_options() -> PayloadOptions {
 async fn a_payload_is_reported_alike_with_and_without_a_server() {
     let mut reports = Vec::new();
     for is_served in [true, false] {
-        let house = House::new();
+        let house = TestServer::new();
         let server = if is_served { Some(house.serve().await) } else { None };
         let report = feed_payload(&house, &payload_options(), &payload()).await.unwrap();
         assert_eq!(records(&house).await, 1);
@@ -205,7 +210,7 @@ async fn a_payload_is_reported_alike_with_and_without_a_server() {
 
 #[tokio::test]
 async fn a_payloads_records_dated_in_the_future_are_rejected_one_by_one() {
-    let house = House::new();
+    let house = TestServer::new();
     let mut events: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     let mut ahead = events[0]["bookmakers"][0].clone();
     ahead["key"] = json!("ahead");
@@ -225,7 +230,7 @@ async fn a_payloads_records_dated_in_the_future_are_rejected_one_by_one() {
 
 #[tokio::test]
 async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
-    let house = House::new();
+    let house = TestServer::new();
     let known = payload().replace("newbook", "betmgm");
     feed_payload(&house, &PayloadOptions { regions: Regions::NONE, ..payload_options() }, &known).await.unwrap();
     let (context, stopped) = house.open();
@@ -239,7 +244,7 @@ async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
 
 #[tokio::test]
 async fn a_payload_that_cannot_be_taken_says_why() {
-    let house = House::new();
+    let house = TestServer::new();
     let strict = PayloadOptions { strict: true, ..payload_options() };
     let report = feed_payload(&house, &strict, &payload()).await.unwrap();
     assert!(!report.written);

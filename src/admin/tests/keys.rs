@@ -5,7 +5,7 @@ use crate::admin::own_name;
 
 #[tokio::test]
 async fn the_audit_log_names_the_user_whichever_way_the_command_came() {
-    let house = House::new();
+    let house = TestServer::new();
     house.ask(sandbox_key("without a server")).await.unwrap();
     let server = house.serve().await;
     house.ask(sandbox_key("with a server")).await.unwrap();
@@ -21,7 +21,7 @@ async fn the_audit_log_names_the_user_whichever_way_the_command_came() {
 
 #[tokio::test]
 async fn a_secret_is_in_the_answer_that_issues_it_and_in_no_other() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     let issued = house.ask(sandbox_key("secretive")).await.unwrap();
     let id = text(&issued, "id").to_owned();
@@ -50,7 +50,7 @@ async fn a_secret_is_in_the_answer_that_issues_it_and_in_no_other() {
 /// Times are kept in whole seconds: what is asked for in the middle of one must not end before its time.
 #[tokio::test]
 async fn graces_expiries_and_maintenance_last_at_least_as_long_as_asked() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     house.setup.clock.advance(Duration::from_millis(900));
     let Command::KeysIssue(new) = sandbox_key("short") else { panic!() };

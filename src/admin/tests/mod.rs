@@ -1,4 +1,4 @@
-//! The door as a whole: a server on a temporary directory and commands that find it, or find only its file.
+//! The access as a whole: a server on a temporary directory and commands that find it, or find only its file.
 
 mod feeding;
 mod keys;
@@ -66,13 +66,13 @@ impl ServerFacts for Facts {
 }
 
 /// A data directory and the clock of everything that opens it.
-struct House {
+struct TestServer {
     _dir: TempDir,
     data: DataDir,
     setup: Setup,
 }
 
-impl House {
+impl TestServer {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let setup = Setup {
@@ -82,10 +82,10 @@ impl House {
             writer: WriterOptions::default(),
             clock: Clock::manual(NOON_MS),
         };
-        House { data: DataDir::new(dir.path().join("data")), _dir: dir, setup }
+        TestServer { data: DataDir::new(dir.path().join("data")), _dir: dir, setup }
     }
 
-    /// Everything that a server has behind its doors.
+    /// Everything that a server has behind its interfaces.
     fn open(&self) -> (Context, Stopped) {
         let Setup { catalogue, store, writer, clock, .. } = self.setup.clone();
         let store = Store::open(&self.data.file(), Arc::clone(&catalogue), store).unwrap();
@@ -127,9 +127,9 @@ impl House {
 
     /// Has a command done by whoever is there, and gives its answer as the JSON it was.
     async fn ask(&self, command: Command) -> Result<serde_json::Value, AdminError> {
-        let door = self.find(Access::Create).await.unwrap();
-        let answer = door.ask(command).await;
-        door.close().await.unwrap();
+        let access = self.find(Access::Create).await.unwrap();
+        let answer = access.ask(command).await;
+        access.close().await.unwrap();
         answer
     }
 }

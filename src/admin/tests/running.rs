@@ -28,7 +28,7 @@ fn comparable(mut answer: Value) -> Value {
 
 #[tokio::test]
 async fn the_same_file_gives_the_same_answers_with_and_without_a_server() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     let issued = house.ask(sandbox_key("first")).await.unwrap();
     let id = text(&issued, "id").to_owned();
@@ -45,7 +45,7 @@ async fn the_same_file_gives_the_same_answers_with_and_without_a_server() {
 }
 
 /// Every command that changes something, with what changes from one run to the next left out of its answer.
-async fn changes(house: &House) -> Vec<Value> {
+async fn changes(house: &TestServer) -> Vec<Value> {
     let issued = house.ask(sandbox_key("changing")).await.unwrap();
     let id = text(&issued, "id").to_owned();
     let set = super::super::SetKey {
@@ -83,11 +83,11 @@ async fn changes(house: &House) -> Vec<Value> {
 
 #[tokio::test]
 async fn changes_are_the_same_with_and_without_a_server() {
-    let with_server = House::new();
+    let with_server = TestServer::new();
     let server = with_server.serve().await;
     let expected = changes(&with_server).await;
     server.stop().await;
-    assert_eq!(changes(&House::new()).await, expected);
+    assert_eq!(changes(&TestServer::new()).await, expected);
     assert_eq!(
         expected[1]["limits"],
         json!({"burst_per_minute": 5, "requests_per_day": null, "requests_per_month": 100})
@@ -103,7 +103,7 @@ async fn changes_are_the_same_with_and_without_a_server() {
 
 #[tokio::test]
 async fn status_tells_of_the_server_only_where_there_is_one() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     house.setup.clock.advance(Duration::from_secs(90));
     let status = house.ask(Command::Status).await.unwrap();
@@ -120,7 +120,7 @@ async fn status_tells_of_the_server_only_where_there_is_one() {
 
 #[tokio::test]
 async fn a_directory_that_is_not_there_is_made_only_for_commands_that_may() {
-    let house = House::new();
+    let house = TestServer::new();
     let error = house.find(Access::Existing).await.unwrap_err().to_string();
     assert!(error.starts_with("no oddsbox data in ") && error.contains("`oddsbox keys issue` makes it"), "{error}");
     assert!(!house.data.path().exists());
@@ -131,7 +131,7 @@ async fn a_directory_that_is_not_there_is_made_only_for_commands_that_may() {
 /// A server takes the file before it answers and leaves it after: commands in between must not fail.
 #[tokio::test]
 async fn a_server_that_starts_or_stops_is_waited_for() {
-    let house = House::new();
+    let house = TestServer::new();
     house.ask(sandbox_key("first")).await.unwrap();
     let held = Store::open(&house.data.file(), Arc::clone(&house.setup.catalogue), house.setup.store).unwrap();
     let release = async {

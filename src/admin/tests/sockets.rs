@@ -15,7 +15,7 @@ fn mode(path: &std::path::Path) -> u32 {
 
 #[tokio::test]
 async fn only_the_owner_can_reach_it_and_it_goes_with_its_server() {
-    let house = House::new();
+    let house = TestServer::new();
     // A directory that was made too open is closed.
     fs::create_dir_all(house.data.admin()).unwrap();
     fs::set_permissions(house.data.admin(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -28,7 +28,7 @@ async fn only_the_owner_can_reach_it_and_it_goes_with_its_server() {
 
 #[tokio::test]
 async fn a_socket_without_a_server_is_replaced_and_one_with_a_server_is_not() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     assert!(matches!(Listener::bind(&house.data).await, Err(BindError::InUse { .. })));
     server.stop().await;
@@ -43,7 +43,7 @@ async fn a_socket_without_a_server_is_replaced_and_one_with_a_server_is_not() {
 }
 
 /// Sends bytes as they are and gives what comes back.
-async fn exchange(house: &House, request: &str) -> String {
+async fn exchange(house: &TestServer, request: &str) -> String {
     let mut stream = UnixStream::connect(house.data.socket().unwrap()).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -57,7 +57,7 @@ fn post(target: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn curl_gets_json_whatever_it_asks() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     let get = |target: &str| format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     let cases = [
@@ -82,7 +82,7 @@ async fn curl_gets_json_whatever_it_asks() {
 
 #[tokio::test]
 async fn a_connection_that_says_nothing_does_not_hold_up_the_stop() {
-    let house = House::new();
+    let house = TestServer::new();
     let server = house.serve().await;
     let silent = UnixStream::connect(house.data.socket().unwrap()).await.unwrap();
     house.ask(Command::KeysList).await.unwrap();

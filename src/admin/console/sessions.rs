@@ -80,7 +80,7 @@ struct State {
 
 /// Hands out links and knows the sessions.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ConsoleSessions {
     /// `http://127.0.0.1:8081`
     base: Box<str>,
     clock: Clock,
@@ -99,10 +99,10 @@ impl fmt::Debug for NewLink {
     }
 }
 
-impl Desk {
+impl ConsoleSessions {
     /// `base` is the console's address as a browser writes it.
     pub fn new(base: &str, clock: Clock) -> Self {
-        Desk { base: base.into(), clock, state: Mutex::default() }
+        ConsoleSessions { base: base.into(), clock, state: Mutex::default() }
     }
 
     /// The console's address.
@@ -233,17 +233,17 @@ mod tests {
 
     use super::*;
 
-    fn desk() -> (Desk, Clock) {
+    fn sessions() -> (ConsoleSessions, Clock) {
         let clock = Clock::manual(1_794_699_540_000);
-        (Desk::new("http://127.0.0.1:8081", clock.clone()), clock)
+        (ConsoleSessions::new("http://127.0.0.1:8081", clock.clone()), clock)
     }
 
     fn token_of(link: &NewLink) -> &str {
         link.url.strip_prefix("http://127.0.0.1:8081/sign-in/").unwrap()
     }
 
-    fn refused(desk: &Desk, token: &str) -> LinkRefused {
-        match desk.open(token) {
+    fn refused(sessions: &ConsoleSessions, token: &str) -> LinkRefused {
+        match sessions.open(token) {
             Err(OpenError::Refused(refused)) => refused,
             other => panic!("{other:?}"),
         }
@@ -251,68 +251,68 @@ mod tests {
 
     #[test]
     fn a_link_opens_once_and_only_for_five_minutes() {
-        let (desk, clock) = desk();
-        let link = desk.link("ada").unwrap();
-        let (session, token) = desk.open(token_of(&link)).unwrap();
+        let (sessions, clock) = sessions();
+        let link = sessions.link("ada").unwrap();
+        let (session, token) = sessions.open(token_of(&link)).unwrap();
         assert_eq!(&*session.who, "console (ada)");
-        assert_eq!(refused(&desk, token_of(&link)), LinkRefused::Wrong, "it was opened before");
-        assert_eq!(desk.session(&token).unwrap().csrf, session.csrf);
+        assert_eq!(refused(&sessions, token_of(&link)), LinkRefused::Wrong, "it was opened before");
+        assert_eq!(sessions.session(&token).unwrap().csrf, session.csrf);
 
-        let late = desk.link("ada").unwrap();
+        let late = sessions.link("ada").unwrap();
         clock.advance(Duration::from_secs(u64::from(LINK_S)));
-        assert_eq!(refused(&desk, token_of(&late)), LinkRefused::Wrong, "it is too old");
+        assert_eq!(refused(&sessions, token_of(&late)), LinkRefused::Wrong, "it is too old");
     }
 
     #[test]
     fn a_session_ends_after_twelve_hours_or_when_it_is_ended() {
-        let (desk, clock) = desk();
-        let open = || desk.open(token_of(&desk.link("ada").unwrap())).unwrap().1;
+        let (sessions, clock) = sessions();
+        let open = || sessions.open(token_of(&sessions.link("ada").unwrap())).unwrap().1;
         let (first, second, third) = (open(), open(), open());
-        desk.sign_out(&first);
-        assert!(desk.session(&first).is_none() && desk.session(&second).is_some());
-        assert_eq!(desk.sign_out_all(), 2);
-        assert!(desk.session(&second).is_none() && desk.session(&third).is_none());
+        sessions.sign_out(&first);
+        assert!(sessions.session(&first).is_none() && sessions.session(&second).is_some());
+        assert_eq!(sessions.sign_out_all(), 2);
+        assert!(sessions.session(&second).is_none() && sessions.session(&third).is_none());
 
         let last = open();
         clock.advance(Duration::from_secs(u64::from(SESSION_S) - 1));
-        assert!(desk.session(&last).is_some());
+        assert!(sessions.session(&last).is_some());
         // A wall clock that is set back lengthens nothing.
         clock.set_unix_ms(0);
         clock.advance(Duration::from_secs(1));
-        assert!(desk.session(&last).is_none());
+        assert!(sessions.session(&last).is_none());
     }
 
     #[test]
     fn links_and_sessions_are_bounded_and_the_oldest_give_way() {
-        let (desk, _) = desk();
-        let links: Vec<NewLink> = (0..=LINKS_MAX).map(|_| desk.link("ada").unwrap()).collect();
-        assert_eq!(refused(&desk, token_of(&links[0])), LinkRefused::Wrong);
-        let first = desk.open(token_of(&links[1])).unwrap().1;
-        let open = || desk.open(token_of(&desk.link("ada").unwrap())).unwrap().1;
+        let (sessions, _) = sessions();
+        let links: Vec<NewLink> = (0..=LINKS_MAX).map(|_| sessions.link("ada").unwrap()).collect();
+        assert_eq!(refused(&sessions, token_of(&links[0])), LinkRefused::Wrong);
+        let first = sessions.open(token_of(&links[1])).unwrap().1;
+        let open = || sessions.open(token_of(&sessions.link("ada").unwrap())).unwrap().1;
         let others: Vec<String> = (0..SESSIONS_MAX).map(|_| open()).collect();
-        assert!(desk.session(&first).is_none());
-        assert!(others.iter().all(|token| desk.session(token).is_some()));
+        assert!(sessions.session(&first).is_none());
+        assert!(others.iter().all(|token| sessions.session(token).is_some()));
     }
 
     #[test]
     fn wrong_links_are_slowed_down_and_right_ones_are_not() {
-        let (desk, clock) = desk();
+        let (sessions, clock) = sessions();
         for _ in 0..WRONG_MAX {
-            assert_eq!(refused(&desk, "guess"), LinkRefused::Wrong);
+            assert_eq!(refused(&sessions, "guess"), LinkRefused::Wrong);
         }
         clock.advance(Duration::from_secs(20));
-        assert_eq!(refused(&desk, "guess"), LinkRefused::TooMany { retry_after_s: 40 });
-        assert!(desk.open(token_of(&desk.link("ada").unwrap())).is_ok());
+        assert_eq!(refused(&sessions, "guess"), LinkRefused::TooMany { retry_after_s: 40 });
+        assert!(sessions.open(token_of(&sessions.link("ada").unwrap())).is_ok());
         clock.advance(Duration::from_secs(40));
-        assert_eq!(refused(&desk, "guess"), LinkRefused::Wrong);
+        assert_eq!(refused(&sessions, "guess"), LinkRefused::Wrong);
     }
 
     #[test]
     fn secrets_are_in_no_debug() {
-        let (desk, _) = desk();
-        let link = desk.link("ada").unwrap();
-        let (session, token) = desk.open(token_of(&link)).unwrap();
-        let shown = format!("{link:?} {desk:?}");
+        let (sessions, _) = sessions();
+        let link = sessions.link("ada").unwrap();
+        let (session, token) = sessions.open(token_of(&link)).unwrap();
+        let shown = format!("{link:?} {sessions:?}");
         for secret in [token_of(&link), &token, &session.csrf] {
             assert!(!shown.contains(secret));
         }

@@ -10,9 +10,9 @@ const SOCKET_PATH_MAX: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataDir(PathBuf);
 
-/// Why a data directory cannot have an admin door.
+/// Why a data directory cannot have an admin access.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum DataDirError {
     #[error(
         "{path} is too long for a Unix socket ({found} bytes, {SOCKET_PATH_MAX} at most): choose a shorter data directory",
         path = path.display()
@@ -49,11 +49,11 @@ impl DataDir {
         self.0.join("admin")
     }
 
-    /// The admin door's socket.
-    pub fn socket(&self) -> Result<PathBuf, PlaceError> {
+    /// The admin interface's socket.
+    pub fn socket(&self) -> Result<PathBuf, DataDirError> {
         let path = self.admin().join("oddsbox.sock");
         let found = path.as_os_str().as_bytes().len();
-        if found > SOCKET_PATH_MAX { Err(PlaceError::TooLong { path, found }) } else { Ok(path) }
+        if found > SOCKET_PATH_MAX { Err(DataDirError::TooLong { path, found }) } else { Ok(path) }
     }
 }
 
