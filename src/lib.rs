@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+mod attachment;
 pub mod board;
 pub mod cli;
 pub mod clock;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("clock", &["model"]),
+    ("attachment", &[]),
     ("metrics", &[]),
     ("log", &[]),
     ("nearest", &[]),
@@ -28,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
 ];
 /// Modules that every module may use.
-const LEAVES: &[&str] = &["clock", "log", "metrics", "nearest", "networks", "tls"];
+const LEAVES: &[&str] = &["attachment", "clock", "log", "metrics", "nearest", "networks", "tls"];
 
 /// Crates that only some modules may use, so that replacing one means changing few modules.
 const ONLY_IN: &[(&str, &[&str])] = &[

@@ -1,18 +1,19 @@
 //! Rendered answers: their bytes, their compressed forms and their validators, and the bounded cache of them that each
 //! snapshot owns.
 
+use std::any::Any;
 use std::hash::Hash;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
-use http::HeaderValue;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::query::Cursor;
+use crate::attachment::Attachment;
 
 /// How a body is encoded on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,8 +37,8 @@ pub struct Body {
     identity: Bytes,
     /// Of the content; the validators are derived from it.
     hash: u128,
-    /// Quotes included. Each is made on first use: few answers are requested in every encoding.
-    etags: [OnceLock<HeaderValue>; 3],
+    /// The validator of each encoding as its user keeps it, made on first use.
+    etags: [Attachment; 3],
     gzip: OnceLock<Bytes>,
     zstd: OnceLock<Bytes>,
     next: Option<Cursor>,
@@ -72,16 +73,15 @@ impl Body {
         self.identity.len() >= COMPRESS_BYTES_MIN
     }
 
-    pub fn etag(&self, encoding: Encoding) -> &HeaderValue {
-        self.etags[encoding as usize].get_or_init(|| {
-            let suffix = match encoding {
-                Encoding::Identity => "",
-                Encoding::Gzip => "-gzip",
-                Encoding::Zstd => "-zstd",
-            };
-            // Hexadecimal digits in quotes are always a header's value.
-            header(format!("\"{:032x}{suffix}\"", self.hash))
-        })
+    /// The validator of an encoding, quotes included, as what `make` makes of its text. `make` runs once for each body
+    /// and encoding.
+    pub(crate) fn etag<T: Any + Clone + Send + Sync>(&self, encoding: Encoding, make: impl FnOnce(String) -> T) -> T {
+        let suffix = match encoding {
+            Encoding::Identity => "",
+            Encoding::Gzip => "-gzip",
+            Encoding::Zstd => "-zstd",
+        };
+        self.etags[encoding as usize].get_or_make(|| make(format!("\"{:032x}{suffix}\"", self.hash)))
     }
 
     /// The bytes in an encoding; compressed at most once.
@@ -92,10 +92,6 @@ impl Body {
             Encoding::Zstd => self.zstd.get_or_init(|| zstd(&self.identity)),
         }
     }
-}
-
-fn header(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\""))
 }
 
 fn gzip(bytes: &[u8]) -> Bytes {

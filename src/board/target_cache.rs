@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
-use http::HeaderValue;
 
 use super::body::Body;
+use crate::attachment::Attachment;
 
 /// A power of two, so that the lowest bits of a hash select a slot.
 const SLOTS: usize = 512;
@@ -24,8 +24,8 @@ const BYTES_MAX: usize = 8 << 20;
 pub struct CachedAnswer {
     target: Box<str>,
     pub body: Arc<Body>,
-    /// The `Link` header to the next page.
-    pub link: Option<HeaderValue>,
+    /// What was stored with it: the link to the next page.
+    pub(crate) attachment: Attachment,
 }
 
 #[derive(Debug, Default)]
@@ -41,16 +41,15 @@ impl TargetCache {
         (*answer.target == *target).then_some(answer)
     }
 
-    /// Stores an answer, if there is room. The target must not contain a secret.
-    pub fn insert(&self, target: &str, body: &Arc<Body>, link: Option<HeaderValue>) {
-        let link_bytes = link.as_ref().map_or(0, HeaderValue::len);
-        let bytes = size_of::<CachedAnswer>() + target.len() + link_bytes + body.kept_bytes();
+    /// Stores an answer with an attachment of so many bytes, if there is room. The target must not contain a secret.
+    pub(crate) fn insert(&self, target: &str, body: &Arc<Body>, (attachment, attached): (Attachment, usize)) {
+        let bytes = size_of::<CachedAnswer>() + target.len() + attached + body.kept_bytes();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BYTES_MAX {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return;
         }
         let slots = self.slots.get_or_init(|| std::iter::repeat_with(OnceLock::new).take(SLOTS).collect());
-        let answer = CachedAnswer { target: target.into(), body: Arc::clone(body), link };
+        let answer = CachedAnswer { target: target.into(), body: Arc::clone(body), attachment };
         if slots[self.slot_of(target)].set(Box::new(answer)).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -79,11 +78,11 @@ mod tests {
         let cache = TargetCache::default();
         assert!(cache.get("/a").is_none());
         let (first, second) = (body(1), body(2));
-        cache.insert("/a", &first, Some(HeaderValue::from_static("<b>")));
-        cache.insert("/a", &second, None);
+        cache.insert("/a", &first, (Attachment::new("<b>"), 3));
+        cache.insert("/a", &second, (Attachment::default(), 0));
         let answer = cache.get("/a").unwrap();
         assert!(Arc::ptr_eq(&answer.body, &first), "the first answer stays");
-        assert_eq!(answer.link.as_ref().unwrap(), "<b>");
+        assert_eq!(answer.attachment.get::<&str>(), Some(&"<b>"));
         assert!(cache.get("/b").is_none());
     }
 
@@ -92,7 +91,7 @@ mod tests {
         let cache = TargetCache::default();
         let targets: Vec<String> = (0..4 * SLOTS).map(|number| format!("/{number}")).collect();
         let bodies: Vec<_> = targets.iter().map(|_| body(3)).collect();
-        targets.iter().zip(&bodies).for_each(|(target, body)| cache.insert(target, body, None));
+        targets.iter().zip(&bodies).for_each(|(target, body)| cache.insert(target, body, (Attachment::default(), 0)));
         let found = targets.iter().zip(&bodies).filter(|(target, body)| {
             cache.get(target).is_some_and(|answer| {
                 assert!(Arc::ptr_eq(&answer.body, body), "{target}");
@@ -107,12 +106,12 @@ mod tests {
         let cache = TargetCache::default();
         let large = body(BYTES_MAX / 2);
         for target in ["/a", "/b", "/c"] {
-            cache.insert(target, &large, None);
+            cache.insert(target, &large, (Attachment::default(), 0));
         }
         assert!(cache.get("/a").is_some() && cache.get("/b").is_none());
         // Neither a rejected answer nor one whose slot was taken counts toward the bound.
-        cache.insert("/a", &large, None);
-        (0..64).for_each(|number| cache.insert(&format!("/s{number}"), &body(8), None));
+        cache.insert("/a", &large, (Attachment::default(), 0));
+        (0..64).for_each(|number| cache.insert(&format!("/s{number}"), &body(8), (Attachment::default(), 0)));
         assert!((0..64).filter(|number| cache.get(&format!("/s{number}")).is_some()).count() > 32);
     }
 }

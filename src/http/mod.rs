@@ -16,6 +16,7 @@ mod v4;
 pub use docs::OPENAPI;
 pub use exchange::RequestId;
 pub use exchange::handle::{Answer, Handled, Note, handle};
+pub(crate) use exchange::reply::etag_of;
 pub use exchange::service::{Service, Settings};
 pub(crate) use exchange::{negotiate, percent};
 pub use transport::{

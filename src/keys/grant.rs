@@ -4,9 +4,8 @@
 //! may read one sport of one world; only a grant makes one. A function that takes either has nothing left to check,
 //! and one that forgets to ask has nothing to pass on.
 
+use std::any::Any;
 use std::sync::Arc;
-
-use http::HeaderValue;
 
 use super::keyring::KeyEntry;
 use super::meter::Meter;
@@ -41,12 +40,12 @@ impl Grant {
         self.entry.meter()
     }
 
-    /// The rate-limit policy header of the key's responses. `write` runs once per set of limits, or on every call for
-    /// a key with a monthly quota, as the length of the month varies.
-    pub fn policy(&self, write: impl FnOnce() -> HeaderValue) -> HeaderValue {
+    /// The rate-limit policy of the key's responses. `write` runs once per set of limits, or on every call for a key
+    /// with a monthly quota, as the length of the month varies.
+    pub fn policy<T: Any + Clone + Send + Sync>(&self, write: impl FnOnce() -> T) -> T {
         match self.record().limits.per_month {
             Some(_) => write(),
-            None => self.entry.policy().get_or_init(write).clone(),
+            None => self.entry.policy().get_or_make(write),
         }
     }
 

@@ -8,12 +8,12 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use foldhash::fast::RandomState;
-use http::HeaderValue;
 
+use crate::attachment::Attachment;
 use crate::clock::Moment;
 use crate::keys::grant::Grant;
 use crate::keys::leases::LeaseQueue;
@@ -30,13 +30,13 @@ pub struct KeyEntry {
     sports: SportSet,
     /// Position in the order of issue.
     position: usize,
-    /// The cached rate-limit policy header for the record's limits.
-    policy: OnceLock<HeaderValue>,
+    /// The cached rate-limit policy for the record's limits.
+    policy: Attachment,
 }
 
 impl KeyEntry {
     fn new(record: KeyRecord, meter: Arc<Meter>, catalogue: &Catalogue, position: usize) -> Self {
-        KeyEntry { sports: sports_of(&record, catalogue), record, meter, position, policy: OnceLock::new() }
+        KeyEntry { sports: sports_of(&record, catalogue), record, meter, position, policy: Attachment::default() }
     }
 
     pub fn id(&self) -> &KeyId {
@@ -56,7 +56,7 @@ impl KeyEntry {
         self.sports
     }
 
-    pub(super) fn policy(&self) -> &OnceLock<HeaderValue> {
+    pub(super) fn policy(&self) -> &Attachment {
         &self.policy
     }
 

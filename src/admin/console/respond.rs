@@ -284,7 +284,7 @@ fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
     } else {
         Encoding::Identity
     };
-    let etag = body.etag(encoding);
+    let etag = http::etag_of(body, encoding);
     let is_current = negotiate::has_current(asked.get_all(IF_NONE_MATCH).iter(), etag.as_bytes());
     let mut reply = Response::new(if is_current {
         ResponseBody::default()
@@ -292,7 +292,7 @@ fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
         ResponseBody::from(body.bytes(encoding).clone())
     });
     let headers = reply.headers_mut();
-    headers.insert(ETAG, etag.clone());
+    headers.insert(ETAG, etag);
     headers.insert(CACHE_CONTROL, REVALIDATED);
     headers.insert(VARY, HeaderValue::from_static("accept-encoding, cookie"));
     if let Some(next) = body.next().and_then(|next| HeaderValue::from_str(&next.to_text()).ok()) {

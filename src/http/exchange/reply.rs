@@ -115,7 +115,7 @@ impl Reply {
     ) -> Self {
         let chosen = Chosen::new(request, Arc::clone(&content.body), content.is_kept);
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
-        headers.insert(ETAG, chosen.etag().clone());
+        headers.insert(ETAG, chosen.etag());
         headers.insert(CACHE_CONTROL, cache_control(content.freshness, now, refresh_ms));
         headers.insert(VARY, VARY_ENCODING);
         if !chosen.is_current {
@@ -187,6 +187,12 @@ impl Reply {
 }
 
 /// Which form of a body is sent, and whether it needs to be.
+/// The validator of a body in an encoding, as a header.
+pub(crate) fn etag_of(body: &Body, encoding: Encoding) -> HeaderValue {
+    // Hexadecimal digits in quotes are always a valid value.
+    body.etag(encoding, |text| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\"")))
+}
+
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub body: Arc<Body>,
@@ -200,12 +206,12 @@ impl Chosen {
         let is_negotiated = is_kept && body.is_worth_compressing();
         let encoding =
             if is_negotiated { negotiate::encoding(request.headers.accept_encoding()) } else { Encoding::Identity };
-        let is_current = negotiate::has_current(request.headers.if_none_match(), body.etag(encoding).as_bytes());
+        let is_current = negotiate::has_current(request.headers.if_none_match(), etag_of(&body, encoding).as_bytes());
         Chosen { body, encoding, is_current }
     }
 
-    pub(crate) fn etag(&self) -> &HeaderValue {
-        self.body.etag(self.encoding)
+    pub(crate) fn etag(&self) -> HeaderValue {
+        etag_of(&self.body, self.encoding)
     }
 
     pub(crate) fn content_encoding(&self) -> Option<HeaderValue> {

@@ -66,7 +66,7 @@ impl ContentHeaders {
                 *slot = value;
             }
         };
-        put(chosen.etag().clone());
+        put(chosen.etag());
         put(cache_control);
         put(request_id.header());
         put(used);
@@ -126,7 +126,7 @@ mod tests {
             let [link, content_type, is_compressed, has_quota] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
             let encoding = if is_compressed { Encoding::Gzip } else { Encoding::Identity };
             let headers = headers(link, content_type, encoding, has_quota.then_some(10));
-            let etag = headers.chosen.etag().clone();
+            let etag = headers.chosen.etag();
             let limits = if has_quota { r#""burst";r=59;t=58, "day";r=3;t=60"# } else { r#""burst";r=59;t=58"# };
             let expected = [
                 (ETAG, Some(etag)),

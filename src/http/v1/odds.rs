@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use http::HeaderValue;
+
+use crate::attachment::Attachment;
 use crate::board::OddsQuery;
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::{self, Parameter, Params};
@@ -31,14 +34,16 @@ const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 pub(crate) fn get(view: &SportView<'_>, request: &RequestParts<'_>) -> Result<Content, ApiError> {
     let cache = view.board().published().target_cache();
     if let Some(cached) = cache.get(request.target) {
-        let link = cached.link.clone();
+        let link = cached.attachment.get::<HeaderValue>().cloned();
         return Ok(Content { link, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
     }
     let query = read(view, &Params::read(request.query, PARAMETERS)?)?;
     let body = view.board().odds(&view.sport.key, &query);
     let link = body.next().and_then(|cursor| values::next_link(request, cursor));
     if !query::holds_key(request.query) {
-        cache.insert(request.target, &body, link.clone());
+        let bytes = link.as_ref().map_or(0, HeaderValue::len);
+        let attachment = link.clone().map_or_else(Attachment::default, Attachment::new);
+        cache.insert(request.target, &body, (attachment, bytes));
     }
     Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
 }
