@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Request, Response};
 use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Handled, Peer, ResponseBody, Service, Settings, handle};
+use oddsbox::http::{Handled, Peer, ResponseBody, Service, ServiceSettings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
@@ -50,7 +50,7 @@ impl Bench {
             let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
             keyring.get(id).unwrap().meter().grant(lease);
         }
-        let service = Service::new(boards, keyring, clock.clone(), Settings::default());
+        let service = Service::new(boards, keyring, clock.clone(), ServiceSettings::default());
         let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
         Bench { service, peer, clock, secrets }
     }

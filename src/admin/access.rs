@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::client::{Client, ClientError};
 use super::data_dir::{DataDir, DataDirError};
 use super::local::{Local, LocalError, Setup};
-pub use super::pieces::Source;
+pub use super::pieces::PieceSource;
 use super::protocol::{Command, Failure};
 use crate::ingest::{IngestError, IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::World;
@@ -143,7 +143,7 @@ impl AdminAccess {
     }
 
     /// Takes in feed lines until their end.
-    pub async fn ingest(&self, options: IngestOptions, source: Source) -> Result<IngestSummary, AdminError> {
+    pub async fn ingest(&self, options: IngestOptions, source: PieceSource) -> Result<IngestSummary, AdminError> {
         match self {
             AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest(options, source).await?)?),
             AdminAccess::File(local) => {
@@ -153,7 +153,7 @@ impl AdminAccess {
     }
 
     /// A world as feed lines, as they come.
-    pub async fn export(&self, world: World) -> Result<Source, AdminError> {
+    pub async fn export(&self, world: World) -> Result<PieceSource, AdminError> {
         match self {
             AdminAccess::Server(client) => Ok(client.export(world).await?),
             AdminAccess::File(local) => Ok(local.export(world)),
@@ -161,7 +161,11 @@ impl AdminAccess {
     }
 
     /// Takes in a payload of The Odds API.
-    pub async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<IngestSummary, AdminError> {
+    pub async fn ingest_payload(
+        &self,
+        options: &PayloadOptions,
+        source: PieceSource,
+    ) -> Result<IngestSummary, AdminError> {
         match self {
             AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
             AdminAccess::File(local) => {

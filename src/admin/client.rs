@@ -13,7 +13,7 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-use super::pieces::{self, PiecesBody, Source};
+use super::pieces::{self, PieceSource, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody};
 use crate::ingest::{IngestOptions, PayloadOptions};
 use crate::model::{Region, World};
@@ -56,13 +56,17 @@ impl Client {
     }
 
     /// Sends feed lines until their end; the report on them as JSON.
-    pub(super) async fn ingest(&self, options: IngestOptions, source: Source) -> Result<Bytes, ClientError> {
+    pub(super) async fn ingest(&self, options: IngestOptions, source: PieceSource) -> Result<Bytes, ClientError> {
         let target = format!("/ingest?world={}&strict={}", options.world.name(), options.strict);
         self.send(Method::POST, &target, pieces::body(source)).await
     }
 
     /// Sends a payload of The Odds API; the report on it as JSON.
-    pub(super) async fn ingest_payload(&self, options: &PayloadOptions, source: Source) -> Result<Bytes, ClientError> {
+    pub(super) async fn ingest_payload(
+        &self,
+        options: &PayloadOptions,
+        source: PieceSource,
+    ) -> Result<Bytes, ClientError> {
         let (world, strict) = (options.world.name(), options.strict);
         let mut target = format!("/ingest?format=the-odds-api&world={world}&strict={strict}");
         if let Some(sport) = &options.sport {
@@ -79,7 +83,7 @@ impl Client {
     }
 
     /// A world as feed lines, as they come.
-    pub(super) async fn export(&self, world: World) -> Result<Source, ClientError> {
+    pub(super) async fn export(&self, world: World) -> Result<PieceSource, ClientError> {
         let (mut sender, request, connection) = self
             .connected(Method::GET, &format!("/export?world={}", world.name()), pieces::whole(Bytes::new()))
             .await?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::pieces::{self, Source};
+use super::pieces::{self, PieceSource};
 use crate::board::{Boards, Books, EventNode, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
@@ -22,7 +22,7 @@ use crate::model::{
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Begins an export of a world as it is now.
-pub(crate) fn start(world: World, boards: &Boards) -> Source {
+pub(crate) fn start(world: World, boards: &Boards) -> PieceSource {
     let (pieces, source) = pieces::channel();
     let (catalogue, board) = (Arc::clone(boards.catalogue()), boards.load_full(world));
     tokio::spawn(async move {

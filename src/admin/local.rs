@@ -10,7 +10,7 @@ use super::context::Context;
 use super::data_dir::DataDir;
 use super::execute::execute;
 use super::export;
-use super::pieces::Source;
+use super::pieces::PieceSource;
 use super::protocol::{Answer, Command, Failure};
 use super::who::own_name;
 use crate::clock::Clock;
@@ -160,7 +160,7 @@ impl Local {
     pub(super) async fn ingest(
         &self,
         options: IngestOptions,
-        mut source: Source,
+        mut source: PieceSource,
     ) -> Result<Result<IngestSummary, IngestError>, io::Error> {
         let mut lines = match LineStream::open(options, Feed::push(), &self.context.ingest()).await {
             Ok(lines) => lines,
@@ -175,7 +175,7 @@ impl Local {
     }
 
     /// A world as feed lines.
-    pub(super) fn export(&self, world: World) -> Source {
+    pub(super) fn export(&self, world: World) -> PieceSource {
         export::start(world, &self.context.boards)
     }
 
@@ -183,7 +183,7 @@ impl Local {
     pub(super) async fn ingest_payload(
         &self,
         options: &PayloadOptions,
-        mut source: Source,
+        mut source: PieceSource,
     ) -> Result<Result<IngestSummary, IngestError>, io::Error> {
         let mut payload = PayloadBuffer::default();
         while let Some(piece) = source.recv().await {

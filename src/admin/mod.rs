@@ -33,7 +33,7 @@ mod socket;
 mod tests;
 mod who;
 
-pub use access::{Access, AdminAccess, AdminError, Source};
+pub use access::{Access, AdminAccess, AdminError, PieceSource};
 pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
 pub use console::{
     CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions,
@@ -48,10 +48,10 @@ pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use protocol::{
     AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
-    ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, IssueKey,
-    KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, SecretText,
-    ServerAnswer, SetKey, Setting, SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer,
-    WorldAnswer, WorldName,
+    ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer,
+    FieldSetting, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer,
+    ReadyAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
+    UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::context::Context;
 use super::protocol::{Failure, FailureCode};
-use super::respond::{self, Reply};
+use super::respond::{self, AdminReply};
 use crate::http;
 use crate::metrics::Traffic;
 
@@ -74,7 +74,7 @@ impl http::Respond for MonitorInterface {
     }
 }
 
-fn answer(request: &http::IncomingRequest, context: &Context) -> Reply {
+fn answer(request: &http::IncomingRequest, context: &Context) -> AdminReply {
     let path = request.uri().path();
     match respond::look(path, context) {
         None => respond::failure(&Failure::new(FailureCode::NotFound, "there are /metrics, /livez and /readyz")),

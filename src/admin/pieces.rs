@@ -15,12 +15,12 @@ use crate::http::ResponseBody;
 const WAITING_MAX: usize = 4;
 
 /// Pieces of a stream of feed lines, or the error that broke it off.
-pub type Source = mpsc::Receiver<io::Result<Bytes>>;
+pub type PieceSource = mpsc::Receiver<io::Result<Bytes>>;
 
 /// A body that is either whole or comes in pieces.
 pub(super) type PiecesBody = ResponseBody;
 
-pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, Source) {
+pub(super) fn channel() -> (mpsc::Sender<io::Result<Bytes>>, PieceSource) {
     mpsc::channel(WAITING_MAX)
 }
 
@@ -28,11 +28,11 @@ pub(super) fn whole(bytes: Bytes) -> PiecesBody {
     bytes.into()
 }
 
-pub(super) fn body(source: Source) -> PiecesBody {
+pub(super) fn body(source: PieceSource) -> PiecesBody {
     ResponseBody::stream(Pieces(source))
 }
 
-struct Pieces(Source);
+struct Pieces(PieceSource);
 
 impl Body for Pieces {
     type Data = Bytes;

@@ -33,9 +33,9 @@ use crate::model::World;
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-pub(super) type Reply = Response<PiecesBody>;
+pub(super) type AdminReply = Response<PiecesBody>;
 
-pub(super) async fn respond(request: Request<Incoming>, context: &Context, peer: &Peer) -> Reply {
+pub(super) async fn respond(request: Request<Incoming>, context: &Context, peer: &Peer) -> AdminReply {
     let (allowed, is_known) = match request.uri().path() {
         "/command" | "/ingest" => (Method::POST, true),
         "/export" | "/livez" | "/readyz" | "/metrics" => (Method::GET, true),
@@ -57,7 +57,7 @@ pub(super) async fn respond(request: Request<Incoming>, context: &Context, peer:
 }
 
 /// The routes that only look, which the monitoring address has too; `None` for any other path.
-pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
+pub(super) fn look(path: &str, context: &Context) -> Option<AdminReply> {
     match path {
         "/livez" => Some(json(StatusCode::OK, &serde_json::json!({"live": true}))),
         "/readyz" => Some(readyz(context)),
@@ -70,18 +70,18 @@ pub(super) fn look(path: &str, context: &Context) -> Option<Reply> {
     }
 }
 
-fn not_found() -> Reply {
+fn not_found() -> AdminReply {
     failure(&Failure::new(FailureCode::NotFound, "there are /command, /ingest, /export, /livez, /readyz and /metrics"))
 }
 
-pub(super) fn not_allowed(path: &str, allowed: &Method) -> Reply {
+pub(super) fn not_allowed(path: &str, allowed: &Method) -> AdminReply {
     let mut reply = failure(&Failure::new(FailureCode::MethodNotAllowed, format!("{path} takes {allowed}")));
     reply.headers_mut().insert(ALLOW, header(allowed.as_str()));
     reply
 }
 
 /// The audit log keeps the name of the user at the other end of the socket.
-async fn command(request: Request<Incoming>, context: &Context, peer: &Peer) -> Result<Reply, Failure> {
+async fn command(request: Request<Incoming>, context: &Context, peer: &Peer) -> Result<AdminReply, Failure> {
     let who = peer.user().map_or_else(|| "unknown".to_owned(), user_name);
     let command = read_command(request.into_body()).await?;
     Ok(json(StatusCode::OK, &execute(command, context, &who).await?))
@@ -101,7 +101,7 @@ pub(super) async fn read_command(body: Incoming) -> Result<Command, Failure> {
         .map_err(|error| Failure::bad_request(format!("that is no command: {error}")))
 }
 
-async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
+async fn ingest(request: Request<Incoming>, context: &Context) -> Result<AdminReply, Failure> {
     let options = InputOptions::parse(request.uri().query().unwrap_or_default())?;
     let (mut body, context) = (request.into_body(), context.ingest());
     let summary = match options {
@@ -120,7 +120,7 @@ async fn ingest(request: Request<Incoming>, context: &Context) -> Result<Reply, 
     Ok(json(StatusCode::OK, &summary))
 }
 
-fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failure> {
+fn export(request: &Request<Incoming>, context: &Context) -> Result<AdminReply, Failure> {
     let world = match request.uri().query().unwrap_or("world=live").split_once('=') {
         Some(("world", value)) => World::parse(value),
         _ => None,
@@ -131,12 +131,12 @@ fn export(request: &Request<Incoming>, context: &Context) -> Result<Reply, Failu
     Ok(reply)
 }
 
-fn readyz(context: &Context) -> Reply {
+fn readyz(context: &Context) -> AdminReply {
     let answer = ready(context);
     json(if answer.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &answer)
 }
 
-pub(super) fn failure(error: &Failure) -> Reply {
+pub(super) fn failure(error: &Failure) -> AdminReply {
     json(status_of(error), &FailureBody { error: error.clone(), taken_lines: None })
 }
 
@@ -153,7 +153,7 @@ pub(super) fn status_of(error: &Failure) -> StatusCode {
     }
 }
 
-fn json(status: StatusCode, answer: &impl Serialize) -> Reply {
+fn json(status: StatusCode, answer: &impl Serialize) -> AdminReply {
     // These types have only keys that are texts, so writing them cannot fail.
     let mut body = serde_json::to_vec(answer).unwrap_or_default();
     body.push(b'\n');

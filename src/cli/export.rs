@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use super::output::StdoutClosed;
-use crate::admin::{Access, Source};
+use crate::admin::{Access, PieceSource};
 use crate::model::World;
 
 /// Write a whole world as feed lines that `ingest` reads back unchanged
@@ -56,7 +56,7 @@ impl ExportArgs {
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn write(&self, invocation: &Invocation, source: Source) -> anyhow::Result<()> {
+    async fn write(&self, invocation: &Invocation, source: PieceSource) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return match copy(source, &mut io::stdout().lock()).await {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(StdoutClosed.into()),
@@ -78,7 +78,7 @@ fn incomplete(error: io::Error) -> anyhow::Error {
 }
 
 /// Writes to a temporary file and renames it when it is complete and synced.
-async fn write_file(path: &Path, source: Source) -> io::Result<(u64, u64)> {
+async fn write_file(path: &Path, source: PieceSource) -> io::Result<(u64, u64)> {
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
     let temporary = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
     let write = async {
@@ -97,7 +97,7 @@ async fn write_file(path: &Path, source: Source) -> io::Result<(u64, u64)> {
 }
 
 /// Copies all pieces, and returns the number of lines and bytes.
-async fn copy(mut source: Source, out: &mut impl Write) -> io::Result<(u64, u64)> {
+async fn copy(mut source: PieceSource, out: &mut impl Write) -> io::Result<(u64, u64)> {
     let (mut lines, mut bytes) = (0, 0);
     while let Some(piece) = source.recv().await {
         let piece = piece?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::admin::Setting;
+use crate::admin::FieldSetting;
 use crate::model::{OddsFormat, Region, Regions, World};
 
 /// `30m`, `24h`, `90d`: a number of seconds.
@@ -22,21 +22,21 @@ pub(super) fn some_seconds(text: &str) -> Result<u32, String> {
 }
 
 /// A number of requests, or `none`.
-pub(super) fn quota(text: &str) -> Result<Setting<u64>, String> {
+pub(super) fn quota(text: &str) -> Result<FieldSetting<u64>, String> {
     if text == "none" {
-        return Ok(Setting::Remove);
+        return Ok(FieldSetting::Remove);
     }
     match text.parse() {
-        Ok(number) if number > 0 => Ok(Setting::To(number)),
+        Ok(number) if number > 0 => Ok(FieldSetting::To(number)),
         _ => Err("takes a whole number of 1 or more, or none".to_owned()),
     }
 }
 
 /// A time from now, or `never`.
-pub(super) fn expiry(text: &str) -> Result<Setting<u32>, String> {
+pub(super) fn expiry(text: &str) -> Result<FieldSetting<u32>, String> {
     match text {
-        "never" => Ok(Setting::Remove),
-        _ => some_seconds(text).map(Setting::To).map_err(|message| format!("{message}, or never")),
+        "never" => Ok(FieldSetting::Remove),
+        _ => some_seconds(text).map(FieldSetting::To).map_err(|message| format!("{message}, or never")),
     }
 }
 
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn limits_and_expiries_can_be_removed() {
-        assert_eq!(quota("none"), Ok(Setting::Remove));
-        assert_eq!(quota("5000"), Ok(Setting::To(5000)));
+        assert_eq!(quota("none"), Ok(FieldSetting::Remove));
+        assert_eq!(quota("5000"), Ok(FieldSetting::To(5000)));
         assert!(quota("0").is_err() && quota("-1").is_err() && quota("many").is_err());
-        assert_eq!(expiry("never"), Ok(Setting::Remove));
-        assert_eq!(expiry("1d"), Ok(Setting::To(86_400)));
+        assert_eq!(expiry("never"), Ok(FieldSetting::Remove));
+        assert_eq!(expiry("1d"), Ok(FieldSetting::To(86_400)));
         assert!(expiry("0s").is_err() && expiry("none").is_err());
     }
 

@@ -19,7 +19,7 @@ use self::hint::{GivenCommand, START_BYTES_MAX, hint};
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use crate::admin::{Access, AdminAccess, AdminError, Source};
+use crate::admin::{Access, AdminAccess, AdminError, PieceSource};
 use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
 
@@ -51,9 +51,9 @@ pub(super) struct IngestArgs {
     /// Write all of the input or nothing
     #[arg(long)]
     strict: bool,
-    /// Format of the input
-    #[arg(long, value_enum, default_value_t = Format::Lines)]
-    format: Format,
+    /// InputFormat of the input
+    #[arg(long, value_enum, default_value_t = InputFormat::Lines)]
+    format: InputFormat,
     /// Sport of a payload that does not name it, by oddsbox's key or that of The Odds API
     #[arg(long, value_name = "KEY", value_parser = flags::sport, requires = "format")]
     sport: Option<String>,
@@ -67,7 +67,7 @@ pub(super) struct IngestArgs {
 
 /// The format of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum InputFormat {
     /// Feed lines: one JSON object per line
     Lines,
     /// A response of version 4 of The Odds API
@@ -112,11 +112,11 @@ impl IngestArgs {
         GivenCommand { format: self.format, file: &self.file, world: self.world, strict: self.strict }
     }
 
-    async fn send(&self, backend: &AdminAccess, source: Source) -> Result<IngestSummary, AdminError> {
+    async fn send(&self, backend: &AdminAccess, source: PieceSource) -> Result<IngestSummary, AdminError> {
         let (world, strict) = (self.world, self.strict);
         match self.format {
-            Format::Lines => backend.ingest(IngestOptions { world, strict }, source).await,
-            Format::TheOddsApi => {
+            InputFormat::Lines => backend.ingest(IngestOptions { world, strict }, source).await,
+            InputFormat::TheOddsApi => {
                 let (sport, odds_format) = (self.sport.clone(), self.odds_format);
                 let regions = self.regions.unwrap_or_default();
                 let options = PayloadOptions { world, strict, sport, odds_format, regions };
@@ -128,8 +128,8 @@ impl IngestArgs {
     /// The words for what the report counts, and for what an example refers to.
     const fn words(&self) -> (&'static str, &'static str) {
         match self.format {
-            Format::Lines => ("lines", "line"),
-            Format::TheOddsApi => ("messages", "event"),
+            InputFormat::Lines => ("lines", "line"),
+            InputFormat::TheOddsApi => ("messages", "event"),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Input {
     }
 
     /// Reads on a separate thread, since a pipe may block. The channel bounds how far it reads ahead.
-    fn start(self) -> io::Result<(Source, Arc<Mutex<InputState>>)> {
+    fn start(self) -> io::Result<(PieceSource, Arc<Mutex<InputState>>)> {
         let Input { mut reader, progress } = self;
         let (sender, source) = mpsc::channel(PIECES_WAITING);
         let seen = Arc::<Mutex<InputState>>::default();

@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use super::flags::{self, Groups};
 use super::invocation::{Invocation, block_on};
 use super::output::{self, Output, or_dash, pairs};
-use crate::admin::{Access, Command, IssueKey, KeyAnswer, SetKey, Setting, StatusAnswer};
+use crate::admin::{Access, Command, FieldSetting, IssueKey, KeyAnswer, SetKey, StatusAnswer};
 
 /// Issue, list, rotate, revoke and change API keys
 #[derive(Debug, Subcommand)]
@@ -60,13 +60,13 @@ pub(super) struct IssueArgs {
     burst: Option<u32>,
     /// Requests per UTC day, or none [default: 10000 for sandbox, 1000000 for production keys]
     #[arg(long, value_name = "N", value_parser = flags::quota)]
-    per_day: Option<Setting<u64>>,
+    per_day: Option<FieldSetting<u64>>,
     /// Requests per UTC month, or none [default: none]
     #[arg(long, value_name = "N", value_parser = flags::quota)]
-    per_month: Option<Setting<u64>>,
+    per_month: Option<FieldSetting<u64>>,
     /// Time until the key expires, such as 90d [default: never expires]
     #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
-    expires: Option<Setting<u32>>,
+    expires: Option<FieldSetting<u32>>,
 }
 
 impl IssueArgs {
@@ -80,7 +80,7 @@ impl IssueArgs {
             requests_per_day: self.per_day.unwrap_or_default(),
             requests_per_month: self.per_month.unwrap_or_default(),
             expires_in_s: match self.expires {
-                Some(Setting::To(seconds)) => Some(seconds),
+                Some(FieldSetting::To(seconds)) => Some(seconds),
                 _ => None,
             },
         })
@@ -201,13 +201,13 @@ pub(super) struct SetArgs {
     burst: Option<u32>,
     /// Requests per UTC day, or none
     #[arg(long, value_name = "N", value_parser = flags::quota)]
-    per_day: Option<Setting<u64>>,
+    per_day: Option<FieldSetting<u64>>,
     /// Requests per UTC month, or none
     #[arg(long, value_name = "N", value_parser = flags::quota)]
-    per_month: Option<Setting<u64>>,
+    per_month: Option<FieldSetting<u64>>,
     /// Time until the key expires, such as 90d, or never
     #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
-    expires: Option<Setting<u32>>,
+    expires: Option<FieldSetting<u32>>,
     /// Reset the usage of the day and the month, after a wrong clock or lost counters
     #[arg(long)]
     reset_usage: bool,

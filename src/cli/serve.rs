@@ -9,7 +9,7 @@ use super::invocation::Invocation;
 use super::{demo, output};
 use crate::admin::{ConsoleSessions, Setup};
 use crate::config::{Config, SettingOrigin, Settings};
-use crate::server::{Extras, Reload, Server, base_url, bind, hang_ups, init_logging, signals};
+use crate::server::{Reload, ServeOptions, Server, base_url, bind, hang_ups, init_logging, signals};
 
 /// The address of the demo's console, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
@@ -49,7 +49,7 @@ pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool)
     let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
     let served = run(async {
         let reload = Reload { asked: hang_ups()?, gather, settings, log };
-        serve(invocation, config, Extras { simulate_live: demo, console_any_port, reload: Some(reload) }).await
+        serve(invocation, config, ServeOptions { simulate_live: demo, console_any_port, reload: Some(reload) }).await
     });
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,7 +76,7 @@ fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
     (settings.with_flag("console.listen", "oddsbox demo", address), uses_default)
 }
 
-async fn serve(invocation: &Invocation, config: Config, extras: Extras) -> anyhow::Result<()> {
+async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) -> anyhow::Result<()> {
     let is_demo = extras.simulate_live;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen)?;

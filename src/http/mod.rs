@@ -15,13 +15,13 @@ mod v4;
 
 pub use docs::OPENAPI;
 pub use exchange::RequestId;
-pub use exchange::handle::{Answer, Handled, Note, handle};
+pub use exchange::handle::{Handled, HandledRequest, Note, handle};
 pub(crate) use exchange::reply::etag_of;
-pub use exchange::service::{Service, Settings};
+pub use exchange::service::{Service, ServiceSettings};
 pub(crate) use exchange::{negotiate, percent};
 pub use transport::{
-    Deadlines, Heads, HttpOptions, IncomingRequest, ListenSocket, Options, Peer, Respond, ResponseBody, ResponseFuture,
-    Summary, listen, run,
+    Deadlines, Heads, HttpOptions, IncomingRequest, ListenSocket, ListenerSummary, Options, Peer, Respond,
+    ResponseBody, ResponseFuture, listen, run,
 };
 pub(crate) use v1::{books, sports};
 

@@ -16,7 +16,7 @@ use crate::writer::{FeedCharge, IngestReport, NewsReader, Poll, Whole, WriteErro
 
 /// News that was read and not yet handed to the writer.
 #[derive(Debug, Default)]
-pub(super) struct NewsBatch {
+pub(super) struct DeliveryBatch {
     pub(super) news: Vec<News>,
     /// Where each message was read, in the same order. News that no report shows may have none.
     pub(super) origins: Vec<NewsOrigin>,
@@ -31,25 +31,25 @@ pub(super) struct NewsOrigin {
     pub(super) bookmaker: Option<Arc<str>>,
 }
 
-impl From<Vec<News>> for NewsBatch {
+impl From<Vec<News>> for DeliveryBatch {
     fn from(news: Vec<News>) -> Self {
-        NewsBatch { news, origins: Vec::new() }
+        DeliveryBatch { news, origins: Vec::new() }
     }
 }
 
-impl NewsBatch {
+impl DeliveryBatch {
     pub(super) fn push(&mut self, news: News, line: u64) {
         self.news.push(news);
         self.origins.push(NewsOrigin { line, bookmaker: None });
     }
 
     /// Splits it into batches of at most `size` messages.
-    pub(super) fn chunks(self, size: usize) -> impl Iterator<Item = NewsBatch> {
+    pub(super) fn chunks(self, size: usize) -> impl Iterator<Item = DeliveryBatch> {
         let (mut news, mut origins) = (self.news.into_iter().peekable(), self.origins.into_iter());
         std::iter::from_fn(move || {
             news.peek()?;
             let news = news.by_ref().take(size).collect();
-            Some(NewsBatch { news, origins: origins.by_ref().take(size).collect() })
+            Some(DeliveryBatch { news, origins: origins.by_ref().take(size).collect() })
         })
     }
 }
@@ -130,14 +130,14 @@ impl Delivery {
     }
 
     /// Hands a batch to the writer and waits for it, which is the back-pressure. `is_end` publishes what has come.
-    pub(super) async fn send(&mut self, batch: NewsBatch, is_end: bool) -> Result<(), IngestError> {
+    pub(super) async fn send(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), IngestError> {
         self.feed.check()?;
         Ok(self.write(batch, is_end).await?)
     }
 
     /// The same for a feed whose right to send cannot be revoked.
-    pub(super) async fn write(&mut self, batch: NewsBatch, is_end: bool) -> Result<(), WriteError> {
-        let NewsBatch { news, origins } = batch;
+    pub(super) async fn write(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), WriteError> {
+        let DeliveryBatch { news, origins } = batch;
         let sent = self.context.writer.ingest_sent(self.options.world, news, is_end, self.feed.sender());
         let report = sent.await?;
         self.record(&report, &origins);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::delivery::{Delivery, NewsBatch, NewsOrigin};
+use super::delivery::{Delivery, DeliveryBatch, NewsOrigin};
 use super::error::IngestError;
 use super::feed::{Feed, IngestContext};
 use super::options::{IngestOptions, PayloadOptions};
@@ -56,7 +56,7 @@ impl PayloadBuffer {
         let listed = payload.listed(known.books().register(), options.regions);
         let batch = accept(payload, listed, delivery);
         if options.strict {
-            let NewsBatch { news, origins } = batch;
+            let DeliveryBatch { news, origins } = batch;
             let news = NewsReader(Box::new(news.into_iter().map(Ok)));
             delivery.send_whole(news, &origins).await?;
             return Ok(());
@@ -71,14 +71,14 @@ impl PayloadBuffer {
 
 /// Counts what a payload's reader rejected, and returns what it accepted: `listed` bookmakers first, since prices need
 /// them.
-pub(super) fn accept(payload: Payload, listed: Vec<News>, delivery: &mut Delivery) -> NewsBatch {
+pub(super) fn accept(payload: Payload, listed: Vec<News>, delivery: &mut Delivery) -> DeliveryBatch {
     delivery.add_invalid(payload.rejected.iter());
     delivery.drop_outcomes(payload.dropped.iter());
     for (event, rejection) in payload.examples {
         delivery.show(event, rejection.reason, rejection.detail.into());
     }
     let origins = vec![NewsOrigin::default(); listed.len()];
-    let mut batch = NewsBatch { news: listed, origins };
+    let mut batch = DeliveryBatch { news: listed, origins };
     for message in payload.messages {
         let bookmaker = match &message.news {
             News::Odds(odds) => Some(Arc::clone(&odds.bookmaker)),

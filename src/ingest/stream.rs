@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::delivery::{Delivery, NewsBatch, describe};
+use super::delivery::{Delivery, DeliveryBatch, describe};
 use super::error::IngestError;
 use super::feed::{Feed, IngestContext};
 use super::lines::{LineSplitter, SplitLine};
@@ -35,7 +35,7 @@ pub struct LineStream {
 struct LineReader {
     catalogue: Arc<Catalogue>,
     delivery: Delivery,
-    batch: NewsBatch,
+    batch: DeliveryBatch,
     batch_bytes: usize,
     /// Every line, blank ones included, as an editor counts.
     line_count: u64,
@@ -47,7 +47,7 @@ impl LineStream {
         let reader = LineReader {
             catalogue: Arc::clone(context.boards.catalogue()),
             delivery: Delivery::new(options, feed, context),
-            batch: NewsBatch::default(),
+            batch: DeliveryBatch::default(),
             batch_bytes: 0,
             line_count: 0,
         };
@@ -148,7 +148,7 @@ impl LineReader {
         self.batch.news.len() >= BATCH_LINES_MAX || self.batch_bytes >= BATCH_BYTES_MAX
     }
 
-    fn take_batch(&mut self) -> NewsBatch {
+    fn take_batch(&mut self) -> DeliveryBatch {
         self.batch_bytes = 0;
         std::mem::take(&mut self.batch)
     }

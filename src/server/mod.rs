@@ -185,7 +185,7 @@ impl Server {
     pub async fn serve(
         self,
         listener: TcpListener,
-        extras: Extras,
+        extras: ServeOptions,
         ready: impl AsyncFnOnce(&Server, Option<&ConsoleSessions>),
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
@@ -396,7 +396,7 @@ fn random() -> u32 {
 
 /// What is served beside the data itself.
 #[derive(Debug, Default)]
-pub struct Extras {
+pub struct ServeOptions {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
     /// Take any free port for the console if its own is taken.
@@ -456,10 +456,10 @@ fn acceptor(files: &TlsFiles) -> Result<Arc<tls::Acceptor>, ServeError> {
     Ok(Arc::new(tls::Acceptor::new(certificate, tls::Alpn::Http)?))
 }
 
-fn interface_settings(config: &Config) -> http::Settings {
-    http::Settings {
+fn interface_settings(config: &Config) -> http::ServiceSettings {
+    http::ServiceSettings {
         allow_query_key: config.allow_query_key,
         refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
-        ..http::Settings::default()
+        ..http::ServiceSettings::default()
     }
 }

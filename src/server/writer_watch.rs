@@ -14,11 +14,11 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct WriterWatch {
     writer: WriterHandle,
-    state: Mutex<State>,
+    state: Mutex<PingState>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PingState {
     Answered,
     /// Asked at this time, and not answered yet.
     Asked(Instant),
@@ -28,15 +28,15 @@ enum State {
 
 impl WriterWatch {
     pub(super) fn new(writer: WriterHandle) -> Self {
-        WriterWatch { writer, state: Mutex::new(State::Answered) }
+        WriterWatch { writer, state: Mutex::new(PingState::Answered) }
     }
 
     /// Asks the writer every second until it is gone.
     pub(super) async fn run(&self) {
         loop {
-            *self.lock() = State::Asked(Instant::now());
+            *self.lock() = PingState::Asked(Instant::now());
             let answered = self.writer.ping().await;
-            *self.lock() = if answered.is_ok() { State::Answered } else { State::Gone };
+            *self.lock() = if answered.is_ok() { PingState::Answered } else { PingState::Gone };
             if answered.is_err() {
                 return;
             }
@@ -54,20 +54,20 @@ impl WriterWatch {
     pub(super) fn answers_or_checks(&self, patience: Duration) -> bool {
         let state = *self.lock();
         state.is_within(patience, Instant::now())
-            || (state != State::Gone && self.writer.snapshot_job_progress().is_some())
+            || (state != PingState::Gone && self.writer.snapshot_job_progress().is_some())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl PingState {
     fn is_within(self, patience: Duration, now: Instant) -> bool {
         match self {
-            State::Answered => true,
-            State::Asked(since) => now - since < patience,
-            State::Gone => false,
+            PingState::Answered => true,
+            PingState::Asked(since) => now - since < patience,
+            PingState::Gone => false,
         }
     }
 }
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn writer_is_late_once_a_question_waits_beyond_the_patience() {
         let (now, patience) = (Instant::now(), Duration::from_secs(5));
-        assert!(State::Answered.is_within(patience, now));
-        assert!(State::Asked(now).is_within(patience, now + Duration::from_secs(4)));
-        assert!(!State::Asked(now).is_within(patience, now + Duration::from_secs(5)));
-        assert!(!State::Gone.is_within(patience, now));
+        assert!(PingState::Answered.is_within(patience, now));
+        assert!(PingState::Asked(now).is_within(patience, now + Duration::from_secs(4)));
+        assert!(!PingState::Asked(now).is_within(patience, now + Duration::from_secs(5)));
+        assert!(!PingState::Gone.is_within(patience, now));
     }
 }

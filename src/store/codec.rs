@@ -132,7 +132,7 @@ impl Row for EventRow {
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
         /// Format 2 and before.
         #[derive(Decode)]
-        struct First {
+        struct EventRowV1 {
             id: String,
             competition: u32,
             commence: u32,
@@ -143,7 +143,7 @@ impl Row for EventRow {
         if version != 1 {
             return Err(Flaw::Version(version));
         }
-        let First { id, competition, commence, contest, status, changed } = decode(row)?;
+        let EventRowV1 { id, competition, commence, contest, status, changed } = decode(row)?;
         Ok(EventRow { id, competition, commence, contest, status, changed, owner: OwnerRow::Nobody })
     }
 }
@@ -154,7 +154,7 @@ impl Row for OddsRow {
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
         /// Format 2 and before.
         #[derive(Decode)]
-        struct First {
+        struct OddsRowV1 {
             outcomes: Vec<OutcomeRow>,
             last_update: [u8; 4],
             quoted: QuotedRow,
@@ -163,7 +163,7 @@ impl Row for OddsRow {
         if version != 1 {
             return Err(Flaw::Version(version));
         }
-        let First { outcomes, last_update, quoted, points } = decode(row)?;
+        let OddsRowV1 { outcomes, last_update, quoted, points } = decode(row)?;
         Ok(OddsRow { outcomes, last_update, quoted, points, bookmaker_later_s: 0 })
     }
 }

@@ -22,13 +22,13 @@ pub struct Sender {
     pub removes_any: bool,
 }
 
-type EventKey = (SportId, EventId);
+type OwnedEvent = (SportId, EventId);
 
 /// The owners of one world's events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
     /// Without those that belong to nobody.
-    events: HashMap<EventKey, EventOwner>,
+    events: HashMap<OwnedEvent, EventOwner>,
     uses: BTreeMap<Arc<str>, FeederUse>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Additions {
     before: FeederUse,
     used: FeederUse,
     /// Events that were announced and had no owner.
-    events: HashSet<EventKey>,
+    events: HashSet<OwnedEvent>,
 }
 
 impl Owners {

@@ -55,7 +55,7 @@ fn service() -> &'static (Service, String, Clock) {
         let new = NewKey { kind, name, groups: Vec::new(), limits, expires: None, approved_by };
         let issued = writer.issue_key(new, "fuzz").expect("a key");
         let (boards, keyring) = (Arc::clone(writer.boards()), Arc::clone(writer.keyring()));
-        let service = Service::new(boards, keyring, clock.clone(), oddsbox::http::Settings::default());
+        let service = Service::new(boards, keyring, clock.clone(), oddsbox::http::ServiceSettings::default());
         (service, issued.secret.expose().to_owned(), clock)
     })
 }

@@ -18,7 +18,7 @@ use oddsbox::ingest::{Ledger, wire};
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use oddsbox::model::World;
-use oddsbox::server::{Extras, ServeError, Server};
+use oddsbox::server::{ServeError, ServeOptions, Server};
 use oddsbox::writer::{IngestReport, Issued, WriterHandle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -59,28 +59,32 @@ impl Service {
     /// With both worlds simulated, as in a demo.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], Extras { simulate_live: true, ..Extras::default() }).await
+        Service::start_as(directory, &[], ServeOptions { simulate_live: true, ..ServeOptions::default() }).await
     }
 
     async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
-        Service::start_as(directory, settings, Extras::default()).await
+        Service::start_as(directory, settings, ServeOptions::default()).await
     }
 
-    async fn start_as(directory: tempfile::TempDir, settings: &[(&'static str, &str)], extras: Extras) -> Service {
+    async fn start_as(
+        directory: tempfile::TempDir,
+        settings: &[(&'static str, &str)],
+        extras: ServeOptions,
+    ) -> Service {
         Service::start_configured(directory, config(settings), extras).await
     }
 
     /// With polled feeds.
     pub async fn start_polling(feeds: Vec<FeedConfig>) -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, ServeOptions::default()).await
     }
 
     /// Stops gracefully and restarts on the same directory with these feeds.
     pub async fn restart_polling(mut self, feeds: Vec<FeedConfig>) -> Service {
         self.stop().await;
         let Service { directory, .. } = self;
-        Service::start_configured(directory, Config { feeds, ..config(&[]) }, Extras::default()).await
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, ServeOptions::default()).await
     }
 
     /// The same, with a clock that continues from the old one.
@@ -88,14 +92,14 @@ impl Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
         let config = Config { feeds, ..config(&[]) };
-        Service::start_at(clock.now().unix_ms, directory, config, Extras::default()).await
+        Service::start_at(clock.now().unix_ms, directory, config, ServeOptions::default()).await
     }
 
-    async fn start_configured(directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
+    async fn start_configured(directory: tempfile::TempDir, config: Config, extras: ServeOptions) -> Service {
         Service::start_at(START_MS, directory, config, extras).await
     }
 
-    async fn start_at(unix_ms: i64, directory: tempfile::TempDir, config: Config, extras: Extras) -> Service {
+    async fn start_at(unix_ms: i64, directory: tempfile::TempDir, config: Config, extras: ServeOptions) -> Service {
         let clock = Clock::manual(unix_ms);
         let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
         let server = Server::open(DataDir::new(directory.path()), config, setup).expect("a server");
@@ -224,7 +228,7 @@ impl Service {
     pub async fn restart_now(mut self) -> Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
-        Service::start_at(clock.now().unix_ms, directory, config(&[]), Extras::default()).await
+        Service::start_at(clock.now().unix_ms, directory, config(&[]), ServeOptions::default()).await
     }
 
     /// Stops gracefully.

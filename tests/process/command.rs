@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use oddsbox::admin::{self, AdminAccess, AdminError, DataDir, IssueKey, KeyAnswer, Setting};
+use oddsbox::admin::{self, AdminAccess, AdminError, DataDir, FieldSetting, IssueKey, KeyAnswer};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -441,8 +441,8 @@ pub fn sandbox(per_day: u64) -> IssueKey {
         approved_by: None,
         groups: Vec::new(),
         burst_per_minute: Some(10_000_000),
-        requests_per_day: Setting::To(per_day),
-        requests_per_month: Setting::Keep,
+        requests_per_day: FieldSetting::To(per_day),
+        requests_per_month: FieldSetting::Keep,
         expires_in_s: None,
     }
 }

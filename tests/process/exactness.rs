@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use oddsbox::admin::{Command, IssueKey, KeyAnswer, SetKey, Setting};
+use oddsbox::admin::{Command, FieldSetting, IssueKey, KeyAnswer, SetKey};
 
 use super::client::{Connection, get};
 use super::command::{Directory, issue, sandbox, show};
@@ -94,8 +94,8 @@ async fn smaller_of_day_and_month_applies() {
     let directory = Directory::new();
     let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
     let access = directory.access().await;
-    let cases = [(Setting::To(1_000), Setting::To(350)), (Setting::To(350), Setting::To(1_000))];
-    for (day, month) in cases.into_iter().chain([(Setting::Remove, Setting::To(350))]) {
+    let cases = [(FieldSetting::To(1_000), FieldSetting::To(350)), (FieldSetting::To(350), FieldSetting::To(1_000))];
+    for (day, month) in cases.into_iter().chain([(FieldSetting::Remove, FieldSetting::To(350))]) {
         let new = IssueKey { requests_per_day: day, requests_per_month: month, ..sandbox(1) };
         let key = issue(&access, new).await.expect("a key");
         let statuses = send(server.address(), &key.secret, "/v1/sports", 450).await;
@@ -114,7 +114,7 @@ async fn raised_quota_grants_exactly_the_difference() {
     let access = directory.access().await;
     let key = issue(&access, sandbox(600)).await.expect("a key");
     let clients = send(server.address(), &key.secret, "/v1/sports", 1_500);
-    let set = SetKey { id: key.id.clone(), requests_per_day: Setting::To(900), ..SetKey::default() };
+    let set = SetKey { id: key.id.clone(), requests_per_day: FieldSetting::To(900), ..SetKey::default() };
     let (first, set) = tokio::join!(clients, access.ask::<KeyAnswer>(Command::KeysSet(set)));
     assert_eq!(set.expect("a change").limits.requests_per_day, Some(900));
     let rest = send(server.address(), &key.secret, "/v1/sports", 1_000).await;

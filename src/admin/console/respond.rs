@@ -20,7 +20,7 @@ use serde_json::json;
 use tracing::Level;
 
 use super::files::{Files, REFUSED};
-use super::sessions::{ConsoleSessions, LinkRefused, OpenError, SESSION_S, Session};
+use super::sessions::{ConsoleSessions, LinkRefused, SESSION_S, Session, SignInError};
 use super::strips::Strips;
 use super::{backup, guard, views};
 use crate::admin::protocol::FailureBody;
@@ -42,7 +42,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
-type Reply = Response<ResponseBody>;
+type ConsoleReply = Response<ResponseBody>;
 
 /// What every request is answered from.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl http::Respond for Console {
     }
 }
 
-async fn respond(request: Request<Incoming>, client: IpAddr, console: &Console) -> Reply {
+async fn respond(request: Request<Incoming>, client: IpAddr, console: &Console) -> ConsoleReply {
     let mut reply = answer(request, client, console).await;
     let headers = reply.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -117,7 +117,7 @@ async fn respond(request: Request<Incoming>, client: IpAddr, console: &Console) 
     reply
 }
 
-async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -> Reply {
+async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -> ConsoleReply {
     let Some(host) = guard::host(request.uri(), request.headers(), console.host.as_deref()).map(str::to_owned) else {
         let message = "the console answers to its address, to localhost and to the name in `[console] host`";
         return refuse(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message);
@@ -149,13 +149,13 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
 }
 
 /// Turns a link into a session.
-async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
+async fn sign_in(token: &str, client: IpAddr, console: &Console) -> ConsoleReply {
     let (session, token) = match console.sessions.open(token) {
         Ok(opened) => opened,
-        Err(OpenError::NoRandom(error)) => {
+        Err(SignInError::NoRandom(error)) => {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string());
         }
-        Err(OpenError::Refused(refused)) => {
+        Err(SignInError::Refused(refused)) => {
             if matches!(refused, LinkRefused::Wrong) {
                 limited!(LineKind::Console, Level::WARN, %client, "rejected console link: unknown, used or expired");
             }
@@ -174,7 +174,7 @@ async fn sign_in(token: &str, client: IpAddr, console: &Console) -> Reply {
     reply
 }
 
-fn not_opened(refused: LinkRefused) -> Reply {
+fn not_opened(refused: LinkRefused) -> ConsoleReply {
     let mut reply = Response::new(ResponseBody::from(REFUSED));
     *reply.status_mut() = StatusCode::FORBIDDEN;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -193,7 +193,7 @@ async fn change(
     client: IpAddr,
     console: &Console,
     session: &Session,
-) -> Reply {
+) -> ConsoleReply {
     if request.method() != Method::POST {
         return wrong_method("POST");
     }
@@ -252,7 +252,7 @@ fn is_for_console(command: &Command) -> bool {
     )
 }
 
-fn described(console: &Console, session: &Session) -> Reply {
+fn described(console: &Console, session: &Session) -> ConsoleReply {
     let boards = &console.context.boards;
     let sports: Vec<_> =
         boards.catalogue().sports().map(|(_, sport)| json!({ "key": sport.key, "title": sport.title })).collect();
@@ -268,7 +268,7 @@ fn described(console: &Console, session: &Session) -> Reply {
     json_reply(StatusCode::OK, &described)
 }
 
-fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
+fn viewed(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
     let uri = request.uri();
     match views::view(uri.path(), uri.query(), &console.context, &console.strips) {
         None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
@@ -278,7 +278,7 @@ fn viewed(request: &Request<Incoming>, console: &Console) -> Reply {
 }
 
 /// A body with its validator, or 304 for a browser that has it.
-fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
+fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> ConsoleReply {
     let encoding = if body.is_worth_compressing() {
         negotiate::encoding(asked.get_all(ACCEPT_ENCODING).iter())
     } else {
@@ -312,7 +312,7 @@ fn kept(asked: &HeaderMap, body: &Body, media_type: &'static str) -> Reply {
 }
 
 /// Answers GET and HEAD.
-fn reading(request: &Request<Incoming>, answer: impl FnOnce() -> Reply) -> Reply {
+fn reading(request: &Request<Incoming>, answer: impl FnOnce() -> ConsoleReply) -> ConsoleReply {
     match *request.method() {
         Method::GET => answer(),
         Method::HEAD => {
@@ -325,22 +325,22 @@ fn reading(request: &Request<Incoming>, answer: impl FnOnce() -> Reply) -> Reply
     }
 }
 
-fn wrong_method(allowed: &'static str) -> Reply {
+fn wrong_method(allowed: &'static str) -> ConsoleReply {
     let mut reply = refuse(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &format!("this takes {allowed}"));
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     reply
 }
 
-fn refuse(status: StatusCode, code: &str, message: &str) -> Reply {
+fn refuse(status: StatusCode, code: &str, message: &str) -> ConsoleReply {
     json_reply(status, &json!({ "error": { "code": code, "message": message } }))
 }
 
 /// A command that failed, with the message of the command line.
-fn failed(error: Failure) -> Reply {
+fn failed(error: Failure) -> ConsoleReply {
     json_reply(status_of(&error), &FailureBody { error, taken_lines: None })
 }
 
-fn json_reply(status: StatusCode, value: &impl serde::Serialize) -> Reply {
+fn json_reply(status: StatusCode, value: &impl serde::Serialize) -> ConsoleReply {
     let mut reply = Response::new(ResponseBody::from(serde_json::to_vec(value).unwrap_or_default()));
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, JSON);

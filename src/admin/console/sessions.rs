@@ -71,7 +71,7 @@ impl fmt::Debug for Held {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct SessionState {
     links: Vec<Link>,
     sessions: Vec<Held>,
     wrong: u32,
@@ -84,7 +84,7 @@ pub struct ConsoleSessions {
     /// `http://127.0.0.1:8081`
     base: Box<str>,
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
 }
 
 /// A link as it is shown, once.
@@ -129,7 +129,7 @@ impl ConsoleSessions {
     }
 
     /// Opens a link, which it can be once: the new session and its token.
-    pub(super) fn open(&self, token: &str) -> Result<(Session, String), OpenError> {
+    pub(super) fn open(&self, token: &str) -> Result<(Session, String), SignInError> {
         let now = self.clock.now();
         let (new_token, csrf) = (random()?, random()?);
         let mut state = self.lock();
@@ -172,27 +172,27 @@ impl ConsoleSessions {
         std::mem::take(&mut state.sessions).len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Why a link became no session.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
+pub(super) enum SignInError {
     #[error("the link is refused")]
     Refused(LinkRefused),
     #[error(transparent)]
     NoRandom(#[from] NoRandom),
 }
 
-impl From<LinkRefused> for OpenError {
+impl From<LinkRefused> for SignInError {
     fn from(refused: LinkRefused) -> Self {
-        OpenError::Refused(refused)
+        SignInError::Refused(refused)
     }
 }
 
-impl State {
+impl SessionState {
     fn forget_old(&mut self, now: Moment) {
         self.links.retain(|link| now.mono_ms < link.until_ms);
         self.sessions.retain(|held| now.mono_ms < held.until_ms);
@@ -244,7 +244,7 @@ mod tests {
 
     fn refused(sessions: &ConsoleSessions, token: &str) -> LinkRefused {
         match sessions.open(token) {
-            Err(OpenError::Refused(refused)) => refused,
+            Err(SignInError::Refused(refused)) => refused,
             other => panic!("{other:?}"),
         }
     }

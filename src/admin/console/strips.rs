@@ -16,11 +16,11 @@ const SAMPLES_MAX: usize = 120;
 /// Far more than there are bookmakers and sports; whatever comes after is shown without a strip.
 const SOURCES_MAX: usize = 4_000;
 
-type SourceKey = (World, SportId, BookId);
+type StripKey = (World, SportId, BookId);
 
 /// The ages seen, in seconds, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct Strips(Mutex<BTreeMap<SourceKey, VecDeque<u16>>>);
+pub(super) struct Strips(Mutex<BTreeMap<StripKey, VecDeque<u16>>>);
 
 /// The strips as they are sent: by world, sport and bookmaker, as in `live/mma/betmgm`.
 #[derive(Debug, Serialize)]
@@ -62,7 +62,7 @@ impl Strips {
     /// Every strip.
     pub(super) fn sent(&self, boards: &Boards) -> Sent {
         let strips = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = |(world, sport, book): SourceKey| {
+        let name = |(world, sport, book): StripKey| {
             let board = boards.load(world);
             format!("{world}/{}/{}", boards.catalogue()[sport].key, board.books().register().key(book))
         };
@@ -71,7 +71,7 @@ impl Strips {
     }
 }
 
-fn sources(boards: &Boards) -> Vec<(SourceKey, SourceState)> {
+fn sources(boards: &Boards) -> Vec<(StripKey, SourceState)> {
     let mut found = Vec::new();
     for world in World::ALL {
         let board = boards.load_full(world);

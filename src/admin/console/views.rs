@@ -58,7 +58,7 @@ impl<'q> Given<'q> {
 }
 
 /// A view, by its path; `None` if there is none there.
-pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &Strips) -> Option<View> {
+pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &Strips) -> Option<ViewResult> {
     let given = Given(query);
     Some(match path {
         "/api/sports" => given.world().map(|world| plain(sports::document(&context.boards, world, now(context)))),
@@ -74,7 +74,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
     })
 }
 
-pub(super) type View = Result<Arc<Body>, BadView>;
+pub(super) type ViewResult = Result<Arc<Body>, BadView>;
 
 fn now(context: &Context) -> crate::model::Timestamp {
     context.clock.now().timestamp()
@@ -95,7 +95,7 @@ fn board<T>(
 }
 
 /// What a client gets that asks the same.
-fn odds(given: &Given<'_>, context: &Context) -> View {
+fn odds(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
         let query = OddsQuery {
             market: Some(given.market()?),
@@ -112,7 +112,7 @@ fn odds(given: &Given<'_>, context: &Context) -> View {
     })
 }
 
-fn events(given: &Given<'_>, context: &Context) -> View {
+fn events(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
         let query = EventsQuery {
             status: None,
@@ -126,14 +126,14 @@ fn events(given: &Given<'_>, context: &Context) -> View {
     })
 }
 
-fn scores(given: &Given<'_>, context: &Context) -> View {
+fn scores(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
         let query = ScoresQuery { status: None, events: Some(given.events()?), limit: Limit::DEFAULT, after: None };
         Ok(board.scores(key, &query))
     })
 }
 
-fn sparklines_of(given: &Given<'_>, context: &Context) -> View {
+fn sparklines_of(given: &Given<'_>, context: &Context) -> ViewResult {
     let asked = sparklines::Asked { world: given.world()?, sport: given.sport(context)?, market: given.market()? };
     let world = context.boards.load_full(asked.world);
     let lines = sparklines(world.sport(asked.sport).current(), &context.changes, asked, now(context));
@@ -162,7 +162,7 @@ fn figure(number: u64) -> f64 {
 }
 
 /// The markets of a sport that have a price now.
-fn markets(given: &Given<'_>, context: &Context) -> View {
+fn markets(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, _| {
         let markets: Vec<&str> = board.published().index().coverage().markets().map(Market::key).collect();
         Ok(document(&markets))

@@ -2,7 +2,7 @@
 
 use super::super::context::Context;
 use super::super::protocol::{
-    Answer, Failure, FailureCode, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting,
+    Answer, Failure, FailureCode, FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey,
 };
 use crate::clock::Moment;
 use crate::keys::{FieldEdit, KeyChange, KeyEntry, KeyId, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
@@ -60,11 +60,11 @@ fn new_key(new: IssueKey, now: Moment) -> Result<NewKey, Failure> {
     })
 }
 
-fn limit(given: Setting<u64>, default: Option<u64>) -> Option<u64> {
+fn limit(given: FieldSetting<u64>, default: Option<u64>) -> Option<u64> {
     match given {
-        Setting::Keep => default,
-        Setting::Remove => None,
-        Setting::To(limit) => Some(limit),
+        FieldSetting::Keep => default,
+        FieldSetting::Remove => None,
+        FieldSetting::To(limit) => Some(limit),
     }
 }
 
@@ -76,19 +76,19 @@ fn key_change(change: SetKey, now: Moment) -> KeyChange {
         per_day: edit(change.requests_per_day),
         per_month: edit(change.requests_per_month),
         expires: match change.expires_in_s {
-            Setting::Keep => FieldEdit::Keep,
-            Setting::Remove => FieldEdit::Remove,
-            Setting::To(seconds) => FieldEdit::To(now.in_seconds(seconds)),
+            FieldSetting::Keep => FieldEdit::Keep,
+            FieldSetting::Remove => FieldEdit::Remove,
+            FieldSetting::To(seconds) => FieldEdit::To(now.in_seconds(seconds)),
         },
         reset_usage: change.reset_usage,
     }
 }
 
-fn edit<T>(setting: Setting<T>) -> FieldEdit<T> {
+fn edit<T>(setting: FieldSetting<T>) -> FieldEdit<T> {
     match setting {
-        Setting::Keep => FieldEdit::Keep,
-        Setting::Remove => FieldEdit::Remove,
-        Setting::To(value) => FieldEdit::To(value),
+        FieldSetting::Keep => FieldEdit::Keep,
+        FieldSetting::Remove => FieldEdit::Remove,
+        FieldSetting::To(value) => FieldEdit::To(value),
     }
 }
 

@@ -17,10 +17,10 @@ pub struct IssueKey {
     pub groups: Vec<String>,
     #[serde(default)]
     pub burst_per_minute: Option<u32>,
-    #[serde(default, skip_serializing_if = "Setting::is_keep")]
-    pub requests_per_day: Setting<u64>,
-    #[serde(default, skip_serializing_if = "Setting::is_keep")]
-    pub requests_per_month: Setting<u64>,
+    #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
+    pub requests_per_day: FieldSetting<u64>,
+    #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
+    pub requests_per_month: FieldSetting<u64>,
     #[serde(default)]
     pub expires_in_s: Option<u32>,
 }
@@ -37,12 +37,12 @@ pub struct SetKey {
     pub groups: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_per_minute: Option<u32>,
-    #[serde(default, skip_serializing_if = "Setting::is_keep")]
-    pub requests_per_day: Setting<u64>,
-    #[serde(default, skip_serializing_if = "Setting::is_keep")]
-    pub requests_per_month: Setting<u64>,
-    #[serde(default, skip_serializing_if = "Setting::is_keep")]
-    pub expires_in_s: Setting<u32>,
+    #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
+    pub requests_per_day: FieldSetting<u64>,
+    #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
+    pub requests_per_month: FieldSetting<u64>,
+    #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
+    pub expires_in_s: FieldSetting<u32>,
     /// Begins its day and its month anew, with nothing used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reset_usage: bool,
@@ -50,31 +50,31 @@ pub struct SetKey {
 
 /// A value that a command may leave alone (by leaving it out), take away (`null`) or set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Setting<T> {
+pub enum FieldSetting<T> {
     #[default]
     Keep,
     Remove,
     To(T),
 }
 
-impl<T> Setting<T> {
+impl<T> FieldSetting<T> {
     pub fn is_keep(&self) -> bool {
-        matches!(self, Setting::Keep)
+        matches!(self, FieldSetting::Keep)
     }
 }
 
-impl<T: Serialize> Serialize for Setting<T> {
+impl<T: Serialize> Serialize for FieldSetting<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Setting::Keep | Setting::Remove => serializer.serialize_none(),
-            Setting::To(value) => value.serialize(serializer),
+            FieldSetting::Keep | FieldSetting::Remove => serializer.serialize_none(),
+            FieldSetting::To(value) => value.serialize(serializer),
         }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FieldSetting<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map_or(Setting::Remove, Setting::To))
+        Ok(Option::deserialize(deserializer)?.map_or(FieldSetting::Remove, FieldSetting::To))
     }
 }
 

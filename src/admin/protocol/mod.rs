@@ -17,7 +17,7 @@ pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
 pub use feeds::{AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
 pub use ingest::WorldName;
-pub use keys::{IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey, Setting};
+pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};
 pub use service::{
     AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, ConsoleAnswer, CountsAnswer,
     DroppedAnswer, KeyCounts, MaintenanceAnswer, MaintenanceSpan, ProgressAnswer, ReadyAnswer, ServerAnswer,

@@ -22,8 +22,8 @@ fn what_is_left_out_is_kept_and_null_takes_away() {
     let set = read(json!({"command": "keys-set", "id": "key_x", "requests_per_day": null, "expires_in_s": 60}));
     let expected = SetKey {
         id: "key_x".into(),
-        requests_per_day: Setting::Remove,
-        expires_in_s: Setting::To(60),
+        requests_per_day: FieldSetting::Remove,
+        expires_in_s: FieldSetting::To(60),
         ..SetKey::default()
     };
     assert_eq!(set, Ok(Command::KeysSet(expected)));
@@ -51,8 +51,8 @@ fn every_command_reads_back_as_it_was_written() {
         approved_by: Some("ada".into()),
         groups: vec!["combat".into()],
         burst_per_minute: Some(5),
-        requests_per_day: Setting::Remove,
-        requests_per_month: Setting::To(9),
+        requests_per_day: FieldSetting::Remove,
+        requests_per_month: FieldSetting::To(9),
         expires_in_s: None,
     };
     let commands = [

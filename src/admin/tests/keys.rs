@@ -61,7 +61,7 @@ async fn graces_expiries_and_maintenance_last_at_least_as_long_as_asked() {
     assert_eq!(text(&rotated, "old_secret_until"), "2026-11-14T12:00:04Z");
     let without = house.ask(Command::KeysRotate { id: id.clone(), grace_s: 0 }).await.unwrap();
     assert_eq!(text(&without, "old_secret_until"), "2026-11-14T12:00:04Z", "no grace means none, to the millisecond");
-    let set = super::super::SetKey { id, expires_in_s: Setting::To(60), ..Default::default() };
+    let set = super::super::SetKey { id, expires_in_s: FieldSetting::To(60), ..Default::default() };
     assert_eq!(text(&house.ask(Command::KeysSet(set)).await.unwrap(), "expires"), "2026-11-14T12:01:01Z");
     let closed = house.ask(Command::MaintenanceOn { for_s: Some(3) }).await.unwrap();
     assert_eq!(text(&closed["maintenance"], "until"), "2026-11-14T12:00:04Z");

@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::{
-    Access, AdminAccess, AdminError, CatalogueOrigin, CheckOptions, Command, Context, DataDir, IssueKey, Listener,
-    ServerFacts, Setting, Setup,
+    Access, AdminAccess, AdminError, CatalogueOrigin, CheckOptions, Command, Context, DataDir, FieldSetting, IssueKey,
+    Listener, ServerFacts, Setup,
 };
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
@@ -155,8 +155,8 @@ fn sandbox_key(name: &str) -> Command {
         approved_by: None,
         groups: Vec::new(),
         burst_per_minute: None,
-        requests_per_day: Setting::Keep,
-        requests_per_month: Setting::Keep,
+        requests_per_day: FieldSetting::Keep,
+        requests_per_month: FieldSetting::Keep,
         expires_in_s: None,
     })
 }

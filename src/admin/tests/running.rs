@@ -52,9 +52,9 @@ async fn changes(house: &TestServer) -> Vec<Value> {
         id: id.clone(),
         name: Some("changed".into()),
         burst_per_minute: Some(5),
-        requests_per_day: Setting::Remove,
-        requests_per_month: Setting::To(100),
-        expires_in_s: Setting::To(3600),
+        requests_per_day: FieldSetting::Remove,
+        requests_per_month: FieldSetting::To(100),
+        expires_in_s: FieldSetting::To(3600),
         ..Default::default()
     };
     let answers = [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Format;
+use super::InputFormat;
 use crate::cli::invocation::{Invocation, quoted};
 use crate::model::World;
 
@@ -22,7 +22,7 @@ enum Detected {
 /// The arguments that a hint repeats.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GivenCommand<'a> {
-    pub(super) format: Format,
+    pub(super) format: InputFormat,
     pub(super) file: &'a Path,
     pub(super) world: World,
     pub(super) strict: bool,
@@ -35,17 +35,19 @@ pub(super) fn hint(start: &[u8], given: GivenCommand<'_>, invocation: &Invocatio
     let strict = if given.strict { " --strict" } else { "" };
     let ingest = format!("{} ingest{world}{strict}", invocation.command());
     match (detect(start)?, given.format) {
-        (Detected::Payload, Format::Lines) => Some(format!(
+        (Detected::Payload, InputFormat::Lines) => Some(format!(
             "the input looks like a response of The Odds API: try `{ingest} --format the-odds-api {file}`"
         )),
-        (Detected::Lines, Format::TheOddsApi) => {
+        (Detected::Lines, InputFormat::TheOddsApi) => {
             Some(format!("the input looks like feed lines: leave out --format, as in `{ingest} {file}`"))
         }
-        (Detected::Document, Format::Lines) => {
+        (Detected::Document, InputFormat::Lines) => {
             Some("the input is JSON, but not feed lines, which are one JSON object on each line".to_owned())
         }
         (Detected::Gzip, _) => Some("the input is compressed: decompress it first, with `gunzip`".to_owned()),
-        (Detected::Lines, Format::Lines) | (Detected::Payload | Detected::Document, Format::TheOddsApi) => None,
+        (Detected::Lines, InputFormat::Lines) | (Detected::Payload | Detected::Document, InputFormat::TheOddsApi) => {
+            None
+        }
     }
 }
 

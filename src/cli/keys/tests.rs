@@ -28,8 +28,8 @@ fn omitted_flags_use_the_defaults_of_the_kind() {
         approved_by: None,
         groups: Vec::new(),
         burst_per_minute: None,
-        requests_per_day: Setting::Keep,
-        requests_per_month: Setting::Keep,
+        requests_per_day: FieldSetting::Keep,
+        requests_per_month: FieldSetting::Keep,
         expires_in_s: None,
     };
     assert_eq!(command("issue --sandbox --name app"), Command::KeysIssue(expected));
@@ -44,8 +44,8 @@ fn issue_passes_on_every_flag() {
         approved_by: Some("ada".into()),
         groups: vec!["combat".into(), "golf".into()],
         burst_per_minute: Some(5),
-        requests_per_day: Setting::Remove,
-        requests_per_month: Setting::To(9),
+        requests_per_day: FieldSetting::Remove,
+        requests_per_month: FieldSetting::To(9),
         expires_in_s: Some(90 * 86_400),
     };
     assert_eq!(command(line), Command::KeysIssue(expected));
@@ -59,9 +59,9 @@ fn set_passes_on_every_flag() {
         name: Some("n".into()),
         groups: Some(Vec::new()),
         burst_per_minute: Some(7),
-        requests_per_day: Setting::To(5),
-        requests_per_month: Setting::Remove,
-        expires_in_s: Setting::Remove,
+        requests_per_day: FieldSetting::To(5),
+        requests_per_month: FieldSetting::Remove,
+        expires_in_s: FieldSetting::Remove,
         reset_usage: true,
     };
     assert_eq!(command(line), Command::KeysSet(expected));

@@ -93,7 +93,7 @@ pub(super) struct Reference {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Parameter {
+pub(super) struct DocumentedParameter {
     pub name: String,
     #[serde(rename = "in")]
     pub place: String,
@@ -166,14 +166,14 @@ pub(super) enum Types {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Components {
-    pub parameters: Pairs<Parameter>,
+    pub parameters: Pairs<DocumentedParameter>,
     pub headers: Pairs<Header>,
     pub responses: Pairs<Response>,
     pub schemas: Pairs<Schema>,
 }
 
 impl Document {
-    pub(super) fn parameter(&self, reference: &Reference) -> Option<&Parameter> {
+    pub(super) fn parameter(&self, reference: &Reference) -> Option<&DocumentedParameter> {
         self.components.parameters.get(name_of(&reference.target))
     }
 

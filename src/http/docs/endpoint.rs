@@ -1,14 +1,14 @@
 //! The page of one endpoint: what it takes, what it answers, how to call it, and a form to try it.
 
-use super::document::{Document, Media, Operation, Parameter, Response};
+use super::document::{Document, DocumentedParameter, Media, Operation, Response};
 use super::html::{escaped, put};
-use super::layout::{Draft, is_documented};
+use super::layout::{PageDraft, is_documented};
 use super::reference::takes;
 use super::sample::samples;
 
-pub(super) fn drafts(document: &Document) -> impl Iterator<Item = Draft> {
+pub(super) fn drafts(document: &Document) -> impl Iterator<Item = PageDraft> {
     let documented = document.paths.0.iter().filter(|(_, item)| is_documented(&item.get.tags));
-    documented.map(|(path, item)| Draft {
+    documented.map(|(path, item)| PageDraft {
         path: item.get.id.clone(),
         title: item.get.summary.clone(),
         content: content(document, path, &item.get),
@@ -24,7 +24,7 @@ fn content(document: &Document, path: &str, operation: &Operation) -> String {
         escaped(path),
         escaped(&operation.description)
     );
-    let parameters: Vec<&Parameter> =
+    let parameters: Vec<&DocumentedParameter> =
         operation.parameters.iter().filter_map(|reference| document.parameter(reference)).collect();
     request(&parameters, &mut out);
     put!(&mut out, "<h2 id=\"example\">Example</h2>\n<div class=\"samples\">\n");
@@ -44,7 +44,7 @@ fn content(document: &Document, path: &str, operation: &Operation) -> String {
     out
 }
 
-fn request(parameters: &[&Parameter], out: &mut String) {
+fn request(parameters: &[&DocumentedParameter], out: &mut String) {
     if parameters.is_empty() {
         return;
     }
@@ -59,7 +59,7 @@ fn request(parameters: &[&Parameter], out: &mut String) {
 }
 
 /// The form is built by the script from this: without a script it would do nothing.
-fn try_it(path: &str, operation: &Operation, parameters: &[&Parameter], out: &mut String) {
+fn try_it(path: &str, operation: &Operation, parameters: &[&DocumentedParameter], out: &mut String) {
     let example = operation.example.as_deref().unwrap_or(path);
     let (example_path, query) = example.split_once('?').unwrap_or((example, ""));
     put!(out, "<h2 id=\"try\" hidden>Try it</h2>\n<form class=\"try\" data-path=\"{}\" hidden>\n", escaped(path));

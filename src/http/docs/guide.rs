@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::layout::Draft;
+use super::layout::PageDraft;
 
 /// A chapter of the guide.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(super) const CHAPTERS: [Chapter; 7] = [
 
 const CONTENTS: Chapter = Chapter { path: "", title: "Guide", text: include_str!("guide/README.md") };
 
-pub(super) fn drafts() -> impl Iterator<Item = Draft> {
-    std::iter::once(&CONTENTS).chain(&CHAPTERS).map(|chapter| Draft {
+pub(super) fn drafts() -> impl Iterator<Item = PageDraft> {
+    std::iter::once(&CONTENTS).chain(&CHAPTERS).map(|chapter| PageDraft {
         path: format!("guide/{}", chapter.path).trim_end_matches('/').to_owned(),
         title: chapter.title.to_owned(),
         content: rendered(chapter.text),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn links_between_chapters_lead_to_pages_and_headings() {
-        let pages: Vec<Draft> = drafts().collect();
+        let pages: Vec<PageDraft> = drafts().collect();
         let mut links = 0;
         for page in &pages {
             for link in page.content.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {

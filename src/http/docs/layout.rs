@@ -6,13 +6,13 @@ use super::html::{escaped, put};
 
 /// One page as it is written: its path below `/docs`, its title, and the HTML of its content.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct PageDraft {
     pub path: String,
     pub title: String,
     pub content: String,
 }
 
-impl Draft {
+impl PageDraft {
     pub(super) fn url(&self) -> String {
         if self.path.is_empty() { "/docs".to_owned() } else { format!("/docs/{}", self.path) }
     }
@@ -28,7 +28,7 @@ pub(super) fn is_documented(tags: &[String]) -> bool {
 }
 
 /// A whole page.
-pub(super) fn page(document: &Document, draft: &Draft) -> String {
+pub(super) fn page(document: &Document, draft: &PageDraft) -> String {
     let (title, version) = (escaped(&draft.title), escaped(&document.info.version));
     let mut out = String::with_capacity(draft.content.len() + (8 << 10));
     put!(&mut out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");

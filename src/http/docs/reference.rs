@@ -3,11 +3,12 @@
 use super::document::{Document, Schema, Types, name_of};
 use super::endpoint::examples;
 use super::html::{escaped, put};
-use super::layout::{Draft, is_documented};
+use super::layout::{PageDraft, is_documented};
 use super::sample::samples;
 
-pub(super) fn drafts(document: &Document) -> [Draft; 4] {
-    let draft = |path: &str, title: &str, content: String| Draft { path: path.into(), title: title.into(), content };
+pub(super) fn drafts(document: &Document) -> [PageDraft; 4] {
+    let draft =
+        |path: &str, title: &str, content: String| PageDraft { path: path.into(), title: title.into(), content };
     [
         draft("", "Documentation", start(document)),
         draft("errors", "Errors", errors(document)),

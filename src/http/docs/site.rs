@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::document::Document;
 use super::html::plain_text;
-use super::layout::{Draft, page};
+use super::layout::{PageDraft, page};
 use super::{OPENAPI, endpoint, guide, reference};
 
 /// The text of a file and its media type.
@@ -37,12 +37,12 @@ pub(in crate::http) static SITE: LazyLock<BTreeMap<String, SitePage>> = LazyLock
     site
 });
 
-fn drafts(document: &Document) -> Vec<Draft> {
+fn drafts(document: &Document) -> Vec<PageDraft> {
     reference::drafts(document).into_iter().chain(endpoint::drafts(document)).chain(guide::drafts()).collect()
 }
 
 /// `[{"url","title","text"}]`, which the script searches.
-fn search_index(drafts: &[Draft]) -> String {
-    let entry = |draft: &Draft| serde_json::json!({"url": draft.url(), "title": draft.title, "text": plain_text(&draft.content)});
+fn search_index(drafts: &[PageDraft]) -> String {
+    let entry = |draft: &PageDraft| serde_json::json!({"url": draft.url(), "title": draft.title, "text": plain_text(&draft.content)});
     serde_json::Value::Array(drafts.iter().map(entry).collect()).to_string()
 }

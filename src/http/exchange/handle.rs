@@ -19,7 +19,7 @@ use super::request_headers::{HeaderField, RequestParts};
 use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
-use super::usage::Usage;
+use super::usage::UsageHeaders;
 use crate::clock::Moment;
 use crate::http::transport::{Peer, ResponseBody};
 use crate::http::{v1, v4};
@@ -29,25 +29,25 @@ use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Stan
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
-    Answer(Answer),
+    Answer(HandledRequest),
     /// The key has room but no lease: wait for its meter's lease and ask again.
     NeedsLease(Grant),
 }
 
-impl From<Answer> for Handled {
-    fn from(answer: Answer) -> Self {
+impl From<HandledRequest> for Handled {
+    fn from(answer: HandledRequest) -> Self {
         Handled::Answer(answer)
     }
 }
 
 /// An answer, and what is worth keeping of it.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HandledRequest {
     reply: Reply,
     pub note: Note,
 }
 
-impl Answer {
+impl HandledRequest {
     pub fn into_response(self) -> Response<ResponseBody> {
         self.reply.into_response()
     }
@@ -102,14 +102,14 @@ pub fn handle<B>(service: &Service, request: &Request<B>, peer: &Peer, now: Mome
 }
 
 /// Answers with `overloaded`, because the lease that a request needs did not come in time.
-pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant, now: Moment) -> Answer {
+pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant, now: Moment) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
     exchange.refuse(&ApiError::overloaded(), grant)
 }
 
 /// Answers a request whose handling panicked.
-pub(crate) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) -> Answer {
+pub(crate) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
     exchange.fail(&ApiError::internal())
@@ -204,10 +204,10 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; a server error refunds it.
-    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> Answer {
+    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> HandledRequest {
         let reply = match content {
             Ok(content) => {
-                let usage = Usage::of(charge.standing, grant, self.now.timestamp());
+                let usage = UsageHeaders::of(charge.standing, grant, self.now.timestamp());
                 let mut reply = Reply::content(&self.request, content, &self.request_id, self.freshness(), usage);
                 self.insert_cost(&mut reply, charge.cost == Cost::Full);
                 charge.keep();
@@ -218,7 +218,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 let mut reply = Reply::error(&error, self.version, &self.request_id);
                 let (is_ours, cost) = (reply.status.is_server_error(), charge.cost);
                 let standing = if is_ours { charge.refund() } else { charge.keep() };
-                reply.insert_usage(Usage::of(standing, grant, self.now.timestamp()));
+                reply.insert_usage(UsageHeaders::of(standing, grant, self.now.timestamp()));
                 self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
                 reply
             }
@@ -227,16 +227,16 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request with a valid key that was rejected.
-    fn refuse(mut self, error: &ApiError, grant: &Grant) -> Answer {
+    fn refuse(mut self, error: &ApiError, grant: &Grant) -> HandledRequest {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
-        reply.insert_usage(Usage::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
+        reply.insert_usage(UsageHeaders::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
         self.insert_cost(&mut reply, false);
         self.finish(reply)
     }
 
     /// Answers a request whose key has nothing left.
-    fn refuse_charge(mut self, refusal: Refusal, grant: &Grant) -> Answer {
+    fn refuse_charge(mut self, refusal: Refusal, grant: &Grant) -> HandledRequest {
         self.refused = Some(refusal.reason());
         self.refuse(&refusal.into(), grant)
     }
@@ -248,7 +248,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request whose key is not valid.
-    fn refuse_key(mut self, error: AuthError) -> Answer {
+    fn refuse_key(mut self, error: AuthError) -> HandledRequest {
         self.refused = Some(error.reason());
         self.key = error.key().cloned();
         // The deprecation header is for valid keys only.
@@ -258,12 +258,12 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers with an error, without a known key.
-    fn fail(self, error: &ApiError) -> Answer {
+    fn fail(self, error: &ApiError) -> HandledRequest {
         let reply = Reply::error(error, self.version, &self.request_id);
         self.finish(reply)
     }
 
-    fn open_page(self, route: &Route<'_>) -> Answer {
+    fn open_page(self, route: &Route<'_>) -> HandledRequest {
         if let Err(error) = self.check_route(route) {
             return self.fail(&error);
         }
@@ -280,7 +280,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         (self.now, self.service.settings.refresh_ms)
     }
 
-    fn finish(self, mut reply: Reply) -> Answer {
+    fn finish(self, mut reply: Reply) -> HandledRequest {
         // On `/v4` the query is where keys come from.
         if self.key_in_query && self.version == Version::V1 {
             reply.insert_deprecation();
@@ -290,7 +290,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
         let (status, bytes) = (reply.status, reply.len());
         let Exchange { route, key, refused, request_id, .. } = self;
-        Answer { reply, note: Note { route, status, bytes, key, refused, request_id } }
+        HandledRequest { reply, note: Note { route, status, bytes, key, refused, request_id } }
     }
 }
 

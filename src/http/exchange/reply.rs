@@ -17,7 +17,7 @@ use super::request_headers::RequestParts;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::response_headers::ContentHeaders;
 use super::route::Version;
-use super::usage::{self, Usage};
+use super::usage::{self, UsageHeaders};
 use super::{negotiate, values};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
@@ -90,7 +90,7 @@ impl Reply {
         content: Content,
         request_id: &RequestId,
         (now, refresh_ms): (Moment, i64),
-        usage: Usage,
+        usage: UsageHeaders,
     ) -> Self {
         let link = content.link.or_else(|| values::next_link(request, content.body.next()?));
         let chosen = Chosen::new(request, content.body, content.is_kept);
@@ -150,7 +150,7 @@ impl Reply {
         self.headers.insert(name, value);
     }
 
-    pub(crate) fn insert_usage(&mut self, usage: Usage) {
+    pub(crate) fn insert_usage(&mut self, usage: UsageHeaders) {
         usage.insert_into(&mut self.headers);
     }
 

@@ -13,7 +13,7 @@ use http::{Request, Response};
 use tracing::Level;
 
 use super::error::{INVALID_KEYS, REFUSED};
-use super::handle::{Answer, Handled, Note, broken, handle, overloaded};
+use super::handle::{Handled, HandledRequest, Note, broken, handle, overloaded};
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
@@ -75,7 +75,7 @@ impl Service {
         log_access(request, peer, note, took);
     }
 
-    async fn wait_and_handle<B>(&self, request: &Request<B>, peer: &Peer, mut grant: Grant) -> Answer {
+    async fn wait_and_handle<B>(&self, request: &Request<B>, peer: &Peer, mut grant: Grant) -> HandledRequest {
         let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
         loop {
             let lease = grant.meter().lease_arrives(self.clock.now());

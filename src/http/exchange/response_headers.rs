@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::reply::{Chosen, NOSNIFF, VARY_ENCODING};
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::usage::{RATELIMIT, RATELIMIT_POLICY, Usage, Values, X_REQUESTS_REMAINING, X_REQUESTS_USED};
+use super::usage::{RATELIMIT, RATELIMIT_POLICY, UsageHeaders, Values, X_REQUESTS_REMAINING, X_REQUESTS_USED};
 
 /// The values of those headers.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct ContentHeaders {
     pub link: Option<HeaderValue>,
     /// Of an answer that has a body.
     pub content_type: Option<HeaderValue>,
-    pub usage: Usage,
+    pub usage: UsageHeaders,
 }
 
 /// One template for each combination of the three headers that not every response has.
@@ -113,7 +113,7 @@ mod tests {
             request_id: RequestIds::new().id_of(Some(&value("id"))),
             link: link.then(|| value("link")),
             content_type: content_type.then(|| value("type")),
-            usage: Usage::new(
+            usage: UsageHeaders::new(
                 Standing { burst, day: quota, month: QuotaStanding { limit: None, ..quota } },
                 value("policy"),
             ),

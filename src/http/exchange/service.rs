@@ -23,7 +23,7 @@ const MAINTENANCE_RETRY_S: u32 = 60;
 
 /// How the interface behaves where the operator may choose.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct ServiceSettings {
     /// Whether a key is accepted in the query as well.
     pub allow_query_key: bool,
     /// Between two publications of prices, in milliseconds.
@@ -32,9 +32,9 @@ pub struct Settings {
     pub lease_patience: Duration,
 }
 
-impl Default for Settings {
+impl Default for ServiceSettings {
     fn default() -> Self {
-        Settings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+        ServiceSettings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
     }
 }
 
@@ -44,7 +44,7 @@ pub struct Service {
     pub(crate) boards: Arc<Boards>,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) clock: Clock,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServiceSettings,
     allow_query_key: AtomicBool,
     pub(crate) request_ids: RequestIds,
     pub(crate) pages: Pages,
@@ -53,7 +53,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(boards: Arc<Boards>, keyring: Arc<Keyring>, clock: Clock, settings: Settings) -> Self {
+    pub fn new(boards: Arc<Boards>, keyring: Arc<Keyring>, clock: Clock, settings: ServiceSettings) -> Self {
         Service {
             boards,
             keyring,

@@ -24,20 +24,20 @@ const TEXT_BYTES: usize = 256;
 
 /// What those headers say.
 #[derive(Debug)]
-pub(crate) struct Usage {
+pub(crate) struct UsageHeaders {
     standing: Standing,
     pub policy: HeaderValue,
 }
 
-impl Usage {
+impl UsageHeaders {
     /// Of the key that holds a grant.
     pub(crate) fn of(standing: Standing, grant: &Grant, now: Timestamp) -> Self {
-        Usage::new(standing, grant.policy(|| value(&mut Vec::new(), |out| write_policy(&standing, now, out))))
+        UsageHeaders::new(standing, grant.policy(|| value(&mut Vec::new(), |out| write_policy(&standing, now, out))))
     }
 
     /// With the limits themselves as a header has them.
     pub(crate) fn new(standing: Standing, policy: HeaderValue) -> Self {
-        Usage { standing, policy }
+        UsageHeaders { standing, policy }
     }
 
     /// `"burst";r=59;t=58, "day";r=9999;t=3600`
@@ -143,7 +143,7 @@ mod tests {
         // In November.
         let (standing, now) = (Standing { burst, day, month }, Timestamp::from_unix(1_794_699_540));
         let policy = value(&mut Vec::new(), |out| write_policy(&standing, now, out));
-        Usage::new(standing, policy).insert_into(&mut headers);
+        UsageHeaders::new(standing, policy).insert_into(&mut headers);
         let text = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), value.to_str().unwrap().to_owned());
         headers.iter().map(text).collect()
     }

@@ -11,8 +11,8 @@ use http_body_util::BodyExt;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::http::Peer;
-use crate::http::exchange::handle::{Answer, Handled, Note, handle};
-use crate::http::exchange::service::{Service, Settings};
+use crate::http::exchange::handle::{Handled, HandledRequest, Note, handle};
+use crate::http::exchange::service::{Service, ServiceSettings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 
@@ -82,10 +82,10 @@ pub(super) fn request(method: Method, target: &str, headers: &[(&str, &str)]) ->
 
 impl Fixture {
     pub(super) fn new() -> Self {
-        Self::with_settings(Settings::default())
+        Self::with_settings(ServiceSettings::default())
     }
 
-    pub(super) fn with_settings(settings: Settings) -> Self {
+    pub(super) fn with_settings(settings: ServiceSettings) -> Self {
         let clock = Clock::manual(i64::from(NOW) * 1000);
         let catalogue = Arc::new(catalogue());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [sandbox_world(&catalogue), live_world(&catalogue)]));
@@ -134,7 +134,7 @@ impl Fixture {
     }
 }
 
-fn got(answer: Answer) -> Got {
+fn got(answer: HandledRequest) -> Got {
     let (note, response) = (answer.note.clone(), answer.into_response());
     let (parts, body) = response.into_parts();
     let mut polled = std::pin::pin!(body.collect());

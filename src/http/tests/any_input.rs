@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::http::testing::{Fixture, local};
-use crate::http::transport::connection::{self, Bounds, Handler};
+use crate::http::transport::connection::{self, ConnectionBounds, Handler};
 use crate::http::transport::shutdown::Stop;
 
 /// Sends bytes over a connection in memory, and closes it; what came back.
@@ -14,7 +14,7 @@ async fn exchange(fixture: &Fixture, sent: &[u8]) -> Vec<u8> {
     let (mut client, server) = tokio::io::duplex(256 << 10);
     let (stop, phases) = Stop::new();
     let handler = Handler { peer: local(), service: fixture.service.clone() };
-    let serving = tokio::spawn(connection::run(Box::new(server), None, handler, Bounds::default(), phases));
+    let serving = tokio::spawn(connection::run(Box::new(server), None, handler, ConnectionBounds::default(), phases));
     let mut got = Vec::new();
     let talk = async {
         // The other side may close first: what it said before counts.

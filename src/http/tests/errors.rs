@@ -6,7 +6,7 @@ use http::Method;
 
 use crate::board::{Boards, WorldBoard};
 use crate::http::testing::{Fixture, NOW, local, request};
-use crate::http::{Service, Settings};
+use crate::http::{Service, ServiceSettings};
 use crate::model::{Maintenance, Timestamp, World};
 
 #[test]
@@ -113,7 +113,7 @@ fn keys_in_odd_places() {
     odd.headers_mut().insert("x-api-key", http::HeaderValue::from_bytes(b"sk_\xff").unwrap());
     assert_eq!(fixture.send(&odd).error(), (401, "authentication_failed".into()));
 
-    let strict = Fixture::with_settings(Settings { allow_query_key: false, ..Settings::default() });
+    let strict = Fixture::with_settings(ServiceSettings { allow_query_key: false, ..ServiceSettings::default() });
     assert_eq!(strict.anonymous(Method::GET, &format!("/v1/books?api_key={}", strict.sandbox)).error().0, 401);
     assert_eq!(strict.get(&format!("/v1/books?api_key={}", strict.sandbox)).status, 200);
 }
@@ -192,7 +192,8 @@ async fn a_panic_costs_one_request_its_answer_and_nothing_else() {
     let empty = WorldBoard::new(Box::default(), Arc::clone(fixture.service.boards.load(World::Live).books()));
     let boards = Boards::new(Arc::clone(fixture.service.boards.catalogue()), [empty.clone(), empty]);
     let keyring = Arc::clone(&fixture.service.keyring);
-    fixture.service = Arc::new(Service::new(Arc::new(boards), keyring, fixture.clock.clone(), Settings::default()));
+    fixture.service =
+        Arc::new(Service::new(Arc::new(boards), keyring, fixture.clock.clone(), ServiceSettings::default()));
     let asked = request(Method::GET, "/v1/sports/mma/odds", &[("x-api-key", &fixture.sandbox)]);
     let response = fixture.service.respond(&asked, &local()).await;
     assert_eq!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::http::Settings;
+use crate::http::ServiceSettings;
 use crate::http::testing::{Fixture, local, request};
 use crate::http::{Handled, handle};
 
@@ -68,7 +68,7 @@ fn a_key_without_a_lease_waits() {
 #[tokio::test]
 async fn a_lease_that_does_not_come_is_our_fault() {
     let patience = Duration::from_millis(30);
-    let fixture = Fixture::with_settings(Settings { lease_patience: patience, ..Settings::default() });
+    let fixture = Fixture::with_settings(ServiceSettings { lease_patience: patience, ..ServiceSettings::default() });
     fixture.clock.advance(Duration::from_hours(1));
     let asked = request(Method::GET, "/v1/books", &[("x-api-key", &fixture.sandbox)]);
     let started = std::time::Instant::now();

@@ -17,7 +17,7 @@ use super::sockets::{PATIENCE, short};
 use crate::http::Peer;
 use crate::http::testing::Fixture;
 use crate::http::{IncomingRequest, Respond, ResponseBody, ResponseFuture};
-use crate::http::{Options, Summary, run};
+use crate::http::{ListenerSummary, Options, run};
 use crate::keys::KeyRecord;
 use crate::metrics::Traffic;
 
@@ -58,7 +58,7 @@ impl Respond for Echo {
 struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Summary>,
+    running: JoinHandle<ListenerSummary>,
 }
 
 async fn start(service: &Arc<impl Respond>, options: Options) -> Running {

@@ -20,7 +20,7 @@ use crate::http::Heads;
 use crate::http::Peer;
 use crate::http::testing::Fixture;
 use crate::http::{IncomingRequest, Respond, ResponseFuture};
-use crate::http::{Options, Summary, listen, run};
+use crate::http::{ListenerSummary, Options, listen, run};
 use crate::metrics::Traffic;
 
 /// Far beyond what any of these tests takes when it works.
@@ -31,7 +31,7 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     changes: watch::Sender<Options>,
     stop: oneshot::Sender<()>,
-    running: JoinHandle<Summary>,
+    running: JoinHandle<ListenerSummary>,
 }
 
 impl Server {
@@ -61,7 +61,7 @@ impl Server {
         format!("GET {target} HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", self.fixture.sandbox)
     }
 
-    pub(super) async fn stop(self) -> Summary {
+    pub(super) async fn stop(self) -> ListenerSummary {
         self.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
     }
@@ -110,7 +110,7 @@ async fn keep_alive_and_pipelining() {
     assert!(read_answer(&mut stream).await.1.starts_with("{\"sports\":"));
     assert!(read_answer(&mut stream).await.1.contains("\"not_found\""));
     drop(stream);
-    assert_eq!(server.stop().await, Summary { accepted: 1, rejected: 0, dropped: 0 });
+    assert_eq!(server.stop().await, ListenerSummary { accepted: 1, rejected: 0, dropped: 0 });
 }
 
 #[tokio::test]
@@ -373,7 +373,7 @@ async fn loopback_has_no_bound_per_address() {
         read_answer(stream).await;
     }
     drop(streams);
-    assert_eq!(server.stop().await, Summary { accepted: 2, rejected: 0, dropped: 0 });
+    assert_eq!(server.stop().await, ListenerSummary { accepted: 2, rejected: 0, dropped: 0 });
 }
 
 #[tokio::test]
@@ -397,7 +397,7 @@ async fn bounds_that_change_are_those_of_the_next_connection() {
     }
     assert_eq!(server.fixture.service.traffic().connections(), 2);
     drop((first, second));
-    assert_eq!(server.stop().await, Summary { accepted: 3, rejected: 0, dropped: 0 });
+    assert_eq!(server.stop().await, ListenerSummary { accepted: 3, rejected: 0, dropped: 0 });
 }
 
 /// A service in the middle of an answer: it meets the test twice, when it has begun and before it ends.

@@ -45,7 +45,7 @@ pub(crate) enum Protocol {
 
 /// The bounds of a connection, and how HTTP is served on it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Bounds {
+pub(crate) struct ConnectionBounds {
     pub deadlines: Deadlines,
     pub heads: Arc<Heads>,
     pub http: HttpOptions,
@@ -84,7 +84,7 @@ pub(crate) async fn run(
     stream: BoxedStream,
     tls: Option<Arc<Acceptor>>,
     handler: Handler,
-    bounds: Bounds,
+    bounds: ConnectionBounds,
     mut phases: Phases,
 ) {
     let within = bounds.deadlines.head;
@@ -157,9 +157,9 @@ async fn recognise(stream: &mut BoxedStream, http2: bool) -> io::Result<(Protoco
 }
 
 /// Serves a connection whose protocol is known.
-async fn serve(begun: Begun, handler: Handler, bounds: Bounds, mut phases: Phases) {
+async fn serve(begun: Begun, handler: Handler, bounds: ConnectionBounds, mut phases: Phases) {
     let Begun { stream, ahead, protocol } = begun;
-    let Bounds { deadlines, heads, http } = bounds;
+    let ConnectionBounds { deadlines, heads, http } = bounds;
     let pulse = Arc::new(Pulse::new(heads));
     let stream = TokioIo::new(PulsedStream::new(stream, ahead, Arc::clone(&pulse), protocol));
     let (address, progress, handler) = (handler.peer.address(), Arc::clone(&pulse), Arc::new(handler));

@@ -75,7 +75,7 @@ impl Options {
 
 /// Totals of a listener that has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct ListenerSummary {
     /// Connections accepted and served.
     pub accepted: u64,
     /// Connections rejected because their address had too many open.
@@ -142,7 +142,7 @@ pub async fn run(
     options: watch::Receiver<Options>,
     shutdown: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
-) -> Summary {
+) -> ListenerSummary {
     let (stop, phases) = Stop::new();
     let socket = socket.into();
     let mut slots = ConnectionSlots::new(options.borrow().connections_max);
@@ -164,7 +164,7 @@ pub async fn run(
     stop.close();
     // A connection that is dropped while another thread runs it finishes the step that it is in.
     slots.all_back().await;
-    Summary { accepted: listener.accepted, rejected: listener.rejected, dropped }
+    ListenerSummary { accepted: listener.accepted, rejected: listener.rejected, dropped }
 }
 
 /// How often the accept loop reports that it is alive.
@@ -275,7 +275,7 @@ impl AcceptLoop {
     fn spawn(&mut self, stream: BoxedStream, peer: Peer, held: (AddressCount, OwnedSemaphorePermit)) {
         self.accepted += 1;
         let Options { deadlines, tls, heads, http, lifetime_max, .. } = self.options.borrow().clone();
-        let bounds = connection::Bounds { deadlines, heads, http };
+        let bounds = connection::ConnectionBounds { deadlines, heads, http };
         let (phases, service) = (self.phases.clone(), Arc::clone(&self.service));
         tokio::spawn(async move {
             let traffic = Arc::clone(service.traffic());

@@ -24,5 +24,5 @@ pub use client_address::Peer;
 pub use connection::HttpOptions;
 pub use deadline::Deadlines;
 pub use heads::Heads;
-pub use listener::{ListenSocket, Options, Summary, listen, run};
+pub use listener::{ListenSocket, ListenerSummary, Options, listen, run};
 pub use respond::{IncomingRequest, Respond, ResponseBody, ResponseFuture};

@@ -5,7 +5,7 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 use super::curve::{ONE, sigmoid};
 use super::fair::Estimate;
-use super::fixture::{ScoreChange, View};
+use super::fixture::{FixtureView, ScoreChange};
 use super::matches::{Forecast, Match};
 use super::noise::Seed;
 use crate::model::Period;
@@ -67,7 +67,7 @@ impl Rounds {
         changes
     }
 
-    pub(super) fn forecast(&self, bout: &Match, view: View<'_>) -> Forecast {
+    pub(super) fn forecast(&self, bout: &Match, view: FixtureView<'_>) -> Forecast {
         let rounds = self.scheduled(bout);
         let periods = view.score.map_or(&[][..], |score| &score.periods);
         let done = i64::try_from(periods.len()).unwrap_or(0);
@@ -81,7 +81,7 @@ impl Rounds {
         Forecast { home, draw, margin: None, total }
     }
 
-    fn total(&self, bout: &Match, rounds: i64, done: i64, view: View<'_>) -> Estimate {
+    fn total(&self, bout: &Match, rounds: i64, done: i64, view: FixtureView<'_>) -> Estimate {
         // The sum of the chances that each further round starts, less the part of the last one that is not fought.
         let (mut reached, mut mean) = (1_000, done * 1_000 - 400);
         for _ in done..rounds {

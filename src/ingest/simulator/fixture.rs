@@ -49,7 +49,7 @@ enum Ending {
 
 /// What a bookmaker knows when it makes a price.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a> {
+pub(super) struct FixtureView<'a> {
     pub at: i64,
     /// `None` before the start.
     pub score: Option<&'a Score>,
@@ -62,7 +62,7 @@ pub(super) trait PriceModel: fmt::Debug + Send + Sync {
     fn markets(&self) -> &'static [Market];
 
     /// `None` while the market is closed.
-    fn chances(&self, market: Market, view: View<'_>) -> Option<Vec<Side>>;
+    fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>>;
 
     /// The least number of seconds between two prices of a bookmaker in play.
     fn interval(&self) -> i64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::curve::sigmoid;
 use super::fair::{Side, one_of, some_of, two_way};
-use super::fixture::{Fixture, Outline, PriceModel, ScoreChange, View};
+use super::fixture::{Fixture, FixtureView, Outline, PriceModel, ScoreChange};
 use super::noise::{AMPLITUDE, Seed};
 use super::roster::{self, cycled};
 use super::schedule::{DAY, Slot};
@@ -72,7 +72,7 @@ struct Golf {
 }
 
 #[derive(Clone, Copy)]
-struct Progress {
+struct GolfProgress {
     /// The current round, or the next one.
     round: usize,
     holes: usize,
@@ -94,17 +94,17 @@ impl Golf {
         Golf { first_tee: slot.start, players, strokes, groups, pairs: slot.seed.named("pairs").shuffled(PLAYERS) }
     }
 
-    fn progress(&self, at: i64) -> Progress {
+    fn progress(&self, at: i64) -> GolfProgress {
         let since = at - self.first_tee;
         if since < 0 {
-            return Progress { round: 0, holes: 0, elapsed: None };
+            return GolfProgress { round: 0, holes: 0, elapsed: None };
         }
         let elapsed = since % DAY;
         let round = usize::try_from(since / DAY).unwrap_or(ROUNDS).min(ROUNDS);
         let played = usize::try_from(elapsed / HOLE_SECONDS).unwrap_or(HOLES).min(HOLES);
         let round_over = usize::from(played == HOLES);
         let holes = (round * HOLES + played).min(ALL_HOLES);
-        Progress { round: (round + round_over).min(ROUNDS), holes, elapsed: Some(elapsed) }
+        GolfProgress { round: (round + round_over).min(ROUNDS), holes, elapsed: Some(elapsed) }
     }
 
     /// The leaders of each round, hole by hole.
@@ -139,7 +139,7 @@ impl Golf {
 
     /// The strength of each player, in thousandths of a logit, in a contest for the fewest strokes between the holes
     /// `from` and `to`.
-    fn strengths(&self, view: View<'_>, progress: Progress, from: usize, to: usize) -> Vec<i64> {
+    fn strengths(&self, view: FixtureView<'_>, progress: GolfProgress, from: usize, to: usize) -> Vec<i64> {
         let holes = progress.holes.clamp(from, to);
         let left = i64::try_from(to - holes).unwrap_or(0);
         let deviation = (left * HOLE_VARIANCE).isqrt().max(450);
@@ -177,7 +177,7 @@ impl Golf {
     }
 
     /// A market of the current or next round; `None` until the next round's markets open.
-    fn round_market(&self, market: Market, view: View<'_>, progress: Progress) -> Option<Vec<Side>> {
+    fn round_market(&self, market: Market, view: FixtureView<'_>, progress: GolfProgress) -> Option<Vec<Side>> {
         let opens = if market == Market::ThreeBall { GROUPS_AFTER } else { LEADER_AFTER };
         let is_closed = progress.elapsed.is_some_and(|elapsed| (ROUND_SECONDS..opens).contains(&elapsed));
         if is_closed || progress.round >= ROUNDS {
@@ -197,7 +197,7 @@ impl PriceModel for Golf {
         &MARKETS
     }
 
-    fn chances(&self, market: Market, view: View<'_>) -> Option<Vec<Side>> {
+    fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>> {
         let progress = self.progress(view.at);
         if matches!(market, Market::ThreeBall | Market::RoundLeader) {
             return self.round_market(market, view, progress);

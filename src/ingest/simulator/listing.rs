@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::books::Book;
-use super::fixture::{Fixture, View, second};
+use super::fixture::{Fixture, FixtureView, second};
 use super::pricing;
 use crate::model::{Market, News, OddsNews, Outcome};
 
@@ -15,7 +15,7 @@ const SUSPENDED_ONE_IN: i64 = 90;
 /// How many times longer the interval between ticks is before the start.
 const PREMATCH_FACTOR: i64 = 6;
 
-pub(super) struct Listing<'a> {
+pub(super) struct SimulatedRecord<'a> {
     fixture: &'a Fixture,
     book: &'a Book,
     market: Market,
@@ -25,14 +25,14 @@ pub(super) struct Listing<'a> {
     offset: i64,
 }
 
-impl<'a> Listing<'a> {
+impl<'a> SimulatedRecord<'a> {
     pub(super) fn new(fixture: &'a Fixture, book: &'a Book, market: Market) -> Self {
         let pair = fixture.outline.seed.joined(book.seed);
         let own = pair.nth(market as i64);
         let interval = fixture.model.interval();
         let period = own.within(interval, 2 * interval);
         let opens = fixture.outline.announced + pair.below(3 * HOUR);
-        Listing { fixture, book, market, opens, period, offset: own.nth(1).below(PREMATCH_FACTOR * period) }
+        SimulatedRecord { fixture, book, market, opens, period, offset: own.nth(1).below(PREMATCH_FACTOR * period) }
     }
 
     /// The second of the last update, if the market is open. An event that is over has no listings.
@@ -49,7 +49,7 @@ impl<'a> Listing<'a> {
     pub(super) fn outcomes(&self, tick: i64) -> Option<Box<[Outcome]>> {
         let at = tick - self.book.lag;
         let bias = self.fixture.outline.seed.named("lean").joined(self.book.seed);
-        let view = View { at, score: self.fixture.score(at), bias };
+        let view = FixtureView { at, score: self.fixture.score(at), bias };
         pricing::price(&self.fixture.model.chances(self.market, view)?, self.market, self.book)
     }
 

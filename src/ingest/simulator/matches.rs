@@ -5,11 +5,11 @@ use std::sync::{Arc, LazyLock};
 
 use super::curve::ONE;
 use super::fair::{Estimate, Side};
-use super::fixture::{Fixture, Outline, PriceModel, ScoreChange, View};
+use super::fixture::{Fixture, FixtureView, Outline, PriceModel, ScoreChange};
 use super::noise::{AMPLITUDE, Seed};
 use super::roster::cycled;
 use super::schedule::Slot;
-use super::sports::{Competitions, Play, Rules, Starts};
+use super::sports::{CompetitionNames, Play, Rules, Starts};
 use super::tennis;
 use crate::model::{Contest, Market};
 
@@ -82,7 +82,7 @@ pub(super) fn fixtures(slot: &Slot, rules: &'static Rules) -> Vec<Fixture> {
     fixtures
 }
 
-impl Competitions {
+impl CompetitionNames {
     fn name(&self, slot: &Slot) -> Arc<str> {
         let name = cycled(self.names, slot.number.div_euclid(self.slots) * slot.series_count + slot.position);
         if self.is_numbered { format!("{name} {}", slot.number.rem_euclid(900) + 1).into() } else { name.into() }
@@ -112,7 +112,7 @@ impl Match {
         }
     }
 
-    fn forecast(&self, view: View<'_>) -> Forecast {
+    fn forecast(&self, view: FixtureView<'_>) -> Forecast {
         match &self.rules.play {
             Play::Rounds(rounds) => rounds.forecast(self, view),
             Play::Sets => tennis::forecast(self, view),
@@ -121,17 +121,17 @@ impl Match {
     }
 
     /// The home side's advantage as a bookmaker sees it.
-    pub(super) fn opinion(&self, view: View<'_>) -> i64 {
+    pub(super) fn opinion(&self, view: FixtureView<'_>) -> i64 {
         let Rules { drift, bias, .. } = self.rules;
         self.edge + self.seed.drift(view.at) * drift / AMPLITUDE + view.bias.within(-bias, *bias)
     }
 
     /// By how much the market's opinion of the total differs from the truth.
-    pub(super) fn total_drift(&self, view: View<'_>, drift: i64) -> i64 {
+    pub(super) fn total_drift(&self, view: FixtureView<'_>, drift: i64) -> i64 {
         self.seed.named("total").drift(view.at) * drift / AMPLITUDE
     }
 
-    fn moneyline(&self, forecast: &Forecast, view: View<'_>) -> Vec<Side> {
+    fn moneyline(&self, forecast: &Forecast, view: FixtureView<'_>) -> Vec<Side> {
         let away = ONE - forecast.home - forecast.draw.unwrap_or(0);
         let mut sides = vec![Side::new(&self.home, forecast.home), Side::new(&self.away, away)];
         if self.rules.either_side_first && view.bias.named("order").one_in(2) {
@@ -141,14 +141,14 @@ impl Match {
         sides
     }
 
-    fn spread(&self, margin: Estimate, view: View<'_>) -> Vec<Side> {
+    fn spread(&self, margin: Estimate, view: FixtureView<'_>) -> Vec<Side> {
         let handicap = self.rules.fixed_handicap.map(|points| if margin.mean < 0 { -points } else { points });
         let line = handicap.unwrap_or_else(|| margin.line(self.rules.whole_lines));
         let home = margin.above(line, view.bias.named("spread").within(-LINE_BIAS, LINE_BIAS));
         vec![Side::at(&self.home, home, -line), Side::at(&self.away, ONE - home, line)]
     }
 
-    fn total(&self, total: Estimate, view: View<'_>) -> Vec<Side> {
+    fn total(&self, total: Estimate, view: FixtureView<'_>) -> Vec<Side> {
         let line = total.line(self.rules.whole_lines);
         let over = total.above(line, view.bias.named("total").within(-LINE_BIAS, LINE_BIAS));
         vec![Side::at(&OVER, over, line), Side::at(&UNDER, ONE - over, line)]
@@ -160,7 +160,7 @@ impl PriceModel for Match {
         self.rules.markets
     }
 
-    fn chances(&self, market: Market, view: View<'_>) -> Option<Vec<Side>> {
+    fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>> {
         let forecast = self.forecast(view);
         match market {
             Market::Moneyline => Some(self.moneyline(&forecast, view)),

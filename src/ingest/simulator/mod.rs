@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use books::Book;
 use fixture::{Fixture, second};
-use listing::Listing;
+use listing::SimulatedRecord;
 use noise::Seed;
 use schedule::SlotKey;
 use sports::SPORTS;
@@ -110,11 +110,16 @@ impl Simulator {
     }
 
     /// Every listing that can be open, with the position of its book.
-    fn each_listing<'a>(&'a self, (key, fixtures): &'a Fixtures, at: i64, mut visit: impl FnMut(usize, Listing<'a>)) {
+    fn each_listing<'a>(
+        &'a self,
+        (key, fixtures): &'a Fixtures,
+        at: i64,
+        mut visit: impl FnMut(usize, SimulatedRecord<'a>),
+    ) {
         for fixture in fixtures.iter().filter(|fixture| fixture.is_open(at)) {
             for (position, book) in self.books.iter().enumerate().filter(|(_, book)| book.covers(key.0)) {
                 for market in fixture.model.markets().iter().filter(|market| book.offers(**market)) {
-                    visit(position, Listing::new(fixture, book, *market));
+                    visit(position, SimulatedRecord::new(fixture, book, *market));
                 }
             }
         }

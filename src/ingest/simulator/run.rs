@@ -7,7 +7,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::Simulator;
 use crate::board::EventNode;
-use crate::ingest::delivery::{Delivery, NewsBatch};
+use crate::ingest::delivery::{Delivery, DeliveryBatch};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::{Feed, IngestContext};
 use crate::model::{News, SportId, Timestamp, World};
@@ -119,7 +119,7 @@ impl Simulation {
     async fn deliver(&self, news: Vec<News>) -> Result<(), WriteError> {
         let options = IngestOptions::lenient(self.world);
         let mut delivery = Delivery::new(options, Feed::simulator(self.world), &self.context);
-        for batch in NewsBatch::from(news).chunks(BATCH) {
+        for batch in DeliveryBatch::from(news).chunks(BATCH) {
             if let Err(error) = delivery.write(batch, false).await {
                 delivery.fail(&error.clone().into());
                 return Err(error);

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::fixture::{Fixture, RETENTION};
 use super::noise::Seed;
 use super::roster::Pool;
-use super::sports::{Format, SPORTS};
+use super::sports::{SPORTS, SportFormat};
 use super::{golf, matches};
 use crate::model::SportId;
 
@@ -68,8 +68,8 @@ pub(super) fn fixtures(world: Seed, sport: SportId, (row, position, number): Slo
     let announced = start - series.ahead;
     let slot = Slot { world, seed, sport, series, position, series_count, number, announced, start };
     match &SPORTS[row].format {
-        Format::Match(rules) => matches::fixtures(&slot, rules),
-        Format::Golf => golf::tournament(&slot),
+        SportFormat::Match(rules) => matches::fixtures(&slot, rules),
+        SportFormat::Golf => golf::tournament(&slot),
     }
 }
 

@@ -9,16 +9,16 @@ use crate::model::{Market, SportKind};
 
 /// A simulated sport. It is left out if the catalogue does not have it, or with another kind.
 #[derive(Debug)]
-pub(super) struct Sport {
+pub(super) struct SimulatedSport {
     pub key: &'static str,
     pub kind: SportKind,
     pub series: &'static [Series],
-    pub format: Format,
+    pub format: SportFormat,
 }
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one static value for each sport")]
-pub(super) enum Format {
+pub(super) enum SportFormat {
     /// Two sides meet.
     Match(Rules),
     /// A field of players over four days.
@@ -31,7 +31,7 @@ pub(super) struct Rules {
     /// Name the seeds of fixtures and of competitors' strengths.
     pub fixture_seed: &'static str,
     pub competitor_seed: &'static str,
-    pub competitions: Competitions,
+    pub competitions: CompetitionNames,
     pub starts: Starts,
     /// Fixtures are announced within so many seconds after their slot.
     pub announced_within: i64,
@@ -66,7 +66,7 @@ pub(super) enum Play {
 }
 
 #[derive(Debug)]
-pub(super) struct Competitions {
+pub(super) struct CompetitionNames {
     /// One to a line.
     pub names: &'static str,
     /// How many consecutive slots of a series one competition takes.
@@ -84,13 +84,13 @@ pub(super) enum Starts {
     At(&'static [(usize, i64)]),
 }
 
-pub(super) static SPORTS: [Sport; 5] = [
-    Sport {
+pub(super) static SPORTS: [SimulatedSport; 5] = [
+    SimulatedSport {
         key: "mma",
         kind: SportKind::Fight,
         // Saturday night and Wednesday morning.
         series: &[cards(5 * DAY + 22 * HOUR, 10 * DAY, 0, 0, 4)],
-        format: Format::Match(fight(
+        format: SportFormat::Match(fight(
             roster::MMA,
             Starts::Every { fewest: 8, most: 12, seconds: 1_800 },
             Rounds {
@@ -104,12 +104,12 @@ pub(super) static SPORTS: [Sport; 5] = [
             },
         )),
     },
-    Sport {
+    SimulatedSport {
         key: "boxing",
         kind: SportKind::Fight,
         // Friday evening and Tuesday morning.
         series: &[cards(4 * DAY + 19 * HOUR, 12 * DAY, 240, 100, 6)],
-        format: Format::Match(fight(
+        format: SportFormat::Match(fight(
             roster::BOXING,
             Starts::Every { fewest: 5, most: 6, seconds: 3_600 },
             Rounds {
@@ -123,7 +123,7 @@ pub(super) static SPORTS: [Sport; 5] = [
             },
         )),
     },
-    Sport {
+    SimulatedSport {
         key: "tennis",
         kind: SportKind::HeadToHead,
         series: &[
@@ -131,10 +131,10 @@ pub(super) static SPORTS: [Sport; 5] = [
             series(10 * HOUR, DAY, 2 * DAY, 12 * HOUR, pool("draw", Names::Women, 200, 32)),
             series(17 * HOUR, DAY, 2 * DAY, 12 * HOUR, pool("draw", Names::Men, 544, 32)),
         ],
-        format: Format::Match(Rules {
+        format: SportFormat::Match(Rules {
             fixture_seed: "match",
             competitor_seed: "player",
-            competitions: Competitions { names: roster::TENNIS, slots: 7, is_numbered: false },
+            competitions: CompetitionNames { names: roster::TENNIS, slots: 7, is_numbered: false },
             starts: Starts::Every { fewest: 5, most: 5, seconds: 4_500 },
             announced_within: 4 * HOUR,
             called_off_one_in: 30,
@@ -149,14 +149,14 @@ pub(super) static SPORTS: [Sport; 5] = [
             play: Play::Sets,
         }),
     },
-    Sport {
+    SimulatedSport {
         key: "american_football",
         kind: SportKind::HeadToHead,
         series: &[series(0, WEEK, DAY, 9 * DAY, pool("draw", Names::Listed(roster::FOOTBALL_TEAMS), 0, 32))],
-        format: Format::Match(Rules {
+        format: SportFormat::Match(Rules {
             fixture_seed: "game",
             competitor_seed: "team",
-            competitions: Competitions { names: "Continental Football League", slots: 1, is_numbered: false },
+            competitions: CompetitionNames { names: "Continental Football League", slots: 1, is_numbered: false },
             // One game on Thursday night, three waves on Sunday, one on Sunday and one on Monday night.
             starts: Starts::At(&[
                 (1, 4 * DAY + 900),
@@ -194,14 +194,14 @@ pub(super) static SPORTS: [Sport; 5] = [
             }),
         }),
     },
-    Sport {
+    SimulatedSport {
         key: "golf",
         kind: SportKind::Tournament,
         series: &[
             series(3 * DAY + 11 * HOUR, WEEK, 5 * DAY, 4 * DAY, pool("field", Names::Men, 600, 120)),
             series(2 * DAY + 23 * HOUR, WEEK, 5 * DAY, 4 * DAY, pool("field", Names::Men, 720, 120)),
         ],
-        format: Format::Golf,
+        format: SportFormat::Golf,
     },
 ];
 
@@ -226,7 +226,7 @@ const fn fight(promotions: &'static str, starts: Starts, rounds: Rounds) -> Rule
     Rules {
         fixture_seed: "bout",
         competitor_seed: "fighter",
-        competitions: Competitions { names: promotions, slots: 1, is_numbered: true },
+        competitions: CompetitionNames { names: promotions, slots: 1, is_numbered: true },
         starts,
         announced_within: 6 * HOUR,
         called_off_one_in: 30,

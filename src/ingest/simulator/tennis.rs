@@ -2,7 +2,7 @@
 
 use super::curve::{ONE, sigmoid};
 use super::fair::Estimate;
-use super::fixture::{ScoreChange, View};
+use super::fixture::{FixtureView, ScoreChange};
 use super::matches::{Forecast, Match};
 use crate::model::Period;
 
@@ -46,7 +46,7 @@ pub(super) fn score_changes(game: &Match) -> Vec<ScoreChange> {
     changes
 }
 
-pub(super) fn forecast(game: &Match, view: View<'_>) -> Forecast {
+pub(super) fn forecast(game: &Match, view: FixtureView<'_>) -> Forecast {
     let sets = view.score.map_or(&[][..], |score| &score.periods);
     let games = |set: &Period| (i64::from(set.home), i64::from(set.away));
     let sum = |(home, away): (i64, i64), set: &Period| (home + games(set).0, away + games(set).1);

@@ -2,7 +2,7 @@
 //! chances, and each of them brings some points or none.
 
 use super::fair::Estimate;
-use super::fixture::{ScoreChange, View};
+use super::fixture::{FixtureView, ScoreChange};
 use super::matches::{Forecast, Match};
 use super::noise::Seed;
 use crate::model::Period;
@@ -147,7 +147,7 @@ impl Timed {
         game.seed.named("total").within(self.total.0, self.total.1)
     }
 
-    pub(super) fn forecast(&self, game: &Match, view: View<'_>) -> Forecast {
+    pub(super) fn forecast(&self, game: &Match, view: FixtureView<'_>) -> Forecast {
         let (home, away) = view.score.and_then(|score| score.points).unwrap_or((0, 0));
         let elapsed = view.at - game.commence;
         let played: i64 = self.starts.iter().map(|start| (elapsed - start).clamp(0, self.seconds)).sum();

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use super::*;
 use crate::clock::Clock;
 use crate::config::catalogue;
-use crate::http::{Peer, Service, Settings};
+use crate::http::{Peer, Service, ServiceSettings};
 use crate::keys::issue::NewKey;
 use crate::keys::{KeyKind, Limits, leases};
 use crate::networks::Networks;
@@ -64,7 +64,7 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
         approved_by: None,
     };
     let key = writer.issue_key(new, "test").await.unwrap().secret.expose().to_owned();
-    let service = Service::new(boards, Arc::clone(&keyring), clock.clone(), Settings::default());
+    let service = Service::new(boards, Arc::clone(&keyring), clock.clone(), ServiceSettings::default());
     let serve_leases = leases::serve(requests, &keyring, &clock, &writer);
     let lists = tokio::select! {
         lists = lists(&service, &catalogue, &key) => lists,

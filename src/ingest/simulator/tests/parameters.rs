@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::super::curve::ONE;
 use super::super::fair::Side;
-use super::super::fixture::{PriceModel, View};
+use super::super::fixture::{FixtureView, PriceModel};
 use super::super::matches::Match;
-use super::super::sports::{Competitions, Play, Rules, Starts};
+use super::super::sports::{CompetitionNames, Play, Rules, Starts};
 use super::super::timed::{Overtime, Timed};
 use super::*;
 
@@ -16,7 +16,7 @@ const fn rules(strength_max: i64, fixed_handicap: Option<i64>, timed: Timed) -> 
     Rules {
         fixture_seed: "game",
         competitor_seed: "team",
-        competitions: Competitions { names: "League", slots: 1, is_numbered: false },
+        competitions: CompetitionNames { names: "League", slots: 1, is_numbered: false },
         starts: Starts::At(&[(10, 0)]),
         announced_within: 3_600,
         called_off_one_in: 0,
@@ -74,7 +74,7 @@ fn games(rules: &'static Rules) -> impl Iterator<Item = (Match, Score)> {
 }
 
 fn chances(game: &Match, market: Market, at: i64, score: Option<&Score>) -> Vec<Side> {
-    game.chances(market, View { at, score, bias: Seed::new(7) }).unwrap()
+    game.chances(market, FixtureView { at, score, bias: Seed::new(7) }).unwrap()
 }
 
 #[test]

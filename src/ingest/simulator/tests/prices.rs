@@ -156,7 +156,7 @@ fn prices_in_play_follow_the_score() {
                 continue;
             }
             for book in &simulator.books {
-                let listing = Listing::new(fixture, book, Market::Moneyline);
+                let listing = SimulatedRecord::new(fixture, book, Market::Moneyline);
                 let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick)) else { continue };
                 assert_eq!(implied(&outcomes[0]) > implied(&outcomes[1]), home > away);
                 decided += 1;
