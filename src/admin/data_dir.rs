@@ -10,7 +10,7 @@ const SOCKET_PATH_MAX: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataDir(PathBuf);
 
-/// Why a data directory cannot have an admin access.
+/// Why a data directory cannot have an admin socket.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
     #[error(

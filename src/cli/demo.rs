@@ -70,7 +70,7 @@ fn cleared(answer: &ClearAnswer, invocation: &Invocation) -> String {
         return format!("Nothing to clear in {data}: its live world is empty and was not simulated.\n");
     }
     format!(
-        "Deleted the simulated live world in {data}: {} events, {} records, {} sources. The keys are kept.\n\
+        "Deleted the simulated live world in {data}: {} events, {} records, {} sources. The demo's keys are still valid: `oddsbox keys list` shows them, `oddsbox keys revoke ID` ends one.\n\
          Serve it: {} serve\n",
         answer.events,
         answer.records,

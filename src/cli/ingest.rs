@@ -51,7 +51,7 @@ pub(super) struct IngestArgs {
     /// Write all of the input or nothing
     #[arg(long)]
     strict: bool,
-    /// InputFormat of the input
+    /// Format of the input
     #[arg(long, value_enum, default_value_t = InputFormat::Lines)]
     format: InputFormat,
     /// Sport of a payload that does not name it, by oddsbox's key or that of The Odds API

@@ -191,6 +191,7 @@ impl RevokeArgs {
 pub(super) struct SetArgs {
     /// Id of the key
     id: String,
+    /// New name of the key
     #[arg(long)]
     name: Option<String>,
     /// Sport groups separated by commas, or none to lift the restriction

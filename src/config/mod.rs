@@ -74,7 +74,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ingest.bookmakers",
         default: "500",
-        help: "new bookmakers that one feeder may add while the server runs",
+        help: "bookmakers that one feeder may add in total",
     },
     Setting {
         name: "ingest.events_per_day",

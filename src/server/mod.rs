@@ -181,7 +181,7 @@ impl Server {
 
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
-    /// `ready` is called when the next request can be answered from full boards, with the console's sessions if there is one.
+    /// `ready` is called when the next request can be answered from full boards, with the console's sessions if it is served.
     pub async fn serve(
         self,
         listener: TcpListener,

@@ -292,7 +292,7 @@ impl Watched {
     }
 }
 
-/// FieldSetting the clock begins no period until a restart; then the day and the month that it shows begin, once. Correcting
+/// Setting the clock begins no period until a restart; then the day and the month that it shows begin, once. Correcting
 /// it begins no period, and the next real day or month is available to every key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clock_changes_under_load_grant_no_quota_twice_and_lock_no_key_out() {

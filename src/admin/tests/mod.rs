@@ -1,4 +1,4 @@
-//! The access as a whole: a server on a temporary directory and commands that find it, or find only its file.
+//! The admin interface as a whole: a server on a temporary directory and commands that find it, or find only its file.
 
 mod feeding;
 mod keys;
