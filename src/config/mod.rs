@@ -71,11 +71,7 @@ pub const SETTINGS: &[Setting] = &[
         default: "200",
         help: "new bookmakers that one feeder may add in a UTC day",
     },
-    Setting {
-        name: "ingest.bookmakers",
-        default: "500",
-        help: "bookmakers that one feeder may add in total",
-    },
+    Setting { name: "ingest.bookmakers", default: "500", help: "bookmakers that one feeder may add in total" },
     Setting {
         name: "ingest.events_per_day",
         default: "20000",
