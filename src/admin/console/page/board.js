@@ -9,7 +9,7 @@ import { command, view, who } from "./server.js";
 const FORMATS = ["american", "decimal", "fractional"];
 const REGIONS = ["us", "uk", "eu", "au"];
 const EVENTS_PER_VIEW = 100;
-const SPARKOUTCOMES_SHOWN_EVERY = 15;
+const SPARKLINES_EVERY = 15;
 const SOURCES_EVERY = 5;
 const MARKETS_EVERY = 10;
 const SCORES_EVERY = 2;
