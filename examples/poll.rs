@@ -150,10 +150,10 @@ async fn poll(mut odds: Odds, count: Option<u32>) -> ExitCode {
                 }
                 return ExitCode::FAILURE;
             }
-            Err(Problem::Later(text, told)) => {
+            Err(Problem::Later(text, after_s)) => {
                 failures += 1;
                 let back_off = 2f64.powi(failures).min(LONGEST_BACK_OFF_S) * (0.5 + chance() / 2.0);
-                let wait_s = told.map_or(back_off, f64::from);
+                let wait_s = after_s.map_or(back_off, f64::from);
                 eprintln!("{text}; again in {wait_s:.0} s");
                 wait_s
             }
@@ -161,7 +161,7 @@ async fn poll(mut odds: Odds, count: Option<u32>) -> ExitCode {
         if Some(look) == count {
             break;
         }
-        // Clients that were all told the same second must not come back in the same instant.
+        // Clients that were all after_s the same second must not come back in the same instant.
         sleep(Duration::from_secs_f64(wait_s + chance())).await;
     }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,6 +1,6 @@
 //! The control of the side-by-side run: hyper handing out ready answers, and nothing else.
 //!
-//! It is told the answers that oddsbox gave (a JSON file with each request's target and headers, and the answer's
+//! It reads the answers that oddsbox gave (a JSON file with each request's target and headers, and the answer's
 //! status, headers and body) and repeats them. What oddsbox takes beyond this program is what its key check, quota,
 //! routing, filters and headers cost.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a program of the benchmarks may stop and speaks to them")]

@@ -1,5 +1,5 @@
 //! A world as feed lines that `ingest` takes back: into an empty world they give the same one again, in every answer and
-//! in what is held beyond the answers (when things last changed, which markets are closed since when, since when a
+//! in what is stored beyond the answers (when things last changed, which markets are closed since when, since when a
 //! source holds no price), so that what is late or due for removal here is so there.
 //!
 //! Lines come in an order in which each can be taken: bookmakers, then sport by sport each event with its score, its

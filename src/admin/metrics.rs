@@ -241,7 +241,7 @@ fn memory(page: &mut MetricsPage) {
     }
 }
 
-/// Milliseconds since 1970, told in seconds.
+/// Milliseconds since 1970, written in seconds.
 struct Stamp(i64);
 
 impl std::fmt::Display for Stamp {

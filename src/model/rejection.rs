@@ -109,18 +109,18 @@ impl Reason {
     pub const fn description(self) -> &'static str {
         match self {
             Reason::UnknownEvent => "no event line has announced this event, or it was removed",
-            Reason::UnknownBookmaker => "nobody has declared this bookmaker: send a bookmaker line first",
+            Reason::UnknownBookmaker => "the bookmaker is not declared: send a bookmaker line first",
             Reason::EventOver => "the event is over: it takes no prices",
             Reason::InFuture => "its time is more than 60 seconds ahead of this server's clock: compare both clocks",
             Reason::MarketNotOfSport => "events of this sport do not have the market",
-            Reason::Late => "newer news of the same thing is held",
+            Reason::Late => "a newer value is stored",
             Reason::TooManyBookmakers => "there is no room for another bookmaker",
             Reason::FeederQuota => {
                 "the feeder has added as many bookmakers or events as it may; `oddsbox feeds` shows its quota"
             }
             Reason::NotOwnEvent => "a feeder removes only events that it announced first",
             Reason::BadField => "the winner is neither of the two sides",
-            _ => "it does not fit what is held",
+            _ => "it conflicts with the stored data",
         }
     }
 }

@@ -14,7 +14,7 @@ use foldhash::{HashMap, HashSet};
 use crate::model::{EventId, EventOwner, FeederQuota, FeederUse, Reason, SportId, World};
 use crate::store::Change;
 
-/// Who sends a batch of news that is held to a quota.
+/// Who sends a batch of news that counts against a quota.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub name: Arc<str>,

@@ -242,7 +242,7 @@ impl redb::StorageBackend for Memory {
 pub fn key_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if Secret::hash_of(text).is_some() {
-        assert!(may_hold_key(text), "what opens is not told from what does not");
+        assert!(may_hold_key(text), "a valid key is not recognised as one");
         assert!(text.starts_with("sk_test_") || text.starts_with("sk_live_"));
     }
     if let Some(id) = KeyId::new(text) {

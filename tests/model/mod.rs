@@ -86,17 +86,17 @@ fn news(sport: SportId) -> impl Strategy<Value = News> {
 
 /// An input of the writer.
 #[derive(Clone, Debug)]
-enum Told {
+enum Sent {
     News(Vec<News>),
     Poll(&'static str, Vec<News>),
 }
 
-fn told(sport: SportId) -> impl Strategy<Value = Told> {
+fn sent(sport: SportId) -> impl Strategy<Value = Sent> {
     let news = || prop::collection::vec(news(sport), 1..30);
     let polled = prop::collection::vec(prop_oneof![2 => event(sport), 8 => odds(sport), 1 => score(sport)], 0..30);
     prop_oneof![
-        1 => news().prop_map(Told::News),
-        1 => (select(["one", "other"].as_slice()), polled).prop_map(|(key, news)| Told::Poll(key, news)),
+        1 => news().prop_map(Sent::News),
+        1 => (select(["one", "other"].as_slice()), polled).prop_map(|(key, news)| Sent::Poll(key, news)),
     ]
 }
 
@@ -202,7 +202,7 @@ proptest! {
 
     #[test]
     fn the_service_answers_as_a_plain_map_would(
-        batches in prop::collection::vec((told(tennis()), prop::bool::weighted(0.2)), 1..8),
+        batches in prop::collection::vec((sent(tennis()), prop::bool::weighted(0.2)), 1..8),
         questions in prop::collection::vec(asked(), 12),
     ) {
         let directory = tempfile::tempdir().unwrap();
@@ -210,15 +210,15 @@ proptest! {
         let (catalogue, clock) = (Arc::new(catalogue::builtin()), Clock::manual(START_MS));
         let mut plain = Plain::new(&catalogue);
         let mut writer = open(&path, &catalogue, &clock);
-        for (told, reopen) in batches {
-            match told {
-                Told::News(batch) => {
+        for (sent, reopen) in batches {
+            match sent {
+                Sent::News(batch) => {
                     writer.ingest(World::Live, batch.clone(), false).unwrap();
                     for news in batch {
                         plain.apply(news);
                     }
                 }
-                Told::Poll(key, batch) => {
+                Sent::Poll(key, batch) => {
                     writer.poll(poll(key, batch.clone())).unwrap();
                     plain.poll(key, batch);
                 }

@@ -221,11 +221,11 @@ async fn a_bad_answer_changes_nothing_and_is_told_without_the_key() {
         (Reply::Json(other), "none of its events can be read"),
         (Reply::Silence, "no answer within 1 s"),
     ];
-    for (reply, told) in bad {
+    for (reply, cause) in bad {
         upstream.answer(MMA, reply);
         service.pass(1000);
-        until(told, async || account(&service, "us").last_failure.is_some_and(|(_, why)| why.contains(told))).await;
-        assert_eq!(records(&service, "mma").await, ["e1 betmgm 1.5"], "{told}");
+        until(cause, async || account(&service, "us").last_failure.is_some_and(|(_, why)| why.contains(cause))).await;
+        assert_eq!(records(&service, "mma").await, ["e1 betmgm 1.5"], "{cause}");
     }
     assert!(!format!("{:?}", service.ledger.accounts()).contains(KEY));
 

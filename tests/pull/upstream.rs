@@ -24,11 +24,11 @@ pub enum Reply {
 #[derive(Clone, Debug)]
 pub struct Upstream {
     pub address: SocketAddr,
-    told: Arc<Mutex<Told>>,
+    state: Arc<Mutex<UpstreamState>>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct UpstreamState {
     replies: Vec<(String, Reply)>,
     requests: Vec<String>,
     /// Credits left; `None` for an upstream that does not report them.
@@ -36,9 +36,9 @@ struct Told {
     used: u64,
 }
 
-impl Default for Told {
+impl Default for UpstreamState {
     fn default() -> Self {
-        Told { replies: Vec::new(), requests: Vec::new(), credits: Some(10_000_000), used: 0 }
+        UpstreamState { replies: Vec::new(), requests: Vec::new(), credits: Some(10_000_000), used: 0 }
     }
 }
 
@@ -48,7 +48,7 @@ pub const COST: u64 = 3;
 impl Upstream {
     pub async fn start(tls: Option<TlsAcceptor>) -> Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let upstream = Upstream { address: listener.local_addr().expect("an address"), told: Arc::default() };
+        let upstream = Upstream { address: listener.local_addr().expect("an address"), state: Arc::default() };
         let own = upstream.clone();
         tokio::spawn(async move {
             loop {
@@ -72,33 +72,33 @@ impl Upstream {
 
     /// Sets the response to requests whose path contains this text.
     pub fn answer(&self, path: &str, reply: Reply) {
-        let mut told = self.told.lock().expect("a lock");
-        told.replies.retain(|(known, _)| known != path);
-        told.replies.push((path.to_owned(), reply));
+        let mut state = self.state.lock().expect("a lock");
+        state.replies.retain(|(known, _)| known != path);
+        state.replies.push((path.to_owned(), reply));
     }
 
     /// Sets the credits left; `None` to stop reporting them.
     pub fn set_credits(&self, credits: Option<u64>) {
-        self.told.lock().expect("a lock").credits = credits;
+        self.state.lock().expect("a lock").credits = credits;
     }
 
     pub fn credits(&self) -> Option<u64> {
-        self.told.lock().expect("a lock").credits
+        self.state.lock().expect("a lock").credits
     }
 
     /// Charges a request, and returns the headers with the credits left.
     fn charge(&self, cost: u64) -> String {
-        let mut told = self.told.lock().expect("a lock");
-        let Some(credits) = told.credits else { return String::new() };
-        told.credits = Some(credits.checked_sub(cost).expect("nobody asks for more than there is"));
-        told.used += cost;
-        let (left, used) = (credits - cost, told.used);
+        let mut state = self.state.lock().expect("a lock");
+        let Some(credits) = state.credits else { return String::new() };
+        state.credits = Some(credits.checked_sub(cost).expect("nobody asks for more than there is"));
+        state.used += cost;
+        let (left, used) = (credits - cost, state.used);
         format!("x-requests-remaining: {left}\r\nx-requests-used: {used}\r\nx-requests-last: {cost}\r\n")
     }
 
     /// The requested targets, in order.
     pub fn requests(&self) -> Vec<String> {
-        self.told.lock().expect("a lock").requests.clone()
+        self.state.lock().expect("a lock").requests.clone()
     }
 
     async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
@@ -114,10 +114,10 @@ impl Upstream {
         let target = head.split(' ').nth(1).expect("a target").to_owned();
         let is_list = target.contains("/sports?");
         let reply = {
-            let mut told = self.told.lock().expect("a lock");
+            let mut state = self.state.lock().expect("a lock");
             let path = target.split('?').next().expect("a path").to_owned();
-            told.requests.push(target);
-            told.replies.iter().find(|(known, _)| path.ends_with(known)).map(|(_, reply)| reply.clone())
+            state.requests.push(target);
+            state.replies.iter().find(|(known, _)| path.ends_with(known)).map(|(_, reply)| reply.clone())
         };
         let reply = reply.unwrap_or(Reply::Status(404, "", "{\"message\":\"nothing here\"}"));
         let cost = if is_list || matches!(reply, Reply::Status(..)) { 0 } else { COST };

@@ -19,7 +19,7 @@ pub(super) async fn sign_out(context: &Context, who: &str) -> Result<Answer, Fai
 }
 
 fn sessions_of(context: &Context) -> Result<&ConsoleSessions, Failure> {
-    let refused = |told| Failure::new(FailureCode::Refused, told);
+    let refused = |message| Failure::new(FailureCode::Refused, message);
     match (&context.console, &context.server) {
         (Some(sessions), _) => Ok(sessions),
         (None, Some(_)) => {

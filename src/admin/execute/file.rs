@@ -68,8 +68,8 @@ pub(super) fn progress(context: &Context) -> Answer {
 /// Checks the file. Its pages are checked too where nobody else waits for it, or where that was asked for.
 pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -> Result<Answer, Failure> {
     if options.drop_damaged && context.server.is_some() {
-        let told = "a server runs, and serves what it has loaded: stop it, then drop what is damaged";
-        return Err(Failure::new(FailureCode::Refused, told));
+        let message = "a server runs, and serves what it has loaded: stop it, then drop what is damaged";
+        return Err(Failure::new(FailureCode::Refused, message));
     }
     let lost_usage = context.writer.lost_usage().await?;
     let report = if options.pages || context.server.is_none() {
@@ -90,7 +90,7 @@ pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -
 }
 
 async fn drop_damaged(report: &CheckReport, context: &Context, who: &str) -> Result<DroppedAnswer, Failure> {
-    let refused = |told: String| Err(Failure::new(FailureCode::Refused, told));
+    let refused = |message: String| Err(Failure::new(FailureCode::Refused, message));
     if !report.can_be_mended() {
         return refused("the file has a page that cannot be read: restore a backup".to_owned());
     }

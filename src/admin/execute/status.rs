@@ -1,4 +1,4 @@
-//! How the service is: what its clients are told, and what only its operator needs to know.
+//! The state of the service: what its clients see, and what only its operator needs to know.
 
 use super::super::context::{Context, ServerFacts};
 use super::super::protocol::{Answer, CountsAnswer, Failure, KeyCounts, ServerAnswer, StatusAnswer, WorldAnswer};

@@ -72,7 +72,7 @@ pub struct CountsAnswer {
     pub live: WorldAnswer,
 }
 
-/// One world: its status as its keys are told it, and what it holds.
+/// One world: its status as its keys see it, and its size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorldAnswer {
     pub status: String,

@@ -253,10 +253,10 @@ async fn a_payload_that_cannot_be_taken_says_why() {
     assert_eq!(report.rejected_by_reason["unknown_bookmaker"], 1);
     assert!(report.examples.iter().any(|example| example.detail.contains("--regions")));
     assert_eq!(records(&house).await, 0);
-    let told = |answer: Result<IngestSummary, AdminError>| answer.unwrap_err().to_string();
+    let error_of = |answer: Result<IngestSummary, AdminError>| answer.unwrap_err().to_string();
     let unclear = payload().replace("1.91", "191").replace("1.0", "150");
-    assert!(told(feed_payload(&house, &payload_options(), &unclear).await).contains("--odds-format"));
+    assert!(error_of(feed_payload(&house, &payload_options(), &unclear).await).contains("--odds-format"));
     let chess = PayloadOptions { sport: Some("chess".to_owned()), ..payload_options() };
-    assert!(told(feed_payload(&house, &chess, &payload()).await).contains("there is no sport \"chess\""));
-    assert!(told(feed_payload(&house, &payload_options(), "[{").await).contains("no JSON"));
+    assert!(error_of(feed_payload(&house, &chess, &payload()).await).contains("there is no sport \"chess\""));
+    assert!(error_of(feed_payload(&house, &payload_options(), "[{").await).contains("no JSON"));
 }

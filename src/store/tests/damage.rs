@@ -357,8 +357,8 @@ fn check_reports_every_damaged_row_of_every_table() {
         let found = check_rows(&memory.raw().begin_read().unwrap(), &Arc::default()).unwrap();
         let here: Vec<_> = found.damaged.iter().filter(|(name, _)| *name == table.name).collect();
         assert!(spoiled > 0 && here.len() == spoiled, "{}: {} of {spoiled}", table.name, here.len());
-        let told = found.problems.listed().iter().filter(|problem| problem.reason == Flaw::Checksum.to_string());
-        assert_eq!(told.count(), spoiled, "{}", table.name);
+        let reported = found.problems.listed().iter().filter(|problem| problem.reason == Flaw::Checksum.to_string());
+        assert_eq!(reported.count(), spoiled, "{}", table.name);
     }
     struct EachTable;
 

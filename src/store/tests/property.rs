@@ -45,7 +45,7 @@ struct PlainEvent {
 }
 
 impl Plain {
-    /// At each opening the catalogue's bookmakers are as the catalogue has them, but for those that a feed told of since.
+    /// At each opening the catalogue's bookmakers are as the catalogue has them, but for those that a feed has declared since.
     fn open(&mut self) {
         for world in World::ALL {
             for (number, key) in (0..).zip(BOOKS) {

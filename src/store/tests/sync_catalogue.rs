@@ -59,14 +59,14 @@ fn declaration_of_a_catalogue_bookmaker_stays() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let (world, id) = (World::Live, BookId::from_number(0));
-    let told = Arc::new(Bookmaker { title: "As the feed says".into(), ..book("unibet") });
+    let declared = Arc::new(Bookmaker { title: "As the feed says".into(), ..book("unibet") });
     store
-        .commit(&[Change::PutBookmaker { world, id, bookmaker: Arc::clone(&told), origin: BookOrigin::Declared }])
+        .commit(&[Change::PutBookmaker { world, id, bookmaker: Arc::clone(&declared), origin: BookOrigin::Declared }])
         .unwrap();
     drop(store);
     let loaded = memory.open().load().unwrap();
-    assert_eq!(loaded.world(world).bookmakers.get(id), Some(&told));
-    assert_ne!(loaded.world(World::Sandbox).bookmakers.get(id), Some(&told));
+    assert_eq!(loaded.world(world).bookmakers.get(id), Some(&declared));
+    assert_ne!(loaded.world(World::Sandbox).bookmakers.get(id), Some(&declared));
 }
 
 #[test]

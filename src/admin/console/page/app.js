@@ -90,7 +90,7 @@ function showStatus(status) {
   setText(state, status.status);
 }
 
-function signedOut(told) {
+function signedOut(message) {
   shown?.page.close?.();
   shown = null;
   state.hidden = true;
@@ -99,7 +99,7 @@ function signedOut(told) {
   main.replaceChildren(
     h("section", { class: "signed-out" },
       h("h1", {}, "Signed out"),
-      h("p", {}, told, " Run this where the server runs, and open the link that it prints:"),
+      h("p", {}, message, " Run this where the server runs, and open the link that it prints:"),
       h("pre", {}, h("code", {}, "oddsbox console")),
       h("p", { class: "soft" }, "The link opens once, within five minutes. A session lasts twelve hours."))
   );

@@ -33,10 +33,10 @@ export function keys(root) {
 
   function use(key) {
     const limit = key.limits.requests_per_day;
-    const told = limit === null ? `${count(key.used_today)}` : `${count(key.used_today)} of ${count(limit)}`;
+    const text = limit === null ? `${count(key.used_today)}` : `${count(key.used_today)} of ${count(limit)}`;
     const month = key.limits.requests_per_month;
-    const meter = limit === null ? null : h("meter", { min: 0, max: limit, value: Math.min(key.used_today, limit), high: limit * 0.8, optimum: 0, "aria-label": `Used today: ${told}` });
-    return h("td", { class: "use" }, h("span", {}, told), meter, month === null ? null : h("small", {}, `${count(key.used_this_month)} of ${count(month)} this month`));
+    const meter = limit === null ? null : h("meter", { min: 0, max: limit, value: Math.min(key.used_today, limit), high: limit * 0.8, optimum: 0, "aria-label": `Used today: ${text}` });
+    return h("td", { class: "use" }, h("span", {}, text), meter, month === null ? null : h("small", {}, `${count(key.used_this_month)} of ${count(month)} this month`));
   }
 
   function row(key) {

@@ -18,10 +18,10 @@ function fact(name) {
 function world(title) {
   const status = h("span", { class: "state" }, "–");
   const rows = h("tbody");
-  const told = h("p", { class: "soft" }, "–");
+  const summary = h("p", { class: "soft" }, "–");
   const heads = ["Sport", "Events", "Books", "Active"];
   const table = h("table", {}, h("thead", {}, h("tr", {}, heads.map((name, at) => h("th", { scope: "col", class: at === 1 || at === 2 ? "number" : null }, name)))), rows);
-  return { status, rows, told, section: h("section", { class: "card" }, h("header", {}, h("h2", {}, title), status), told, table) };
+  return { status, rows, summary, section: h("section", { class: "card" }, h("header", {}, h("h2", {}, title), status), summary, table) };
 }
 
 export function overview(root) {
@@ -59,7 +59,7 @@ export function overview(root) {
       const isInvented = name === "live" && held.simulated;
       shown.status.className = `state ${isInvented && held.status === "ok" ? "warn" : { ok: "good", degraded: "warn" }[held.status] ?? "bad"}`;
       setText(shown.status, isInvented ? `simulated, ${held.status}` : held.status);
-      setText(shown.told, `${count(held.records)} prices of ${count(held.events)} events from ${count(held.sources)} sources, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
+      setText(shown.summary, `${count(held.records)} prices of ${count(held.events)} events from ${count(held.sources)} sources, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
     }
   }
 

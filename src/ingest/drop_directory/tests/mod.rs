@@ -75,9 +75,9 @@ async fn files_are_taken_in_order_once_complete_and_put_away_with_a_report() {
     let done = names(&path.join("done"));
     let kept = ["1.ndjson", "1.ndjson.report.json", "2.ndjson", "2.ndjson.report.json"];
     assert_eq!(done, kept.map(|name| format!("20261114T120000Z-{name}")));
-    let told = report(&path.join("done").join(&done[3]));
-    assert_eq!((told["file"].as_str().unwrap(), &told["report"]["accepted"]), ("2.ndjson", &1.into()));
-    assert_eq!(told["report"]["rejected_by_reason"]["bad_json"], 1);
+    let reported = report(&path.join("done").join(&done[3]));
+    assert_eq!((reported["file"].as_str().unwrap(), &reported["report"]["accepted"]), ("2.ndjson", &1.into()));
+    assert_eq!(reported["report"]["rejected_by_reason"]["bad_json"], 1);
     let account = &watched.fixture.context.ledger.accounts()[0];
     assert_eq!((&*account.0, account.1.accepted), ("drop", 3));
     watched.end().await;
