@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const EVENTS: u32 = 16_000;
 const BOOKS: u16 = 30;
-const MARKETS: [Market; 2] = [Market::Moneyline, Market::Spread];
+const MARKETS: [Market; 2] = [Market::MONEYLINE, Market::SPREAD];
 const RECORDS: u32 = EVENTS * BOOKS as u32 * 2;
 const SPORTS: [&str; 4] = ["mma", "boxing", "tennis", "american_football"];
 

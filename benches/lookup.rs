@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use oddsbox::board::{Books, Cursor, Edit, EventIds, Index, Limit, OddsQuery};
+use oddsbox::board::{Register, Cursor, Edit, EventIds, Index, Limit, OddsQuery};
 use oddsbox::model::{BookId, Market, OddsFormat, Region, Regions};
 
 use support::{RARE, RECORDS_PER_EVENT, SPORT, bookmakers, event, event_id, fresh_board, index, node};
@@ -33,7 +33,7 @@ fn questions(events: usize) -> Vec<(&'static str, OddsQuery)> {
         ("one_event", OddsQuery { events: Some(one), ..OddsQuery::default() }),
         ("100_records", us.clone()),
         ("100_fractional", fractional),
-        ("100_of_one_market", OddsQuery { market: Some(Market::Spread), ..us.clone() }),
+        ("100_of_one_market", OddsQuery { market: Some(Market::SPREAD), ..us.clone() }),
         (
             "rare_bookmaker",
             OddsQuery { bookmaker: Some(BookId::from_number(RARE)), limit: limit(2), ..OddsQuery::default() },
@@ -44,7 +44,7 @@ fn questions(events: usize) -> Vec<(&'static str, OddsQuery)> {
 
 fn lookups(c: &mut Criterion) {
     for size in SIZES {
-        let (index, books) = (index(size), Arc::new(Books::new(bookmakers())));
+        let (index, books) = (index(size), Arc::new(Register::new(bookmakers())));
         for (name, query) in questions(index.event_count()) {
             c.bench_function(&format!("hot/{name}/{size}"), |b| {
                 b.iter_batched_ref(
@@ -60,7 +60,7 @@ fn lookups(c: &mut Criterion) {
     }
 }
 
-fn roaming(c: &mut Criterion, index: &Index, books: &Arc<Books>, size: usize) {
+fn roaming(c: &mut Criterion, index: &Index, books: &Arc<Register>, size: usize) {
     let events = index.event_count();
     let us = OddsQuery { regions: Some(Regions::only(Region::Us)), ..OddsQuery::default() };
     let mut turn = 0;
@@ -78,7 +78,7 @@ fn roaming(c: &mut Criterion, index: &Index, books: &Arc<Books>, size: usize) {
     });
 }
 
-fn cached(c: &mut Criterion, index: &Index, books: &Arc<Books>, size: usize) {
+fn cached(c: &mut Criterion, index: &Index, books: &Arc<Register>, size: usize) {
     let board = fresh_board(index, books);
     let query = OddsQuery { regions: Some(Regions::only(Region::Us)), ..OddsQuery::default() };
     c.bench_with_input(BenchmarkId::new("cached/100_records", size), &query, |b, query| {
@@ -109,7 +109,7 @@ fn publish(c: &mut Criterion, index: &Index, size: usize) {
                     Edit { id: edit.id.clone(), node: Some(Arc::new(draft.finish(&register))) }
                 });
                 let next = index.apply(&drafts.collect::<Vec<_>>());
-                fresh_board(&next, &Arc::new(Books::new(register.clone())))
+                fresh_board(&next, &Arc::new(Register::new(register.clone())))
             });
         });
     }

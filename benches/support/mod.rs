@@ -6,7 +6,7 @@ pub mod service;
 
 use std::sync::Arc;
 
-use oddsbox::board::{Books, Draft, EventNode, Index, Published, SportBoard};
+use oddsbox::board::{Register, Draft, EventNode, Index, Published, SportBoard};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Contest, Event, EventId, EventStatus, Market, Outcome, Point, Price, Record,
     RecordId, Region, Timestamp,
@@ -14,7 +14,7 @@ use oddsbox::model::{
 
 pub const SPORT: &str = "american_football";
 pub const BOOKS: u16 = 20;
-pub const MARKETS: [Market; 3] = [Market::Moneyline, Market::Spread, Market::TotalPoints];
+pub const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 pub const RECORDS_PER_EVENT: usize = BOOKS as usize * MARKETS.len();
 /// A bookmaker that prices one event in a hundred.
 pub const RARE: u16 = BOOKS;
@@ -78,7 +78,7 @@ pub fn node(books: &Bookmakers, number: usize, turn: u32) -> EventNode {
     let names = [Arc::clone(event.home().expect("two sides")), Arc::clone(event.away().expect("two sides"))];
     let mut pairs: Vec<(u16, Market)> = (0..BOOKS).flat_map(|book| MARKETS.map(|market| (book, market))).collect();
     if number.is_multiple_of(100) {
-        pairs.push((RARE, Market::Moneyline));
+        pairs.push((RARE, Market::MONEYLINE));
     }
     let record = |(book, market): (u16, Market)| {
         Arc::new(record(books, &event.id, BookId::from_number(book), market, &names, turn))
@@ -93,7 +93,7 @@ pub fn index(records: usize) -> Index {
 }
 
 /// A board that has rendered nothing yet.
-pub fn fresh_board(index: &Index, books: &Arc<Books>) -> SportBoard {
+pub fn fresh_board(index: &Index, books: &Arc<Register>) -> SportBoard {
     let published = Published::new(index.clone(), Arc::clone(books), Box::default(), 1_800_000_000_000);
     SportBoard::new(index.clone(), Arc::new(published), Arc::default())
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::{HeaderValue, Request, Response};
-use oddsbox::board::{Boards, Books, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
+use oddsbox::board::{Boards, Register, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
 use oddsbox::http::{Handled, Peer, ResponseBody, Service, ServiceSettings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
@@ -137,9 +137,9 @@ fn world() -> WorldBoard {
             point: None,
         };
         let record = Record {
-            id: RecordId::new("mma", &id, "betmgm", Market::Moneyline),
+            id: RecordId::new("mma", &id, "betmgm", Market::MONEYLINE),
             bookmaker: book,
-            market: Market::Moneyline,
+            market: Market::MONEYLINE,
             last_update: commence,
             bookmaker_update: None,
             outcomes: Box::new([outcome("Ana Silva", "-110"), outcome("Bea Costa", "100")]),
@@ -149,7 +149,7 @@ fn world() -> WorldBoard {
         Arc::new(draft.finish(&register))
     };
     let index = Index::from_sorted((0..100).map(node).collect());
-    let books = Arc::new(Books::new(register.clone()));
+    let books = Arc::new(Register::new(register.clone()));
     let published = Published::new(index.clone(), Arc::clone(&books), Box::default(), i64::from(COMMENCE) * 1000);
     let sources: Arc<[SourceState]> = Arc::new([]);
     WorldBoard::new(Box::new([SportBoard::new(index, Arc::new(published), sources)]), books)

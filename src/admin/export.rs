@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::pieces::{self, PieceSource};
-use crate::board::{Boards, Books, EventNode, SportBoard, WorldBoard};
+use crate::board::{Boards, Register, EventNode, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
     BookId, Catalogue, ClosedNews, EventNews, EventStatus, News, OddsNews, ScoreNews, SourceNews, SportId, World,
@@ -45,31 +45,33 @@ struct Export {
 
 impl Export {
     async fn world(&mut self, board: &WorldBoard) -> Result<(), Gone> {
-        let books = board.books();
-        for (_, book) in books.register().iter() {
+        let register = board.register();
+        for (_, book) in register.bookmakers().iter() {
             self.tell(&News::Bookmaker((**book).clone())).await?;
         }
         let catalogue = Arc::clone(&self.catalogue);
         for sport in catalogue.sport_ids() {
             let of_sport = board.sport(sport);
             for node in of_sport.current().iter() {
-                self.event(sport, node, of_sport, books).await?;
+                self.event(sport, node, of_sport, register).await?;
             }
             for state in of_sport.sources().iter() {
-                let bookmaker = books.register().key(state.bookmaker).into();
+                let bookmaker = register.bookmakers().key(state.bookmaker).into();
                 self.tell(&News::Source(SourceNews { sport, bookmaker, source: state.source })).await?;
             }
         }
         self.hand_on().await
     }
 
-    async fn event(&mut self, sport: SportId, node: &EventNode, board: &SportBoard, books: &Books) -> Result<(), Gone> {
+    async fn event(&mut self, sport: SportId, node: &EventNode, board: &SportBoard, register: &Register) -> Result<(), Gone> {
         let event = node.event();
         let as_it_is = |status: EventStatus| {
             let news = EventNews {
                 sport,
                 id: event.id.clone(),
                 competition: Arc::clone(&event.competition),
+                competition_key: Some(Arc::clone(&event.competition_key)),
+                competition_title: register.competitions().get(&event.competition_key).map(|seen| Arc::clone(&seen.title)),
                 commence: event.commence,
                 contest: event.contest.clone(),
                 status,
@@ -86,7 +88,7 @@ impl Export {
         if scored.is_some_and(|status| status != event.status) {
             self.tell(&as_it_is(event.status)).await?;
         }
-        self.markets(sport, node, board, books).await
+        self.markets(sport, node, board, register).await
     }
 
     async fn markets(
@@ -94,16 +96,16 @@ impl Export {
         sport: SportId,
         node: &EventNode,
         board: &SportBoard,
-        books: &Books,
+        register: &Register,
     ) -> Result<(), Gone> {
-        let key = |book: BookId| Arc::<str>::from(books.register().key(book));
+        let key = |book: BookId| Arc::<str>::from(register.bookmakers().key(book));
         let event = &node.event().id;
         for record in node.records() {
             let news = News::Odds(OddsNews {
                 sport,
                 event: event.clone(),
                 bookmaker: key(record.bookmaker),
-                market: record.market,
+                market: record.market.into(),
                 last_update: record.last_update,
                 bookmaker_update: record.bookmaker_update,
                 outcomes: record.outcomes.clone(),
@@ -120,7 +122,7 @@ impl Export {
         for (bookmaker, market, at) in closed {
             // A bookmaker that the catalogue no longer lists is gone, and its marks mean nothing.
             if !bookmaker.is_empty() {
-                self.tell(&News::Closed(ClosedNews { sport, event: event.clone(), bookmaker, market, at })).await?;
+                self.tell(&News::Closed(ClosedNews { sport, event: event.clone(), bookmaker, market: market.into(), at })).await?;
             }
         }
         Ok(())

@@ -144,7 +144,7 @@ fn each_sport(context: &Context, mut each: impl FnMut(&str, &str, &SportBoard)) 
 fn sources(page: &mut MetricsPage, context: &Context, now: Timestamp) {
     let board = context.boards.load_full(World::Live);
     let catalogue = context.boards.catalogue();
-    let register = board.books().register();
+    let register = board.register().bookmakers();
     let all = || {
         let sports = catalogue.sports().map(|(id, sport)| (&sport.key, board.sport(id).sources()));
         sports.flat_map(|(sport, sources)| sources.iter().map(move |source| (sport, source)))

@@ -7,8 +7,8 @@ use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::render;
 use super::snapshot::{SportBoard, WorldBoard};
-use super::v4::{Competition, ListQuery, Listed, Priced, PricedQuery, Shown, UpcomingQuery};
-use crate::model::{Catalogue, EventId, Sport, V4Names};
+use super::v4::{CompetitionView, ListQuery, Listed, Priced, PricedQuery, Shown, UpcomingQuery};
+use crate::model::{Catalogue, Competitions, EventId, Sport};
 
 impl SportBoard {
     pub fn odds(&self, sport_key: &str, query: &OddsQuery) -> Arc<Body> {
@@ -35,9 +35,9 @@ impl SportBoard {
 /// Answers in the shape of The Odds API.
 impl SportBoard {
     /// Prices under a key; `None` for one event that is unknown, over or of another key.
-    pub fn v4_priced(&self, sport: &Sport, names: &V4Names, query: &PricedQuery) -> Option<Arc<Body>> {
+    pub fn v4_priced(&self, sport: &Sport, seen: &Competitions, query: &PricedQuery) -> Option<Arc<Body>> {
         let (published, kind) = (&**self.published(), sport.kind);
-        let answers = published.v4(names);
+        let answers = published.v4();
         let competition = answers.competitions.get(&query.key);
         let (id, shown) = match &query.what {
             Priced::Events { prices, scope } => {
@@ -46,7 +46,7 @@ impl SportBoard {
             }
             Priced::OneEvent { id, shown } => (id, shown),
         };
-        let render = |competition: &Competition, node: &EventNode, is_published| match shown {
+        let render = |competition: &CompetitionView, node: &EventNode, is_published| match shown {
             Shown::Odds(prices) => render::v4::event_odds(published, competition, node, kind, prices, is_published),
             Shown::Markets { books, dates } => {
                 render::v4::event_markets(published, competition, node, kind, (books, *dates), is_published)
@@ -56,13 +56,13 @@ impl SportBoard {
             return Some(answers.bodies.get_or_render(query, || render(competition, node, true)));
         }
         // The event arrived after the last publication: it is known, and its prices follow with the next.
-        let (competition, node) = open_event(self.v4(names).competitions.get(&query.key), id)?;
+        let (competition, node) = open_event(self.v4(seen).competitions.get(&query.key), id)?;
         Some(Arc::new(render(competition, node, false)))
     }
 
     /// Events and scores under a key.
-    pub fn v4_listed(&self, sport: &Sport, names: &V4Names, query: &ListQuery) -> Arc<Body> {
-        let answers = self.v4(names);
+    pub fn v4_listed(&self, sport: &Sport, seen: &Competitions, query: &ListQuery) -> Arc<Body> {
+        let answers = self.v4(seen);
         let competition = answers.competitions.get(&query.key);
         answers.bodies.get_or_render(query, || match &query.what {
             Listed::Events { dates, scope } => render::v4::events(competition, *dates, scope),
@@ -70,7 +70,7 @@ impl SportBoard {
                 render::v4::scores(competition, *dates, scope, *ended_since)
             }
             Listed::Participants => {
-                let published = self.published().v4(names).competitions.get(&query.key);
+                let published = self.published().v4().competitions.get(&query.key);
                 render::v4::participants(competition, published, sport)
             }
         })
@@ -78,7 +78,7 @@ impl SportBoard {
 }
 
 /// An event of a competition that is not over.
-fn open_event<'a>(competition: Option<&'a Competition>, id: &EventId) -> Option<(&'a Competition, &'a EventNode)> {
+fn open_event<'a>(competition: Option<&'a CompetitionView>, id: &EventId) -> Option<(&'a CompetitionView, &'a EventNode)> {
     let node = competition?.index.get(id.as_str()).filter(|node| !node.event().status.is_over())?;
     Some((competition?, node))
 }

@@ -2,7 +2,7 @@
 //!
 //! A query tests the coverage of a group before it looks at its events, and so skips what cannot match.
 
-use crate::model::{BookId, Market};
+use crate::model::{BookId, Market, MarketFilter};
 
 const WORD_BITS: usize = 64;
 
@@ -34,9 +34,11 @@ impl FromIterator<BookId> for BookSet {
     }
 }
 
-/// For each market, the bookmakers that price it.
+/// For each market that has a price, the bookmakers that price it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage {
+    /// In order, so that the featured markets come first.
+    markets: Box<[Market]>,
     /// Words of a market's row; rows follow each other in the order of the markets.
     width: usize,
     rows: Box<[u64]>,
@@ -45,20 +47,23 @@ pub(crate) struct Coverage {
 impl Coverage {
     pub(crate) fn of(pairs: impl Iterator<Item = (BookId, Market)> + Clone) -> Self {
         let books = pairs.clone().map(|(book, _)| book.index() + 1).max().unwrap_or(0);
-        let mut coverage = Coverage::with_width(books.div_ceil(WORD_BITS));
+        let mut coverage = Coverage::empty(pairs.clone().map(|(_, market)| market), books.div_ceil(WORD_BITS));
         for (book, market) in pairs {
-            let word = market.index() * coverage.width + book.index() / WORD_BITS;
-            coverage.rows[word] |= 1 << (book.index() % WORD_BITS);
+            let Ok(row) = coverage.markets.binary_search(&market) else { continue };
+            coverage.rows[row * coverage.width + book.index() / WORD_BITS] |= 1 << (book.index() % WORD_BITS);
         }
         coverage
     }
 
     pub(crate) fn union<'a>(parts: impl Iterator<Item = &'a Coverage> + Clone) -> Self {
-        let mut union = Coverage::with_width(parts.clone().map(|part| part.width).max().unwrap_or(0));
-        let width = union.width;
-        for part in parts.filter(|part| part.width > 0) {
-            for (row, own) in part.rows.chunks_exact(part.width).zip(union.rows.chunks_exact_mut(width)) {
-                for (word, own) in row.iter().zip(own) {
+        let width = parts.clone().map(|part| part.width).max().unwrap_or(0);
+        let mut union = Coverage::empty(parts.clone().flat_map(|part| part.markets.iter().copied()), width);
+        for part in parts {
+            // Both lists are in order, so each search begins where the last one ended.
+            let mut from = 0;
+            for (market, row) in part.rows() {
+                from += union.markets[from..].partition_point(|other| *other < market);
+                for (word, own) in row.iter().zip(&mut union.rows[from * width..]) {
                     *own |= word;
                 }
             }
@@ -66,29 +71,37 @@ impl Coverage {
         union
     }
 
-    fn with_width(width: usize) -> Self {
-        Coverage { width, rows: vec![0; width * Market::COUNT].into() }
+    fn empty(markets: impl Iterator<Item = Market>, width: usize) -> Self {
+        let mut markets: Vec<Market> = markets.collect();
+        markets.sort_unstable();
+        markets.dedup();
+        Coverage { rows: vec![0; width * markets.len()].into(), markets: markets.into(), width }
     }
 
-    fn row(&self, market: Market) -> &[u64] {
-        &self.rows[market.index() * self.width..][..self.width]
+    fn rows(&self) -> impl Iterator<Item = (Market, &[u64])> {
+        self.markets.iter().copied().zip(self.rows.chunks_exact(self.width.max(1)))
     }
 
-    /// Whether any of the bookmakers (all if `None`) prices the market (any if `None`).
-    pub(crate) fn meets(&self, market: Option<Market>, books: Option<&BookSet>) -> bool {
-        let meets = |market| match books {
-            None => self.row(market).iter().any(|word| *word != 0),
-            Some(books) => self.row(market).iter().zip(&books.0).any(|(word, book)| word & book != 0),
+    /// Whether any of the bookmakers (all if `None`) prices one of the markets.
+    pub(crate) fn meets(&self, markets: &MarketFilter, books: Option<&BookSet>) -> bool {
+        let meets = |row: &[u64]| match books {
+            None => true,
+            Some(books) => row.iter().zip(&books.0).any(|(word, book)| word & book != 0),
         };
-        match market {
-            Some(market) => meets(market),
-            None => Market::ALL.into_iter().any(meets),
+        match markets {
+            MarketFilter::Only(only) => only.iter().any(|market| {
+                let found = self.markets.binary_search(market);
+                found.is_ok_and(|at| meets(&self.rows[at * self.width..][..self.width]))
+            }),
+            // The featured ones come first.
+            MarketFilter::Featured => self.rows().take_while(|(market, _)| market.is_featured()).any(|(_, row)| meets(row)),
+            MarketFilter::All => self.rows().any(|(market, row)| !market.is_lay() && meets(row)),
         }
     }
 
-    /// The markets that have a price, in the order in which the API lists them.
-    pub(crate) fn markets(&self) -> impl Iterator<Item = Market> {
-        Market::ALL.into_iter().filter(|market| self.meets(Some(*market), None))
+    /// The markets that have a price, in order.
+    pub(crate) fn markets(&self) -> &[Market] {
+        &self.markets
     }
 
     /// How many bookmakers price anything.
@@ -114,24 +127,25 @@ mod tests {
 
     #[test]
     fn matches_by_market_and_book_across_words() {
-        let pairs = [(book(3), Market::Spread), (book(130), Market::Moneyline)];
+        let pairs = [(book(3), Market::SPREAD), (book(130), Market::MONEYLINE)];
         let coverage = Coverage::of(pairs.into_iter());
         let late = BookSet::from_iter([book(130)]);
-        assert!(coverage.meets(Some(Market::Moneyline), Some(&late)));
-        assert!(!coverage.meets(Some(Market::Spread), Some(&late)));
-        assert!(coverage.meets(Some(Market::Spread), None));
-        assert!(!coverage.meets(Some(Market::Top5), None));
+        assert!(coverage.meets(&Market::MONEYLINE.into(), Some(&late)));
+        assert!(!coverage.meets(&Market::SPREAD.into(), Some(&late)));
+        assert!(coverage.meets(&Market::SPREAD.into(), None));
+        assert!(!coverage.meets(&Market::TOP5.into(), None));
+        assert!(coverage.meets(&MarketFilter::Featured, Some(&late)) && coverage.meets(&MarketFilter::All, None));
         assert_eq!(coverage.book_count(), 2);
         assert!(coverage.has_book(book(130)) && !coverage.has_book(book(131)) && !coverage.has_book(book(4000)));
-        assert_eq!(coverage.markets().collect::<Vec<_>>(), [Market::Moneyline, Market::Spread]);
+        assert_eq!(coverage.markets(), [Market::MONEYLINE, Market::SPREAD]);
     }
 
     #[test]
     fn a_union_covers_parts_of_any_width() {
-        let narrow = Coverage::of([(book(1), Market::Spread)].into_iter());
-        let wide = Coverage::of([(book(100), Market::Spread)].into_iter());
+        let narrow = Coverage::of([(book(1), Market::SPREAD)].into_iter());
+        let wide = Coverage::of([(book(100), Market::SPREAD)].into_iter());
         let union = Coverage::union([&narrow, &wide, &Coverage::default()].into_iter());
         assert_eq!(union.book_count(), 2);
-        assert!(union.meets(Some(Market::Spread), Some(&BookSet::from_iter([book(1)]))));
+        assert!(union.meets(&Market::SPREAD.into(), Some(&BookSet::from_iter([book(1)]))));
     }
 }

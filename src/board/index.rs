@@ -13,7 +13,8 @@ use foldhash::fast::RandomState;
 
 use super::coverage::{BookSet, Coverage};
 use super::node::{Edit, EventNode, OrderKey};
-use crate::model::{BookId, EventId, EventStatus, Market, Timestamp};
+use super::query::{CompetitionKeys, competition_bit};
+use crate::model::{BookId, EventId, EventStatus, MarketFilter, Timestamp};
 
 const CHUNK_MAX: usize = 64;
 /// A rebuilt chunk smaller than this is merged into its neighbour, so that chunks do not become ever smaller.
@@ -26,6 +27,8 @@ struct Summary {
     coverage: Coverage,
     /// One bit for each event status that occurs.
     statuses: u8,
+    /// One bit for each competition that occurs: see [`CompetitionKeys::bits`].
+    competitions: u64,
     /// Events that are scheduled or live.
     open: usize,
     events: usize,
@@ -38,6 +41,7 @@ impl Summary {
         Summary {
             coverage: Coverage::union(nodes.iter().map(|node| node.coverage())),
             statuses: nodes.iter().fold(0, |all, node| all | 1 << status(node) as u8),
+            competitions: nodes.iter().fold(0, |all, node| all | competition_bit(&node.event().competition_key)),
             open: nodes.iter().filter(|node| !status(node).is_over()).count(),
             events: nodes.len(),
             records: nodes.iter().map(|node| node.records().len()).sum(),
@@ -48,6 +52,7 @@ impl Summary {
         Summary {
             coverage: Coverage::union(parts.clone().map(|part| &part.coverage)),
             statuses: parts.clone().fold(0, |all, part| all | part.statuses),
+            competitions: parts.clone().fold(0, |all, part| all | part.competitions),
             open: parts.clone().map(|part| part.open).sum(),
             events: parts.clone().map(|part| part.events).sum(),
             records: parts.map(|part| part.records).sum(),
@@ -55,12 +60,14 @@ impl Summary {
     }
 
     fn meets(&self, filter: &Filter<'_>) -> bool {
-        match filter {
-            Filter::Any => true,
-            Filter::Open => self.open > 0,
-            Filter::Status(status) => self.statuses & (1 << *status as u8) != 0,
-            Filter::Priced { market, books } => self.coverage.meets(*market, *books),
-        }
+        let has_status = match filter.status {
+            StatusFilter::Any => true,
+            StatusFilter::Open => self.open > 0,
+            StatusFilter::Is(status) => self.statuses & (1 << status as u8) != 0,
+        };
+        has_status
+            && filter.priced.is_none_or(|(markets, books)| self.coverage.meets(markets, books))
+            && filter.competitions.is_none_or(|keys| keys.bits() & self.competitions != 0)
     }
 }
 
@@ -98,27 +105,43 @@ fn range_of(times: &[Timestamp], time: Timestamp) -> Range<usize> {
 }
 
 /// What an event must have to be visited.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Filter<'a> {
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filter<'a> {
+    pub status: StatusFilter,
+    /// At least one record of the markets by one of the bookmakers (any if `None`).
+    pub priced: Option<(&'a MarketFilter, Option<&'a BookSet>)>,
+    pub competitions: Option<&'a CompetitionKeys>,
+    /// Leaves out events that have a field.
+    pub sides_only: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum StatusFilter {
+    #[default]
     Any,
     /// Scheduled or live.
     Open,
-    Status(EventStatus),
-    /// At least one record of the market (any if `None`) by one of the bookmakers (any if `None`).
-    Priced {
-        market: Option<Market>,
-        books: Option<&'a BookSet>,
-    },
+    Is(EventStatus),
+}
+
+impl From<StatusFilter> for Filter<'_> {
+    fn from(status: StatusFilter) -> Self {
+        Filter { status, ..Filter::default() }
+    }
 }
 
 impl Filter<'_> {
     pub(crate) fn accepts(&self, node: &EventNode) -> bool {
-        match self {
-            Filter::Any => true,
-            Filter::Open => !node.event().status.is_over(),
-            Filter::Status(status) => node.event().status == *status,
-            Filter::Priced { market, books } => node.coverage().meets(*market, *books),
-        }
+        let event = node.event();
+        let has_status = match self.status {
+            StatusFilter::Any => true,
+            StatusFilter::Open => !event.status.is_over(),
+            StatusFilter::Is(status) => event.status == status,
+        };
+        has_status
+            && !(self.sides_only && event.title().is_some())
+            && self.priced.is_none_or(|(markets, books)| node.coverage().meets(markets, books))
+            && self.competitions.is_none_or(|keys| keys.contains(&event.competition_key))
     }
 }
 
@@ -197,7 +220,7 @@ impl Index {
 
     /// Every node of a status, in order.
     pub fn with_status(&self, status: EventStatus) -> impl Iterator<Item = &Arc<EventNode>> {
-        let filter = Filter::Status(status);
+        let filter = Filter::from(StatusFilter::Is(status));
         let chunks = self.chunks.iter().filter(move |chunk| chunk.summary.meets(&filter));
         chunks.flat_map(|chunk| chunk.nodes.iter()).filter(move |node| filter.accepts(node))
     }

@@ -11,12 +11,12 @@
 
 mod answers;
 mod body;
-mod books;
 mod condition;
 mod coverage;
 mod index;
 mod node;
 mod query;
+mod register;
 pub(crate) mod render;
 mod select;
 mod snapshot;
@@ -24,10 +24,10 @@ mod target_cache;
 pub mod v4;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
-pub use books::Books;
 pub use condition::Condition;
 pub use index::Index;
 pub use node::{Applied, Draft, Edit, EventNode};
-pub use query::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery};
+pub use query::{CompetitionKeys, Cursor, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery};
+pub use register::Register;
 pub use snapshot::{Boards, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 pub use target_cache::{CachedAnswer, TargetCache};

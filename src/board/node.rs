@@ -2,10 +2,13 @@
 //!
 //! A node is immutable. The writer makes a [`Draft`] of it, applies news to the draft, and finishes a new node.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::coverage::Coverage;
-use crate::model::{BookId, Bookmakers, Closed, Event, EventId, Market, Outcome, Record, Score, Timestamp};
+use crate::model::{
+    BookId, Bookmakers, Closed, Event, EventId, Market, MarketFilter, Outcome, OutcomeName, Record, Score, Timestamp,
+};
 
 /// The sort key of an event in every list: by commence time, then by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +28,68 @@ pub struct EventNode {
     pairs: Box<[(BookId, Market)]>,
     closed: Box<[Closed]>,
     coverage: Coverage,
+    /// For an event with many records, so that a query for some markets does not visit the others.
+    by_market: Option<ByMarket>,
+}
+
+/// From this many records on, an event has an index by market.
+const SCANNED_MAX: usize = 64;
+
+/// The positions of an event's records, grouped by market.
+#[derive(Clone, Debug)]
+struct ByMarket {
+    /// In order; each group begins at its number in `positions`.
+    starts: Box<[(Market, u32)]>,
+    positions: Box<[u32]>,
+}
+
+impl ByMarket {
+    fn of(pairs: &[(BookId, Market)]) -> Option<Self> {
+        if pairs.len() <= SCANNED_MAX {
+            return None;
+        }
+        let mut positions: Vec<u32> = (0..u32::try_from(pairs.len()).ok()?).collect();
+        positions.sort_by_key(|at| pairs[*at as usize].1);
+        let mut starts: Vec<(Market, u32)> = Vec::new();
+        for (start, at) in (0..).zip(&positions) {
+            let market = pairs[*at as usize].1;
+            if starts.last().is_none_or(|(last, _)| *last != market) {
+                starts.push((market, start));
+            }
+        }
+        Some(ByMarket { starts: starts.into(), positions: positions.into() })
+    }
+
+    /// The positions of the records in the markets, in order.
+    fn positions(&self, markets: &MarketFilter) -> std::vec::IntoIter<u32> {
+        let mut found: Vec<u32> = Vec::new();
+        for (at, (market, start)) in self.starts.iter().enumerate() {
+            if markets.accepts(*market) {
+                let end = self.starts.get(at + 1).map_or(self.positions.len(), |(_, end)| *end as usize);
+                found.extend_from_slice(&self.positions[*start as usize..end]);
+            }
+        }
+        found.sort_unstable();
+        found.into_iter()
+    }
+}
+
+/// Positions of records: all of an event, or some.
+enum Positions {
+    All(Range<usize>),
+    Of(std::vec::IntoIter<u32>),
+}
+
+impl Iterator for Positions {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        match self {
+            Positions::All(range) => range.next(),
+            Positions::Of(positions) => positions.next().map(|at| at as usize),
+        }
+    }
 }
 
 impl EventNode {
@@ -45,19 +110,37 @@ impl EventNode {
         &self.closed
     }
 
-    /// The records of the bookmakers and markets that `accept`, in order.
-    pub(crate) fn records_of(&self, accept: impl Fn(BookId, Market) -> bool) -> impl Iterator<Item = &Arc<Record>> {
-        let pairs = self.pairs.iter().zip(&self.records);
-        pairs.filter(move |((book, market), _)| accept(*book, *market)).map(|(_, record)| record)
+    /// The records of the markets by the bookmakers that `accept`, in order.
+    pub(crate) fn records_of(
+        &self,
+        markets: &MarketFilter,
+        accept: impl Fn(BookId) -> bool,
+    ) -> impl Iterator<Item = &Arc<Record>> {
+        let positions = match &self.by_market {
+            Some(by_market) if !matches!(markets, MarketFilter::All) => Positions::Of(by_market.positions(markets)),
+            _ => Positions::All(0..self.records.len()),
+        };
+        positions.filter(move |at| {
+            let (book, market) = self.pairs[*at];
+            markets.accepts(market) && accept(book)
+        }).map(|at| &self.records[at])
+    }
+
+    /// The record of a bookmaker in a market.
+    pub fn record(&self, book: BookId, market: Market) -> Option<&Arc<Record>> {
+        let at = self.pairs.iter().position(|pair| *pair == (book, market))?;
+        Some(&self.records[at])
     }
 
     pub(crate) fn coverage(&self) -> &Coverage {
         &self.coverage
     }
 
-    /// The markets that have a price now.
-    pub fn markets(&self) -> impl Iterator<Item = Market> {
-        self.coverage.markets()
+    /// The markets that have a price now, in the order of an event's list.
+    pub fn markets(&self) -> Vec<Market> {
+        let mut markets = self.coverage.markets().to_vec();
+        markets.sort_unstable_by(|one, other| one.cmp_in_lists(*other));
+        markets
     }
 
     pub(crate) fn key(&self) -> OrderKey<'_> {
@@ -183,11 +266,12 @@ impl Draft {
     /// Makes the node, with its records in the order of answers.
     pub fn finish(mut self, books: &Bookmakers) -> EventNode {
         self.records.sort_unstable_by(|one, other| {
-            let key = |record: &Record| (books.key(record.bookmaker), record.market.key());
-            key(one).cmp(&key(other))
+            let by_book = books.key(one.bookmaker).cmp(books.key(other.bookmaker));
+            by_book.then_with(|| one.market.cmp_in_records(other.market))
         });
         let pairs: Box<[_]> = self.records.iter().map(|record| (record.bookmaker, record.market)).collect();
         let coverage = Coverage::of(pairs.iter().copied());
+        let by_market = ByMarket::of(&pairs);
         EventNode {
             event: self.event,
             score: self.score,
@@ -195,6 +279,7 @@ impl Draft {
             pairs,
             closed: self.closed.into(),
             coverage,
+            by_market,
         }
     }
 }
@@ -206,10 +291,10 @@ fn share_names(record: &mut Arc<Record>, event: &Event, alike: Option<&Record>) 
     let alike: &[Outcome] = alike.map_or(&[], |alike| &alike.outcomes);
     for (at, outcome) in record.outcomes.iter_mut().enumerate() {
         // The outcomes are nearly always in the same order.
-        let names = alike.get(at).into_iter().chain(alike).map(|outcome| &outcome.name);
+        let names = alike.get(at).into_iter().chain(alike).map(|outcome| outcome.name.as_stored());
         let mut names = event.home().into_iter().chain(event.away()).chain(names);
-        if let Some(name) = names.find(|name| **name == outcome.name) {
-            outcome.name = Arc::clone(name);
+        if let Some(name) = names.find(|name| **name == *outcome.name.as_stored()) {
+            outcome.name = OutcomeName::from_stored(Arc::clone(name));
         }
     }
 }
@@ -241,7 +326,7 @@ mod tests {
     fn record(book: u16, names: &[&str], at: u32) -> Arc<Record> {
         let outcome =
             |name: &&str| Outcome { name: (*name).into(), price: Price::from_american(-110).unwrap(), point: None };
-        let (bookmaker, market) = (BookId::from_number(book), Market::Moneyline);
+        let (bookmaker, market) = (BookId::from_number(book), Market::MONEYLINE);
         let id = RecordId::new("soccer", &EventId::new("e1").unwrap(), &book.to_string(), market);
         let outcomes = names.iter().map(outcome).collect();
         Arc::new(Record {
@@ -271,12 +356,13 @@ mod tests {
             (1, ["Draw", "Bisons", "Else"], 2),
         ] {
             assert_eq!(draft.put(record(book, &names, at)), Applied::Changed);
-            let stored = draft.record(BookId::from_number(book), Market::Moneyline).unwrap();
+            let stored = draft.record(BookId::from_number(book), Market::MONEYLINE).unwrap();
             assert_eq!(stored.outcomes.iter().map(|outcome| &*outcome.name).collect::<Vec<_>>(), names);
         }
         let [first, second] = &draft.records[..] else { panic!("two records") };
-        assert!(Arc::ptr_eq(&first.outcomes[0].name, event.home().unwrap()));
-        assert!(Arc::ptr_eq(&second.outcomes[1].name, event.away().unwrap()));
-        assert!(Arc::ptr_eq(&first.outcomes[2].name, &second.outcomes[0].name));
+        let name = |record: &Record, at: usize| Arc::clone(record.outcomes[at].name.as_stored());
+        assert!(Arc::ptr_eq(&name(first, 0), event.home().unwrap()));
+        assert!(Arc::ptr_eq(&name(second, 1), event.away().unwrap()));
+        assert!(Arc::ptr_eq(&name(first, 2), &name(second, 0)));
     }
 }

@@ -5,7 +5,8 @@
 
 use super::body::HeapBytes;
 use crate::model::text::hex_pair;
-use crate::model::{BookId, EventId, EventStatus, Market, OddsFormat, Regions, ScoreStatus, Timestamp};
+use crate::model::market::KeyParts;
+use crate::model::{BookId, EventId, EventStatus, MarketFilter, OddsFormat, Regions, ScoreStatus, Timestamp};
 
 /// How many results an answer holds at most: 1 to 500.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,14 +43,41 @@ impl EventIds {
     }
 }
 
+/// The competitions that an answer is scoped to: sorted, each once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CompetitionKeys(Box<[Box<str>]>);
+
+impl CompetitionKeys {
+    pub const MAX: usize = 100;
+
+    pub fn new(mut keys: Vec<Box<str>>) -> Self {
+        keys.sort_unstable();
+        keys.dedup();
+        CompetitionKeys(keys.into())
+    }
+
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.0.iter().any(|own| **own == *key)
+    }
+
+    /// A bit for each key. Summaries of events have the same bits, so that a lookup skips those without any of them.
+    pub(crate) fn bits(&self) -> u64 {
+        self.0.iter().fold(0, |bits, key| bits | competition_bit(key))
+    }
+}
+
+pub(crate) fn competition_bit(key: &str) -> u64 {
+    1 << (xxhash_rust::xxh3::xxh3_64(key.as_bytes()) % 64)
+}
+
 /// The last result of a page; the next page begins after it. It consists of the sort key, so it stays valid on every
 /// machine and after every change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     pub commence: Timestamp,
     pub event: EventId,
-    /// The bookmaker's key and the market, where results are records.
-    pub record: Option<(Box<str>, Market)>,
+    /// The keys of the bookmaker and the market, where results are records.
+    pub record: Option<(Box<str>, Box<str>)>,
 }
 
 impl Cursor {
@@ -62,7 +90,7 @@ impl Cursor {
             key.extend([Self::SEPARATOR]);
             key.push_str(bookmaker);
             key.extend([Self::SEPARATOR]);
-            key.push_str(market.key());
+            key.push_str(market);
         }
         let mut text = Vec::with_capacity(key.len() * 2);
         key.bytes().for_each(|byte| text.extend_from_slice(&hex_pair(byte)));
@@ -83,22 +111,36 @@ impl Cursor {
         let event = EventId::new(parts.next()?)?;
         let record = match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => None,
-            (Some(bookmaker), Some(market), None) => Some((bookmaker.into(), Market::parse(market)?)),
+            (Some(bookmaker), Some(market), None) => {
+                KeyParts::split(market)?;
+                Some((bookmaker.into(), market.into()))
+            }
             _ => return None,
         };
         Some(Cursor { commence, event, record })
     }
 }
 
+/// Which events a list is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EventScope {
+    pub events: Option<EventIds>,
+    pub competitions: Option<CompetitionKeys>,
+    pub commence_from: Option<Timestamp>,
+    pub commence_to: Option<Timestamp>,
+    /// Leaves out events that have a field.
+    pub sides_only: bool,
+}
+
 /// Get Odds, as a bare array or grouped by bout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OddsQuery {
-    pub market: Option<Market>,
+    pub markets: MarketFilter,
     pub bookmaker: Option<BookId>,
     /// `None`: wherever the bookmaker is offered.
     pub regions: Option<Regions>,
     pub format: OddsFormat,
-    pub events: Option<EventIds>,
+    pub scope: EventScope,
     pub limit: Limit,
     pub after: Option<Cursor>,
     /// Grouped by bout instead of a bare array; the limit then counts bouts.
@@ -109,11 +151,11 @@ impl Default for OddsQuery {
     /// Everything, in American prices.
     fn default() -> Self {
         OddsQuery {
-            market: None,
+            markets: MarketFilter::Featured,
             bookmaker: None,
             regions: None,
             format: OddsFormat::American,
-            events: None,
+            scope: EventScope::default(),
             limit: Limit::DEFAULT,
             after: None,
             by_bout: false,
@@ -125,9 +167,7 @@ impl Default for OddsQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventsQuery {
     pub status: Option<EventStatus>,
-    pub events: Option<EventIds>,
-    pub commence_from: Option<Timestamp>,
-    pub commence_to: Option<Timestamp>,
+    pub scope: EventScope,
     pub limit: Limit,
     pub after: Option<Cursor>,
 }
@@ -136,7 +176,7 @@ pub struct EventsQuery {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScoresQuery {
     pub status: Option<ScoreStatus>,
-    pub events: Option<EventIds>,
+    pub scope: EventScope,
     pub limit: Limit,
     pub after: Option<Cursor>,
 }
@@ -154,27 +194,48 @@ impl HeapBytes for EventIds {
     }
 }
 
+impl HeapBytes for CompetitionKeys {
+    fn heap_bytes(&self) -> usize {
+        self.0.iter().map(|key| size_of::<Box<str>>() + key.len()).sum()
+    }
+}
+
+impl HeapBytes for MarketFilter {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            MarketFilter::Featured | MarketFilter::All => 0,
+            MarketFilter::Only(markets) => size_of_val(&**markets),
+        }
+    }
+}
+
 impl HeapBytes for Cursor {
     fn heap_bytes(&self) -> usize {
-        self.event.heap_bytes() + self.record.as_ref().map_or(0, |(bookmaker, _)| bookmaker.len())
+        self.event.heap_bytes() + self.record.as_ref().map_or(0, |(bookmaker, market)| bookmaker.len() + market.len())
+    }
+}
+
+impl HeapBytes for EventScope {
+    fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes() + self.competitions.heap_bytes()
     }
 }
 
 impl HeapBytes for OddsQuery {
     fn heap_bytes(&self) -> usize {
-        self.events.heap_bytes() + self.after.heap_bytes()
+        self.markets.heap_bytes() + self.scope.heap_bytes() + self.after.heap_bytes()
     }
 }
 
 impl HeapBytes for EventsQuery {
     fn heap_bytes(&self) -> usize {
-        self.events.heap_bytes() + self.after.heap_bytes()
+        self.scope.heap_bytes() + self.after.heap_bytes()
     }
 }
 
 impl HeapBytes for ScoresQuery {
     fn heap_bytes(&self) -> usize {
-        self.events.heap_bytes() + self.after.heap_bytes()
+        self.scope.heap_bytes() + self.after.heap_bytes()
     }
 }
 
@@ -187,7 +248,7 @@ mod tests {
     #[test]
     fn cursors_come_back() {
         let event = EventId::new("réunion-1").unwrap();
-        for record in [None, Some(("betmgm".into(), Market::Top5))] {
+        for record in [None, Some(("betmgm".into(), "top5".into()))] {
             let cursor = Cursor { commence: Timestamp::from_unix(17), event: event.clone(), record };
             assert_eq!(Cursor::parse(&cursor.to_text()), Some(cursor));
         }

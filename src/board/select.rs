@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::coverage::BookSet;
 use super::index::{Filter, Index};
 use super::node::{EventNode, OrderKey};
-use super::query::{Cursor, EventIds};
-use crate::model::{Bookmakers, Market, Record, Timestamp};
+use super::query::{Cursor, EventIds, EventScope};
+use crate::model::{Bookmakers, Market, MarketFilter, Record, Timestamp};
 
 impl Cursor {
     pub(crate) fn at_event(node: &EventNode) -> Self {
@@ -16,7 +16,8 @@ impl Cursor {
     }
 
     fn at_record(node: &EventNode, record: &Record, books: &Bookmakers) -> Self {
-        Cursor { record: Some((books.key(record.bookmaker).into(), record.market)), ..Cursor::at_event(node) }
+        let record = (books.key(record.bookmaker).into(), record.market.key().into());
+        Cursor { record: Some(record), ..Cursor::at_event(node) }
     }
 
     fn key(&self) -> OrderKey<'_> {
@@ -35,8 +36,11 @@ pub(crate) struct Scope<'q> {
 }
 
 impl<'q> Scope<'q> {
-    pub(crate) fn new(filter: Filter<'q>, events: Option<&'q EventIds>, after: Option<&'q Cursor>) -> Self {
-        Scope { filter, events, commence_from: None, commence_to: None, after }
+    /// The events of `scope` that pass the filter, which takes over what `scope` says of competitions and fields.
+    pub(crate) fn new(filter: Filter<'q>, scope: &'q EventScope, after: Option<&'q Cursor>) -> Self {
+        let filter = Filter { competitions: scope.competitions.as_ref(), sides_only: scope.sides_only, ..filter };
+        let EventScope { events, commence_from, commence_to, .. } = scope;
+        Scope { filter, events: events.as_ref(), commence_from: *commence_from, commence_to: *commence_to, after }
     }
 
     /// Lists are sorted by commence time, so its lower bound is a position to start from, like a cursor.
@@ -99,20 +103,18 @@ pub(crate) fn events<'a>(
 /// Which records of an event a query is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pick<'q> {
-    pub market: Option<Market>,
+    pub markets: &'q MarketFilter,
     pub books: Option<&'q BookSet>,
 }
 
 impl<'q> Pick<'q> {
     /// The events that have any such record.
     pub(crate) fn filter(self) -> Filter<'q> {
-        Filter::Priced { market: self.market, books: self.books }
+        Filter { priced: Some((self.markets, self.books)), ..Filter::default() }
     }
 
     pub(crate) fn records(self, node: &EventNode) -> impl Iterator<Item = &Arc<Record>> {
-        node.records_of(move |book, market| {
-            self.market.is_none_or(|wanted| wanted == market) && self.books.is_none_or(|books| books.contains(book))
-        })
+        node.records_of(self.markets, move |book| self.books.is_none_or(|books| books.contains(book)))
     }
 }
 
@@ -148,7 +150,10 @@ pub(crate) fn records<'a>(
 fn is_after(node: &EventNode, record: &Record, books: &Bookmakers, after: Option<&Cursor>) -> bool {
     let Some(after) = after.filter(|after| after.key() == node.key()) else { return true };
     match &after.record {
-        Some((bookmaker, market)) => (books.key(record.bookmaker), record.market.key()) > (bookmaker, market.key()),
+        Some((bookmaker, market)) => {
+            let by_book = books.key(record.bookmaker).cmp(bookmaker);
+            by_book.then_with(|| Market::cmp_keys(record.market.key(), market)).is_gt()
+        }
         None => false,
     }
 }

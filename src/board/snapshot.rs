@@ -9,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 
 use super::body::Bodies;
-use super::books::Books;
 use super::condition::Condition;
 use super::coverage::BookSet;
 use super::index::Index;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
+use super::register::Register;
 use super::target_cache::TargetCache;
 use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
-use crate::model::{BookId, Catalogue, EventId, Source, SportId, Timestamp, V4Names, World};
+use crate::model::{BookId, Catalogue, Competitions, EventId, Source, SportId, Timestamp, World};
 
 /// Bound on the rendered odds of one publication of a sport.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
@@ -38,7 +38,7 @@ pub struct PublishedSource {
 #[derive(Debug)]
 pub struct Published {
     index: Index,
-    books: Arc<Books>,
+    register: Arc<Register>,
     /// In the order of the bookmakers' keys.
     sources: Box<[PublishedSource]>,
     at_ms: i64,
@@ -48,23 +48,23 @@ pub struct Published {
 }
 
 impl Published {
-    pub fn new(index: Index, books: Arc<Books>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
+    pub fn new(index: Index, register: Arc<Register>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
         let (bodies, target_cache, v4) = (Bodies::new(ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
-        Published { index, books, sources, at_ms, bodies, target_cache, v4 }
+        Published { index, register, sources, at_ms, bodies, target_cache, v4 }
     }
 
     /// The same publication with another index: without the events that were removed since.
     #[must_use]
     pub fn without(&self, index: Index) -> Self {
-        Published::new(index, Arc::clone(&self.books), self.sources.clone(), self.at_ms)
+        Published::new(index, Arc::clone(&self.register), self.sources.clone(), self.at_ms)
     }
 
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    pub fn books(&self) -> &Books {
-        &self.books
+    pub fn register(&self) -> &Register {
+        &self.register
     }
 
     pub fn sources(&self) -> &[PublishedSource] {
@@ -76,8 +76,8 @@ impl Published {
         &self.target_cache
     }
 
-    pub(crate) fn v4(&self, names: &V4Names) -> &V4Answers<PricedQuery> {
-        self.v4.get_or_init(|| V4Answers::new(&self.index, names, ODDS_BYTES_MAX))
+    pub(crate) fn v4(&self) -> &V4Answers<PricedQuery> {
+        self.v4.get_or_init(|| V4Answers::new(&self.index, self.register.competitions(), ODDS_BYTES_MAX))
     }
 
     fn kept_bytes(&self) -> u64 {
@@ -94,9 +94,9 @@ impl Published {
     pub(crate) fn books_of(&self, query: &OddsQuery) -> Option<Arc<BookSet>> {
         match (query.bookmaker, query.regions) {
             (None, None) => None,
-            (None, Some(regions)) => Some(Arc::clone(self.books.offered_in(regions))),
+            (None, Some(regions)) => Some(Arc::clone(self.register.offered_in(regions))),
             (Some(book), regions) => {
-                let offered = regions.is_none_or(|regions| self.books.offered_in(regions).contains(book));
+                let offered = regions.is_none_or(|regions| self.register.offered_in(regions).contains(book));
                 Some(Arc::new(offered.then_some(book).into_iter().collect()))
             }
         }
@@ -175,8 +175,8 @@ impl SportBoard {
         published.kept_bytes() + lists + v4
     }
 
-    pub(crate) fn v4(&self, names: &V4Names) -> &V4Answers<ListQuery> {
-        self.listing.v4.get_or_init(|| V4Answers::new(self.current(), names, EVENTS_BYTES_MAX))
+    pub(crate) fn v4(&self, competitions: &Competitions) -> &V4Answers<ListQuery> {
+        self.listing.v4.get_or_init(|| V4Answers::new(self.current(), competitions, EVENTS_BYTES_MAX))
     }
 
     /// Events that are scheduled or live.
@@ -203,14 +203,14 @@ impl SportBoard {
 #[derive(Clone, Debug)]
 pub struct WorldBoard {
     sports: Box<[SportBoard]>,
-    books: Arc<Books>,
+    register: Arc<Register>,
     /// Answers across sports, valid until a sport publishes.
     pub(super) upcoming: Arc<Bodies<UpcomingQuery>>,
 }
 
 impl WorldBoard {
-    pub fn new(sports: Box<[SportBoard]>, books: Arc<Books>) -> Self {
-        WorldBoard { sports, books, upcoming: Arc::new(Bodies::new(UPCOMING_BYTES_MAX)) }
+    pub fn new(sports: Box<[SportBoard]>, register: Arc<Register>) -> Self {
+        WorldBoard { sports, register, upcoming: Arc::new(Bodies::new(UPCOMING_BYTES_MAX)) }
     }
 
     /// Takes over the answers across sports of the previous board, if the same prices are published.
@@ -235,8 +235,8 @@ impl WorldBoard {
         &self.sports
     }
 
-    pub fn books(&self) -> &Arc<Books> {
-        &self.books
+    pub fn register(&self) -> &Arc<Register> {
+        &self.register
     }
 
     pub fn record_count(&self) -> usize {

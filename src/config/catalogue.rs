@@ -1,4 +1,4 @@
-//! The catalogue of sports and bookmakers, a TOML file: the built-in one, or the operator's own in its place.
+//! The catalogue of sports, competitions, markets and bookmakers, a TOML file: the built-in one, or the operator's own in its place.
 //!
 //! Parsing is strict: an unknown field, kind or region, a duplicate key or an empty title is an error that names the
 //! line, so that a typo never silently drops an entry.
@@ -9,7 +9,11 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::model::v4::Pattern;
-use crate::model::{Bookmaker, Catalogue, CatalogueError, Region, Regions, Sport, SportKind, V4Keys, V4Names};
+use crate::model::market::{KeyParts, MarketShape};
+use crate::model::{
+    Bookmaker, Catalogue, CatalogueError, Competition, MarketFamilies, MarketTraits, Region, Regions, Settlement, Sport,
+    SportKind, V4Keys, V4Names,
+};
 
 /// The text of the built-in catalogue.
 pub const BUILTIN: &str = include_str!("../../data/catalogue.toml");
@@ -36,7 +40,7 @@ pub enum EntryProblem {
     BadTitle(Box<str>),
     #[error("{key:?} has a bad field `group`: {group:?} is not a valid key: use 1 to 40 of a to z, 0 to 9 and _")]
     BadGroup { key: Box<str>, group: Box<str> },
-    #[error("{0:?} has an empty field `regions`: name at least one of us, uk, eu, au")]
+    #[error("{0:?} has an empty field `regions`: name at least one of us, us2, us_dfs, us_ex, uk, eu, fr, se, au")]
     NoRegion(Box<str>),
     #[error("{key:?} has the region {region} twice in its field `regions`")]
     RegionTwice { key: Box<str>, region: Region },
@@ -44,12 +48,25 @@ pub enum EntryProblem {
     BadV4(Box<str>),
     #[error("bad field `key`: {0}")]
     Key(CatalogueError),
+    #[error("{0:?} is not a market family: use its name alone, in a to z, 0 to 9 and _")]
+    BadFamily(Box<str>),
+    #[error("{0:?} is not a prop: it begins with player_, batter_ or pitcher_ and has neither a period nor _alternate")]
+    BadProp(Box<str>),
+    #[error("{0:?} has a bad field `group` or `winners`: both are 1 or more")]
+    BadSettlement(Box<str>),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CatalogueFile {
     sports: Vec<SportLine>,
+    #[serde(default)]
+    competitions: Vec<CompetitionLine>,
+    #[serde(default)]
+    market_families: Vec<FamilyLine>,
+    /// Keys by shape.
+    #[serde(default)]
+    props: BTreeMap<ShapeName, Vec<Spanned<Box<str>>>>,
     #[serde(default)]
     bookmakers: Vec<BookmakerLine>,
 }
@@ -61,7 +78,58 @@ struct SportLine {
     title: Box<str>,
     group: Box<str>,
     kind: KindName,
+    #[serde(default)]
+    hide_fields: bool,
     v4: Option<V4Line>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CompetitionLine {
+    key: Spanned<Box<str>>,
+    title: Box<str>,
+    #[serde(default)]
+    description: Box<str>,
+    #[serde(default)]
+    field: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FamilyLine {
+    key: Spanned<Box<str>>,
+    shape: ShapeName,
+    #[serde(default = "one")]
+    winners: usize,
+    group: Option<usize>,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ShapeName {
+    Ways,
+    Spread,
+    OverUnder,
+    OverOnly,
+    YesNo,
+    Field,
+}
+
+impl From<ShapeName> for MarketShape {
+    fn from(name: ShapeName) -> Self {
+        match name {
+            ShapeName::Ways => MarketShape::Ways,
+            ShapeName::Spread => MarketShape::Spread,
+            ShapeName::OverUnder => MarketShape::OverUnder,
+            ShapeName::OverOnly => MarketShape::OverOnly,
+            ShapeName::YesNo => MarketShape::YesNo,
+            ShapeName::Field => MarketShape::Field,
+        }
+    }
 }
 
 /// The names of a sport in The Odds API; `*` in the key and the title is a placeholder for the competition's name.
@@ -97,9 +165,30 @@ enum KindName {
 #[serde(rename_all = "snake_case")]
 enum RegionName {
     Us,
+    Us2,
+    UsDfs,
+    UsEx,
     Uk,
     Eu,
+    Fr,
+    Se,
     Au,
+}
+
+impl From<RegionName> for Region {
+    fn from(name: RegionName) -> Self {
+        match name {
+            RegionName::Us => Region::Us,
+            RegionName::Us2 => Region::Us2,
+            RegionName::UsDfs => Region::UsDfs,
+            RegionName::UsEx => Region::UsEx,
+            RegionName::Uk => Region::Uk,
+            RegionName::Eu => Region::Eu,
+            RegionName::Fr => Region::Fr,
+            RegionName::Se => Region::Se,
+            RegionName::Au => Region::Au,
+        }
+    }
 }
 
 /// The built-in catalogue.
@@ -115,6 +204,7 @@ pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
         .sports
         .iter()
         .map(|sport| position(&sport.key))
+        .chain(file.competitions.iter().map(|competition| position(&competition.key)))
         .chain(file.bookmakers.iter().map(|book| position(&book.key)))
         .collect();
     let at = |start: usize, problem| CatalogueFileError::Entry { line: line_of(text, start), problem };
@@ -129,10 +219,18 @@ pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
         let start = line.key.span().start;
         bookmakers.push(bookmaker(line).map_err(|problem| at(start, problem))?);
     }
-    Catalogue::new(sports, bookmakers).map_err(|error| match last_position(&positions, &error) {
+    let mut competitions = Vec::with_capacity(file.competitions.len());
+    for line in file.competitions {
+        let start = line.key.span().start;
+        competitions.push(competition(line).map_err(|problem| at(start, problem))?);
+    }
+    let markets = market_families(file.market_families, file.props).map_err(|(start, problem)| at(start, problem))?;
+    let catalogue = Catalogue::new(sports, bookmakers).and_then(|catalogue| catalogue.with_competitions(competitions));
+    let catalogue = catalogue.map_err(|error| match last_position(&positions, &error) {
         Some(start) => at(start, EntryProblem::Key(error)),
         None => CatalogueFileError::Whole(error),
-    })
+    })?;
+    Ok(catalogue.with_markets(markets))
 }
 
 /// A key and its offset in the text.
@@ -144,7 +242,10 @@ fn position(key: &Spanned<Box<str>>) -> KeyPosition {
 
 /// The last offset of the key that an error names.
 fn last_position(positions: &[KeyPosition], error: &CatalogueError) -> Option<usize> {
-    let (CatalogueError::Duplicate(named) | CatalogueError::BadKey(named)) = error else { return None };
+    let (CatalogueError::Duplicate(named) | CatalogueError::BadKey(named) | CatalogueError::NoSportOf(named)) = error
+    else {
+        return None;
+    };
     positions.iter().rev().find(|(key, _)| key == named).map(|(_, start)| *start)
 }
 
@@ -160,7 +261,50 @@ fn sport(line: SportLine) -> Result<Sport, EntryProblem> {
         KindName::Tournament => SportKind::Tournament,
     };
     let v4 = line.v4.map(|line| v4_names(&key, line)).transpose()?;
-    Ok(Sport { key, title: line.title, group: line.group, kind, v4 })
+    Ok(Sport { key, title: line.title, group: line.group, kind, hides_fields: line.hide_fields, v4 })
+}
+
+fn competition(line: CompetitionLine) -> Result<Competition, EntryProblem> {
+    let key = line.key.into_inner();
+    check_title(&key, &line.title)?;
+    let description = if line.description.is_empty() { line.title.clone() } else { line.description };
+    check_title(&key, &description)?;
+    Ok(Competition { key, title: line.title, description, has_field: line.field })
+}
+
+/// The families and the props, or the offset of the first bad one.
+fn market_families(
+    lines: Vec<FamilyLine>,
+    shapes: BTreeMap<ShapeName, Vec<Spanned<Box<str>>>>,
+) -> Result<MarketFamilies, (usize, EntryProblem)> {
+    let mut families = BTreeMap::new();
+    for FamilyLine { key, shape, winners, group } in lines {
+        let (start, key) = (key.span().start, key.into_inner());
+        if KeyParts::split(&key).is_none_or(|parts| parts.is_prop || parts.base != &*key) {
+            return Err((start, EntryProblem::BadFamily(key)));
+        }
+        if winners == 0 || group == Some(0) {
+            return Err((start, EntryProblem::BadSettlement(key)));
+        }
+        let traits = MarketTraits { shape: shape.into(), settlement: Settlement { group, winners } };
+        if families.insert(key.clone(), traits).is_some() {
+            return Err((start, EntryProblem::Key(CatalogueError::Duplicate(key))));
+        }
+    }
+    let mut props = BTreeMap::new();
+    for (shape, keys) in shapes {
+        for key in keys {
+            let (start, key) = (key.span().start, key.into_inner());
+            if KeyParts::split(&key).is_none_or(|parts| !parts.is_prop || parts.base != &*key) {
+                return Err((start, EntryProblem::BadProp(key)));
+            }
+            let traits = MarketTraits { shape: shape.into(), settlement: Settlement::ONE_WINNER };
+            if props.insert(key.clone(), traits).is_some() {
+                return Err((start, EntryProblem::Key(CatalogueError::Duplicate(key))));
+            }
+        }
+    }
+    Ok(MarketFamilies::new(families, props))
 }
 
 fn v4_names(sport: &str, line: V4Line) -> Result<V4Names, EntryProblem> {
@@ -183,12 +327,7 @@ fn bookmaker(line: BookmakerLine) -> Result<Bookmaker, EntryProblem> {
     check_title(&key, &line.title)?;
     let mut regions = Regions::NONE;
     for name in line.regions {
-        let region = match name {
-            RegionName::Us => Region::Us,
-            RegionName::Uk => Region::Uk,
-            RegionName::Eu => Region::Eu,
-            RegionName::Au => Region::Au,
-        };
+        let region = Region::from(name);
         if regions.contains(region) {
             return Err(EntryProblem::RegionTwice { key, region });
         }
@@ -223,13 +362,16 @@ mod tests {
     fn builtin_catalogue_covers_every_region() {
         let catalogue = builtin();
         let keys: Vec<&str> = catalogue.sports().map(|(_, sport)| &*sport.key).collect();
-        assert_eq!(keys, ["mma", "boxing", "tennis", "american_football", "golf"]);
-        assert_eq!(catalogue.groups(), ["combat", "tennis", "american_football", "golf"]);
-        assert!(catalogue.bookmakers().len() >= 30);
+        assert_eq!(keys[..5], ["mma", "boxing", "tennis", "american_football", "golf"]);
+        assert_eq!(keys.len(), 16);
+        assert_eq!(catalogue.groups()[..4], ["combat", "tennis", "american_football", "golf"]);
+        assert!(catalogue.bookmakers().len() >= 94);
         for region in Region::ALL {
             let books = catalogue.bookmakers().iter().filter(|book| book.regions.contains(region)).count();
-            assert!(books >= 8, "{region}: {books}");
+            assert!(books >= 4, "{region}: {books}");
         }
+        assert_eq!(catalogue.competitions().count(), 177);
+        assert_eq!(catalogue.find_v4("soccer_epl").map(|(sport, _)| sport), catalogue.find("soccer"));
     }
 
     #[test]

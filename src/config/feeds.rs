@@ -267,7 +267,7 @@ fn names(text: &str) -> Option<Vec<String>> {
 fn markets(text: &str) -> Option<Vec<Market>> {
     let mut markets = Vec::new();
     for name in names(text)? {
-        let of = |kind| Market::parse_alias(&name, kind);
+        let of = |kind| Market::find_alias(&name, kind);
         let found = [of(SportKind::Fight)?, of(SportKind::HeadToHead)?];
         markets.extend(found.into_iter().filter(|market| !markets.contains(market)).collect::<Vec<_>>());
     }

@@ -78,6 +78,16 @@ pub const SETTINGS: &[Setting] = &[
         help: "new events that one feeder may add in a UTC day",
     },
     Setting { name: "ingest.events", default: "50000", help: "maximum number of existing events of one feeder" },
+    Setting {
+        name: "ingest.names_per_day",
+        default: "500",
+        help: "new competitions and markets, together, that one feeder may add in a UTC day",
+    },
+    Setting {
+        name: "ingest.names",
+        default: "1000",
+        help: "competitions and markets, together, that one feeder may add in total",
+    },
     Setting { name: "log", default: "info", help: "log level: error, warn, info, debug, trace, or a filter" },
     Setting { name: "log_format", default: "auto", help: "text, json, or auto: text on a terminal, json otherwise" },
     Setting {
@@ -311,6 +321,8 @@ impl Settings {
             bookmakers: count("ingest.bookmakers")?,
             events_per_day: count("ingest.events_per_day")?,
             events: count("ingest.events")?,
+            names_per_day: count("ingest.names_per_day")?,
+            names: count("ingest.names")?,
         })
     }
 

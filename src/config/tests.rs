@@ -71,7 +71,7 @@ fn feed_is_read_from_a_table_and_from_variables() {
     assert_eq!((&*us.name, us.interval.as_secs(), us.sports.join(" ")), ("us", 90, "mma tennis".to_owned()));
     assert_eq!(us.key, FeedKey::Text(FeedSecret::new("hush")));
     assert_eq!((&*eu.name, &eu.key, eu.requests_per_day), ("eu_2", &FeedKey::File("key.txt".into()), Some(500)));
-    assert!(us.markets.contains(&crate::model::Market::TotalRounds));
+    assert!(us.markets.contains(&crate::model::Market::TOTAL_ROUNDS));
 
     let shown = settings.feeds_shown();
     let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().value.clone();

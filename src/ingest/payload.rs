@@ -53,7 +53,7 @@ impl PayloadBuffer {
         let payload = read(self.0, (sport, options.odds_format), now, Arc::clone(catalogue)).await??;
         delivery.add_bytes(bytes);
         let known = context.boards.load_full(options.world);
-        let listed = payload.listed(known.books().register(), options.regions);
+        let listed = payload.listed(known.register().bookmakers(), options.regions);
         let batch = accept(payload, listed, delivery);
         if options.strict {
             let DeliveryBatch { news, origins } = batch;

@@ -105,7 +105,9 @@ pub enum Contest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub id: EventId,
+    /// Its name, as the feed gives it.
     pub competition: Arc<str>,
+    pub competition_key: Arc<str>,
     /// For a tournament, the first tee time.
     pub commence: Timestamp,
     pub contest: Contest,

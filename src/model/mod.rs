@@ -3,6 +3,7 @@
 
 pub mod bookmaker;
 pub mod budget;
+pub mod competition;
 pub mod event;
 pub mod maintenance;
 pub mod market;
@@ -23,11 +24,12 @@ pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
 pub use budget::{FeedBudget, ReportedCredits};
+pub use competition::{Competition, Competitions, SeenCompetition};
 pub use event::{Contest, Event, EventId, EventOwner, EventStatus};
 pub use maintenance::Maintenance;
-pub use market::{Market, Settlement};
+pub use market::{Market, MarketFamilies, MarketFilter, MarketKey, MarketTraits, Settlement};
 pub use news::{ClosedNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};
-pub use odds::{Closed, Outcome, Point, Record, RecordId};
+pub use odds::{Closed, Outcome, OutcomeName, Point, Record, RecordId};
 pub use price::{OddsFormat, Price, PriceError};
 pub use quota::{FeederQuota, FeederUse};
 pub use region::{Region, Regions};

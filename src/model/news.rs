@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bookmaker::Bookmaker;
 use super::event::{Contest, EventId, EventStatus};
-use super::market::Market;
+use super::market::MarketKey;
 use super::odds::Outcome;
 use super::score::Score;
 use super::source::Source;
@@ -41,8 +41,11 @@ pub struct EventNews {
     pub sport: SportId,
     pub id: EventId,
     pub competition: Arc<str>,
+    /// `None`: the one that the catalogue has for the competition's name.
+    pub competition_key: Option<Arc<str>>,
+    /// The title of the key, if the feed gives one.
+    pub competition_title: Option<Arc<str>>,
     pub commence: Timestamp,
-    /// Has the shape that the sport's kind requires.
     pub contest: Contest,
     pub status: EventStatus,
 }
@@ -53,7 +56,7 @@ pub struct OddsNews {
     pub sport: SportId,
     pub event: EventId,
     pub bookmaker: Arc<str>,
-    pub market: Market,
+    pub market: MarketKey,
     pub last_update: Timestamp,
     /// The bookmaker's own update time, if the feed gives one besides the market's.
     pub bookmaker_update: Option<Timestamp>,
@@ -83,7 +86,7 @@ pub struct ClosedNews {
     pub sport: SportId,
     pub event: EventId,
     pub bookmaker: Arc<str>,
-    pub market: Market,
+    pub market: MarketKey,
     pub at: Timestamp,
 }
 

@@ -55,10 +55,74 @@ impl Point {
     }
 }
 
+/// The name of an outcome, with the description that some markets add to it: `Over` of a player. Both are one text, so
+/// that an outcome holds one pointer, and most outcomes have no description.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OutcomeName(Arc<str>);
+
+impl OutcomeName {
+    /// Begins a name that has a description, and separates the two. Names have no control characters.
+    const MARK: char = '\0';
+
+    pub fn new(name: &str, description: Option<&str>) -> Self {
+        match description {
+            None => OutcomeName(name.into()),
+            Some(description) => OutcomeName(format!("{0}{name}{0}{description}", Self::MARK).into()),
+        }
+    }
+
+    /// From the text that [`OutcomeName::as_stored`] gave.
+    pub fn from_stored(text: Arc<str>) -> Self {
+        OutcomeName(text)
+    }
+
+    /// Name and description in one text.
+    pub fn as_stored(&self) -> &Arc<str> {
+        &self.0
+    }
+
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        self.parts().map_or(&*self.0, |(name, _)| name)
+    }
+
+    /// The player or the team that the outcome is about, in markets that say so.
+    #[inline]
+    pub fn description(&self) -> Option<&str> {
+        self.parts().map(|(_, description)| description)
+    }
+
+    #[inline]
+    fn parts(&self) -> Option<(&str, &str)> {
+        self.0.strip_prefix(Self::MARK)?.split_once(Self::MARK)
+    }
+}
+
+impl From<&str> for OutcomeName {
+    fn from(name: &str) -> Self {
+        OutcomeName::new(name, None)
+    }
+}
+
+impl From<Arc<str>> for OutcomeName {
+    fn from(name: Arc<str>) -> Self {
+        OutcomeName(name)
+    }
+}
+
+/// The name without its description.
+impl std::ops::Deref for OutcomeName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 /// One side of a market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    pub name: Arc<str>,
+    pub name: OutcomeName,
     pub price: Price,
     pub point: Option<Point>,
 }
@@ -132,7 +196,7 @@ mod tests {
 
     #[test]
     fn record_id_is_stable() {
-        let id = RecordId::new("mma", &EventId::new("e1").unwrap(), "betmgm", Market::Moneyline);
+        let id = RecordId::new("mma", &EventId::new("e1").unwrap(), "betmgm", Market::MONEYLINE);
         assert_eq!(std::str::from_utf8(&id.text()).unwrap(), id.to_string());
         assert_eq!(id.to_string(), "5c6b1e44366ffb2e");
     }

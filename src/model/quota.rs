@@ -9,11 +9,21 @@ pub struct FeederQuota {
     /// New events in a UTC day, and at one time.
     pub events_per_day: u32,
     pub events: u32,
+    /// New competitions and markets, together, in a UTC day, and in all.
+    pub names_per_day: u32,
+    pub names: u32,
 }
 
 impl Default for FeederQuota {
     fn default() -> Self {
-        FeederQuota { bookmakers_per_day: 200, bookmakers: 500, events_per_day: 20_000, events: 50_000 }
+        FeederQuota {
+            bookmakers_per_day: 200,
+            bookmakers: 500,
+            events_per_day: 20_000,
+            events: 50_000,
+            names_per_day: 500,
+            names: 1_000,
+        }
     }
 }
 
@@ -27,18 +37,21 @@ pub struct FeederUse {
     pub events_today: u32,
     /// Existing events that this feeder announced first.
     pub events: u32,
+    /// Competitions and markets.
+    pub names_today: u32,
+    pub names: u32,
 }
 
 impl FeederUse {
     /// The usage on `day`: the daily counts start at zero on a new day.
     #[must_use]
     pub fn on(self, day: u32) -> Self {
-        if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, ..self } }
+        if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, names_today: 0, ..self } }
     }
 
     /// Whether nothing has been added, leaving aside the events that are there now: their owners say how many those are.
     pub fn is_unused(self) -> bool {
-        (self.bookmakers_today, self.bookmakers, self.events_today) == (0, 0, 0)
+        FeederUse { day: 0, events: 0, ..self } == FeederUse::default()
     }
 
     /// What was used at least, of two counts of the same feeder; the events that are there now are of the first.
@@ -52,6 +65,8 @@ impl FeederUse {
             bookmakers: one.bookmakers.max(other.bookmakers),
             events_today: one.events_today.max(other.events_today),
             events: one.events,
+            names_today: one.names_today.max(other.names_today),
+            names: one.names.max(other.names),
         }
     }
 
@@ -61,6 +76,16 @@ impl FeederUse {
         if fits {
             self.bookmakers_today += 1;
             self.bookmakers += 1;
+        }
+        fits
+    }
+
+    /// Counts a new competition or market, if the quota has room for it.
+    pub fn add_name(&mut self, quota: FeederQuota) -> bool {
+        let fits = self.names_today < quota.names_per_day && self.names < quota.names;
+        if fits {
+            self.names_today += 1;
+            self.names += 1;
         }
         fits
     }

@@ -1,4 +1,4 @@
-//! The four regions that bookmakers are offered in, and sets of them.
+//! The regions that bookmakers are offered in, and sets of them.
 
 use std::fmt;
 
@@ -6,25 +6,61 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     Us,
+    Us2,
+    UsDfs,
+    UsEx,
     Uk,
     Eu,
+    Fr,
+    Se,
     Au,
 }
 
 impl Region {
-    pub const ALL: [Region; 4] = [Region::Us, Region::Uk, Region::Eu, Region::Au];
+    pub const ALL: [Region; 9] = [
+        Region::Us,
+        Region::Us2,
+        Region::UsDfs,
+        Region::UsEx,
+        Region::Uk,
+        Region::Eu,
+        Region::Fr,
+        Region::Se,
+        Region::Au,
+    ];
 
     pub const fn key(self) -> &'static str {
         match self {
             Region::Us => "us",
+            Region::Us2 => "us2",
+            Region::UsDfs => "us_dfs",
+            Region::UsEx => "us_ex",
             Region::Uk => "uk",
             Region::Eu => "eu",
+            Region::Fr => "fr",
+            Region::Se => "se",
             Region::Au => "au",
         }
     }
 
     pub fn parse(text: &str) -> Option<Region> {
         Region::ALL.into_iter().find(|region| region.key() == text)
+    }
+
+    /// Its bit in a stored set. Files of format 3 and before have the first four, so these never change.
+    const fn bit(self) -> u16 {
+        let position = match self {
+            Region::Us => 0,
+            Region::Uk => 1,
+            Region::Eu => 2,
+            Region::Au => 3,
+            Region::Us2 => 4,
+            Region::UsDfs => 5,
+            Region::UsEx => 6,
+            Region::Fr => 7,
+            Region::Se => 8,
+        };
+        1 << position
     }
 }
 
@@ -34,25 +70,25 @@ impl fmt::Display for Region {
     }
 }
 
-/// A set of regions, written in the order us, uk, eu, au.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Regions(u8);
+/// A set of regions, written in the order of [`Region::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Regions(u16);
 
 impl Regions {
     pub const NONE: Regions = Regions(0);
-    pub const ALL: Regions = Regions(0b1111);
+    pub const ALL: Regions = Regions(0x1ff);
 
     pub const fn only(region: Region) -> Self {
-        Regions(1 << region as u8)
+        Regions(region.bit())
     }
 
     #[must_use]
     pub const fn with(self, region: Region) -> Self {
-        Regions(self.0 | 1 << region as u8)
+        Regions(self.0 | region.bit())
     }
 
     pub const fn contains(self, region: Region) -> bool {
-        self.0 & (1 << region as u8) != 0
+        self.0 & region.bit() != 0
     }
 
     pub const fn intersects(self, other: Regions) -> bool {
@@ -67,13 +103,13 @@ impl Regions {
         Region::ALL.into_iter().filter(move |region| self.contains(*region))
     }
 
-    /// The set as four bits, for compact storage.
-    pub const fn bits(self) -> u8 {
+    /// The set as nine bits, for compact storage.
+    pub const fn bits(self) -> u16 {
         self.0
     }
 
     /// `None` if a bit is set that has no region.
-    pub const fn from_bits(bits: u8) -> Option<Self> {
+    pub const fn from_bits(bits: u16) -> Option<Self> {
         if bits & !Regions::ALL.0 == 0 { Some(Regions(bits)) } else { None }
     }
 }

@@ -16,13 +16,13 @@ pub enum Reason {
     BadTime,
     UnknownSport,
     UnknownMarket,
-    /// A lay price is for betting against an outcome, so it is never mixed with the others.
-    LayMarket,
     MarketNotOfSport,
     UnknownBookmaker,
     UnknownEvent,
     EventOver,
     TooManyBookmakers,
+    TooManyCompetitions,
+    TooManyMarkets,
     Late,
     /// Dated further ahead of this server's clock than the tolerance allows.
     InFuture,
@@ -43,7 +43,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 26;
+    pub const COUNT: usize = 27;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -54,12 +54,13 @@ impl Reason {
         Reason::BadTime,
         Reason::UnknownSport,
         Reason::UnknownMarket,
-        Reason::LayMarket,
         Reason::MarketNotOfSport,
         Reason::UnknownBookmaker,
         Reason::UnknownEvent,
         Reason::EventOver,
         Reason::TooManyBookmakers,
+        Reason::TooManyCompetitions,
+        Reason::TooManyMarkets,
         Reason::Late,
         Reason::InFuture,
         Reason::FeederQuota,
@@ -84,12 +85,13 @@ impl Reason {
             Reason::BadTime => "bad_time",
             Reason::UnknownSport => "unknown_sport",
             Reason::UnknownMarket => "unknown_market",
-            Reason::LayMarket => "lay_market",
             Reason::MarketNotOfSport => "market_not_of_sport",
             Reason::UnknownBookmaker => "unknown_bookmaker",
             Reason::UnknownEvent => "unknown_event",
             Reason::EventOver => "event_over",
             Reason::TooManyBookmakers => "too_many_bookmakers",
+            Reason::TooManyCompetitions => "too_many_competitions",
+            Reason::TooManyMarkets => "too_many_markets",
             Reason::Late => "late",
             Reason::InFuture => "in_future",
             Reason::FeederQuota => "feeder_quota",
@@ -115,8 +117,10 @@ impl Reason {
             Reason::MarketNotOfSport => "events of this sport do not have the market",
             Reason::Late => "a newer value is stored",
             Reason::TooManyBookmakers => "there is no room for another bookmaker",
+            Reason::TooManyCompetitions => "there is no room for another competition",
+            Reason::TooManyMarkets => "there is no room for another market",
             Reason::FeederQuota => {
-                "the feeder has added as many bookmakers or events as it may; `oddsbox feeds` shows its quota"
+                "the feeder has added as many bookmakers, events, competitions or markets as it may; `oddsbox feeds` shows its quota"
             }
             Reason::NotOwnEvent => "a feeder removes only events that it announced first",
             Reason::BadField => "the winner is neither of the two sides",

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::event::{Contest, Event};
+use super::event::Contest;
 
 /// The names of a sport in The Odds API.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,31 +55,45 @@ impl Pattern {
 }
 
 impl V4Names {
-    /// Whether a key refers to this sport or a competition of it.
-    pub fn has(&self, key: &str) -> bool {
-        match &self.keys {
-            V4Keys::Whole { key: own, .. } => **own == *key,
-            V4Keys::ByCompetition { key: pattern, .. } => pattern.middle(key).is_some(),
-        }
+    /// What its keys begin with: `soccer` of `soccer_epl`.
+    pub fn prefix(&self) -> &str {
+        let key = match &self.keys {
+            V4Keys::Whole { key, .. } => key,
+            V4Keys::ByCompetition { key, .. } => &key.prefix,
+        };
+        key.split_once('_').map_or(key, |(prefix, _)| prefix)
     }
 
-    /// The key of an event's sport or competition.
-    pub fn key_of(&self, event: &Event) -> Cow<'_, str> {
+    /// Whether a key belongs to this sport.
+    pub fn has(&self, key: &str) -> bool {
+        key.split_once('_').is_some_and(|(prefix, rest)| prefix == self.prefix() && !rest.is_empty())
+    }
+
+    /// Whether a key is the one that the sport has for all of its competitions.
+    pub fn is_whole(&self, key: &str) -> bool {
+        matches!(&self.keys, V4Keys::Whole { key: whole, .. } if **whole == *key)
+    }
+
+    /// The key of a competition that the catalogue does not list. A field's title names it, else the competition's name.
+    pub fn key_of(&self, name: &str, contest: &Contest) -> Cow<'_, str> {
         match &self.keys {
             V4Keys::Whole { key, .. } => Cow::Borrowed(key),
             V4Keys::ByCompetition { key, irregular, .. } => {
-                let name = name_of(event);
+                let name = match contest {
+                    Contest::Tournament { title } => title,
+                    Contest::Sides { .. } => name,
+                };
                 let known = irregular.iter().find(|(known, _)| **known == *name);
                 Cow::Owned(known.map_or_else(|| key.fill(&slug(name)), |(_, middle)| key.fill(middle)))
             }
         }
     }
 
-    /// The title of that key.
-    pub fn title_of(&self, event: &Event) -> Cow<'_, str> {
+    /// The title of a competition's key; `None` if the sport has one key for all of them.
+    pub fn title_of(&self, name: &str) -> Option<String> {
         match &self.keys {
-            V4Keys::Whole { title, .. } => Cow::Borrowed(title),
-            V4Keys::ByCompetition { title, .. } => Cow::Owned(title.fill(name_of(event))),
+            V4Keys::Whole { .. } => None,
+            V4Keys::ByCompetition { title, .. } => Some(title.fill(name)),
         }
     }
 
@@ -92,14 +106,6 @@ impl V4Names {
     }
 }
 
-/// The name that distinguishes a sport's competitions: a tournament's title, else the competition.
-fn name_of(event: &Event) -> &str {
-    match &event.contest {
-        Contest::Tournament { title } => title,
-        Contest::Sides { .. } => &event.competition,
-    }
-}
-
 /// A name as part of a key: letters and digits in lower case, with one `_` for everything in between.
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -109,7 +115,6 @@ fn slug(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{EventId, EventStatus, Timestamp};
 
     fn golf() -> V4Names {
         let keys = V4Keys::ByCompetition {
@@ -120,17 +125,6 @@ mod tests {
         V4Names { group: "Golf".into(), keys }
     }
 
-    fn tournament(title: &str) -> Event {
-        Event {
-            id: EventId::new("e1").unwrap(),
-            competition: "Some Tour".into(),
-            commence: Timestamp::from_unix(0),
-            contest: Contest::Tournament { title: title.into() },
-            status: EventStatus::Scheduled,
-            changed: Timestamp::from_unix(0),
-        }
-    }
-
     #[test]
     fn competition_has_its_own_key_and_title() {
         for (title, key) in [
@@ -138,10 +132,9 @@ mod tests {
             ("St. Jude's Classic", "golf_st_jude_s_classic_winner"),
             ("The Open", "golf_the_open_championship_winner"),
         ] {
-            let event = tournament(title);
-            assert_eq!(golf().key_of(&event), key);
+            assert_eq!(golf().key_of("Some Tour", &Contest::Tournament { title: title.into() }), key);
             assert!(golf().has(key));
-            let named = golf().title_of(&event).into_owned();
+            let named = golf().title_of(title).unwrap();
             assert_eq!(named, format!("{title} Winner"));
             assert_eq!(golf().competition(&named), title);
         }
@@ -149,7 +142,8 @@ mod tests {
 
     #[test]
     fn keys_of_other_sports_do_not_match() {
-        for key in ["golf_winner", "golf__winner", "tennis_us_open", "golf_us_open", ""] {
+        assert!(golf().has("golf_ryder_cup"));
+        for key in ["golf", "golf_", "golfing_us_open", "tennis_us_open", ""] {
             assert!(!golf().has(key), "{key}");
         }
         for text in ["golf", "golf_*_*"] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
-    Source, SportId, Timestamp, World,
+    SeenCompetition, Source, SportId, Timestamp, World,
 };
 
 /// One change. A batch of them is applied in its order, all or nothing.
@@ -21,6 +21,27 @@ pub enum Change {
     RemoveBookmaker {
         world: World,
         id: BookId,
+    },
+    /// A competition that the world has had an event of.
+    PutCompetition {
+        world: World,
+        key: Arc<str>,
+        competition: SeenCompetition,
+    },
+    /// For one that never took effect.
+    RemoveCompetition {
+        world: World,
+        key: Arc<str>,
+    },
+    /// A market that the world has had a price of.
+    PutMarket {
+        world: World,
+        market: Market,
+    },
+    /// For one that never took effect.
+    RemoveMarket {
+        world: World,
+        market: Market,
     },
     PutEvent {
         world: World,

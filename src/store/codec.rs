@@ -84,29 +84,36 @@ impl<K: TableKey, R: Row> Table<K, R> {
     }
 
     /// The row that [`Table::seal`] wrote, or what is wrong with it.
+    // As for `seal`.
+    #[allow(clippy::unused_self)]
     pub(super) fn unseal(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<R, Flaw> {
-        match self.verified(key, bytes)?.split_first() {
-            Some((version, row)) if *version == R::VERSION => decode(row),
-            Some((version, row)) if *version < R::VERSION => R::from_earlier(*version, row),
-            Some((version, _)) => Err(Flaw::Version(*version)),
-            None => Err(Flaw::Short),
-        }
+        unseal_as::<K, R>(key, bytes)
     }
 }
 
 impl<K: TableKey, R> Table<K, R> {
     /// Whether the checksum matches; the row itself is not decoded.
-    pub(super) fn is_sound(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> bool {
-        self.verified(key, bytes).is_ok()
-    }
-
-    /// The bytes without their checksum, which matches.
     // As for `seal`.
     #[allow(clippy::unused_self)]
-    fn verified<'b>(&self, key: &K::SelfType<'_>, bytes: &'b [u8]) -> Result<&'b [u8], Flaw> {
-        let (bytes, stored) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Flaw::Short)?;
-        if checksum::<K>(key, bytes) == u32::from_le_bytes(*stored) { Ok(bytes) } else { Err(Flaw::Checksum) }
+    pub(super) fn is_sound(&self, key: &K::SelfType<'_>, bytes: &[u8]) -> bool {
+        verified::<K>(key, bytes).is_ok()
     }
+}
+
+/// A row under a key of a table that an earlier format had.
+pub(super) fn unseal_as<K: Key + 'static, R: Row>(key: &K::SelfType<'_>, bytes: &[u8]) -> Result<R, Flaw> {
+    match verified::<K>(key, bytes)?.split_first() {
+        Some((version, row)) if *version == R::VERSION => decode(row),
+        Some((version, row)) if *version < R::VERSION => R::from_earlier(*version, row),
+        Some((version, _)) => Err(Flaw::Version(*version)),
+        None => Err(Flaw::Short),
+    }
+}
+
+/// The bytes without their checksum, which matches.
+fn verified<'b, K: Key + 'static>(key: &K::SelfType<'_>, bytes: &'b [u8]) -> Result<&'b [u8], Flaw> {
+    let (bytes, stored) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Flaw::Short)?;
+    if checksum::<K>(key, bytes) == u32::from_le_bytes(*stored) { Ok(bytes) } else { Err(Flaw::Checksum) }
 }
 
 fn checksum<K: Key + 'static>(key: &K::SelfType<'_>, bytes: &[u8]) -> u32 {
@@ -126,10 +133,23 @@ impl Row for CatalogueRow {}
 impl Row for SportRow {}
 impl Row for BookRow {}
 impl Row for NameRow {}
+impl Row for CompetitionRow {}
+impl Row for MarketRow {}
 impl Row for EventRow {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        /// Format 3.
+        #[derive(Decode)]
+        struct EventRowV2 {
+            id: String,
+            competition: u32,
+            commence: u32,
+            contest: ContestRow,
+            status: u8,
+            changed: u32,
+            owner: OwnerRow,
+        }
         /// Format 2 and before.
         #[derive(Decode)]
         struct EventRowV1 {
@@ -140,11 +160,15 @@ impl Row for EventRow {
             status: u8,
             changed: u32,
         }
-        if version != 1 {
-            return Err(Flaw::Version(version));
-        }
-        let EventRowV1 { id, competition, commence, contest, status, changed } = decode(row)?;
-        Ok(EventRow { id, competition, commence, contest, status, changed, owner: OwnerRow::Nobody })
+        let EventRowV2 { id, competition, commence, contest, status, changed, owner } = match version {
+            2 => decode(row)?,
+            1 => {
+                let EventRowV1 { id, competition, commence, contest, status, changed } = decode(row)?;
+                EventRowV2 { id, competition, commence, contest, status, changed, owner: OwnerRow::Nobody }
+            }
+            _ => return Err(Flaw::Version(version)),
+        };
+        Ok(EventRow { id, competition, competition_key: None, commence, contest, status, changed, owner })
     }
 }
 impl Row for ScoreRow {}
@@ -168,7 +192,9 @@ impl Row for OddsRow {
     }
 }
 impl Row for SourceRow {}
-impl Row for PollRow {}
+impl Row for PollRow {
+    const VERSION: u8 = 2;
+}
 impl Row for KeyRow {}
 impl Row for UsageRow {}
 impl Row for FeederRow {}
@@ -196,6 +222,15 @@ pub(super) enum MetaRow {
         bookmakers: u32,
         events_today: u32,
     },
+    /// The same with competitions and markets, which format 3 did not count.
+    FeederUseWithNames {
+        day: u32,
+        bookmakers_today: u32,
+        bookmakers: u32,
+        events_today: u32,
+        names_today: u32,
+        names: u32,
+    },
 }
 
 /// A piece of the catalogue's text.
@@ -211,7 +246,8 @@ pub(super) struct SportRow {
 pub(super) struct BookRow {
     pub(super) key: String,
     pub(super) title: String,
-    pub(super) regions: u8,
+    /// Format 3 wrote four of the bits as one byte, which a small number still takes.
+    pub(super) regions: u16,
     pub(super) standing: BookStanding,
 }
 
@@ -228,10 +264,23 @@ pub(super) enum BookStanding {
 #[derive(Debug, Encode, Decode)]
 pub(super) struct NameRow(pub(super) String);
 
+/// A competition that the world has had an event of.
+#[derive(Debug, Encode, Decode)]
+pub(super) struct CompetitionRow {
+    pub(super) sport: u16,
+    pub(super) title: String,
+}
+
+/// A market that the world has had a price of.
+#[derive(Debug, Encode, Decode)]
+pub(super) struct MarketRow;
+
 #[derive(Debug, Encode, Decode)]
 pub(super) struct EventRow {
     pub(super) id: String,
     pub(super) competition: u32,
+    /// `None` in a row of an earlier format, until the file is opened with a catalogue.
+    pub(super) competition_key: Option<u32>,
     pub(super) commence: u32,
     pub(super) contest: ContestRow,
     pub(super) status: u8,
@@ -308,8 +357,17 @@ pub(super) struct SourceRow {
 #[derive(Debug, Encode, Decode)]
 pub(super) enum PollRow {
     Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
+    /// Bookmakers and the numbers of their markets' names.
+    Event { records: Vec<(u16, u32)> },
+}
+
+/// [`PollRow`] in format 3 and before.
+#[derive(Debug, Encode, Decode)]
+pub(super) enum PollRowBefore {
+    Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
     Event { records: Vec<(u16, u8)> },
 }
+impl Row for PollRowBefore {}
 
 #[derive(Debug, Encode, Decode)]
 pub(super) struct KeyRow {

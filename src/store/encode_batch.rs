@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use super::change::{BookOrigin, Change};
 use super::codec::{
-    AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
-    ScoreRow, SourceRow, TooLong, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, CompetitionRow, EventRow, FeederRow, KeyRow, MarketRow, MetaRow, NameRow,
+    OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
 use super::numbers::SportNumbers;
 use super::row_batch::RowBatch;
 use super::rows::NumberNames;
-use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, market_number, world_number};
+use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
-    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, META_COUNTERS, META_MAINTENANCE, META_SIMULATED, NAMES, ODDS,
+    AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE, META_SIMULATED, NAMES, ODDS,
     POLLS, SCORES, SOURCES, USAGE, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
@@ -66,11 +66,22 @@ struct NameNumbering<'a> {
 
 impl NumberNames for NameNumbering<'_> {
     fn number(&mut self, name: &Arc<str>) -> u32 {
-        if let Some(number) = self.known.get(name).or_else(|| self.new.get(name)) {
-            return *number;
-        }
+        self.find(name).unwrap_or_else(|| self.add(Arc::clone(name)))
+    }
+}
+
+impl NameNumbering<'_> {
+    fn number_of(&mut self, name: &str) -> u32 {
+        self.find(name).unwrap_or_else(|| self.add(name.into()))
+    }
+
+    fn find(&self, name: &str) -> Option<u32> {
+        self.known.get(name).or_else(|| self.new.get(name)).copied()
+    }
+
+    fn add(&mut self, name: Arc<str>) -> u32 {
         let number = self.next;
-        self.new.insert(Arc::clone(name), number);
+        self.new.insert(name, number);
         self.next = self.next.saturating_add(1);
         number
     }
@@ -93,6 +104,27 @@ impl<'a> BatchEncoder<'a> {
                 self.put_bookmaker(*world, *id, bookmaker, *origin)
             }
             Change::RemoveBookmaker { world, id } => self.remove_bookmaker(*world, *id),
+            Change::PutCompetition { world, key, competition } => {
+                let (number, key) = (world_number(*world), &**key);
+                let row = CompetitionRow::of(self.sport(competition.sport)?, competition);
+                let row = sealed(COMPETITIONS.seal(&(number, key), &row), key)?;
+                self.batch.rows.competitions.insert((number, key.to_owned()), Some(row));
+                Ok(())
+            }
+            Change::RemoveCompetition { world, key } => {
+                self.batch.rows.competitions.insert((world_number(*world), key.to_string()), None);
+                Ok(())
+            }
+            Change::PutMarket { world, market } => {
+                let key = (world_number(*world), market.key());
+                let row = sealed(MARKETS.seal(&key, &MarketRow), market)?;
+                self.batch.rows.markets.insert((key.0, key.1.to_owned()), Some(row));
+                Ok(())
+            }
+            Change::RemoveMarket { world, market } => {
+                self.batch.rows.markets.insert((world_number(*world), market.key().to_owned()), None);
+                Ok(())
+            }
             Change::PutEvent { world, sport, event, owner } => self.put_event(*world, *sport, event, owner),
             Change::RemoveEvent { world, sport, event } => self.remove_event(*world, *sport, event),
             Change::PutScore { world, sport, event, score } => self.put_score(*world, *sport, event, score),
@@ -126,7 +158,7 @@ impl<'a> BatchEncoder<'a> {
             Change::RemovePoll { world, scope } => (*world, scope, "", None),
             Change::PutPolled { world, scope, event, records } => {
                 let records: Vec<_> =
-                    records.iter().map(|(book, market)| (book.number(), market_number(*market))).collect();
+                    records.iter().map(|(book, market)| (book.number(), self.names.number_of(market.key()))).collect();
                 (*world, scope, event.as_str(), (!records.is_empty()).then_some(PollRow::Event { records }))
             }
             other => return self.add_administrative(other),
@@ -320,7 +352,7 @@ impl<'a> BatchEncoder<'a> {
     }
 
     fn odds_key(
-        &self,
+        &mut self,
         world: World,
         sport: SportId,
         event: &EventId,
@@ -328,7 +360,8 @@ impl<'a> BatchEncoder<'a> {
         market: Market,
     ) -> Result<OddsKey, StoreError> {
         let (world_no, sport_no, event_no) = self.event_key(world, sport, event)?;
-        Ok((world_no, sport_no, event_no, self.known_book(world, book)?, market_number(market)))
+        let book = self.known_book(world, book)?;
+        Ok((world_no, sport_no, event_no, book, self.names.number_of(market.key())))
     }
 
     fn book(&self, world: World, id: BookId) -> Option<Arc<Bookmaker>> {

@@ -175,7 +175,8 @@ impl Store {
         let synced = guarded(|| {
             self.clear_probe()?;
             self.number_sports()?;
-            self.number_bookmakers(is_new)
+            self.number_bookmakers(is_new)?;
+            self.name_competitions()
         });
         synced.map_err(|error| {
             self.is_writable = false;

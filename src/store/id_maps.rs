@@ -3,7 +3,7 @@
 //! share one `Arc<str>` wherever they are read.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -15,6 +15,7 @@ use super::numbers::{SportNumbers, scan_books};
 use super::scan::scan;
 use super::table_keys::{EventKey, events_of, world_number};
 use super::tables::{AUDIT, EVENTS, META, META_COUNTERS, NAMES};
+use crate::model::market::KeyParts;
 use crate::model::{BookId, Bookmaker, EventId, SportId, Timestamp, World};
 
 #[derive(Debug)]
@@ -140,10 +141,16 @@ impl NamesByNumber {
         self.0.get(&number).cloned().ok_or(Flaw::Name(number))
     }
 
-    /// The numbers of the names that nothing but this map shares.
-    pub(super) fn unshared(&self) -> Vec<u32> {
+    /// The key of a market, as prices refer to it.
+    pub(super) fn market_key(&self, number: u32) -> Result<&str, Flaw> {
+        let key = self.0.get(&number).ok_or(Flaw::Name(number))?;
+        if KeyParts::split(key).is_some() { Ok(key) } else { Err(Flaw::Invalid("its market is unknown")) }
+    }
+
+    /// The numbers of the names that nothing but this map shares, but for those of markets.
+    pub(super) fn unshared(&self, markets: &BTreeSet<u32>) -> Vec<u32> {
         let alone = self.0.iter().filter(|(_, text)| Arc::strong_count(text) == 1);
-        alone.map(|(number, _)| *number).collect()
+        alone.map(|(number, _)| *number).filter(|number| !markets.contains(number)).collect()
     }
 
     pub(super) fn remove(&mut self, numbers: &[u32]) {

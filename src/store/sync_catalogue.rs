@@ -23,9 +23,10 @@ use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::open::{Location, OpenMode};
 use super::row_batch::begin;
 use super::scan::{guarded, scan};
-use super::table_keys::{CoverageKey, coverage_of, world_number};
-use super::tables::{CATALOGUE, COVERAGE, SPORTS};
-use crate::model::{BookId, Bookmaker, Bookmakers, World};
+use super::id_maps::NamesByNumber;
+use super::table_keys::{CoverageKey, coverage_of, events_of, world_number};
+use super::tables::{CATALOGUE, COVERAGE, EVENTS, SPORTS};
+use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventOwner, SeenCompetition, SportId, World};
 
 /// Why a file could not be brought up to date with the catalogue.
 pub(super) enum SyncError {
@@ -105,6 +106,27 @@ impl Store {
         Ok(self.commit(&changes)?)
     }
 
+    /// Gives events of an earlier format the keys of their competitions.
+    pub(super) fn name_competitions(&mut self) -> Result<(), SyncError> {
+        if self.is_inspected() {
+            return Ok(());
+        }
+        let unnamed = self.reading(|store, file| find_unnamed(&file.db.begin_read()?, &store.sports))?;
+        let mut changes = Vec::with_capacity(unnamed.len() * 2);
+        for Unnamed { world, sport, mut event, owner } in unnamed {
+            let catalogue = self.catalogue();
+            let key: Arc<str> = (*catalogue.competition_key(sport, &event.competition, &event.contest)).into();
+            event.competition_key = Arc::clone(&key);
+            let title = catalogue.title_of(sport, &key, &event.competition, &event.contest);
+            changes.push(Change::PutCompetition { world, key, competition: SeenCompetition { sport, title } });
+            changes.push(Change::PutEvent { world, sport, event: Arc::new(event), owner });
+        }
+        for batch in changes.chunks(NAMED_AT_ONCE) {
+            self.commit(batch)?;
+        }
+        Ok(())
+    }
+
     /// Gives each bookmaker of the catalogue its number, a new one if it never had one, its title and its regions. A title
     /// or declaration that a feed has sent since takes precedence: what was acknowledged survives a restart.
     fn put_catalogue(
@@ -162,6 +184,36 @@ impl Store {
         }
         Ok(leftover)
     }
+}
+
+/// How many changes are committed at once.
+const NAMED_AT_ONCE: usize = 10_000;
+
+/// An event whose row does not have the key of its competition.
+struct Unnamed {
+    world: World,
+    sport: SportId,
+    event: Event,
+    owner: EventOwner,
+}
+
+fn find_unnamed(txn: &ReadTransaction, sports: &SportNumbers) -> Result<Vec<Unnamed>, StoreError> {
+    // Loading reports damage.
+    let damage = &mut DamageList::default();
+    let names = NamesByNumber::read(txn, damage)?;
+    let mut unnamed = Vec::new();
+    for world in World::ALL {
+        for (sport, number) in sports.served() {
+            scan(&EVENTS, txn, events_of(world_number(world), number), damage, |_, row| {
+                if row.competition_key.is_none() {
+                    let owner = row.owner(&names)?;
+                    unnamed.push(Unnamed { world, sport, event: row.event(&names)?, owner });
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(unnamed)
 }
 
 /// The bookmakers of each world, and its next free number.

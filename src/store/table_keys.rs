@@ -5,22 +5,24 @@ use std::ops::RangeInclusive;
 
 use redb::Key;
 
-use crate::model::{Market, World};
+use crate::model::World;
 
 /// World and number.
 pub(super) type BookKey = (u8, u16);
 /// World, sport and event.
 pub(super) type EventKey = (u8, u16, u32);
-/// World, sport, event, bookmaker and market.
-pub(super) type OddsKey = (u8, u16, u32, u16, u8);
+/// World, sport, event, bookmaker and the number of the market's name.
+pub(super) type OddsKey = (u8, u16, u32, u16, u32);
 /// World, sport and bookmaker.
 pub(super) type SourceKey = (u8, u16, u16);
 /// World, scope and event; the event's id is empty in the row of the scope itself.
 pub(super) type PollKey = (u8, &'static str, &'static str);
 /// World, sport, commence time and event.
 pub(super) type ScheduleKey = (u8, u16, u32, u32);
-/// World, sport, bookmaker, event and market.
-pub(super) type CoverageKey = (u8, u16, u16, u32, u8);
+/// World, sport, bookmaker, event and the number of the market's name.
+pub(super) type CoverageKey = (u8, u16, u16, u32, u32);
+/// World and a key of the interface.
+pub(super) type NamedKey = (u8, &'static str);
 
 /// A key of a table, and the form in which a batch owns it.
 pub(super) trait TableKey: Key + 'static {
@@ -63,6 +65,19 @@ impl TableKey for &'static str {
     }
 }
 
+impl TableKey for NamedKey {
+    type Owned = (u8, String);
+
+    fn borrowed((world, key): &Self::Owned) -> (u8, &str) {
+        (*world, key)
+    }
+
+    #[cfg(test)]
+    fn owned((world, key): &(u8, &str)) -> Self::Owned {
+        (*world, (*key).to_owned())
+    }
+}
+
 impl TableKey for PollKey {
     type Owned = (u8, String, String);
 
@@ -87,10 +102,6 @@ pub(super) fn world_of(number: u8) -> Option<World> {
     World::ALL.into_iter().find(|world| world_number(*world) == number)
 }
 
-pub(super) fn market_number(market: Market) -> u8 {
-    u8::try_from(market.index()).unwrap_or(u8::MAX)
-}
-
 /// Every event of a sport.
 pub(super) const fn events_of(world: u8, sport: u16) -> RangeInclusive<EventKey> {
     (world, sport, 0)..=(world, sport, u32::MAX)
@@ -98,17 +109,17 @@ pub(super) const fn events_of(world: u8, sport: u16) -> RangeInclusive<EventKey>
 
 /// Every record of an event.
 pub(super) const fn odds_of_event(event: EventKey) -> RangeInclusive<OddsKey> {
-    (event.0, event.1, event.2, 0, 0)..=(event.0, event.1, event.2, u16::MAX, u8::MAX)
+    (event.0, event.1, event.2, 0, 0)..=(event.0, event.1, event.2, u16::MAX, u32::MAX)
 }
 
 /// Every record of a sport.
 pub(super) const fn odds_of_sport(world: u8, sport: u16) -> RangeInclusive<OddsKey> {
-    (world, sport, 0, 0, 0)..=(world, sport, u32::MAX, u16::MAX, u8::MAX)
+    (world, sport, 0, 0, 0)..=(world, sport, u32::MAX, u16::MAX, u32::MAX)
 }
 
 /// Every open record of a bookmaker in a sport.
 pub(super) const fn coverage_of(world: u8, sport: u16, book: u16) -> RangeInclusive<CoverageKey> {
-    (world, sport, book, 0, 0)..=(world, sport, book, u32::MAX, u8::MAX)
+    (world, sport, book, 0, 0)..=(world, sport, book, u32::MAX, u32::MAX)
 }
 
 pub(super) const fn schedule_of(world: u8, sport: u16) -> RangeInclusive<ScheduleKey> {

@@ -12,19 +12,19 @@ use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 
 use super::care::{CheckFindings, CheckedRows, RowNames};
 use super::codec::{
-    AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, Flaw, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
-    ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, MarketRow, MetaRow,
+    NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use super::error::StoreError;
 use super::indexes;
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, world_name,
+    BookKey, CoverageKey, EventKey, NamedKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, world_name,
 };
 use crate::model::World;
 
 /// The format of the files that this program writes.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// Separate from the other rows and never encoded differently, so that every later program can read it.
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new(FORMATS_NAME);
@@ -77,7 +77,6 @@ pub(super) enum RowReference<'a> {
     Book(BookKey),
     /// A bookmaker whose row may be gone. Its number still must not be given to another.
     BookIfPresent(BookKey),
-    Market(u8),
     Name(u32),
     ApiKey(&'a str),
 }
@@ -88,7 +87,6 @@ pub(super) enum ReferenceKind {
     Sport,
     Event,
     Book,
-    Market,
     Name,
     ApiKey,
 }
@@ -101,7 +99,6 @@ impl RowReference<'_> {
             RowReference::Sport(_) => ReferenceKind::Sport,
             RowReference::Event(_) => ReferenceKind::Event,
             RowReference::Book(_) | RowReference::BookIfPresent(_) => ReferenceKind::Book,
-            RowReference::Market(_) => ReferenceKind::Market,
             RowReference::Name(_) => ReferenceKind::Name,
             RowReference::ApiKey(_) => ReferenceKind::ApiKey,
         }
@@ -250,6 +247,16 @@ tables! {
         refers_to: [],
         updates_index: false
     }
+    COMPETITIONS competitions: NamedKey => CompetitionRow {
+        describe: |(world, key), _| format!("{} competition {key}", world_name(*world)),
+        refers_to: [World, Sport],
+        updates_index: false
+    }
+    MARKETS markets: NamedKey => MarketRow {
+        describe: |(world, key), _| format!("{} market {key}", world_name(*world)),
+        refers_to: [World],
+        updates_index: false
+    }
     EVENTS events: EventKey => EventRow {
         describe: |key, names| names.event(*key),
         refers_to: [World, Sport, Name],
@@ -262,7 +269,7 @@ tables! {
     }
     ODDS odds: OddsKey => OddsRow {
         describe: |key, names| names.odds(*key),
-        refers_to: [Event, Book, Market, Name],
+        refers_to: [Event, Book, Name],
         updates_index: true
     }
     SOURCES sources: SourceKey => SourceRow {

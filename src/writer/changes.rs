@@ -118,9 +118,9 @@ mod tests {
         let event = EventId::new("e").unwrap();
         let price = Price::parse("1.91", OddsFormat::Decimal).unwrap();
         Arc::new(Record {
-            id: RecordId::new("mma", &event, "book", Market::Moneyline),
+            id: RecordId::new("mma", &event, "book", Market::MONEYLINE),
             bookmaker: BookId::from_number(0),
-            market: Market::Moneyline,
+            market: Market::MONEYLINE,
             last_update: Timestamp::from_unix(1),
             bookmaker_update: None,
             outcomes: (0..outcomes).map(|_| Outcome { name: "a".into(), price, point: None }).collect(),

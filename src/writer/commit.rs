@@ -18,7 +18,7 @@ use super::batch::origin_of;
 use super::{WriteError, Writer};
 use crate::keys::KeyId;
 use crate::log::{LineKind, limited};
-use crate::model::{BookId, EventId, SportId, World};
+use crate::model::{BookId, EventId, Market, SportId, World};
 use crate::store::{AuditNote, Change, StoreError};
 
 /// Each change puts at most about two rows, into a page each.
@@ -179,6 +179,12 @@ impl Writer {
                 Change::PutFeedBudget { feed, .. } | Change::RemoveFeedBudget { feed } => {
                     undo.push(self.restore_budget(feed));
                 }
+                Change::PutCompetition { world, key, .. } | Change::RemoveCompetition { world, key } => {
+                    undo.push(self.restore_competition(*world, key));
+                }
+                Change::PutMarket { world, market } | Change::RemoveMarket { world, market } => {
+                    undo.push(self.restore_market(*world, *market));
+                }
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
             }
@@ -188,12 +194,27 @@ impl Writer {
     }
 
     fn restore_bookmaker(&self, world: World, id: BookId) -> Change {
-        match self.worlds[world.index()].books.register().get(id) {
+        match self.worlds[world.index()].register.bookmakers().get(id) {
             Some(bookmaker) => {
                 let origin = origin_of(bookmaker, &self.catalogue);
                 Change::PutBookmaker { world, id, bookmaker: Arc::clone(bookmaker), origin }
             }
             None => Change::RemoveBookmaker { world, id },
+        }
+    }
+
+    fn restore_competition(&self, world: World, key: &Arc<str>) -> Change {
+        match self.worlds[world.index()].register.competitions().get(key) {
+            Some(known) => Change::PutCompetition { world, key: Arc::clone(key), competition: known.clone() },
+            None => Change::RemoveCompetition { world, key: Arc::clone(key) },
+        }
+    }
+
+    fn restore_market(&self, world: World, market: Market) -> Change {
+        if self.worlds[world.index()].register.markets().contains(&market) {
+            Change::PutMarket { world, market }
+        } else {
+            Change::RemoveMarket { world, market }
         }
     }
 

@@ -106,8 +106,7 @@ impl EventEdit {
     /// The records whose prices the batch changed.
     pub(super) fn price_changes(&self, id: &EventId, changes: &mut Vec<RecordChange>) {
         let before = |pair: (BookId, Market)| {
-            let record = self.before.as_ref()?.records_of(|book, market| (book, market) == pair).next();
-            record.map(Arc::clone)
+            self.before.as_ref()?.record(pair.0, pair.1).map(Arc::clone)
         };
         let mut pairs = self.touched.clone();
         if self.removed {

@@ -139,10 +139,10 @@ impl Writer {
         }
         let mut updates = Vec::new();
         for sport in self.catalogue.sport_ids() {
-            let WorldState { sports, books, owners, .. } = &*self.worlds[world.index()];
+            let WorldState { sports, register, owners, .. } = &*self.worlds[world.index()];
             let state = &sports[sport.index()];
             let mut correction = Correction { sport, now, owners, changes: &mut changes, corrected: &mut corrected };
-            let index = correction.index(&state.current, books.register());
+            let index = correction.index(&state.current, register.bookmakers());
             let sources = correction.sources(&state.sources);
             if index.is_some() || sources.is_some() {
                 let repriced = index.is_some();

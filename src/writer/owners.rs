@@ -124,8 +124,8 @@ impl Additions {
     /// The sender's use of its quota, if the batch adds to it.
     pub(super) fn change(&self, world: World) -> Option<Change> {
         let sender = self.sender.as_ref()?;
-        let counts = |used: FeederUse| (used.bookmakers_today, used.bookmakers, used.events_today);
-        let is_same = counts(self.used) == counts(self.before);
+        // Events that are there now are not stored with the rest.
+        let is_same = FeederUse { events: self.before.events, ..self.used } == self.before;
         (!is_same).then(|| Change::PutFeederUse { world, feed: Arc::clone(&sender.name), used: self.used })
     }
 
@@ -136,6 +136,12 @@ impl Additions {
 
     pub(super) fn bookmaker(&mut self) -> Result<(), Reason> {
         let fits = self.sender.is_none() || self.used.add_bookmaker(self.quota);
+        if fits { Ok(()) } else { Err(Reason::FeederQuota) }
+    }
+
+    /// A new competition or market.
+    pub(super) fn name(&mut self) -> Result<(), Reason> {
+        let fits = self.sender.is_none() || self.used.add_name(self.quota);
         if fits { Ok(()) } else { Err(Reason::FeederQuota) }
     }
 

@@ -265,7 +265,7 @@ impl NewsBatch<'_> {
         for news in poll.news {
             let odds = match &news {
                 News::Odds(odds) if odds.sport == poll.sport && !odds.outcomes.is_empty() => {
-                    Some((odds.event.clone(), odds.bookmaker.clone(), odds.market))
+                    Some((odds.event.clone(), odds.bookmaker.clone(), odds.market.clone()))
                 }
                 _ => None,
             };
@@ -276,9 +276,11 @@ impl NewsBatch<'_> {
                 continue;
             }
             let is_applied = matches!(applied, Ok(Applied::Changed | Applied::Unchanged));
-            let Some(book) = self.register().find(&key) else { continue };
-            let pair = (book, market);
+            let Some(book) = self.bookmakers().find(&key) else { continue };
             answered.insert(book);
+            // A market that is still unknown was rejected, and no record of it can be open.
+            let Some(market) = Market::find(market.as_str()) else { continue };
+            let pair = (book, market);
             mentioned.entry(event.clone()).or_default().insert(pair);
             if is_applied || before.is_some_and(|before| before.contains(&event, pair)) {
                 events.entry(event).or_default().insert(pair);

@@ -24,12 +24,12 @@ const AT_ONCE_AFTER_MS: i64 = 1000;
 impl Writer {
     /// Applies a committed update to the state, and publishes what readers may see of it now.
     pub(super) fn apply_update(&mut self, world: World, update: WorldUpdate, now_ms: i64) {
-        if let Some(books) = update.books {
+        if let Some(register) = update.register {
             let state = Arc::make_mut(&mut self.worlds[world.index()]);
-            state.books = books;
+            state.register = register;
             // A bookmaker's regions decide which prices a query sees, so they wait for the tick as prices do. A sport
             // without prices has nothing to publish: it must still count as quiet when its first prices come.
-            for sport in state.sports.iter_mut().filter(|sport| sport.has_prices()) {
+            for sport in state.sports.iter_mut().filter(|sport| update.rebooked && sport.has_prices()) {
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
         }
@@ -53,7 +53,7 @@ impl Writer {
         let stale_after_s = |book| poll::stale_after_s(&state.polls, update.sport, book, default_s);
         let sport = &mut state.sports[update.sport.index()];
         sport.sources = update.sources;
-        let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
+        let sources = source_states(&sport.sources, state.register.bookmakers(), stale_after_s);
         if update.repriced {
             sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
         }
@@ -172,8 +172,8 @@ impl Writer {
         let sport = &mut state.sports[id.index()];
         let default_s = self.options.stale_after_s;
         let stale_after_s = |book| poll::stale_after_s(&state.polls, id, book, default_s);
-        let sources = source_states(&sport.sources, state.books.register(), stale_after_s);
-        let publication = published(sport.current.clone(), &state.books, &sources, now_ms);
+        let sources = source_states(&sport.sources, state.register.bookmakers(), stale_after_s);
+        let publication = published(sport.current.clone(), &state.register, &sources, now_ms);
         sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), sources);
         sport.unpublished = None;
         sport.published_ms = Some(now_ms);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::owners::Owners;
 use super::poll::{self, PollState, Polls};
-use crate::board::{Books, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::board::{Register, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
 use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
 
@@ -46,7 +46,7 @@ pub(super) struct Unpublished {
 /// One world.
 #[derive(Clone, Debug)]
 pub(super) struct WorldState {
-    pub books: Arc<Books>,
+    pub register: Arc<Register>,
     pub sports: Vec<SportState>,
     pub polls: Polls,
     pub owners: Owners,
@@ -54,7 +54,10 @@ pub(super) struct WorldState {
 
 impl WorldState {
     pub(super) fn new(loaded: LoadedWorld, catalogue: &Catalogue, now_ms: i64, stale_after_s: u32) -> Self {
-        let books = Arc::new(Books::new(loaded.bookmakers));
+        let register = Register::new(loaded.bookmakers)
+            .with_competitions(Arc::new(loaded.competitions))
+            .with_markets(Arc::new(loaded.markets));
+        let register = Arc::new(register);
         let polls: Polls = loaded.polls.into_iter().map(PollState::loaded).collect();
         let events = catalogue.sport_ids().zip(&loaded.sports).flat_map(|(sport, loaded)| {
             loaded.events.iter().map(move |held| (sport, held.event.id.clone(), held.owner.clone()))
@@ -62,21 +65,21 @@ impl WorldState {
         let owners = Owners::loaded(events, loaded.feeder_uses);
         let sports = catalogue.sport_ids().zip(loaded.sports).map(|(id, sport)| {
             let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
-            SportState::new(sport, &books, now_ms, stale_after_s)
+            SportState::new(sport, &register, now_ms, stale_after_s)
         });
-        WorldState { sports: sports.collect(), books, polls, owners }
+        WorldState { sports: sports.collect(), register, polls, owners }
     }
 
     pub(super) fn board(&self) -> WorldBoard {
-        WorldBoard::new(self.sports.iter().map(|sport| sport.board.clone()).collect(), Arc::clone(&self.books))
+        WorldBoard::new(self.sports.iter().map(|sport| sport.board.clone()).collect(), Arc::clone(&self.register))
     }
 }
 
 impl SportState {
-    fn new(loaded: LoadedSport, books: &Arc<Books>, now_ms: i64, stale_after_s: impl Fn(BookId) -> u32) -> Self {
+    fn new(loaded: LoadedSport, register: &Arc<Register>, now_ms: i64, stale_after_s: impl Fn(BookId) -> u32) -> Self {
         let node = |event: LoadedEvent| {
             let draft = Draft::assemble(event.event, event.score, event.records, event.closed);
-            Arc::new(draft.finish(books.register()))
+            Arc::new(draft.finish(register.bookmakers()))
         };
         let current = Index::from_sorted(loaded.events.into_iter().map(node).collect());
         let mut sources: BTreeMap<_, _> = loaded
@@ -85,8 +88,8 @@ impl SportState {
             .map(|(book, source)| (book, SourceEntry { source, stored_read: source.last_read }))
             .collect();
         clamp_reads(&mut sources, Timestamp::from_unix_ms(now_ms));
-        let states = source_states(&sources, books.register(), stale_after_s);
-        let published = published(current.clone(), books, &states, now_ms);
+        let states = source_states(&sources, register.bookmakers(), stale_after_s);
+        let published = published(current.clone(), register, &states, now_ms);
         let board = SportBoard::new(current.clone(), Arc::new(published), states);
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
@@ -126,8 +129,8 @@ pub(super) fn source_states(
 }
 
 /// A publication of an index as of now.
-pub(super) fn published(index: Index, books: &Arc<Books>, sources: &[SourceState], now_ms: i64) -> Published {
-    Published::new(index, Arc::clone(books), published_sources(sources, Timestamp::from_unix_ms(now_ms)), now_ms)
+pub(super) fn published(index: Index, register: &Arc<Register>, sources: &[SourceState], now_ms: i64) -> Published {
+    Published::new(index, Arc::clone(register), published_sources(sources, Timestamp::from_unix_ms(now_ms)), now_ms)
 }
 
 pub(super) fn published_sources(sources: &[SourceState], now: Timestamp) -> Box<[PublishedSource]> {

@@ -95,12 +95,12 @@ impl Writer {
     /// Reads in the future are from before the clock was set back: no source stays fresh because of them.
     fn clamp_reads(&mut self, now: Timestamp) {
         for world in World::ALL {
-            let WorldState { books, sports, polls, .. } = Arc::make_mut(&mut self.worlds[world.index()]);
+            let WorldState { register, sports, polls, .. } = Arc::make_mut(&mut self.worlds[world.index()]);
             let mut any = false;
             for (id, sport) in self.catalogue.sport_ids().zip(sports) {
                 if clamp_reads(&mut sport.sources, now) {
                     let stale_after_s = |book| poll::stale_after_s(polls, id, book, self.options.stale_after_s);
-                    let states = source_states(&sport.sources, books.register(), stale_after_s);
+                    let states = source_states(&sport.sources, register.bookmakers(), stale_after_s);
                     sport.board = sport.board.with_sources(states);
                     any = true;
                 }

@@ -53,14 +53,14 @@ fn whole_event(id: &str, books: [BookId; 2], at: Timestamp) -> Vec<Change> {
     let outcome =
         |name: &str| Outcome { name: name.into(), price: Price::from_american(-110).expect("a price"), point: None };
     let record = Record {
-        id: RecordId::new("tennis", &id, "betmgm", Market::Moneyline),
+        id: RecordId::new("tennis", &id, "betmgm", Market::MONEYLINE),
         bookmaker: books[0],
-        market: Market::Moneyline,
+        market: Market::MONEYLINE,
         last_update: at,
         bookmaker_update: None,
         outcomes: [outcome("a"), outcome("b")].into(),
     };
-    let closed = Closed { bookmaker: books[1], market: Market::Moneyline, at };
+    let closed = Closed { bookmaker: books[1], market: Market::MONEYLINE, at };
     let score =
         Score { status: ScoreStatus::Live, points: Some((1, 0)), periods: Box::default(), winner: None, updated: at };
     vec![

@@ -74,7 +74,7 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
             sport,
             event: event.clone(),
             bookmaker: (*book).into(),
-            market: Market::Moneyline,
+            market: Market::MONEYLINE,
             last_update: Timestamp::from_unix_ms(NOON_MS),
             bookmaker_update: None,
             outcomes: [outcome("home"), outcome("away")].into(),

@@ -23,7 +23,7 @@ use crate::process::seed::Random;
 pub const NOON_MS: i64 = 1_794_657_600_000;
 const EVENTS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const BOOKS: [&str; 3] = ["betmgm", "draftkings", "unibet"];
-const MARKETS: [Market; 3] = [Market::Moneyline, Market::Spread, Market::TotalPoints];
+const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 
 pub fn the_catalogue() -> Arc<Catalogue> {
     static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();

@@ -23,7 +23,7 @@ use plain::{Asked, Plain};
 const START_MS: i64 = 1_800_000_000_000;
 const EVENTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const BOOKS: [&str; 4] = ["betmgm", "draftkings", "ladbrokes_uk", "unibet"];
-const MARKETS: [Market; 3] = [Market::Moneyline, Market::Spread, Market::TotalPoints];
+const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 
 fn at(seconds: u32) -> Timestamp {
     Timestamp::from_unix(1_799_000_000 + seconds)
@@ -133,7 +133,7 @@ fn open(path: &std::path::Path, catalogue: &Arc<Catalogue>, clock: &Clock) -> Wr
 
 /// All pages of the result.
 fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<String> {
-    let register = world.books().register();
+    let register = world.register().bookmakers();
     let mut query = OddsQuery {
         market: asked.market,
         bookmaker: asked.bookmaker.map(|key| register.find(key).unwrap()),

@@ -171,7 +171,7 @@ impl Plain {
             .map(|event| {
                 let open: BTreeSet<&str> = event.open_markets().collect();
                 let markets: Vec<&str> =
-                    Market::ALL.into_iter().map(Market::key).filter(|market| open.contains(market)).collect();
+                    Market::FEATURED.into_iter().map(Market::key).filter(|market| open.contains(market)).collect();
                 let markets = serde_json::to_string(&markets).unwrap();
                 format!("\"{}\" \"{}\" \"{}\" {markets}", event.news.id, event.news.commence, event.status)
             })

@@ -95,7 +95,7 @@ async fn restart_neither_spends_credits_twice_nor_polls_before_its_time() {
         assert_eq!(upstream.requests().len(), 1, "no poll before its time");
     }
     // A changed scope is polled without delay, as its data was never fetched.
-    let other = FeedConfig { markets: vec![oddsbox::model::Market::Moneyline], ..config };
+    let other = FeedConfig { markets: vec![oddsbox::model::Market::MONEYLINE], ..config };
     let service = service.restart_polling_now(vec![other]).await;
     until("a poll", async || upstream.requests().len() == 2).await;
     let left = next_poll(&service).await;

@@ -29,7 +29,7 @@ fn feed(name: &str, upstream: &Upstream, sports: &[&str], region: Region) -> Fee
         world: World::Live,
         sports: sports.iter().map(|sport| (*sport).to_owned()).collect(),
         regions: Regions::only(region),
-        markets: Market::ALL.to_vec(),
+        markets: Market::FEATURED.to_vec(),
         odds_format: OddsFormat::Decimal,
         interval: Duration::from_secs(60),
         scores_interval: None,

@@ -263,7 +263,7 @@ fn described(console: &Console, session: &Session) -> ConsoleReply {
         "version": env!("CARGO_PKG_VERSION"),
         "groups": boards.catalogue().groups(),
         "sports": sports,
-        "markets": crate::model::Market::ALL.map(crate::model::Market::key),
+        "markets": crate::model::Market::FEATURED.map(crate::model::Market::key),
     });
     json_reply(StatusCode::OK, &described)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::board::{EventNode, Index};
-use crate::model::{BookId, EventId, Market, Outcome, Price, Record, SportId, Timestamp, World};
+use crate::model::{BookId, EventId, Market, Outcome, OutcomeName, Price, Record, SportId, Timestamp, World};
 use crate::writer::Changes;
 
 const POINTS: usize = 60;
@@ -43,7 +43,7 @@ pub(super) struct Sparkline {
 /// One event on its way back through time.
 #[derive(Debug)]
 struct Walk {
-    outcome: Arc<str>,
+    outcome: OutcomeName,
     chances: HashMap<BookId, f64>,
     points: [Option<u32>; POINTS],
     /// The points from here on are written.
@@ -91,10 +91,10 @@ impl Walk {
     fn of(node: &EventNode, market: Market) -> Option<Walk> {
         let records: Vec<&Arc<Record>> = node.records().iter().filter(|record| record.market == market).collect();
         let first = &records.first()?.outcomes;
-        let home = node.event().home().and_then(|home| first.iter().find(|outcome| outcome.name == *home));
+        let home = node.event().home().and_then(|home| first.iter().find(|outcome| *outcome.name == **home));
         let favourite = first.iter().rev().max_by(|one, other| chance(one.price).total_cmp(&chance(other.price)));
         let field = if first.len() > 2 { favourite } else { first.first() };
-        let outcome = Arc::clone(&home.or(field)?.name);
+        let outcome = home.or(field)?.name.clone();
         let mut walk = Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: POINTS };
         for record in records {
             walk.put(record);

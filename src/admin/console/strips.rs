@@ -64,7 +64,7 @@ impl Strips {
         let strips = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |(world, sport, book): StripKey| {
             let board = boards.load(world);
-            format!("{world}/{}/{}", boards.catalogue()[sport].key, board.books().register().key(book))
+            format!("{world}/{}/{}", boards.catalogue()[sport].key, board.register().bookmakers().key(book))
         };
         let ages_s = strips.iter().map(|(key, ages)| (name(*key), ages.clone())).collect();
         Sent { sample_s: SAMPLE_EVERY.as_secs(), samples_max: SAMPLES_MAX, ages_s }
@@ -85,7 +85,7 @@ fn sources(boards: &Boards) -> Vec<(StripKey, SourceState)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Books, Index, Published, SportBoard, WorldBoard};
+    use crate::board::{Register, Index, Published, SportBoard, WorldBoard};
     use crate::config::catalogue;
     use crate::model::{Bookmaker, Bookmakers, Regions, Source};
     use std::sync::Arc;
@@ -96,7 +96,7 @@ mod tests {
         let mut register = Bookmakers::default();
         let id = BookId::from_number(0);
         register.put(id, Arc::new(Bookmaker { key: "betmgm".into(), title: "BetMGM".into(), regions: Regions::ALL }));
-        let books = Arc::new(Books::new(register));
+        let books = Arc::new(Register::new(register));
         let source = Source { last_read: read, latency_ms: 5, empty_since: None };
         let world = || {
             let sport = |_| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::sparklines::{self, sparklines};
 use super::strips::Strips;
 use crate::admin::Context;
-use crate::board::{Body, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery, SportBoard};
+use crate::board::{Body, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery, SportBoard};
 use crate::http::percent::{self, Plus};
 use crate::http::{books, sports};
 use crate::metrics::History;
@@ -29,7 +29,7 @@ impl<'q> Given<'q> {
     }
 
     fn market(&self) -> Result<Market, BadView> {
-        self.get("market").and_then(Market::parse).ok_or(BadView("market takes a market key"))
+        self.get("market").and_then(Market::find).ok_or(BadView("market takes a market key"))
     }
 
     fn sport(&self, context: &Context) -> Result<SportId, BadView> {
@@ -62,7 +62,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
     let given = Given(query);
     Some(match path {
         "/api/sports" => given.world().map(|world| plain(sports::document(&context.boards, world, now(context)))),
-        "/api/books" => given.world().map(|world| Arc::new(books::render(context.boards.load(world).books()))),
+        "/api/books" => given.world().map(|world| Arc::new(books::render(context.boards.load(world).register()))),
         "/api/odds" => odds(&given, context),
         "/api/events" => events(&given, context),
         "/api/scores" => scores(&given, context),
@@ -98,7 +98,7 @@ fn board<T>(
 fn odds(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
         let query = OddsQuery {
-            market: Some(given.market()?),
+            markets: given.market()?.into(),
             regions: Some(given.regions()?),
             format: given.format()?,
             limit: Limit::new(u64::from(Limit::MAX)).unwrap_or(Limit::DEFAULT),
@@ -116,9 +116,7 @@ fn events(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
         let query = EventsQuery {
             status: None,
-            events: Some(given.events()?),
-            commence_from: None,
-            commence_to: None,
+            scope: EventScope { events: Some(given.events()?), ..EventScope::default() },
             limit: Limit::DEFAULT,
             after: None,
         };
@@ -128,7 +126,8 @@ fn events(given: &Given<'_>, context: &Context) -> ViewResult {
 
 fn scores(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, key| {
-        let query = ScoresQuery { status: None, events: Some(given.events()?), limit: Limit::DEFAULT, after: None };
+        let scope = EventScope { events: Some(given.events()?), ..EventScope::default() };
+        let query = ScoresQuery { status: None, scope, limit: Limit::DEFAULT, after: None };
         Ok(board.scores(key, &query))
     })
 }
@@ -164,7 +163,7 @@ fn figure(number: u64) -> f64 {
 /// The markets of a sport that have a price now.
 fn markets(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, _| {
-        let markets: Vec<&str> = board.published().index().coverage().markets().map(Market::key).collect();
+        let markets: Vec<&str> = board.published().index().coverage().markets().iter().map(|market| market.key()).collect();
         Ok(document(&markets))
     })
 }

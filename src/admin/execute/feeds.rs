@@ -49,7 +49,7 @@ fn sources(world: World, context: &Context, now: Timestamp) -> Vec<SourceAnswer>
             sources.push(SourceAnswer {
                 world: world.into(),
                 sport: catalogue[sport].key.to_string(),
-                bookmaker: board.books().register().key(state.bookmaker).to_owned(),
+                bookmaker: board.register().bookmakers().key(state.bookmaker).to_owned(),
                 last_good: state.source.last_read.to_string(),
                 age_s: now.seconds_since(state.source.last_read),
                 stale_after_s: state.stale_after_s,

@@ -235,7 +235,7 @@ async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
     feed_payload(&house, &PayloadOptions { regions: Regions::NONE, ..payload_options() }, &known).await.unwrap();
     let (context, stopped) = house.open();
     let board = context.boards.load_full(World::Live);
-    let register = board.books().register();
+    let register = board.register().bookmakers();
     let book = register.get(register.find("betmgm").unwrap()).unwrap();
     assert_eq!((&*book.title, book.regions), ("New Book", Regions::only(Region::Us)));
     drop(context);

@@ -12,10 +12,11 @@ use super::odds::name_and_price;
 
 pub(crate) fn bouts(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
     let books = board.books_of(query);
-    let pick = Pick { market: Some(Market::Moneyline), books: books.as_deref() };
-    let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
+    let moneyline = Market::MONEYLINE.into();
+    let pick = Pick { markets: &moneyline, books: books.as_deref() };
+    let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());
     let (page, next) = select::events(board.index(), &scope, query.limit.get(), |_| true);
-    let register = board.books().register();
+    let register = board.register().bookmakers();
     let sources =
         board.sources().iter().filter(|source| books.as_ref().is_none_or(|set| set.contains(source.bookmaker)));
 

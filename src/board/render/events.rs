@@ -1,7 +1,7 @@
 //! Events: one, and the list.
 
 use crate::board::body::Body;
-use crate::board::index::Filter;
+use crate::board::index::StatusFilter;
 use crate::board::node::EventNode;
 use crate::board::query::EventsQuery;
 use crate::board::select::{self, Scope};
@@ -10,12 +10,8 @@ use crate::board::snapshot::SportBoard;
 use super::json;
 
 pub(crate) fn events(board: &SportBoard, sport_key: &str, query: &EventsQuery) -> Body {
-    let filter = query.status.map_or(Filter::Any, Filter::Status);
-    let scope = Scope {
-        commence_from: query.commence_from,
-        commence_to: query.commence_to,
-        ..Scope::new(filter, query.events.as_ref(), query.after.as_ref())
-    };
+    let filter = query.status.map_or(StatusFilter::Any, StatusFilter::Is).into();
+    let scope = Scope::new(filter, &query.scope, query.after.as_ref());
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), |_| true);
     super::body(|out| {
         json::array(page, out, |node, out| write_event(board, node, sport_key, out));
@@ -42,6 +38,8 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     }
     out.extend_from_slice(b",\"competition\":");
     json::string(&event.competition, out);
+    out.extend_from_slice(b",\"competition_key\":");
+    json::string(&event.competition_key, out);
     out.extend_from_slice(b",\"commence_time\":\"");
     event.commence.write(out);
     out.extend_from_slice(b"\",\"home_team\":");
@@ -53,6 +51,6 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     out.extend_from_slice(b",\"markets\":");
     // The markets that Get Odds serves now: published prices, not those that wait for the next tick.
     let priced = board.published().index().get(event.id.as_str());
-    json::array(priced.into_iter().flat_map(|node| node.markets()), out, |market, out| json::string(market.key(), out));
+    json::array(priced.map(|node| node.markets()).unwrap_or_default(), out, |market, out| json::string(market.key(), out));
     out.push(b'}');
 }

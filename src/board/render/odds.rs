@@ -13,9 +13,9 @@ use super::record_writer::{RecordWriter, put_text};
 
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
     let books = board.books_of(query);
-    let pick = Pick { market: query.market, books: books.as_deref() };
-    let scope = Scope::new(pick.filter(), query.events.as_ref(), query.after.as_ref());
-    let register = board.books().register();
+    let pick = Pick { markets: &query.markets, books: books.as_deref() };
+    let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());
+    let register = board.register().bookmakers();
     let mut odds = OddsWriter::new(sport_key, query.format, register);
     super::record_body(|writer| {
         writer.write(1, 0, |room| room.put(b"["));
@@ -43,9 +43,9 @@ struct OddsWriter<'a> {
 const OPENING: &[u8; 23] = b"{\"id\":\"................";
 const ID_AT: usize = OPENING.len() - 16;
 /// The maximum size of a record without its head, bookmaker and outcomes.
-const RECORD_MAX: usize = 160;
+const RECORD_MAX: usize = 240;
 /// The maximum size of an outcome without its name.
-const OUTCOME_MAX: usize = 40 + Price::JSON_MAX + Point::TEXT_MAX;
+const OUTCOME_MAX: usize = 60 + Price::JSON_MAX + Point::TEXT_MAX;
 
 impl<'a> OddsWriter<'a> {
     fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
@@ -58,7 +58,7 @@ impl<'a> OddsWriter<'a> {
         self.begin_event(node);
         let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
         let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
-        let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.len()).sum();
+        let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
         let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
         writer.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
     }
@@ -108,6 +108,10 @@ impl<'a> OddsWriter<'a> {
 fn write_outcome(outcome: &Outcome, format: OddsFormat, room: &mut Room<'_>) {
     room.put(b"{\"name\":\"");
     put_text(&outcome.name, room);
+    if let Some(description) = outcome.name.description() {
+        room.put(b"\",\"description\":\"");
+        put_text(description, room);
+    }
     room.put(b"\",\"price\":");
     outcome.price.put_json(format, room);
     match outcome.point {
@@ -124,6 +128,10 @@ fn write_outcome(outcome: &Outcome, format: OddsFormat, room: &mut Room<'_>) {
 pub(super) fn name_and_price(outcome: &Outcome, format: OddsFormat, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"name\":");
     json::string(&outcome.name, out);
+    if let Some(description) = outcome.name.description() {
+        out.extend_from_slice(b",\"description\":");
+        json::string(description, out);
+    }
     out.extend_from_slice(b",\"price\":");
     outcome.price.write_json(format, out);
 }

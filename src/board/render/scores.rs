@@ -1,7 +1,7 @@
 //! Scores with their periods.
 
 use crate::board::body::Body;
-use crate::board::index::Filter;
+use crate::board::index::StatusFilter;
 use crate::board::node::EventNode;
 use crate::board::query::ScoresQuery;
 use crate::board::select::{self, Scope};
@@ -11,8 +11,8 @@ use crate::model::{Contest, EventStatus, Period};
 use super::json;
 
 pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -> Body {
-    let filter = query.status.map_or(Filter::Any, |status| Filter::Status(status.event_status()));
-    let scope = Scope::new(filter, query.events.as_ref(), query.after.as_ref());
+    let status = query.status.map_or(StatusFilter::Any, |status| StatusFilter::Is(status.event_status()));
+    let scope = Scope::new(status.into(), &query.scope, query.after.as_ref());
     let accept = |node: &EventNode| node.event().status != EventStatus::Cancelled;
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), accept);
     super::body(|out| {

@@ -7,26 +7,26 @@
 mod competitions;
 mod query;
 
-pub(crate) use competitions::{Competition, Competitions};
+pub(crate) use competitions::{CompetitionView, CompetitionViews};
 pub use query::{
-    DateFormat, Extras, ListQuery, Listed, MarketSet, MarketsByKind, Priced, PricedBooks, PricedQuery, Prices, Scoped,
+    DateFormat, Extras, ListQuery, Listed, MarketsByKind, Priced, PricedBooks, PricedQuery, Prices, Scoped,
     Shown, UpcomingQuery,
 };
 
 use super::body::{Bodies, HeapBytes};
 use super::index::Index;
-use crate::model::V4Names;
+use crate::model::Competitions;
 
 /// The events of an index by sport key, and the answers rendered from them. Built on the first request, so that a
 /// service whose clients all use `/v1` pays nothing for it.
 #[derive(Debug)]
 pub(crate) struct V4Answers<Q> {
-    pub competitions: Competitions,
+    pub competitions: CompetitionViews,
     pub bodies: Bodies<Q>,
 }
 
 impl<Q: Eq + std::hash::Hash + Clone + HeapBytes> V4Answers<Q> {
-    pub(crate) fn new(index: &Index, names: &V4Names, bytes_max: u64) -> Self {
-        V4Answers { competitions: Competitions::of(index, names), bodies: Bodies::new(bytes_max) }
+    pub(crate) fn new(index: &Index, seen: &Competitions, bytes_max: u64) -> Self {
+        V4Answers { competitions: CompetitionViews::of(index, seen), bodies: Bodies::new(bytes_max) }
     }
 }

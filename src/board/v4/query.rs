@@ -2,8 +2,8 @@
 //! key under which its answer is cached.
 
 use crate::board::body::HeapBytes;
-use crate::board::query::{Cursor, EventIds};
-use crate::model::{BookId, EventId, Market, OddsFormat, Regions, SportKind, SportSet, Timestamp};
+use crate::board::query::{Cursor, EventScope};
+use crate::model::{BookId, EventId, MarketFilter, OddsFormat, Regions, SportKind, SportSet, Timestamp};
 
 /// How points in time are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,43 +14,21 @@ pub enum DateFormat {
     Unix,
 }
 
-/// A set of markets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MarketSet(u16);
-
-impl MarketSet {
-    #[must_use]
-    pub const fn with(self, market: Market) -> Self {
-        MarketSet(self.0 | 1 << market.index())
-    }
-
-    pub const fn contains(self, market: Market) -> bool {
-        self.0 & (1 << market.index()) != 0
-    }
-}
-
 /// The requested markets, for each kind of sport: `totals` is another market in a fight than in a match.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct MarketsByKind([MarketSet; 3]);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MarketsByKind([MarketFilter; 3]);
 
 impl MarketsByKind {
-    const fn at(kind: SportKind) -> usize {
+    pub fn new(of: impl Fn(SportKind) -> MarketFilter) -> Self {
+        MarketsByKind([SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament].map(of))
+    }
+
+    pub const fn of(&self, kind: SportKind) -> &MarketFilter {
         match kind {
-            SportKind::HeadToHead => 0,
-            SportKind::Fight => 1,
-            SportKind::Tournament => 2,
+            SportKind::HeadToHead => &self.0[0],
+            SportKind::Fight => &self.0[1],
+            SportKind::Tournament => &self.0[2],
         }
-    }
-
-    #[must_use]
-    pub fn with(mut self, kind: SportKind, market: Market) -> Self {
-        let set = &mut self.0[Self::at(kind)];
-        *set = set.with(market);
-        self
-    }
-
-    pub const fn of(self, kind: SportKind) -> MarketSet {
-        self.0[Self::at(kind)]
     }
 }
 
@@ -76,6 +54,8 @@ pub struct Extras {
     pub links: bool,
     pub sids: bool,
     pub bet_limits: bool,
+    pub multipliers: bool,
+    pub rotation_numbers: bool,
 }
 
 /// Which prices, and how they are written.
@@ -91,9 +71,7 @@ pub struct Prices {
 /// Which events.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scoped {
-    pub events: Option<EventIds>,
-    pub commence_from: Option<Timestamp>,
-    pub commence_to: Option<Timestamp>,
+    pub events: EventScope,
     pub after: Option<Cursor>,
 }
 
@@ -161,6 +139,12 @@ impl HeapBytes for PricedBooks {
     }
 }
 
+impl HeapBytes for Prices {
+    fn heap_bytes(&self) -> usize {
+        self.books.heap_bytes() + self.markets.0.iter().map(HeapBytes::heap_bytes).sum::<usize>()
+    }
+}
+
 impl HeapBytes for Scoped {
     fn heap_bytes(&self) -> usize {
         self.events.heap_bytes() + self.after.heap_bytes()
@@ -170,10 +154,9 @@ impl HeapBytes for Scoped {
 impl HeapBytes for PricedQuery {
     fn heap_bytes(&self) -> usize {
         let what = match &self.what {
-            Priced::Events { prices, scope } => prices.books.heap_bytes() + scope.heap_bytes(),
-            Priced::OneEvent { id, shown: Shown::Odds(Prices { books, .. }) | Shown::Markets { books, .. } } => {
-                id.heap_bytes() + books.heap_bytes()
-            }
+            Priced::Events { prices, scope } => prices.heap_bytes() + scope.heap_bytes(),
+            Priced::OneEvent { id, shown: Shown::Odds(prices) } => id.heap_bytes() + prices.heap_bytes(),
+            Priced::OneEvent { id, shown: Shown::Markets { books, .. } } => id.heap_bytes() + books.heap_bytes(),
         };
         self.key.len() + what
     }
@@ -191,6 +174,6 @@ impl HeapBytes for ListQuery {
 
 impl HeapBytes for UpcomingQuery {
     fn heap_bytes(&self) -> usize {
-        self.prices.books.heap_bytes() + self.scope.heap_bytes()
+        self.prices.heap_bytes() + self.scope.heap_bytes()
     }
 }

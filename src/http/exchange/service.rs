@@ -10,12 +10,13 @@ use super::error::{ApiError, Code, REFUSED};
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
-use crate::board::{Boards, SportBoard, WorldBoard};
+use crate::board::{Boards, Register, SportBoard, WorldBoard};
 use crate::clock::Clock;
 use crate::http::docs::pages::Pages;
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
 use crate::metrics::Traffic;
+use crate::model::sport::is_competition_key;
 use crate::model::{Bookmakers, Catalogue, Sport, SportId, SportSet, Timestamp};
 
 /// How long a client waits before it checks whether a maintenance without an announced end is over.
@@ -95,19 +96,26 @@ pub(crate) struct Authorized<'a> {
 
 impl<'a> Authorized<'a> {
     /// What the key may read of a sport, if there is one by the name in the path.
-    pub(crate) fn view(&self, sport: Option<SportId>) -> Result<SportView<'a>, ApiError> {
-        let Some(sport) = sport else {
-            let message = match self.version {
-                Version::V1 => "There is no such sport: /v1/sports lists those there are.",
-                Version::V4 => "There is no such sport: /v4/sports?all=true lists those there are.",
-            };
-            return Err(ApiError::new(Code::SportNotFound, message));
-        };
+    pub(crate) fn view(&self, sport: Option<SportId>, name: &str) -> Result<SportView<'a>, ApiError> {
+        let Some(sport) = sport else { return Err(self.sport_not_found(name)) };
         let Ok(access) = self.grant.for_sport(sport) else {
             return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
         };
         self.check_open()?;
         Ok(SportView::new(&self.service.boards, access))
+    }
+
+    fn sport_not_found(&self, name: &str) -> ApiError {
+        let catalogue = self.service.boards.catalogue();
+        let sport = catalogue.find_v4(name).map(|(sport, _)| &catalogue[sport].key);
+        let message = match (self.version, sport) {
+            (Version::V1, Some(sport)) if is_competition_key(name) => {
+                format!("{name} is a competition, not a sport: use /v1/sports/{sport}/odds?competition={name}.")
+            }
+            (Version::V1, _) => "There is no such sport: /v1/sports lists those there are.".to_owned(),
+            (Version::V4, _) => "There is no such sport: /v4/sports?all=true lists those there are.".to_owned(),
+        };
+        ApiError::new(Code::SportNotFound, message)
     }
 
     /// Fails during maintenance.
@@ -122,6 +130,7 @@ impl<'a> Authorized<'a> {
 /// A sport as the holder of an access sees it. Loads the world once, so that one request reads one snapshot.
 #[derive(Debug)]
 pub(crate) struct SportView<'s> {
+    pub catalogue: &'s Catalogue,
     pub sport: &'s Sport,
     access: SportAccess,
     world: Guard<Arc<WorldBoard>>,
@@ -129,15 +138,20 @@ pub(crate) struct SportView<'s> {
 
 impl<'s> SportView<'s> {
     pub(crate) fn new(boards: &'s Boards, access: SportAccess) -> Self {
-        SportView { sport: &boards.catalogue()[access.sport()], access, world: boards.load(access.world()) }
+        let catalogue = &**boards.catalogue();
+        SportView { catalogue, sport: &catalogue[access.sport()], access, world: boards.load(access.world()) }
     }
 
     pub(crate) fn board(&self) -> &SportBoard {
         self.world.sport(self.access.sport())
     }
 
+    pub(crate) fn register(&self) -> &Register {
+        self.world.register()
+    }
+
     pub(crate) fn bookmakers(&self) -> &Bookmakers {
-        self.world.books().register()
+        self.world.register().bookmakers()
     }
 }
 
@@ -165,6 +179,6 @@ impl<'s> WorldView<'s> {
     }
 
     pub(crate) fn bookmakers(&self) -> &Bookmakers {
-        self.world.books().register()
+        self.world.register().bookmakers()
     }
 }

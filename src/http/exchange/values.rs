@@ -11,6 +11,8 @@ use crate::model::{EventId, Timestamp};
 
 pub(crate) const LIMIT: Parameter = Parameter::new("limit", "an integer from 1 to 500");
 pub(crate) const AFTER: Parameter = Parameter::new("after", "what the Link header of the page before has, unchanged");
+/// As the end of the sentence "`regions` takes …".
+pub(crate) const REGIONS_TAKE: &str = "us, us2, us_dfs, us_ex, uk, eu, fr, se and au, separated by commas";
 pub(crate) const EVENT_IDS: Parameter = Parameter::list("event_ids", "up to 100 event ids, separated by commas");
 
 /// Anything but 1 to 500 is refused, never brought into range: a client that asks for 1000 would take 500 for all.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::NOW;
-use crate::board::{Books, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::board::{Register, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 use crate::model::v4::Pattern;
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome,
@@ -112,12 +112,12 @@ fn score(
 fn fights() -> Vec<Draft> {
     let mut first = Draft::new(sides("mma-1", "Ana Silva", "Bea \"The Bull\" Costa", 3600, EventStatus::Scheduled));
     let (ana, bea) = ("Ana Silva", "Bea \"The Bull\" Costa");
-    price(&mut first, "mma", BETMGM, Market::Moneyline, &[(ana, "-110", None), (bea, "100", None)]);
-    price(&mut first, "mma", BET365, Market::Moneyline, &[(ana, "-120", None), (bea, "105", None)]);
+    price(&mut first, "mma", BETMGM, Market::MONEYLINE, &[(ana, "-110", None), (bea, "100", None)]);
+    price(&mut first, "mma", BET365, Market::MONEYLINE, &[(ana, "-120", None), (bea, "105", None)]);
     let rounds = &[("Over", "-105", Some("2.5")), ("Under", "-115", Some("2.5"))];
-    price(&mut first, "mma", BETMGM, Market::TotalRounds, rounds);
+    price(&mut first, "mma", BETMGM, Market::TOTAL_ROUNDS, rounds);
     let mut second = Draft::new(sides("mma-2", "Cy Young", "Dee Zhou", -600, EventStatus::Live));
-    price(&mut second, "mma", UNIBET, Market::Moneyline, &[("Cy Young", "250", None), ("Dee Zhou", "-320", None)]);
+    price(&mut second, "mma", UNIBET, Market::MONEYLINE, &[("Cy Young", "250", None), ("Dee Zhou", "-320", None)]);
     score(&mut second, ScoreStatus::Live, Some((0, 0)), &[], None);
     let mut third = Draft::new(sides("mma-3", "Eve Ito", "Flo Roy", -7200, EventStatus::Final));
     score(&mut third, ScoreStatus::Final, Some((1, 0)), &[(10, 9), (10, 8)], Some("Eve Ito"));
@@ -128,17 +128,17 @@ fn fights() -> Vec<Draft> {
 fn matches() -> Vec<Draft> {
     let mut draft = Draft::new(sides("nfl-1", "Bears", "Packers", 1800, EventStatus::Scheduled));
     let spread = &[("Bears", "-110", Some("-3.5")), ("Packers", "-110", Some("3.5"))];
-    price(&mut draft, "american_football", BETMGM, Market::Spread, spread);
+    price(&mut draft, "american_football", BETMGM, Market::SPREAD, spread);
     let points = &[("Over", "-105", Some("44")), ("Under", "-115", Some("44"))];
-    price(&mut draft, "american_football", BETMGM, Market::TotalPoints, points);
+    price(&mut draft, "american_football", BETMGM, Market::TOTAL_POINTS, points);
     vec![draft]
 }
 
 fn tournaments() -> Vec<Draft> {
     let contest = Contest::Tournament { title: "The Open".into() };
     let mut draft = Draft::new(event("golf-1", "Major", contest, -90_000, EventStatus::Live));
-    price(&mut draft, "golf", UNIBET, Market::Outright, &[("A. Ames", "450", None), ("B. Bohn", "900", None)]);
-    price(&mut draft, "golf", UNIBET, Market::Top5, &[("A. Ames", "-150", None), ("B. Bohn", "120", None)]);
+    price(&mut draft, "golf", UNIBET, Market::OUTRIGHT, &[("A. Ames", "450", None), ("B. Bohn", "900", None)]);
+    price(&mut draft, "golf", UNIBET, Market::TOP5, &[("A. Ames", "-150", None), ("B. Bohn", "120", None)]);
     score(&mut draft, ScoreStatus::Live, None, &[(66, 67), (68, 70)], None);
     vec![draft]
 }
@@ -152,7 +152,7 @@ fn tennis(count: usize) -> Vec<Draft> {
             &mut draft,
             "tennis",
             BETMGM,
-            Market::Moneyline,
+            Market::MONEYLINE,
             &[("Ines Noor", "-200", None), ("Jo Vale", "170", None)],
         );
         draft
@@ -161,9 +161,9 @@ fn tennis(count: usize) -> Vec<Draft> {
 }
 
 /// The board of a sport, whose sources were last read so many seconds ago.
-fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> SportBoard {
+fn board(drafts: Vec<Draft>, books: &Arc<Register>, sources: &[(BookId, u32)]) -> SportBoard {
     let mut nodes: Vec<Arc<EventNode>> =
-        drafts.into_iter().map(|draft| Arc::new(draft.finish(books.register()))).collect();
+        drafts.into_iter().map(|draft| Arc::new(draft.finish(register.bookmakers()))).collect();
     nodes.sort_by(|a, b| (a.event().commence, &a.event().id).cmp(&(b.event().commence, &b.event().id)));
     let index = Index::from_sorted(nodes);
     let state = |(book, age): &(BookId, u32)| SourceState {
@@ -184,7 +184,7 @@ fn board(drafts: Vec<Draft>, books: &Arc<Books>, sources: &[(BookId, u32)]) -> S
 
 /// Boxing is stale and mma is in part.
 pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
-    let books = Arc::new(Books::new(bookmakers()));
+    let books = Arc::new(Register::new(bookmakers()));
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "mma" => board(fights(), &books, &[(BET365, 500), (BETMGM, 20), (UNIBET, 20)]),
         "boxing" => board(Vec::new(), &books, &[(BETMGM, 500)]),
@@ -196,7 +196,7 @@ pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
 }
 
 pub(super) fn live_world(catalogue: &Catalogue) -> WorldBoard {
-    let books = Arc::new(Books::new(bookmakers()));
+    let books = Arc::new(Register::new(bookmakers()));
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "tennis" => board(tennis(1), &books, &[(BETMGM, 20)]),
         _ => board(Vec::new(), &books, &[]),

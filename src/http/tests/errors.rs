@@ -189,7 +189,7 @@ fn maintenance_closes_the_data_and_costs_nothing() {
 async fn a_panic_costs_one_request_its_answer_and_nothing_else() {
     let mut fixture = Fixture::new();
     // A world without boards: reading one of its sports is a bug that no request should be able to meet.
-    let empty = WorldBoard::new(Box::default(), Arc::clone(fixture.service.boards.load(World::Live).books()));
+    let empty = WorldBoard::new(Box::default(), Arc::clone(fixture.service.boards.load(World::Live).register()));
     let boards = Boards::new(Arc::clone(fixture.service.boards.catalogue()), [empty.clone(), empty]);
     let keyring = Arc::clone(&fixture.service.keyring);
     fixture.service =

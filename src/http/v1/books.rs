@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 
 use crate::board::render::json;
-use crate::board::{Boards, Body, Books};
+use crate::board::{Boards, Body, Register};
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::Params;
 use crate::http::exchange::reply::{Content, Freshness};
@@ -17,33 +17,33 @@ pub(crate) struct KeptLists([ArcSwapOption<KeptList>; 2]);
 
 #[derive(Debug)]
 struct KeptList {
-    books: Arc<Books>,
+    register: Arc<Register>,
     body: Arc<Body>,
 }
 
 pub(crate) fn get(boards: &Boards, kept: &KeptLists, world: World, query: Option<&str>) -> Result<Content, ApiError> {
     Params::read(query, &[])?;
     let board = boards.load(world);
-    let body = kept.body(world, board.books());
+    let body = kept.body(world, board.register());
     Ok(Content::kept(body, Freshness::UntilRefresh))
 }
 
 impl KeptLists {
-    fn body(&self, world: World, books: &Arc<Books>) -> Arc<Body> {
+    fn body(&self, world: World, register: &Arc<Register>) -> Arc<Body> {
         let kept = &self.0[world.index()];
-        if let Some(list) = kept.load().as_ref().filter(|list| Arc::ptr_eq(&list.books, books)) {
+        if let Some(list) = kept.load().as_ref().filter(|list| Arc::ptr_eq(&list.register, register)) {
             return Arc::clone(&list.body);
         }
-        let body = Arc::new(render(books));
-        kept.store(Some(Arc::new(KeptList { books: Arc::clone(books), body: Arc::clone(&body) })));
+        let body = Arc::new(render(register));
+        kept.store(Some(Arc::new(KeptList { register: Arc::clone(register), body: Arc::clone(&body) })));
         body
     }
 }
 
 /// The list itself.
-pub(crate) fn render(books: &Books) -> Body {
-    let mut out = Vec::with_capacity(96 * books.register().len() + 2);
-    json::array(books.register().iter(), &mut out, |(_, book), out| write_book(book, out));
+pub(crate) fn render(register: &Register) -> Body {
+    let mut out = Vec::with_capacity(96 * register.bookmakers().len() + 2);
+    json::array(register.bookmakers().iter(), &mut out, |(_, book), out| write_book(book, out));
     Body::new(out, None)
 }
 

@@ -5,23 +5,19 @@ use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::service::SportView;
-use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT, Round};
-use crate::model::EventStatus;
+use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION};
+use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
+use crate::model::{EventStatus, MarketFilter};
 
 const STATUS: Parameter = Parameter::new("status", "scheduled, live, final or cancelled");
-const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
-const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
-const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
 
-pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
+pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
 
 pub(crate) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
     let params = Params::read(query, PARAMETERS)?;
     let query = EventsQuery {
         status: params.parse(&STATUS, EventStatus::parse)?,
-        events: values::event_ids(&params, &EVENT_IDS)?,
-        commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
-        commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
+        scope: filters::scope(view, &params, &MarketFilter::Featured)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };

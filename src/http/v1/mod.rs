@@ -2,6 +2,7 @@
 
 pub(crate) mod books;
 pub(crate) mod events;
+mod filters;
 pub(crate) mod odds;
 pub(crate) mod scores;
 pub(crate) mod sports;
@@ -16,7 +17,7 @@ use super::exchange::service::Authorized;
 pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Content, ApiError> {
     let Authorized { service, request, grant, now, .. } = *authorized;
     let (boards, query) = (&*service.boards, request.query);
-    let view = |sport: &str| authorized.view(boards.catalogue().find(sport));
+    let view = |sport: &str| authorized.view(boards.catalogue().find(sport), sport);
     match route {
         Route::Odds { sport } => odds::get(&view(sport)?, request),
         Route::Scores { sport } => scores::get(&view(sport)?, query),

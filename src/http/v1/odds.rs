@@ -12,21 +12,19 @@ use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::service::SportView;
 use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
-use crate::model::{Market, OddsFormat, Region, Regions, SportKind};
+use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET};
+use crate::model::{Market, MarketFilter, OddsFormat, Region, Regions, SportKind};
 
-const MARKET: Parameter = Parameter::new(
-    "market",
-    "moneyline, spread, total_rounds, total_points, outright, top5, top10, top20, three_ball, matchup or \
-            round_leader (or the older h2h, spreads, totals, outrights)",
-);
 const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
-const REGIONS: Parameter = Parameter::list("regions", "us, uk, eu and au, separated by commas");
-const REGION: Parameter = Parameter::new("region", "us, uk, eu and au, separated by commas");
+const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
+const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
 const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
 const GROUP: Parameter = Parameter::new("group", "bout, for fight sports only");
 
 pub(crate) const PARAMETERS: &[Parameter] =
-    &[MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, LIMIT, AFTER, GROUP];
+    &[
+    MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER, GROUP,
+];
 
 /// Where bookmakers are taken from when nobody says otherwise.
 const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
@@ -52,25 +50,22 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
     let kind = view.sport.kind;
     let bookmaker = params.parse(&BOOKMAKER, |key| view.bookmakers().find(key))?;
     let by_bout = params.parse(&GROUP, |group| (group == "bout" && kind == SportKind::Fight).then_some(()))?.is_some();
-    let query = OddsQuery {
-        market: params.parse(&MARKET, |key| Market::parse_alias(key, kind))?,
+    let markets = filters::markets(view, params)?;
+    if by_bout && markets != MarketFilter::Featured && !markets.is_only(Market::MONEYLINE) {
+        return Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"));
+    }
+    Ok(OddsQuery {
+        scope: filters::scope(view, params, &markets)?,
+        // Bouts carry the moneyline only: named or not, it is the same answer.
+        markets: if by_bout { MarketFilter::Featured } else { markets },
         bookmaker,
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
         regions: regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
         format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
-        events: values::event_ids(params, &EVENT_IDS)?,
         limit: values::limit(params)?,
         after: values::after(params)?,
         by_bout,
-    };
-    match query.market {
-        Some(market) if by_bout && market != Market::Moneyline => {
-            Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"))
-        }
-        // Bouts carry the moneyline only: named or not, it is the same answer.
-        _ if by_bout => Ok(OddsQuery { market: None, ..query }),
-        _ => Ok(query),
-    }
+    })
 }
 
 /// Both spellings are read, so that a mistake in either is reported; `regions` wins.

@@ -14,13 +14,18 @@ use super::exchange::reply::{Content, Freshness};
 use super::exchange::route::V4Route;
 use super::exchange::service::{Authorized, SportView, WorldView};
 use crate::board::v4::{ListQuery, Listed, Priced, PricedQuery};
-use crate::model::V4Names;
 
 /// The content of a route of this version.
 pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Content, ApiError> {
     let Authorized { service, request, grant, now, .. } = *authorized;
     let (boards, query) = (&*service.boards, request.query);
-    let view = |key: &str| authorized.view(boards.catalogue().find_v4(key).map(|(sport, _)| sport));
+    let view = |key: &str| {
+        let catalogue = boards.catalogue();
+        let is_known = catalogue.competition(key).is_some()
+            || boards.load(grant.world()).register().competitions().get(key).is_some();
+        let sport = catalogue.find_v4(key).filter(|(_, names)| is_known || names.is_whole(key));
+        authorized.view(sport.map(|(sport, _)| sport), key)
+    };
     match route {
         V4Route::Sports => {
             authorized.check_open()?;
@@ -45,19 +50,15 @@ fn event_not_found() -> ApiError {
 
 /// Prices under a key, as they are published.
 fn priced(view: &SportView<'_>, key: &str, what: Priced) -> Result<Content, ApiError> {
-    let (query, names) = (PricedQuery { key: key.into(), what }, names_of(view)?);
-    let body = view.board().v4_priced(view.sport, names, &query).ok_or_else(event_not_found)?;
+    let query = PricedQuery { key: key.into(), what };
+    let seen = view.register().competitions();
+    let body = view.board().v4_priced(view.sport, seen, &query).ok_or_else(event_not_found)?;
     Ok(Content::kept(body, Freshness::UntilRefresh))
 }
 
 /// Events and scores under a key, as they come.
 fn listed(view: &SportView<'_>, key: &str, what: Listed) -> Result<Content, ApiError> {
     let query = ListQuery { key: key.into(), what };
-    let body = view.board().v4_listed(view.sport, names_of(view)?, &query);
+    let body = view.board().v4_listed(view.sport, view.register().competitions(), &query);
     Ok(Content::kept(body, Freshness::Revalidated))
-}
-
-/// The names of a sport that was found by one of them.
-fn names_of<'s>(view: &SportView<'s>) -> Result<&'s V4Names, ApiError> {
-    view.sport.v4.as_ref().ok_or_else(ApiError::internal)
 }

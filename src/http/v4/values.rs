@@ -2,19 +2,21 @@
 //!
 //! Lists are separated by commas; blanks around an item and empty items are ignored.
 
+use crate::board::EventScope;
 use crate::board::v4::{DateFormat, Extras, MarketsByKind, PricedBooks, Prices, Scoped};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::values::{self, Round};
-use crate::model::{BookId, Bookmakers, Market, OddsFormat, Region, Regions, SportKind};
+use crate::model::{
+    BookId, Bookmakers, Market, MarketFamilies, MarketFilter, MarketKey, OddsFormat, Region, Regions, SportKind,
+};
 
-pub(super) const REGIONS: Parameter = Parameter::list("regions", "us, uk, eu and au, separated by commas");
+pub(super) const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
 pub(super) const BOOKMAKERS: Parameter =
     Parameter::list("bookmakers", "keys of bookmakers that /v1/books lists, separated by commas");
 pub(super) const MARKETS: Parameter = Parameter::list(
     "markets",
-    "h2h, spreads, totals, outrights, top5, top10, top20, three_ball, matchup and round_leader, separated by \
-            commas",
+    "market keys such as h2h, spreads, totals, outrights, alternate_spreads, h2h_q1 or player_points, separated by commas",
 );
 pub(super) const ODDS_FORMAT: Parameter = Parameter::new("oddsFormat", "decimal, american or fractional");
 pub(super) const DATE_FORMAT: Parameter = Parameter::new("dateFormat", "iso or unix");
@@ -24,19 +26,13 @@ pub(super) const COMMENCE_TIME_TO: Parameter = Parameter::new("commenceTimeTo", 
 pub(super) const INCLUDE_LINKS: Parameter = Parameter::new("includeLinks", YES_OR_NO);
 pub(super) const INCLUDE_SIDS: Parameter = Parameter::new("includeSids", YES_OR_NO);
 pub(super) const INCLUDE_BET_LIMITS: Parameter = Parameter::new("includeBetLimits", YES_OR_NO);
+pub(super) const INCLUDE_MULTIPLIERS: Parameter = Parameter::new("includeMultipliers", YES_OR_NO);
+pub(super) const INCLUDE_ROTATION_NUMBERS: Parameter = Parameter::new("includeRotationNumbers", YES_OR_NO);
 pub(super) const DAYS_FROM: Parameter = Parameter::new("daysFrom", "an integer from 1 to 3");
 pub(super) const ALL: Parameter = Parameter::new("all", YES_OR_NO);
 
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z";
 const YES_OR_NO: &str = "true or false";
-
-/// Regions that the interface has and no bookmaker here is offered in: they may be asked for, and match nothing.
-const REGIONS_ELSEWHERE: [&str; 5] = ["us2", "us_dfs", "us_ex", "fr", "se"];
-
-/// Markets of prices that are laid, not backed. None of those are held: they may be asked for, and match nothing.
-const LAY_MARKETS: [&str; 2] = ["h2h_lay", "outrights_lay"];
-
-const KINDS: [SportKind; 3] = [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament];
 
 /// The items of a list; `None` if there are none.
 fn items<'p>(params: &'p Params<'_>, parameter: &'static Parameter) -> Option<Vec<&'p str>> {
@@ -53,7 +49,7 @@ pub(super) fn books(params: &Params<'_>, register: &Bookmakers) -> Result<Priced
         (Some(books), _) => Ok(PricedBooks::named(books)),
         (None, Some(regions)) => Ok(PricedBooks::OfferedIn(regions)),
         (None, None) => {
-            let message = "Send `regions` (us, uk, eu and au, separated by commas) or `bookmakers`.";
+            let message = format!("Send `regions` ({}) or `bookmakers`.", values::REGIONS_TAKE);
             Err(ApiError { param: Some(REGIONS.name.into()), ..ApiError::new(Code::MissingRegion, message) })
         }
     }
@@ -70,37 +66,45 @@ fn known_books(keys: &[&str], register: &Bookmakers) -> Result<Vec<BookId>, ApiE
 }
 
 fn regions(names: Vec<&str>) -> Result<Regions, ApiError> {
-    let ours = names.into_iter().filter(|name| !REGIONS_ELSEWHERE.contains(name));
-    ours.map(|name| Region::parse(name).ok_or_else(|| REGIONS.refuse(name))).collect()
+    names.into_iter().map(|name| Region::parse(name).ok_or_else(|| REGIONS.refuse(name))).collect()
 }
 
-/// Who wins, unless other markets are named.
-fn markets(params: &Params<'_>) -> Result<MarketsByKind, ApiError> {
-    let mut markets = MarketsByKind::default();
+/// Who wins, unless other markets are named. A key that reads and that nobody has priced matches nothing.
+fn markets(params: &Params<'_>, families: &MarketFamilies) -> Result<MarketsByKind, ApiError> {
     let Some(named) = items(params, &MARKETS) else {
-        return Ok(KINDS.into_iter().fold(markets, |markets, kind| {
-            markets.with(kind, if kind == SportKind::Tournament { Market::Outright } else { Market::Moneyline })
+        return Ok(MarketsByKind::new(|kind| match kind {
+            SportKind::Tournament => Market::OUTRIGHT.into(),
+            _ => Market::MONEYLINE.into(),
         }));
     };
-    for name in named.into_iter().filter(|name| !LAY_MARKETS.contains(name)) {
-        for kind in KINDS {
-            let market = Market::parse_alias(name, kind).ok_or_else(|| MARKETS.refuse(name))?;
-            markets = markets.with(kind, market);
-        }
+    if let Some(unreadable) = named.iter().find(|name| families.read(name, SportKind::HeadToHead).is_none()) {
+        return Err(MARKETS.refuse(unreadable));
     }
-    Ok(markets)
+    Ok(MarketsByKind::new(|kind| {
+        let known = named.iter().filter_map(|name| match families.read(name, kind) {
+            Some(MarketKey::Known(market)) => Some(market),
+            _ => None,
+        });
+        MarketFilter::only(known.collect())
+    }))
 }
 
-pub(super) fn prices(params: &Params<'_>, register: &Bookmakers) -> Result<Prices, ApiError> {
+pub(super) fn prices(
+    params: &Params<'_>,
+    register: &Bookmakers,
+    families: &MarketFamilies,
+) -> Result<Prices, ApiError> {
     Ok(Prices {
         books: books(params, register)?,
-        markets: markets(params)?,
+        markets: markets(params, families)?,
         format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::Decimal),
         dates: dates(params)?,
         extras: Extras {
             links: is_yes(params, &INCLUDE_LINKS)?,
             sids: is_yes(params, &INCLUDE_SIDS)?,
             bet_limits: is_yes(params, &INCLUDE_BET_LIMITS)?,
+            multipliers: is_yes(params, &INCLUDE_MULTIPLIERS)?,
+            rotation_numbers: is_yes(params, &INCLUDE_ROTATION_NUMBERS)?,
         },
     })
 }
@@ -125,19 +129,19 @@ pub(super) fn is_yes(params: &Params<'_>, parameter: &'static Parameter) -> Resu
 }
 
 pub(super) fn scope(params: &Params<'_>) -> Result<Scoped, ApiError> {
-    let scope = Scoped {
+    let events = EventScope {
         events: values::event_ids(params, &EVENT_IDS)?,
         commence_from: params.parse(&COMMENCE_TIME_FROM, |text| values::time(text, Round::Up))?,
         commence_to: params.parse(&COMMENCE_TIME_TO, |text| values::time(text, Round::Down))?,
-        after: values::after(params)?,
+        ..EventScope::default()
     };
-    if let (Some(from), Some(to)) = (scope.commence_from, scope.commence_to)
+    if let (Some(from), Some(to)) = (events.commence_from, events.commence_to)
         && to < from
     {
         let message = "`commenceTimeTo` is before `commenceTimeFrom`.";
         return Err(ApiError::new(Code::InvalidTimeRange, message));
     }
-    Ok(scope)
+    Ok(Scoped { events, after: values::after(params)? })
 }
 
 #[cfg(test)]
@@ -151,13 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn regions_of_elsewhere_match_nothing_and_others_are_refused() {
+    fn unknown_regions_and_bookmakers_are_refused() {
         let none = Bookmakers::default();
         let asked = |query| books(&read(query), &none);
-        let us = PricedBooks::OfferedIn(Regions::only(Region::Us));
-        assert_eq!(asked("regions=us"), Ok(us.clone()));
-        assert_eq!(asked("regions=us2,us,%20us,"), Ok(us));
-        assert_eq!(asked("regions=us2"), Ok(PricedBooks::OfferedIn(Regions::NONE)));
+        let us = Regions::only(Region::Us);
+        assert_eq!(asked("regions=us"), Ok(PricedBooks::OfferedIn(us)));
+        assert_eq!(asked("regions=us2,us,%20us,"), Ok(PricedBooks::OfferedIn(us.with(Region::Us2))));
         for query in ["", "regions=", "regions=,", "bookmakers="] {
             assert_eq!(asked(query).unwrap_err().code, Code::MissingRegion, "{query}");
         }
@@ -168,17 +171,18 @@ mod tests {
 
     #[test]
     fn markets_depend_on_the_kind_of_sport() {
-        let asked = |query| markets(&read(query));
+        let catalogue = crate::config::catalogue::builtin();
+        let asked = |query| markets(&read(query), catalogue.markets());
         let default = asked("").unwrap();
-        assert!(default.of(SportKind::Fight).contains(Market::Moneyline));
-        assert!(default.of(SportKind::Tournament).contains(Market::Outright));
-        assert!(!default.of(SportKind::Tournament).contains(Market::Moneyline));
+        assert!(default.of(SportKind::Fight).accepts(Market::MONEYLINE));
+        assert!(default.of(SportKind::Tournament).accepts(Market::OUTRIGHT));
+        assert!(!default.of(SportKind::Tournament).accepts(Market::MONEYLINE));
         assert_eq!(asked("markets=").unwrap(), default);
         let totals = asked("markets=totals,h2h_lay").unwrap();
-        assert!(totals.of(SportKind::Fight).contains(Market::TotalRounds));
-        assert!(totals.of(SportKind::HeadToHead).contains(Market::TotalPoints));
-        assert!(!totals.of(SportKind::HeadToHead).contains(Market::Moneyline));
-        assert_eq!(asked("markets=h2h_lay").unwrap(), MarketsByKind::default());
-        assert_eq!(asked("markets=h2h,player_points").unwrap_err().param.as_deref(), Some("markets"));
+        assert!(totals.of(SportKind::Fight).accepts(Market::TOTAL_ROUNDS));
+        assert!(totals.of(SportKind::HeadToHead).accepts(Market::TOTAL_POINTS));
+        assert!(!totals.of(SportKind::HeadToHead).accepts(Market::MONEYLINE));
+        assert!(asked("markets=h2h,player_points,player_never_seen").is_ok());
+        assert_eq!(asked("markets=h2h,handicaps").unwrap_err().param.as_deref(), Some("markets"));
     }
 }

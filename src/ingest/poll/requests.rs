@@ -48,8 +48,8 @@ impl Poller {
         let response = self.get(at, &format!("/sports/{key}/odds"), &query).await?;
         let now = self.now();
         let payload = self.read(response, sport, now.timestamp()).await?;
-        let books = Arc::clone(self.context.boards.load_full(self.config.world).books());
-        let listed = payload.listed(books.register(), self.config.regions);
+        let register = Arc::clone(self.context.boards.load_full(self.config.world).register());
+        let listed = payload.listed(register.bookmakers(), self.config.regions);
         let mut delivery = self.delivery();
         let news = payload::accept(payload, listed, &mut delivery).news;
         let has_more = self.schedule.is_more_due(sport, Some(at), &self.config, self.now());

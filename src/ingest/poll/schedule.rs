@@ -129,5 +129,5 @@ impl PollSchedule {
 /// The names of the markets that are asked for, as far as the sport has them.
 pub(super) fn markets(config: &FeedConfig, sport: SportId, catalogue: &Catalogue) -> Vec<&'static str> {
     let kind = catalogue[sport].kind;
-    config.markets.iter().filter(|market| market.is_of(kind)).map(|market| Market::v4_key(*market)).collect()
+    config.markets.iter().filter(|market| market.is_of(kind)).map(|market| market.v4_key()).collect()
 }

@@ -34,7 +34,7 @@ pub(super) struct Book {
     pub lag: i64,
     number: usize,
     /// By market.
-    offered: [bool; Market::COUNT],
+    offered: [bool; Market::FEATURED.len()],
     /// When in the hour its outage begins; `None` for all but one.
     outage_start: Option<i64>,
 }
@@ -70,7 +70,7 @@ impl Book {
             margin: seed.named("margin").within(20_000, margin_max),
             lag: seed.named("lag").within(1, 40),
             number,
-            offered: Market::ALL.map(|market| offered(market, seed)),
+            offered: Market::FEATURED.map(|market| offered(market, seed)),
             outage_start,
         }
     }
@@ -111,6 +111,6 @@ impl Book {
 
 /// Every book has moneylines and outrights; each leaves out some of the other markets.
 fn offered(market: Market, seed: Seed) -> bool {
-    let always = matches!(market, Market::Moneyline | Market::Outright);
+    let always = matches!(market, Market::MONEYLINE | Market::OUTRIGHT);
     always || !seed.named("offers").named(market.key()).one_in(9)
 }

@@ -154,6 +154,8 @@ impl Fixture {
             sport: self.outline.sport,
             id: self.id.clone(),
             competition: Arc::clone(&self.outline.competition),
+            competition_key: None,
+            competition_title: None,
             commence: second(self.outline.commence),
             contest: self.outline.contest.clone(),
             status,

@@ -12,13 +12,13 @@ use super::schedule::{DAY, Slot};
 use crate::model::{Contest, Market, Period};
 
 const MARKETS: [Market; 7] = [
-    Market::Outright,
-    Market::Top5,
-    Market::Top10,
-    Market::Top20,
-    Market::ThreeBall,
-    Market::Matchup,
-    Market::RoundLeader,
+    Market::OUTRIGHT,
+    Market::TOP5,
+    Market::TOP10,
+    Market::TOP20,
+    Market::THREE_BALL,
+    Market::MATCHUP,
+    Market::ROUND_LEADER,
 ];
 const TOURS: [&str; 2] = ["Meridian Tour", "Southern Cross Tour"];
 const PLAYERS: usize = 60;
@@ -178,7 +178,7 @@ impl Golf {
 
     /// A market of the current or next round; `None` until the next round's markets open.
     fn round_market(&self, market: Market, view: FixtureView<'_>, progress: GolfProgress) -> Option<Vec<Side>> {
-        let opens = if market == Market::ThreeBall { GROUPS_AFTER } else { LEADER_AFTER };
+        let opens = if market == Market::THREE_BALL { GROUPS_AFTER } else { LEADER_AFTER };
         let is_closed = progress.elapsed.is_some_and(|elapsed| (ROUND_SECONDS..opens).contains(&elapsed));
         if is_closed || progress.round >= ROUNDS {
             return None;
@@ -186,7 +186,7 @@ impl Golf {
         let from = progress.round * HOLES;
         let strengths = self.strengths(view, progress, from, from + HOLES);
         Some(match market {
-            Market::ThreeBall => self.three_balls(&strengths, progress.round),
+            Market::THREE_BALL => self.three_balls(&strengths, progress.round),
             _ => self.field(one_of(&scaled(&strengths, 17))),
         })
     }
@@ -199,16 +199,16 @@ impl PriceModel for Golf {
 
     fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>> {
         let progress = self.progress(view.at);
-        if matches!(market, Market::ThreeBall | Market::RoundLeader) {
+        if matches!(market, Market::THREE_BALL | Market::ROUND_LEADER) {
             return self.round_market(market, view, progress);
         }
         let strengths = self.strengths(view, progress, 0, ALL_HOLES);
         match market {
-            Market::Outright => Some(self.field(one_of(&scaled(&strengths, 19)))),
-            Market::Top5 | Market::Top10 | Market::Top20 => {
+            Market::OUTRIGHT => Some(self.field(one_of(&scaled(&strengths, 19)))),
+            Market::TOP5 | Market::TOP10 | Market::TOP20 => {
                 Some(self.field(some_of(&scaled(&strengths, 17), market.settlement().winners)))
             }
-            Market::Matchup => Some(self.matchups(&strengths)),
+            Market::MATCHUP => Some(self.matchups(&strengths)),
             _ => None,
         }
     }

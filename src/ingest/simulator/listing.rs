@@ -28,7 +28,7 @@ pub(super) struct SimulatedRecord<'a> {
 impl<'a> SimulatedRecord<'a> {
     pub(super) fn new(fixture: &'a Fixture, book: &'a Book, market: Market) -> Self {
         let pair = fixture.outline.seed.joined(book.seed);
-        let own = pair.nth(market as i64);
+        let own = pair.nth(number(market));
         let interval = fixture.model.interval();
         let period = own.within(interval, 2 * interval);
         let opens = fixture.outline.announced + pair.below(3 * HOUR);
@@ -111,12 +111,17 @@ impl<'a> SimulatedRecord<'a> {
             sport: self.fixture.outline.sport,
             event: self.fixture.id.clone(),
             bookmaker: Arc::clone(&self.book.key),
-            market: self.market,
+            market: self.market.into(),
             last_update: second(at),
             bookmaker_update: None,
             outcomes,
         })
     }
+}
+
+/// The featured markets have fixed numbers: prices are made from them.
+fn number(market: Market) -> i64 {
+    i64::try_from(market.index()).unwrap_or(0)
 }
 
 fn is_suspended(fixture: &Fixture, market: Market, at: i64) -> bool {
@@ -132,7 +137,7 @@ fn reopened(fixture: &Fixture, market: Market, from: i64, at: i64) -> i64 {
 
 /// The suspension of an hour, if it has one: its first second, and the first after it.
 fn suspension(fixture: &Fixture, market: Market, hour: i64) -> Option<(i64, i64)> {
-    let seed = fixture.outline.seed.named("suspended").nth(market as i64).nth(hour);
+    let seed = fixture.outline.seed.named("suspended").nth(number(market)).nth(hour);
     let from = hour * HOUR + seed.nth(1).below(HOUR - SUSPENDED);
     seed.one_in(SUSPENDED_ONE_IN).then_some((from, from + SUSPENDED))
 }

@@ -163,9 +163,9 @@ impl PriceModel for Match {
     fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>> {
         let forecast = self.forecast(view);
         match market {
-            Market::Moneyline => Some(self.moneyline(&forecast, view)),
-            Market::Spread => forecast.margin.map(|margin| self.spread(margin, view)),
-            Market::TotalRounds | Market::TotalPoints => forecast.total.map(|total| self.total(total, view)),
+            Market::MONEYLINE => Some(self.moneyline(&forecast, view)),
+            Market::SPREAD => forecast.margin.map(|margin| self.spread(margin, view)),
+            Market::TOTAL_ROUNDS | Market::TOTAL_POINTS => forecast.total.map(|total| self.total(total, view)),
             _ => None,
         }
     }

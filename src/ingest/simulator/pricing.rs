@@ -25,7 +25,7 @@ pub(super) fn price(sides: &[Side], market: Market, book: &Book) -> Option<Box<[
     for group in sides.chunks(size) {
         for (side, implied) in group.iter().zip(loaded(group, winners, book.margin)?) {
             let point = side.point_milli.and_then(Point::from_milli);
-            outcomes.push(Outcome { name: side.name.clone(), price: quote(implied, book.format)?, point });
+            outcomes.push(Outcome { name: side.name.clone().into(), price: quote(implied, book.format)?, point });
         }
     }
     (!outcomes.is_empty()).then(|| outcomes.into())

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::payload::PayloadContext;
 use super::{Payload, PayloadError};
 use crate::ingest::wire::field::{Field, Object, Raw};
-use crate::ingest::wire::{Rejection, outcomes};
-use crate::model::{EventNews, Market, News, OddsNews, Reason, SportKind, Timestamp};
+use crate::ingest::wire::{Rejection, outcomes, unknown_market};
+use crate::model::{EventNews, News, OddsNews, Reason, Timestamp};
 
 #[derive(Deserialize)]
 struct BookLine<'a> {
@@ -83,12 +83,14 @@ fn read_market(
     payload: &mut Payload,
 ) -> Result<(), Rejection> {
     let line: MarketLine<'_> = object(raw, "market")?;
-    let market = market_of(&Field::new("markets.key", line.key).string()?, context.ask.catalogue[event.sport].kind)?;
+    let (key, catalogue) = (Field::new("markets.key", line.key).string()?, context.ask.catalogue);
+    let market = catalogue.markets().read(&key, catalogue[event.sport].kind);
+    let market = market.ok_or_else(|| unknown_market(&key, catalogue))?;
     let last_update = Field::new("markets.last_update", line.last_update);
     let last_update = if last_update.is_given() { last_update.time()? } else { updated.unwrap_or(context.at) };
     let format =
         || context.format.ok_or_else(|| Rejection::new(Reason::BadField, PayloadError::FormatUnknown.to_string()));
-    let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, market)?;
+    let (outcomes, dropped) = outcomes::read_as(Field::new("outcomes", line.outcomes), format, &market)?;
     for outcome in &dropped {
         payload.dropped.add(outcome.reason, 1);
     }
@@ -97,16 +99,6 @@ fn read_market(
     let bookmaker_update = updated.filter(|updated| *updated != last_update);
     payload.push(News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes }));
     Ok(())
-}
-
-fn market_of(key: &str, kind: SportKind) -> Result<Market, Rejection> {
-    if key.ends_with("_lay") {
-        return Err(Rejection::new(Reason::LayMarket, format!("{key:?} has lay prices")));
-    }
-    match Market::parse_alias(key, kind) {
-        Some(market) => Ok(market),
-        None => Err(Rejection::new(Reason::UnknownMarket, format!("{key:?} is no market that we carry"))),
-    }
 }
 
 fn object<'a, T: Deserialize<'a>>(raw: &'a RawValue, what: &str) -> Result<T, Rejection> {

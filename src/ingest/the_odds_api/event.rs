@@ -9,7 +9,8 @@ use super::payload::PayloadContext;
 use super::{book, score};
 use crate::ingest::wire::Rejection;
 use crate::ingest::wire::field::{Field, Raw};
-use crate::model::{Contest, EventNews, EventStatus, News, Reason, SportId, SportKind};
+use crate::model::sport::is_competition_key;
+use crate::model::{Contest, EventNews, EventStatus, News, Reason, SportId};
 
 /// An event with prices, with a score, or with neither.
 #[derive(Deserialize)]
@@ -39,14 +40,17 @@ pub(super) struct EventLine<'a> {
 impl EventLine<'_> {
     /// The event itself.
     pub(super) fn event(&self, context: &PayloadContext<'_>) -> Result<EventNews, Rejection> {
-        let sport = self.sport(context)?;
+        let (sport, competition_key) = self.sport(context)?;
         let id = Field::new("id", self.id).event_id()?;
         let commence = Field::new("commence_time", self.commence_time).time()?;
-        let competition = self.competition(context, sport)?;
-        let contest = self.contest(context.ask.catalogue[sport].kind, &competition)?;
+        let title: Arc<str> = Field::new("sport_title", self.sport_title).text()?.as_ref().into();
+        let names = context.ask.catalogue[sport].v4.as_ref();
+        let competition: Arc<str> = names.map_or(&*title, |names| names.competition(&title)).into();
+        let contest = self.contest(&competition)?;
+        let competition_title = Some(title);
         // These payloads have no status: an event that has begun is live until a score completes it.
         let status = if commence <= context.ask.now { EventStatus::Live } else { EventStatus::Scheduled };
-        Ok(EventNews { sport, id, competition, commence, contest, status })
+        Ok(EventNews { sport, id, competition, competition_key, competition_title, commence, contest, status })
     }
 
     /// Adds the event and everything in it to the payload.
@@ -72,32 +76,28 @@ impl EventLine<'_> {
         }
     }
 
-    fn sport(&self, context: &PayloadContext<'_>) -> Result<SportId, Rejection> {
+    /// The sport, and the key that the payload has for it.
+    fn sport(&self, context: &PayloadContext<'_>) -> Result<(SportId, Option<Arc<str>>), Rejection> {
         let field = Field::new("sport_key", self.sport_key);
         let asked = context.ask.sport;
         if !field.is_given() {
             let missing = "\"sport_key\" is missing, and no --sport says what this is";
-            return asked.ok_or_else(|| Rejection::new(Reason::MissingField, missing));
+            let sport = asked.ok_or_else(|| Rejection::new(Reason::MissingField, missing))?;
+            return Ok((sport, None));
         }
         let key = field.string()?;
         match context.ask.catalogue.find_v4(&key) {
-            Some((sport, _)) if asked.is_none_or(|asked| asked == sport) => Ok(sport),
+            _ if !is_competition_key(&key) => Err(field.takes("a key of a to z, 0 to 9 and _")),
+            Some((sport, _)) if asked.is_none_or(|asked| asked == sport) => Ok((sport, Some((*key).into()))),
             Some(_) => Err(Rejection::new(Reason::UnknownSport, format!("{key:?} is of another sport than --sport"))),
             None => Err(Rejection::new(Reason::UnknownSport, format!("{key:?} is no sport that we carry"))),
         }
     }
 
-    fn competition(&self, context: &PayloadContext<'_>, sport: SportId) -> Result<Arc<str>, Rejection> {
-        let title = Field::new("sport_title", self.sport_title).text()?;
-        let names = context.ask.catalogue[sport].v4.as_ref();
-        Ok(names.map_or(&*title, |names| names.competition(&title)).into())
-    }
-
-    fn contest(&self, kind: SportKind, competition: &Arc<str>) -> Result<Contest, Rejection> {
+    /// An event without sides has a field.
+    fn contest(&self, competition: &Arc<str>) -> Result<Contest, Rejection> {
         let (home, away) = (Field::new("home_team", self.home_team), Field::new("away_team", self.away_team));
-        if kind == SportKind::Tournament {
-            home.absent("a tournament has no sides")?;
-            away.absent("a tournament has no sides")?;
+        if !home.is_given() && !away.is_given() {
             return Ok(Contest::Tournament { title: Arc::clone(competition) });
         }
         Ok(Contest::Sides { home: home.text()?.as_ref().into(), away: away.text()?.as_ref().into() })

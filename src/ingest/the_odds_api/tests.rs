@@ -99,7 +99,7 @@ fn at(text: &str) -> Timestamp {
 fn a_bout_with_a_draw_keeps_the_order_of_its_outcomes() {
     let payload = decimal(&json!([bout(json!([book(json!([h2h(&[json!(1.91), json!(2), json!(51.0)])]))]))]));
     let record = odds(&payload)[0];
-    assert_eq!((record.market, record.last_update), (Market::Moneyline, at("2026-11-14T23:38:00Z")));
+    assert_eq!((record.market, record.last_update), (Market::MONEYLINE, at("2026-11-14T23:38:00Z")));
     let names: Vec<&str> = record.outcomes.iter().map(|outcome| &*outcome.name).collect();
     assert_eq!(names, ["Bo Reed", "Ada Stone", "Draw"]);
     assert!(record.outcomes.iter().all(|outcome| outcome.point.is_none()));
@@ -129,7 +129,7 @@ fn lay_prices_and_markets_that_nobody_knows_are_left_out_and_counted() {
         ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals"].map(market).into_iter().collect();
     let payload = decimal(&json!([bout(json!([book(json!(markets))]))]));
     let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
-    assert_eq!(taken, [Market::Spread, Market::TotalRounds]);
+    assert_eq!(taken, [Market::SPREAD, Market::TOTAL_ROUNDS]);
     assert_eq!(reasons(&payload.rejected), [("unknown_market", 1), ("lay_market", 2)]);
     let (number, example) = &payload.examples[0];
     assert_eq!((*number, &*example.detail), (1, "betmgm on b1: \"h2h_lay\" has lay prices"));
@@ -189,7 +189,7 @@ fn a_tournament_has_no_sides_and_its_title_without_the_word_winner() {
     assert_eq!((&*event.competition, event.status), ("US Open", EventStatus::Live), "it has begun");
     let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
     // Which markets a sport has is the writer's to say, for every way in.
-    assert_eq!(taken, [Market::Outright, Market::Top5, Market::Moneyline]);
+    assert_eq!(taken, [Market::OUTRIGHT, Market::TOP5, Market::MONEYLINE]);
     assert_eq!(reasons(&payload.rejected), []);
     assert!(decimal(&golf(json!("Cy Lane"))).is_unreadable());
 }

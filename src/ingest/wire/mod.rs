@@ -14,6 +14,7 @@ mod write;
 mod tests;
 
 pub use read::read;
+pub(in crate::ingest) use read::unknown_market;
 pub use write::write;
 
 use crate::model::{News, Reason};

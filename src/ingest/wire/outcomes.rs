@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::field::{Field, Object, Raw, unquote};
 use super::{DroppedOutcome, Rejection};
-use crate::model::{Market, OddsFormat, Outcome, Point, Price, Reason, Record};
+use crate::model::{Market, MarketKey, OddsFormat, Outcome, OutcomeName, Point, Price, Reason, Record};
 
 const FORMATS: [&str; 3] = ["american", "decimal", "fractional"];
 
@@ -13,6 +13,8 @@ const FORMATS: [&str; 3] = ["american", "decimal", "fractional"];
 struct OutcomeLine<'a> {
     #[serde(borrow)]
     name: Raw<'a>,
+    #[serde(borrow)]
+    description: Raw<'a>,
     #[serde(borrow)]
     price: Raw<'a>,
     #[serde(borrow)]
@@ -27,7 +29,7 @@ struct OutcomeLine<'a> {
 pub(super) fn read(
     list: Field<'_>,
     format: Field<'_>,
-    market: Market,
+    market: &MarketKey,
 ) -> Result<(Box<[Outcome]>, Vec<DroppedOutcome>), Rejection> {
     read_as(list, || read_format(format), market)
 }
@@ -36,24 +38,28 @@ pub(super) fn read(
 pub(in crate::ingest) fn read_as(
     list: Field<'_>,
     format: impl FnOnce() -> Result<OddsFormat, Rejection>,
-    market: Market,
+    market: &MarketKey,
 ) -> Result<(Box<[Outcome]>, Vec<DroppedOutcome>), Rejection> {
     let lines: Vec<Object<OutcomeLine<'_>>> = list.list()?;
     if lines.is_empty() {
         return Ok((Box::default(), Vec::new()));
     }
-    let size = market.settlement().group.unwrap_or(1);
+    let featured = match market {
+        MarketKey::Known(market) => Some(*market),
+        MarketKey::New(_) => None,
+    };
+    let size = featured.and_then(|market| market.settlement().group).unwrap_or(1);
     if lines.len() > Record::OUTCOMES_MAX {
         return Err(list.takes(format_args!("at most {} outcomes", Record::OUTCOMES_MAX)));
     }
     if !lines.len().is_multiple_of(size) {
-        return Err(list.takes(format_args!("a multiple of {size} outcomes in the market {market}")));
+        return Err(list.takes(format_args!("a multiple of {size} outcomes in the market {}", market.as_str())));
     }
     let format = format()?;
     let mut kept = Vec::with_capacity(lines.len());
     let mut dropped = Vec::new();
     for group in lines.chunks(size) {
-        read_group(group, format, market, &mut kept, &mut dropped)?;
+        read_group(group, format, featured, &mut kept, &mut dropped)?;
     }
     match dropped.first() {
         Some(first) if kept.is_empty() => Err(nothing_left(first, lines.len())),
@@ -70,7 +76,7 @@ fn nothing_left(first: &DroppedOutcome, given: usize) -> Rejection {
 fn read_group(
     lines: &[Object<OutcomeLine<'_>>],
     format: OddsFormat,
-    market: Market,
+    market: Option<Market>,
     kept: &mut Vec<Outcome>,
     dropped: &mut Vec<DroppedOutcome>,
 ) -> Result<(), Rejection> {
@@ -79,9 +85,11 @@ fn read_group(
     let mut fault = None;
     for Object(line) in lines {
         let name = Field::new("outcomes.name", line.name).text()?;
+        let description = Field::new("outcomes.description", line.description);
+        let description = if description.is_given() { Some(description.text()?) } else { None };
         let point = read_point(Field::new("outcomes.point", line.point), market)?;
         match read_price(line, format)? {
-            Ok(price) => kept.push(Outcome { name: name.as_ref().into(), price, point }),
+            Ok(price) => kept.push(Outcome { name: OutcomeName::new(&name, description.as_deref()), price, point }),
             Err(reason) => {
                 fault.get_or_insert(reason);
                 names.push(Box::from(name));
@@ -112,10 +120,14 @@ fn read_price(line: &OutcomeLine<'_>, format: OddsFormat) -> Result<Result<Price
     Ok(price.map_err(Reason::from))
 }
 
-fn read_point(field: Field<'_>, market: Market) -> Result<Option<Point>, Rejection> {
-    if !market.has_point() {
-        field.absent("this market has no line").map(|()| None)
-    } else if let Some(point) = Point::parse(field.json()?) {
+/// Featured markets have a point or they do not; in any other it is up to the feed.
+fn read_point(field: Field<'_>, market: Option<Market>) -> Result<Option<Point>, Rejection> {
+    match market.and_then(Market::has_point) {
+        Some(false) => return field.absent("this market has no line").map(|()| None),
+        None if !field.is_given() => return Ok(None),
+        _ => {}
+    }
+    if let Some(point) = Point::parse(field.json()?) {
         Ok(Some(point))
     } else {
         Err(field.takes("a number of at most three decimals"))

@@ -6,10 +6,12 @@ use serde::Deserialize;
 
 use super::field::{Field, Object, Raw};
 use super::{LINE_BYTES_MAX, ParsedLine, Rejection, outcomes};
+use crate::model::sport::is_competition_key;
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, Market, News, OddsNews, Period, ReadNews,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, MarketKey, News, OddsNews, Period, ReadNews,
     Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
 };
+use crate::nearest::nearest;
 
 /// Every field of every type of line, unparsed: a line is scanned once, and fields that its type does not use are ignored.
 /// Names are compared in this order, so those of odds lines come first.
@@ -51,6 +53,10 @@ struct RawLine<'a> {
     id: Raw<'a>,
     #[serde(borrow)]
     competition: Raw<'a>,
+    #[serde(borrow)]
+    competition_key: Raw<'a>,
+    #[serde(borrow)]
+    competition_title: Raw<'a>,
     #[serde(borrow)]
     commence_time: Raw<'a>,
     #[serde(borrow)]
@@ -105,6 +111,12 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection>
     Ok(ParsedLine { news, dropped: Vec::new() })
 }
 
+pub(in crate::ingest) fn unknown_market(key: &str, catalogue: &Catalogue) -> Rejection {
+    let nearest = nearest(key, catalogue.markets().keys());
+    let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is {nearest}"));
+    Rejection::new(Reason::UnknownMarket, format!("{key:?} does not read as a market{hint}"))
+}
+
 fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
     if line.len() > LINE_BYTES_MAX {
         let detail = format!("a line has at most {LINE_BYTES_MAX} bytes, this one {}", line.len());
@@ -142,6 +154,8 @@ impl RawLine<'_> {
             sport,
             id: Field::new("id", self.id).event_id()?,
             competition: Field::new("competition", self.competition).text()?.as_ref().into(),
+            competition_key: self.competition_key(catalogue, sport)?,
+            competition_title: self.competition_title()?,
             commence: Field::new("commence_time", self.commence_time).time()?,
             contest: self.contest(kind)?,
             status: Field::new("status", self.status)
@@ -149,15 +163,34 @@ impl RawLine<'_> {
         })
     }
 
+    fn competition_key(&self, catalogue: &Catalogue, sport: SportId) -> Result<Option<Arc<str>>, Rejection> {
+        let given = Field::new("competition_key", self.competition_key);
+        if !given.is_given() {
+            return Ok(None);
+        }
+        let key = given.string()?;
+        let is_of_sport = catalogue[sport].v4.as_ref().is_none_or(|names| names.has(&key));
+        if !is_competition_key(&key) || !is_of_sport {
+            return Err(given.takes(format_args!("a competition's key that begins with the sport's, such as soccer_epl")));
+        }
+        Ok(Some((*key).into()))
+    }
+
+    fn competition_title(&self) -> Result<Option<Arc<str>>, Rejection> {
+        let given = Field::new("competition_title", self.competition_title);
+        if given.is_given() { Ok(Some(given.text()?.as_ref().into())) } else { Ok(None) }
+    }
+
+    /// An event with a title has a field, any other has two sides.
     fn contest(&self, kind: SportKind) -> Result<Contest, Rejection> {
         let (home, away) = (Field::new("home", self.home), Field::new("away", self.away));
         let title = Field::new("title", self.title);
-        if kind == SportKind::Tournament {
-            home.absent("a tournament has no sides")?;
-            away.absent("a tournament has no sides")?;
+        let has_sides = home.is_given() || away.is_given();
+        if title.is_given() || (kind == SportKind::Tournament && !has_sides) {
+            home.absent("an event with a title has no sides")?;
+            away.absent("an event with a title has no sides")?;
             return Ok(Contest::Tournament { title: title.text()?.as_ref().into() });
         }
-        title.absent("only a tournament has a title")?;
         Ok(Contest::Sides { home: home.text()?.as_ref().into(), away: away.text()?.as_ref().into() })
     }
 
@@ -165,10 +198,10 @@ impl RawLine<'_> {
         let (sport, _) = self.sport(catalogue)?;
         let event = self.event_id()?;
         let bookmaker = Arc::from(Field::new("bookmaker", self.bookmaker).key()?.as_ref());
-        let market = self.market()?;
+        let market = self.market(catalogue, sport)?;
         let last_update = Field::new("last_update", self.last_update).time()?;
         let list = Field::new("outcomes", self.outcomes);
-        let (outcomes, dropped) = outcomes::read(list, Field::new("format", self.format), market)?;
+        let (outcomes, dropped) = outcomes::read(list, Field::new("format", self.format), &market)?;
         let own = Field::new("bookmaker_update", self.bookmaker_update);
         let bookmaker_update = if own.is_given() { Some(own.time()?) } else { None };
         let news = News::Odds(OddsNews { sport, event, bookmaker, market, last_update, bookmaker_update, outcomes });
@@ -182,11 +215,12 @@ impl RawLine<'_> {
     }
 
     fn closed(&self, catalogue: &Catalogue) -> Result<ClosedNews, Rejection> {
+        let (sport, _) = self.sport(catalogue)?;
         Ok(ClosedNews {
-            sport: self.sport(catalogue)?.0,
+            sport,
             event: self.event_id()?,
             bookmaker: Field::new("bookmaker", self.bookmaker).key()?.as_ref().into(),
-            market: self.market()?,
+            market: self.market(catalogue, sport)?,
             at: Field::new("at", self.at).time()?,
         })
     }
@@ -199,12 +233,10 @@ impl RawLine<'_> {
         Ok(SourceNews { sport, bookmaker, source: Source { last_read: at, latency_ms, empty_since } })
     }
 
-    fn market(&self) -> Result<Market, Rejection> {
+    /// In the service's own names or in those of The Odds API.
+    fn market(&self, catalogue: &Catalogue, sport: SportId) -> Result<MarketKey, Rejection> {
         let key = Field::new("market", self.market).string()?;
-        Market::parse(&key).ok_or_else(|| {
-            let known = Market::ALL.map(Market::key).join(", ");
-            Rejection::new(Reason::UnknownMarket, format!("{key:?} is no market: {known}"))
-        })
+        catalogue.markets().read(&key, catalogue[sport].kind).ok_or_else(|| unknown_market(&key, catalogue))
     }
 
     fn score(&self, catalogue: &Catalogue) -> Result<ScoreNews, Rejection> {

@@ -108,6 +108,12 @@ impl LineWriter<'_> {
         self.sport(event.sport);
         self.text("id", event.id.as_str());
         self.text("competition", &event.competition);
+        if let Some(key) = &event.competition_key {
+            self.text("competition_key", key);
+        }
+        if let Some(title) = &event.competition_title {
+            self.text("competition_title", title);
+        }
         self.time("commence_time", event.commence);
         match &event.contest {
             Contest::Sides { home, away } => {
@@ -122,7 +128,7 @@ impl LineWriter<'_> {
     fn odds(&mut self, odds: &OddsNews) {
         self.of_event("odds", odds.sport, odds.event.as_str());
         self.text("bookmaker", &odds.bookmaker);
-        self.text("market", odds.market.key());
+        self.text("market", odds.market.as_str());
         self.time("last_update", odds.last_update);
         if let Some(update) = odds.bookmaker_update {
             self.time("bookmaker_update", update);
@@ -144,6 +150,9 @@ impl LineWriter<'_> {
     fn outcome(&mut self, outcome: &Outcome, line_format: Option<OddsFormat>) {
         self.raw("{\"name\":");
         self.string(&outcome.name);
+        if let Some(description) = outcome.name.description() {
+            self.text("description", description);
+        }
         let quoted = outcome.price.quoted();
         self.name("price");
         outcome.price.write_json(quoted, self.out);
@@ -196,7 +205,7 @@ impl LineWriter<'_> {
     fn closed(&mut self, closed: &ClosedNews) {
         self.of_event("closed", closed.sport, closed.event.as_str());
         self.text("bookmaker", &closed.bookmaker);
-        self.text("market", closed.market.key());
+        self.text("market", closed.market.as_str());
         self.time("at", closed.at);
     }
 

@@ -9,11 +9,9 @@ use redb::{DatabaseError, Key, ReadTransaction, ReadableDatabase, ReadableTableM
 
 use super::row_names::RowNames;
 use super::snapshot::Progress;
-use crate::model::Market;
 use crate::store::codec::Flaw;
 use crate::store::error::{DamageList, StoreError};
 use crate::store::handle::Store;
-use crate::store::id_maps::NamesByNumber;
 use crate::store::rows::{Definition, StoredRow};
 use crate::store::scan::guarded;
 use crate::store::table_keys::{EventKey, OddsKey, TableKey, world_of};
@@ -110,7 +108,6 @@ impl CheckFindings {
 #[derive(Debug, Default)]
 pub(in crate::store) struct CheckedRows {
     pub(in crate::store) names: RowNames,
-    texts: NamesByNumber,
     /// With their commence times.
     pub(in crate::store) events: HashMap<EventKey, u32, RandomState>,
     pub(in crate::store) open_records: HashSet<OddsKey, RandomState>,
@@ -207,7 +204,7 @@ impl CheckedRows {
                 None
             }
             Definition::Name { number, text } => {
-                self.texts.insert(number, text);
+                self.names.texts.insert(number, text);
                 None
             }
             other => Some(other),
@@ -219,7 +216,7 @@ impl CheckedRows {
             }
         });
         followed?;
-        row.validate(key, &self.texts)?;
+        row.validate(key, &self.names.texts)?;
         match definition {
             Some(Definition::Event { key, id, commence }) => {
                 self.names.event_ids.insert(key, id.into());
@@ -238,7 +235,6 @@ impl CheckedRows {
             RowReference::Sport(number) => (self.names.sports.contains_key(&number), "its sport is missing"),
             RowReference::Event(key) => (self.events.contains_key(&key), "its event is missing"),
             RowReference::Book(key) => (self.names.books.contains_key(&key), "its bookmaker is missing"),
-            RowReference::Market(index) => (Market::from_index(usize::from(index)).is_some(), "its market is unknown"),
             RowReference::ApiKey(id) => (self.api_keys.contains(id), "its key is missing"),
             // Validation resolves names, and reports the number of one that is missing.
             RowReference::Name(_) | RowReference::BookIfPresent(_) => return Ok(()),

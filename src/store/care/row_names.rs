@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 
-use crate::model::Market;
+use crate::store::id_maps::NamesByNumber;
 use crate::store::table_keys::{BookKey, EventKey, OddsKey, SourceKey, world_name};
 
 #[derive(Debug, Default)]
@@ -13,6 +13,7 @@ pub(in crate::store) struct RowNames {
     pub(super) sports: BTreeMap<u16, String>,
     pub(super) books: BTreeMap<BookKey, String>,
     pub(super) event_ids: HashMap<EventKey, Box<str>, RandomState>,
+    pub(super) texts: NamesByNumber,
 }
 
 impl RowNames {
@@ -32,8 +33,7 @@ impl RowNames {
     }
 
     pub(in crate::store) fn odds(&self, (world, sport, event, book, market): OddsKey) -> String {
-        let market =
-            Market::from_index(usize::from(market)).map_or_else(|| format!("market {market}"), |m| m.to_string());
+        let market = self.texts.market_key(market).map_or_else(|_| format!("market {market}"), ToOwned::to_owned);
         format!("{} {} {market}", self.event((world, sport, event)), self.book((world, book)))
     }
 

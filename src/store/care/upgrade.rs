@@ -8,30 +8,35 @@
 //! write a file as it was. Tables that the older format lacks are created first. A row that only gains a field needs an
 //! empty step and a new version of that row (see `codec`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, Key, ReadTransaction, ReadableTable, TableHandle, Value, WriteTransaction};
+use redb::{
+    Database, Key, ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle, Value, WriteTransaction,
+};
 
 use crate::keys::KeyKind;
-use crate::store::codec::MetaRow;
+use crate::model::Market;
+use crate::store::codec::{self, Flaw, MetaRow, NameRow, OddsRow, PollRow, PollRowBefore};
 use crate::store::error::StoreError;
 use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
-use crate::store::table_keys::TableKey;
+use crate::store::indexes;
+use crate::store::table_keys::{PollKey, TableKey};
 use crate::store::tables::{
-    AUDIT, FORMAT, FORMAT_KEY, FORMATS, IndexTable, KEY_ORDER, KEYS, META, META_SIMULATED, Table, TableVisitor,
-    for_each_table, table_names,
+    AUDIT, FORMAT, FORMAT_KEY, FORMATS, IndexTable, KEY_ORDER, KEYS, META, META_COUNTERS, META_SIMULATED, NAMES, ODDS, POLLS,
+    Table, TableVisitor, for_each_table, table_names,
 };
 
 type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// Each format with the step to the one after it.
-pub(in crate::store) const UPGRADES: &[(u32, UpgradeStep)] = &[(1, add_key_order), (2, mark_simulated_world)];
+pub(in crate::store) const UPGRADES: &[(u32, UpgradeStep)] =
+    &[(1, add_key_order), (2, mark_simulated_world), (3, mark_seen_markets)];
 
 /// The most copies of one file that are kept beside it.
 const COPIES_MAX: u32 = 9;
@@ -44,7 +49,12 @@ pub(in crate::store) fn is_known(format: u32) -> bool {
 /// Takes every step from `format` on, all or none.
 pub(in crate::store) fn upgrade(db: &Database, format: u32) -> Result<(), StoreError> {
     let txn = begin(db)?;
+    // What has other types of keys now makes room for the tables of today.
+    let old_prices = if format < MARKETS_BY_NAME { set_prices_aside(&txn)? } else { false };
     create_tables(&txn)?;
+    if old_prices {
+        name_markets(&txn)?;
+    }
     for (_, step) in UPGRADES.iter().filter(|(from, _)| *from >= format) {
         step(&txn)?;
     }
@@ -119,6 +129,112 @@ fn mark_simulated_world(txn: &WriteTransaction) -> Result<(), StoreError> {
         let mark = mark.map_err(|error| StoreError::Refused(error.to_string()))?;
         txn.open_table(META.definition)?.insert(META_SIMULATED, &*mark)?;
     }
+    Ok(())
+}
+
+/// The first format in which prices refer to markets by their names: before, there were eleven, by position.
+const MARKETS_BY_NAME: u32 = 4;
+
+/// The eleven markets of format 3 and before, in the order of their numbers.
+const MARKETS_BEFORE: [Market; 11] = Market::FEATURED;
+
+type OddsKeyBefore = (u8, u16, u32, u16, u8);
+const ODDS_BEFORE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds");
+const ODDS_ASIDE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds_before_4");
+const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> = TableDefinition::new("coverage");
+
+/// Renames the prices and deletes their index. `false` if the file has no prices' table at all.
+fn set_prices_aside(txn: &WriteTransaction) -> Result<bool, StoreError> {
+    match txn.rename_table(ODDS_BEFORE, ODDS_ASIDE) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(false),
+        renamed => renamed?,
+    }
+    txn.delete_table(COVERAGE_BEFORE)?;
+    Ok(true)
+}
+
+/// Writes every price and every list of polled records under the names of their markets. A damaged row stays damaged.
+fn name_markets(txn: &WriteTransaction) -> Result<(), StoreError> {
+    let numbers = number_market_names(txn)?;
+    let number = |market: u8| numbers.get(usize::from(market)).copied().unwrap_or(u32::MAX);
+    {
+        let (before, mut odds) = (txn.open_table(ODDS_ASIDE)?, txn.open_table(ODDS.definition)?);
+        for row in before.range::<OddsKeyBefore>(..)? {
+            let (key, row) = row?;
+            let (world, sport, event, book, market) = key.value();
+            let new = (world, sport, event, book, number(market));
+            let sealed = codec::unseal_as::<OddsKeyBefore, OddsRow>(&key.value(), row.value());
+            match sealed.and_then(|row| ODDS.seal(&new, &row).map_err(|_| Flaw::Malformed)) {
+                Ok(row) => odds.insert(new, &*row)?,
+                Err(_) => odds.insert(new, row.value())?,
+            };
+        }
+    }
+    txn.delete_table(ODDS_ASIDE)?;
+    indexes::rebuild_coverage(txn)?;
+    name_polled_markets(txn, number)
+}
+
+fn name_polled_markets(txn: &WriteTransaction, number: impl Fn(u8) -> u32) -> Result<(), StoreError> {
+    let mut polls = txn.open_table(POLLS.definition)?;
+    let mut rewritten: Vec<(<PollKey as TableKey>::Owned, Vec<u8>)> = Vec::new();
+    for row in polls.range::<PollKey>(..)? {
+        let (key, row) = row?;
+        let Ok(before) = codec::unseal_as::<PollKey, PollRowBefore>(&key.value(), row.value()) else { continue };
+        let row = match before {
+            PollRowBefore::Scope { sport, stale_after_s, books } => PollRow::Scope { sport, stale_after_s, books },
+            PollRowBefore::Event { records } => {
+                PollRow::Event { records: records.into_iter().map(|(book, market)| (book, number(market))).collect() }
+            }
+        };
+        let sealed = POLLS.seal(&key.value(), &row).map_err(|error| StoreError::Refused(error.to_string()))?;
+        let (world, scope, event) = key.value();
+        rewritten.push(((world, scope.to_owned(), event.to_owned()), sealed));
+    }
+    for (key, row) in &rewritten {
+        polls.insert(PollKey::borrowed(key), &**row)?;
+    }
+    Ok(())
+}
+
+/// Gives the eleven markets numbers among the names; those that a name of the file equals take its number.
+fn number_market_names(txn: &WriteTransaction) -> Result<Vec<u32>, StoreError> {
+    let mut names = txn.open_table(NAMES.definition)?;
+    let mut known: BTreeMap<String, u32> = BTreeMap::new();
+    let mut next = 0;
+    for row in names.range::<u32>(..)? {
+        let (number, row) = row?;
+        next = next.max(number.value().saturating_add(1));
+        if let Ok(name) = NAMES.unseal(&number.value(), row.value()) {
+            known.entry(name.0).or_insert(number.value());
+        }
+    }
+    let mut meta = txn.open_table(META.definition)?;
+    let counters = meta.get(META_COUNTERS)?.and_then(|row| META.unseal(&META_COUNTERS, row.value()).ok());
+    let (mut next_event, mut next_audit) = (0, 1);
+    if let Some(MetaRow::Counters { next_name, next_event: event, next_audit: audit }) = counters {
+        (next, next_event, next_audit) = (next.max(next_name), event, audit);
+    }
+    let refused = |error: codec::TooLong| StoreError::Refused(error.to_string());
+    let mut numbers = Vec::with_capacity(MARKETS_BEFORE.len());
+    for market in MARKETS_BEFORE {
+        let number = known.get(market.key()).copied().unwrap_or(next);
+        if number == next {
+            next = next.saturating_add(1);
+            let row = NAMES.seal(&number, &NameRow(market.key().to_owned())).map_err(refused)?;
+            names.insert(number, &*row)?;
+        }
+        numbers.push(number);
+    }
+    let counters = MetaRow::Counters { next_name: next, next_event, next_audit };
+    let row = META.seal(&META_COUNTERS, &counters).map_err(refused)?;
+    meta.insert(META_COUNTERS, &*row)?;
+    Ok(numbers)
+}
+
+/// Format 4 has the markets and competitions that a world has had. Before, a world could have the eleven alone, which are
+/// known without a row; competitions follow when the file is opened with a catalogue.
+fn mark_seen_markets(_: &WriteTransaction) -> Result<(), StoreError> {
     Ok(())
 }
 

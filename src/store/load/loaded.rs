@@ -1,10 +1,11 @@
 //! The content of a file, in types of the model.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmakers, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
+    BookId, Bookmakers, Closed, Competitions, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
     Source, SportId, World,
 };
 use crate::store::error::DamageList;
@@ -40,6 +41,9 @@ impl Loaded {
 #[derive(Clone, Debug, Default)]
 pub struct LoadedWorld {
     pub bookmakers: Bookmakers,
+    /// Those that the world has had events of, and the markets that it has had prices of.
+    pub competitions: Competitions,
+    pub markets: BTreeSet<Market>,
     /// By the index of the catalogue's sport ids.
     pub sports: Vec<LoadedSport>,
     pub polls: Vec<LoadedPoll>,

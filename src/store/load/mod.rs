@@ -25,13 +25,14 @@ use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
-    BUDGETS, EVENTS, FEEDERS, KEY_ORDER, KEYS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
+    BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
     meta_use_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
+use crate::model::market::KeyParts;
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, Regions, SportId,
-    World,
+    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, MarketKey, Regions,
+    SeenCompetition, SportId, World,
 };
 
 /// What was loaded, the names by number, and which of those nothing uses.
@@ -47,8 +48,6 @@ pub(super) struct WorldContext {
     pub(super) bookmakers: Bookmakers,
     /// The rank of each bookmaker in the order of keys, by number.
     pub(super) book_ranks: Vec<u16>,
-    /// The rank of each market in the order of keys, by index.
-    pub(super) market_ranks: [u8; Market::COUNT],
 }
 
 pub(super) fn read(
@@ -70,28 +69,34 @@ pub(super) fn read(
         ..Loaded::default()
     };
     let mut counts = RowCounts::default();
+    let mut market_names = BTreeSet::new();
+    let served = sports;
     for (world, bookmakers) in World::ALL.into_iter().zip(read_bookmakers(txn, &mut damage)?) {
         let context = WorldContext::new(world, bookmakers);
         let sports = read_sports(txn, catalogue, sports, &names, &context)?;
         let sports = sports.into_iter().map(|part| {
             damage.absorb(part.damage);
             counts.add(part.counts);
+            market_names.extend(part.market_names);
             part.sport
         });
-        let (sports, bookmakers) = (sports.collect(), context.bookmakers);
+        let sports = sports.collect();
+        let LoadedWorld { competitions, markets, .. } = read_register(txn, world, served, &mut damage)?;
+        let bookmakers = context.bookmakers;
         let feeder_uses = std::mem::take(&mut meta.feeder_uses[world.index()]);
-        loaded.worlds[world.index()] = LoadedWorld { sports, bookmakers, polls: Vec::new(), feeder_uses };
+        loaded.worlds[world.index()] = 
+            LoadedWorld { bookmakers, competitions, markets, sports, polls: Vec::new(), feeder_uses };
     }
-    read_polls(txn, sports, &mut loaded, &mut damage)?;
+    read_polls(txn, sports, (&names, &mut market_names), &mut loaded, &mut damage)?;
     let mut still_used = Vec::new();
     for (number, key) in sports.unserved() {
-        let (rows, records) = read_unserved(txn, number, &names, &mut still_used, &mut damage)?;
+        let (rows, records) = read_unserved(txn, number, (&names, &mut market_names), &mut still_used, &mut damage)?;
         loaded.unserved.push(UnservedSport { key: key.into(), events: rows.events, records });
         counts.add(rows);
     }
     report_strays(txn, counts, &mut damage)?;
     // A damaged row may use a name that nothing else uses: then every name stays until the damage is repaired.
-    let unused_names = if damage.is_empty() { names.unshared() } else { Vec::new() };
+    let unused_names = if damage.is_empty() { names.unshared(&market_names) } else { Vec::new() };
     loaded.damage = damage;
     Ok(Loading { loaded, names, unused_names })
 }
@@ -143,13 +148,7 @@ impl WorldContext {
             }
             book_ranks[id.index()] = rank;
         }
-        let mut by_key = Market::ALL;
-        by_key.sort_unstable_by_key(|market| market.key());
-        let mut market_ranks = [0; Market::COUNT];
-        for (rank, market) in (0..).zip(by_key) {
-            market_ranks[market.index()] = rank;
-        }
-        WorldContext { world, bookmakers, book_ranks, market_ranks }
+        WorldContext { world, bookmakers, book_ranks }
     }
 }
 
@@ -183,6 +182,7 @@ fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bo
 fn read_polls(
     txn: &ReadTransaction,
     sports: &SportNumbers,
+    (names, market_names): (&NamesByNumber, &mut BTreeSet<u32>),
     loaded: &mut Loaded,
     damage: &mut DamageList,
 ) -> Result<(), StoreError> {
@@ -200,7 +200,8 @@ fn read_polls(
             }
             PollRow::Event { records } => {
                 let id = EventId::new(event).ok_or(Flaw::Invalid("its event's id is invalid"))?;
-                let record = |(book, market): (u16, u8)| Some((known(book)?, Market::from_index(market.into())?));
+                market_names.extend(records.iter().map(|(_, market)| *market));
+                let record = |(book, market): (u16, u32)| Some((known(book)?, market_of(names, market).ok()?));
                 // A scope whose sport is not served was skipped.
                 if let Some(poll) = polls.last_mut().filter(|poll| *poll.scope == *scope) {
                     poll.events.push((id, records.into_iter().filter_map(record).collect()));
@@ -210,6 +211,39 @@ fn read_polls(
         Ok(())
     })?;
     Ok(())
+}
+
+/// The market that prices refer to by the number of its name.
+fn market_of(names: &NamesByNumber, number: u32) -> Result<Market, Flaw> {
+    let key = names.market_key(number)?;
+    let market = Market::find(key).or_else(|| Market::intern(&MarketKey::New(key.into())));
+    market.ok_or(Flaw::Invalid("there is no room for its market"))
+}
+
+/// The competitions and markets of a world.
+fn read_register(
+    txn: &ReadTransaction,
+    world: World,
+    sports: &SportNumbers,
+    damage: &mut DamageList,
+) -> Result<LoadedWorld, StoreError> {
+    let mut register = LoadedWorld::default();
+    scan(&COMPETITIONS, txn, .., damage, |(number, key), row| {
+        // One of a sport that is not served stays in the file.
+        let sport = sports.served().find(|(_, number)| *number == row.sport);
+        if let Some((sport, _)) = sport.filter(|_| number == world_number(world)) {
+            register.competitions.put(key.into(), SeenCompetition { sport, title: row.title.into() });
+        }
+        Ok(())
+    })?;
+    scan(&MARKETS, txn, .., damage, |(number, key), _| {
+        if number == world_number(world) {
+            KeyParts::split(key).ok_or(Flaw::Invalid("its key is invalid"))?;
+            register.markets.extend(Market::intern(&MarketKey::New(key.into())));
+        }
+        Ok(())
+    })?;
+    Ok(register)
 }
 
 /// The keys in the order of their issue with their usage, and those whose usage cannot be known.
@@ -307,7 +341,7 @@ impl Meta {
 fn read_unserved(
     txn: &ReadTransaction,
     sport: u16,
-    names: &NamesByNumber,
+    (names, market_names): (&NamesByNumber, &mut BTreeSet<u32>),
     used: &mut Vec<Arc<str>>,
     damage: &mut DamageList,
 ) -> Result<(RowCounts, u64), StoreError> {
@@ -320,7 +354,8 @@ fn read_unserved(
             used.extend(row.winner.map(|number| names.get(number)).transpose()?);
             Ok(())
         })?;
-        counts.odds += scan(&ODDS, txn, odds_of_sport(world, sport), damage, |_, row| {
+        counts.odds += scan(&ODDS, txn, odds_of_sport(world, sport), damage, |key, row| {
+            market_names.insert(key.4);
             records += u64::from(!row.outcomes.is_empty());
             row.outcomes.iter().try_for_each(|outcome| names.get(outcome.name).map(|name| used.push(name)))
         })?;

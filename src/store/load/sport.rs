@@ -1,11 +1,12 @@
 //! Loading one sport of one world.
 
+use std::collections::hash_map::Entry;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use redb::ReadTransaction;
 
-use super::WorldContext;
+use super::{WorldContext, market_of};
 use super::loaded::{LoadedEvent, LoadedSport};
 use crate::model::{BookId, Closed, Market, Record, RecordId};
 use crate::store::care::RowNames;
@@ -14,7 +15,7 @@ use crate::store::error::{DamageList, StoreError};
 use crate::store::id_maps::{FastMap, NamesByNumber};
 use crate::store::scan::scan;
 use crate::store::table_keys::{
-    EventKey, OddsKey, ScheduleKey, events_of, odds_of_sport, schedule_of, sources_of, world_number,
+    EventKey, ScheduleKey, events_of, odds_of_sport, schedule_of, sources_of, world_number,
 };
 use crate::store::tables::{EVENTS, ODDS, SCHEDULE, SCORES, SOURCES};
 
@@ -23,6 +24,8 @@ pub(super) struct SportLoader<'a> {
     names: &'a NamesByNumber,
     context: &'a WorldContext,
     number: u16,
+    /// By the numbers of their names.
+    markets: FastMap<u32, Market>,
     damage: DamageList,
     counts: RowCounts,
 }
@@ -30,6 +33,8 @@ pub(super) struct SportLoader<'a> {
 /// A loaded sport, its damage, and how many rows were read.
 pub(super) struct SportPart {
     pub(super) sport: LoadedSport,
+    /// The numbers of the names that its prices refer to markets by.
+    pub(super) market_names: Vec<u32>,
     pub(super) damage: DamageList,
     pub(super) counts: RowCounts,
 }
@@ -60,7 +65,8 @@ impl<'a> SportLoader<'a> {
         context: &'a WorldContext,
         number: u16,
     ) -> Self {
-        SportLoader { txn, names, context, number, damage: DamageList::default(), counts: RowCounts::default() }
+        let (markets, damage) = (FastMap::default(), DamageList::default());
+        SportLoader { txn, names, context, number, markets, damage, counts: RowCounts::default() }
     }
 
     pub(super) fn load(mut self, sport_key: &str) -> Result<SportPart, StoreError> {
@@ -68,12 +74,14 @@ impl<'a> SportLoader<'a> {
         self.scores(&mut events, &positions)?;
         self.odds(&mut events, &positions, sport_key)?;
         for event in &mut events {
-            event.records.sort_unstable_by_key(|record| {
-                (self.context.book_ranks[record.bookmaker.index()], self.context.market_ranks[record.market.index()])
+            event.records.sort_unstable_by(|one, other| {
+                let rank = |record: &Record| self.context.book_ranks[record.bookmaker.index()];
+                rank(one).cmp(&rank(other)).then_with(|| one.market.cmp_in_records(other.market))
             });
         }
         let sport = LoadedSport { events, sources: self.sources()? };
-        Ok(SportPart { sport, damage: self.damage, counts: self.counts })
+        let market_names = self.markets.into_keys().collect();
+        Ok(SportPart { sport, market_names, damage: self.damage, counts: self.counts })
     }
 
     fn world(&self) -> u8 {
@@ -149,7 +157,7 @@ impl<'a> SportLoader<'a> {
     }
 
     fn odds(&mut self, events: &mut [LoadedEvent], positions: &Positions, sport_key: &str) -> Result<(), StoreError> {
-        let (context, names) = (self.context, self.names);
+        let (context, names, mut markets) = (self.context, self.names, std::mem::take(&mut self.markets));
         // The rows of an event follow each other: its position is looked up once.
         let mut last: Option<(u32, Option<usize>)> = None;
         let range = odds_of_sport(self.world(), self.number);
@@ -160,8 +168,13 @@ impl<'a> SportLoader<'a> {
             };
             last = Some((key.2, at));
             let event = &mut events[at.ok_or(Flaw::Invalid("its event is missing"))?];
-            context.add_odds(event, sport_key, key, &row, names)
+            let market = match markets.entry(key.4) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(free) => *free.insert(market_of(names, key.4)?),
+            };
+            context.add_odds(event, sport_key, (key.3, market), &row, names)
         })?;
+        self.markets = markets;
         Ok(())
     }
 
@@ -187,11 +200,10 @@ impl WorldContext {
         &self,
         event: &mut LoadedEvent,
         sport_key: &str,
-        (_, _, _, book, market): OddsKey,
+        (book, market): (u16, Market),
         row: &OddsRow,
         names: &NamesByNumber,
     ) -> Result<(), Flaw> {
-        let market = Market::from_index(usize::from(market)).ok_or(Flaw::Invalid("its market is unknown"))?;
         let id = BookId::from_number(book);
         if row.outcomes.is_empty() {
             // A closed mark may outlive its bookmaker, whose number is never reused.

@@ -104,14 +104,17 @@ impl MetaRow {
 
     pub(in crate::store) fn of_use(used: FeederUse) -> Self {
         // How many of its events are there now follows from the rows of the events.
-        let FeederUse { day, bookmakers_today, bookmakers, events_today, events: _ } = used;
-        MetaRow::FeederUse { day, bookmakers_today, bookmakers, events_today }
+        let FeederUse { day, bookmakers_today, bookmakers, events_today, events: _, names_today, names } = used;
+        MetaRow::FeederUseWithNames { day, bookmakers_today, bookmakers, events_today, names_today, names }
     }
 
     pub(in crate::store) fn feeder_use(&self) -> Result<FeederUse, Flaw> {
         match *self {
             MetaRow::FeederUse { day, bookmakers_today, bookmakers, events_today } => {
-                Ok(FeederUse { day, bookmakers_today, bookmakers, events_today, events: 0 })
+                Ok(FeederUse { day, bookmakers_today, bookmakers, events_today, ..FeederUse::default() })
+            }
+            MetaRow::FeederUseWithNames { day, bookmakers_today, bookmakers, events_today, names_today, names } => {
+                Ok(FeederUse { day, bookmakers_today, bookmakers, events_today, events: 0, names_today, names })
             }
             _ => Err(Flaw::Invalid("it is another kind of row")),
         }

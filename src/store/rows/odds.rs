@@ -1,7 +1,7 @@
 //! Odds records and closed marks.
 
 use super::NumberNames;
-use crate::model::{Closed, OddsFormat, Outcome, Point, Price, Record, Timestamp};
+use crate::model::{Closed, OddsFormat, Outcome, OutcomeName, Point, Price, Record, Timestamp};
 use crate::store::codec::{Flaw, OddsRow, OutcomeRow, PointsRow, QuotedRow};
 use crate::store::id_maps::NamesByNumber;
 
@@ -9,7 +9,7 @@ impl OddsRow {
     pub(in crate::store) fn of(record: &Record, names: &mut impl NumberNames) -> Self {
         let outcome = |outcome: &Outcome| {
             let (profit, stake) = outcome.price.fraction();
-            OutcomeRow { name: names.number(&outcome.name), profit, stake }
+            OutcomeRow { name: names.number(outcome.name.as_stored()), profit, stake }
         };
         OddsRow {
             outcomes: record.outcomes.iter().map(outcome).collect(),
@@ -59,7 +59,7 @@ impl OddsRow {
         let quoted = self.quoted.at(at)?;
         let price = Price::from_fraction(row.profit.into(), row.stake.into(), quoted);
         Ok(Outcome {
-            name: names.get(row.name)?,
+            name: OutcomeName::from_stored(names.get(row.name)?),
             price: price.map_err(|_| Flaw::Invalid("one of its prices is invalid"))?,
             point: self.points.at(at)?,
         })

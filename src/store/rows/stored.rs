@@ -1,13 +1,14 @@
 //! What every row says of itself to the walks over all tables: what it refers to, what others may refer to it as, and
 //! whether the model accepts it.
 
-use crate::model::sport::is_key;
+use crate::model::market::KeyParts;
+use crate::model::sport::{is_competition_key, is_key};
 use crate::store::codec::{
-    AuditRow, BookRow, BudgetRow, CatalogueRow, EventRow, FeederRow, Flaw, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
-    Row, ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, MarketRow, MetaRow,
+    NameRow, OddsRow, PollRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::store::id_maps::NamesByNumber;
-use crate::store::table_keys::{BookKey, EventKey, OddsKey, PollKey, SourceKey, TableKey};
+use crate::store::table_keys::{BookKey, EventKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey};
 use crate::store::tables::{META_MAINTENANCE, RowReference, meta_use_of};
 
 /// A thing that exists because of a row.
@@ -90,6 +91,27 @@ impl StoredRow<u32> for NameRow {
     }
 }
 
+impl StoredRow<NamedKey> for CompetitionRow {
+    fn references(&self, (world, _): &(u8, &str), report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+        report(RowReference::Sport(self.sport));
+    }
+
+    fn validate(self, (_, key): &(u8, &str), _: &NamesByNumber) -> Result<(), Flaw> {
+        if is_competition_key(key) { Ok(()) } else { Err(Flaw::Invalid("its key is invalid")) }
+    }
+}
+
+impl StoredRow<NamedKey> for MarketRow {
+    fn references(&self, (world, _): &(u8, &str), report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+    }
+
+    fn validate(self, (_, key): &(u8, &str), _: &NamesByNumber) -> Result<(), Flaw> {
+        if KeyParts::split(key).is_some() { Ok(()) } else { Err(Flaw::Invalid("its key is invalid")) }
+    }
+}
+
 impl StoredRow<EventKey> for EventRow {
     fn references(&self, key: &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
         report(RowReference::World(key.0));
@@ -127,7 +149,7 @@ impl StoredRow<OddsKey> for OddsRow {
         let (world, sport, event, book, market) = *key;
         report(RowReference::Event((world, sport, event)));
         report(RowReference::Book((world, book)));
-        report(RowReference::Market(market));
+        report(RowReference::Name(market));
         for outcome in &self.outcomes {
             report(RowReference::Name(outcome.name));
         }
@@ -137,7 +159,8 @@ impl StoredRow<OddsKey> for OddsRow {
         (!self.outcomes.is_empty()).then_some(Definition::OpenRecord(*key))
     }
 
-    fn validate(self, _: &OddsKey, names: &NamesByNumber) -> Result<(), Flaw> {
+    fn validate(self, key: &OddsKey, names: &NamesByNumber) -> Result<(), Flaw> {
+        names.market_key(key.4)?;
         self.outcomes(names).map(|_| ())
     }
 }
@@ -156,10 +179,16 @@ impl StoredRow<SourceKey> for SourceRow {
 impl StoredRow<PollKey> for PollRow {
     fn references(&self, (world, _, _): &(u8, &str, &str), report: &mut dyn FnMut(RowReference<'_>)) {
         report(RowReference::World(*world));
-        let mut book = |number: u16| report(RowReference::BookIfPresent((*world, number)));
         match self {
-            PollRow::Scope { books, .. } => books.iter().for_each(|number| book(*number)),
-            PollRow::Event { records } => records.iter().for_each(|(number, _)| book(*number)),
+            PollRow::Scope { books, .. } => {
+                books.iter().for_each(|number| report(RowReference::BookIfPresent((*world, *number))));
+            }
+            PollRow::Event { records } => {
+                for (number, market) in records {
+                    report(RowReference::BookIfPresent((*world, *number)));
+                    report(RowReference::Name(*market));
+                }
+            }
         }
     }
 

@@ -3,9 +3,10 @@
 use super::{NumberNames, seconds, timestamp};
 use crate::model::sport::is_key;
 use crate::model::{
-    Bookmaker, Contest, Event, EventId, EventOwner, EventStatus, Period, Regions, Score, ScoreStatus, Source, Timestamp,
+    Bookmaker, Contest, Event, EventId, EventOwner, EventStatus, Period, Regions, Score, ScoreStatus, SeenCompetition,
+    Source, Timestamp,
 };
-use crate::store::codec::{BookRow, BookStanding, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow};
+use crate::store::codec::{BookRow, BookStanding, CompetitionRow, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow};
 use crate::store::id_maps::NamesByNumber;
 
 impl BookRow {
@@ -27,6 +28,7 @@ impl EventRow {
         EventRow {
             id: event.id.as_str().to_owned(),
             competition: names.number(&event.competition),
+            competition_key: Some(names.number(&event.competition_key)),
             commence: event.commence.unix(),
             contest: match &event.contest {
                 Contest::Sides { home, away } => {
@@ -61,6 +63,7 @@ impl EventRow {
         Ok(Event {
             id: self.event_id()?,
             competition: names.get(self.competition)?,
+            competition_key: self.competition_key.map(|number| names.get(number)).transpose()?.unwrap_or_default(),
             commence: Timestamp::from_unix(self.commence),
             contest: match self.contest {
                 ContestRow::Sides { home, away } => Contest::Sides { home: names.get(home)?, away: names.get(away)? },
@@ -76,10 +79,17 @@ impl EventRow {
             ContestRow::Sides { home, away } => vec![self.competition, home, away],
             ContestRow::Tournament { title } => vec![self.competition, title],
         };
+        numbers.extend(self.competition_key);
         if let OwnerRow::Feeder { name } = self.owner {
             numbers.push(name);
         }
         numbers
+    }
+}
+
+impl CompetitionRow {
+    pub(in crate::store) fn of(sport: u16, competition: &SeenCompetition) -> Self {
+        CompetitionRow { sport, title: competition.title.to_string() }
     }
 }
 

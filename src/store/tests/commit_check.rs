@@ -38,12 +38,12 @@ batch_of_each! {
     PutEvent => [put_event(WORLD, "a", 9)],
     RemoveEvent => [Change::RemoveEvent { world: WORLD, sport: sport_id(0), event: event_id("a") }],
     PutScore => [put_score("b", 3)],
-    PutOdds => [put_odds(WORLD, "b", 0, Market::Moneyline)],
+    PutOdds => [put_odds(WORLD, "b", 0, Market::MONEYLINE)],
     CloseOdds => [close_odds("a")],
     PutSource => [put_source(BookId::from_number(1))],
     RemoveSource => [Change::RemoveSource { world: WORLD, sport: sport_id(0), bookmaker: DECLARED }],
     PutPoll => [put_poll("feed/new")],
-    PutPolled => [put_polled("feed/old", "a", &[(0, Market::Spread)])],
+    PutPolled => [put_polled("feed/old", "a", &[(0, Market::SPREAD)])],
     RemovePoll => [Change::RemovePoll { world: WORLD, scope: "feed/old".into() }],
     PutKey => [Change::PutKey(key("new"))],
     RemoveKey => [Change::RemoveKey(key("old").id.clone())],
@@ -69,7 +69,7 @@ fn put_score(event: &str, points: i32) -> Change {
 }
 
 fn close_odds(event: &str) -> Change {
-    let closed = Closed { bookmaker: BookId::from_number(0), market: Market::Moneyline, at: at(8) };
+    let closed = Closed { bookmaker: BookId::from_number(0), market: Market::MONEYLINE, at: at(8) };
     Change::CloseOdds { world: WORLD, sport: sport_id(0), event: event_id(event), closed }
 }
 
@@ -96,7 +96,7 @@ fn base() -> Vec<u8> {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let declared = Bookmaker { key: "declared".into(), ..book("declared") };
-    let record = Arc::new(Record { bookmaker: DECLARED, ..(*record("mma", "a", 2, Market::Moneyline, 5)).clone() });
+    let record = Arc::new(Record { bookmaker: DECLARED, ..(*record("mma", "a", 2, Market::MONEYLINE, 5)).clone() });
     store
         .commit(&[
             Change::PutBookmaker {
@@ -108,13 +108,13 @@ fn base() -> Vec<u8> {
             put_event(WORLD, "a", 1),
             put_event(WORLD, "b", 2),
             put_score("a", 1),
-            put_odds(WORLD, "a", 0, Market::Moneyline),
-            put_odds(WORLD, "b", 1, Market::Spread),
+            put_odds(WORLD, "a", 0, Market::MONEYLINE),
+            put_odds(WORLD, "b", 1, Market::SPREAD),
             Change::PutOdds { world: WORLD, sport: sport_id(0), event: event_id("a"), record },
             put_source(BookId::from_number(0)),
             put_source(DECLARED),
             put_poll("feed/old"),
-            put_polled("feed/old", "a", &[(0, Market::Moneyline)]),
+            put_polled("feed/old", "a", &[(0, Market::MONEYLINE)]),
             Change::PutKey(key("old")),
             put_usage("old", 1),
             Change::PutFeeder(Arc::new(feeder())),

@@ -23,8 +23,8 @@ pub(super) fn filled() -> Memory {
         .commit(&[
             put_event(world, "a", 1),
             put_event(world, "b", 2),
-            put_odds(world, "a", 0, Market::Moneyline),
-            put_odds(world, "b", 1, Market::Spread),
+            put_odds(world, "a", 0, Market::MONEYLINE),
+            put_odds(world, "b", 1, Market::SPREAD),
             Change::PutScore { world, sport, event: event_id("a"), score: Arc::new(score) },
             Change::PutSource { world, sport, bookmaker: BookId::from_number(0), source },
             Change::PutKey(key("k")),
@@ -35,8 +35,8 @@ pub(super) fn filled() -> Memory {
             Change::SetSimulated(true),
             Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
             put_poll("feed/mma"),
-            put_polled("feed/mma", "a", &[(0, Market::Moneyline)]),
-            put_polled("feed/mma", "b", &[(1, Market::Spread)]),
+            put_polled("feed/mma", "a", &[(0, Market::MONEYLINE)]),
+            put_polled("feed/mma", "b", &[(1, Market::SPREAD)]),
             Change::Audit(note("issue")),
         ])
         .unwrap();
@@ -132,7 +132,7 @@ fn damaged_use_of_a_quota_is_found_and_dropped_and_the_feeder_begins_anew() {
 #[test]
 fn every_flipped_byte_of_a_row_and_every_wrong_key_is_found() {
     let names = &mut Fixed;
-    let record = record("mma", "a", 0, Market::Spread, 5);
+    let record = record("mma", "a", 0, Market::SPREAD, 5);
     let key = (1, 2, 3, 4, 5);
     let bytes = tables::ODDS.seal(&key, &OddsRow::of(&record, names)).unwrap();
     for at in 0..bytes.len() {
@@ -196,7 +196,7 @@ fn row_that_the_model_refuses_is_damage_although_its_checksum_matches() {
 
 #[test]
 fn dangling_references_are_damage() {
-    let record = record("mma", "a", 0, Market::Spread, 5);
+    let record = record("mma", "a", 0, Market::SPREAD, 5);
     let row = || OddsRow::of(&record, &mut Fixed);
     for (key, reason) in [
         ((1, 0, 77, 0, 0), "its event is missing"),
@@ -251,7 +251,7 @@ fn mismatches_of_index_and_rows_are_found() {
 fn damaged_price_is_replaced_by_the_next_one() {
     let (memory, _) = spoiled(&tables::ODDS);
     let mut store = memory.open();
-    store.commit(&[put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
+    store.commit(&[put_odds(World::Live, "a", 0, Market::MONEYLINE)]).unwrap();
     let report = store.check().unwrap();
     assert!(report.is_clean(), "{report:?}");
 }
@@ -422,7 +422,7 @@ fn dropping_damaged_rows_leaves_a_sound_file_with_the_rest() {
         let dropped = store.drop_damaged().unwrap();
         let report = store.check().unwrap();
         assert!(report.is_clean(), "{}: {report:?}", table.name);
-        store.commit(&[put_event(World::Live, "new", 5), put_odds(World::Live, "new", 2, Market::Spread)]).unwrap();
+        store.commit(&[put_event(World::Live, "new", 5), put_odds(World::Live, "new", 2, Market::SPREAD)]).unwrap();
         assert!(store.check().unwrap().is_clean(), "{}", table.name);
         assert!(memory.open().load().unwrap().damage.is_empty());
         (dropped, memory.open().load().unwrap())

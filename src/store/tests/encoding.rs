@@ -53,18 +53,18 @@ fn bytes_of_odds_rows_are_pinned_and_few() {
         ODDS.seal(&key, &OddsRow::of(&record, &mut names())).unwrap()
     };
     let two = [outcome("home", "-110", None), outcome("away", "150", None)];
-    check("moneyline", &row(Market::Moneyline, &two), "0202fb31750a0bfb32750302853bb16a0000001763b3d0");
+    check("moneyline", &row(Market::MONEYLINE, &two), "0202fb31750a0bfb32750302853bb16a0000001763b3d0");
     let three = [two[0].clone(), two[1].clone(), outcome("Draw", "1200", None)];
-    check("three-way", &row(Market::Moneyline, &three), "0203fb31750a0bfb32750302fb33750c01853bb16a000000dc6ab2c8");
+    check("three-way", &row(Market::MONEYLINE, &three), "0203fb31750a0bfb32750302fb33750c01853bb16a000000dc6ab2c8");
     let spread = [outcome("home", "-110", Some(-3500)), outcome("away", "-115", Some(3500))];
-    check("spread", &row(Market::Spread, &spread), "0202fb31750a0bfb32751417853bb16a000102fb571bfb581b004dea1f03");
+    check("spread", &row(Market::SPREAD, &spread), "0202fb31750a0bfb32751417853bb16a000102fb571bfb581b004dea1f03");
     let mixed = [outcome("home", "-110", Some(44_500)), outcome("away", "10/11", None)];
     check(
         "mixed",
-        &row(Market::TotalPoints, &mixed),
+        &row(Market::TOTAL_POINTS, &mixed),
         "0202fb31750a0bfb32750a0b853bb16a03020002020201fca85b010000005fae8784",
     );
-    let closed = Closed { bookmaker: BookId::from_number(12), market: Market::Moneyline, at: at(5) };
+    let closed = Closed { bookmaker: BookId::from_number(12), market: Market::MONEYLINE, at: at(5) };
     check("closed", &ODDS.seal(&key, &OddsRow::closed(closed)).unwrap(), "0200853bb16a0000009eab389d");
 }
 
@@ -76,7 +76,7 @@ fn odds_row_of_version_1_is_read_and_the_bookmakers_own_time_takes_one_byte() {
     let closed = ODDS.unseal(&key, &unhex("0100853bb16a00004046396b")).unwrap();
     assert_eq!((closed.outcomes.len(), closed.last_update(), closed.bookmaker_update()), (0, at(5), Ok(None)));
 
-    let mut record = (*record("mma", "a", 0, Market::Moneyline, 5)).clone();
+    let mut record = (*record("mma", "a", 0, Market::MONEYLINE, 5)).clone();
     record.outcomes = [outcome("home", "-110", None), outcome("away", "150", None)].into();
     record.bookmaker_update = Some(at(6));
     let row = ODDS.seal(&key, &OddsRow::of(&record, &mut names())).unwrap();

@@ -11,8 +11,8 @@ fn base() -> Memory {
         .commit(&[
             put_event(World::Live, "a", 1),
             put_event(World::Live, "b", 2),
-            put_odds(World::Live, "a", 0, Market::Moneyline),
-            put_odds(World::Live, "b", 1, Market::Spread),
+            put_odds(World::Live, "a", 0, Market::MONEYLINE),
+            put_odds(World::Live, "b", 1, Market::SPREAD),
         ])
         .unwrap();
     drop(store);
@@ -23,8 +23,8 @@ fn base() -> Memory {
 fn batch() -> Vec<Change> {
     vec![
         put_event(World::Live, "c", 3),
-        put_odds(World::Live, "c", 0, Market::Moneyline),
-        put_odds(World::Live, "c", 1, Market::Moneyline),
+        put_odds(World::Live, "c", 0, Market::MONEYLINE),
+        put_odds(World::Live, "c", 1, Market::MONEYLINE),
         put_event(World::Live, "b", 9),
         Change::RemoveEvent { world: World::Live, sport: sport_id(0), event: event_id("a") },
         Change::PutKey(key("k")),
@@ -95,7 +95,7 @@ fn names_and_events_of_a_failed_commit_do_not_count_as_stored() {
     memory.lose_unsynced();
     store.reopen().unwrap();
     // Event c was in the failed batch only.
-    let stray = store.commit(&[put_odds(World::Live, "c", 0, Market::Moneyline)]).unwrap_err();
+    let stray = store.commit(&[put_odds(World::Live, "c", 0, Market::MONEYLINE)]).unwrap_err();
     assert!(matches!(stray, StoreError::Refused(_)), "{stray}");
     store.commit(&batch()).unwrap();
     let report = store.check().unwrap();
@@ -126,7 +126,7 @@ fn store_survives_a_full_disk_at_reopening() {
 fn refused_batch_needs_no_reopening() {
     let memory = base();
     let mut store = memory.open();
-    store.commit(&[put_odds(World::Live, "nowhere", 0, Market::Moneyline)]).unwrap_err();
+    store.commit(&[put_odds(World::Live, "nowhere", 0, Market::MONEYLINE)]).unwrap_err();
     assert!(store.is_writable());
     store.commit(&batch()).unwrap();
 }

@@ -13,16 +13,16 @@ fn closed_file() -> Vec<u8> {
     let memory = super::damage::filled();
     let mut store = memory.open();
     let changes = [
-        put_odds(World::Live, "a", 2, Market::Spread),
+        put_odds(World::Live, "a", 2, Market::SPREAD),
         put_event(World::Sandbox, "c", 3),
-        put_odds(World::Sandbox, "c", 0, Market::Moneyline),
-        put_odds(World::Sandbox, "c", 2, Market::Spread),
+        put_odds(World::Sandbox, "c", 0, Market::MONEYLINE),
+        put_odds(World::Sandbox, "c", 2, Market::SPREAD),
         Change::PutEvent { world: World::Live, sport: sport_id(1), event: event("t", 4), owner: EventOwner::Nobody },
         Change::PutOdds {
             world: World::Live,
             sport: sport_id(1),
             event: event_id("t"),
-            record: record("tennis", "t", 1, Market::Moneyline, 5),
+            record: record("tennis", "t", 1, Market::MONEYLINE, 5),
         },
     ];
     store.commit(&changes).unwrap();

@@ -50,9 +50,9 @@ fn crashed_file() -> (TempDir, PathBuf) {
 fn fill(store: &mut Store) {
     let ids: Vec<String> = (0..400).map(|number| format!("event{number}")).collect();
     for id in &ids {
-        let changes = [put_event(World::Live, id, 1), put_odds(World::Live, id, 0, Market::Moneyline)];
+        let changes = [put_event(World::Live, id, 1), put_odds(World::Live, id, 0, Market::MONEYLINE)];
         let world = World::Sandbox;
-        let sandbox = [put_event(world, id, 1), put_odds(world, id, 1, Market::Spread)];
+        let sandbox = [put_event(world, id, 1), put_odds(world, id, 1, Market::SPREAD)];
         if id.ends_with('0') {
             store.commit(&[changes, sandbox].concat()).unwrap();
         }

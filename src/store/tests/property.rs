@@ -232,7 +232,7 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     let id = format!("e{}", pick(2, 4));
     let number = u16::from(pick(3, 8)) % NUMBERS;
     let bookmaker = BookId::from_number(number);
-    let market = Market::ALL[usize::from(pick(4, 11))];
+    let market = Market::FEATURED[usize::from(pick(4, 11))];
     let time = at(u32::from(pick(5, 4)));
     let event = event_id(&id);
     match kind {
@@ -319,7 +319,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
         17 => Change::PutPoll { world, scope, sport, stale_after_s: seed[5].into(), books: books.collect() },
         18 => Change::RemovePoll { world, scope },
         _ => {
-            let market = |at: u8| Market::ALL[usize::from(seed[4].wrapping_add(at)) % Market::COUNT];
+            let market = |at: u8| Market::FEATURED[usize::from(seed[4].wrapping_add(at)) % Market::FEATURED.len()];
             let records = books.zip((0..).map(market)).collect();
             Change::PutPolled { world, scope, event, records }
         }

@@ -28,9 +28,9 @@ fn events_come_in_commence_order_with_scores_and_sorted_records() {
             put_event(World::Live, "c", 100),
             put_event(World::Live, "b", 200),
             put_event(World::Live, "a", 200),
-            put_odds(World::Live, "b", 0, Market::Moneyline),
-            put_odds(World::Live, "b", 0, Market::Matchup),
-            put_odds(World::Live, "b", 1, Market::Spread),
+            put_odds(World::Live, "b", 0, Market::MONEYLINE),
+            put_odds(World::Live, "b", 0, Market::MATCHUP),
+            put_odds(World::Live, "b", 1, Market::SPREAD),
             Change::PutScore {
                 world: World::Live,
                 sport: sport_id(0),
@@ -48,9 +48,9 @@ fn events_come_in_commence_order_with_scores_and_sorted_records() {
     assert_eq!(ids, ["c", "a", "b"]);
     assert_eq!(events[2].score, Some(score));
     let expected = [
-        record("mma", "b", 1, Market::Spread, 5),
-        record("mma", "b", 0, Market::Matchup, 5),
-        record("mma", "b", 0, Market::Moneyline, 5),
+        record("mma", "b", 1, Market::SPREAD, 5),
+        record("mma", "b", 0, Market::MATCHUP, 5),
+        record("mma", "b", 0, Market::MONEYLINE, 5),
     ];
     assert_eq!(events[2].records, expected, "by bookmaker key, then market key");
     assert!(loaded.world(World::Sandbox).sports[0].events.is_empty());
@@ -73,8 +73,8 @@ fn postponed_event_moves_in_the_schedule() {
 fn closed_market_stays_a_mark_until_a_newer_price() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
-    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
-    let (change, closed) = close("a", 0, Market::Moneyline, 9);
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::MONEYLINE)]).unwrap();
+    let (change, closed) = close("a", 0, Market::MONEYLINE, 9);
     store.commit(&[change]).unwrap();
     drop(store);
 
@@ -84,7 +84,7 @@ fn closed_market_stays_a_mark_until_a_newer_price() {
     assert_eq!((event.records.len(), &event.closed[..]), (0, &[closed][..]));
     assert!(store.check().unwrap().is_clean());
 
-    store.commit(&[put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
+    store.commit(&[put_odds(World::Live, "a", 0, Market::MONEYLINE)]).unwrap();
     let loaded = store.load().unwrap();
     let event = &loaded.world(World::Live).sports[0].events[0];
     assert_eq!((event.records.len(), event.closed.len()), (1, 0));
@@ -96,14 +96,14 @@ fn removing_an_event_removes_its_rows() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     let score = Score { status: ScoreStatus::Live, points: None, periods: [].into(), winner: None, updated: at(1) };
-    let (change, _) = close("a", 1, Market::Spread, 9);
+    let (change, _) = close("a", 1, Market::SPREAD, 9);
     let remove = Change::RemoveEvent { world: World::Live, sport: sport_id(0), event: event_id("a") };
     store
         .commit(&[
             put_event(World::Live, "a", 1),
             put_event(World::Live, "b", 1),
-            put_odds(World::Live, "a", 0, Market::Moneyline),
-            put_odds(World::Live, "b", 0, Market::Moneyline),
+            put_odds(World::Live, "a", 0, Market::MONEYLINE),
+            put_odds(World::Live, "b", 0, Market::MONEYLINE),
             Change::PutScore { world: World::Live, sport: sport_id(0), event: event_id("a"), score: Arc::new(score) },
             change,
         ])
@@ -133,16 +133,16 @@ fn batch_is_applied_in_order() {
     store
         .commit(&[
             put_event(World::Live, "a", 1),
-            put_odds(World::Live, "a", 0, Market::Moneyline),
+            put_odds(World::Live, "a", 0, Market::MONEYLINE),
             remove.clone(),
             put_event(World::Live, "a", 2),
-            put_odds(World::Live, "a", 1, Market::Moneyline),
+            put_odds(World::Live, "a", 1, Market::MONEYLINE),
         ])
         .unwrap();
     assert!(store.check().unwrap().is_clean());
     let loaded = store.load().unwrap();
     let event = &loaded.world(World::Live).sports[0].events[0];
-    assert_eq!(event.records, [record("mma", "a", 1, Market::Moneyline, 5)]);
+    assert_eq!(event.records, [record("mma", "a", 1, Market::MONEYLINE, 5)]);
     assert_eq!(event.event.commence, at(2));
 }
 
@@ -152,8 +152,8 @@ fn dangling_reference_is_refused_with_its_whole_batch() {
     let mut store = memory.open();
     let before = picture(&store.load().unwrap());
     for stray in [
-        put_odds(World::Sandbox, "a", 0, Market::Moneyline),
-        put_odds(World::Live, "nowhere", 0, Market::Moneyline),
+        put_odds(World::Sandbox, "a", 0, Market::MONEYLINE),
+        put_odds(World::Live, "nowhere", 0, Market::MONEYLINE),
         Change::PutUsage { key: key("k").id.clone(), usage: Usage::default(), last_used: None },
     ] {
         let refused = store.commit(&[put_event(World::Live, "a", 1), stray]).unwrap_err();
@@ -227,7 +227,7 @@ fn polls_are_loaded_and_a_file_without_their_table_gets_one() {
     };
     let scope =
         |scope: &str| Change::PutPoll { world, scope: scope.into(), sport, stale_after_s: 9, books: [first].into() };
-    let pairs = [(first, Market::Moneyline), (second, Market::Spread)];
+    let pairs = [(first, Market::MONEYLINE), (second, Market::SPREAD)];
     store
         .commit(&[
             scope("a/x"),
@@ -287,8 +287,8 @@ fn equal_names_share_their_text() {
     store
         .commit(&[
             put_event(World::Live, "a", 1),
-            put_odds(World::Live, "a", 0, Market::Moneyline),
-            put_odds(World::Live, "a", 1, Market::Spread),
+            put_odds(World::Live, "a", 0, Market::MONEYLINE),
+            put_odds(World::Live, "a", 1, Market::SPREAD),
         ])
         .unwrap();
     let loaded = store.load().unwrap();

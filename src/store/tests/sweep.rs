@@ -13,7 +13,7 @@ fn filled() -> (Memory, Store) {
         .commit(&[
             put_event(World::Live, "a", 1),
             put_event(World::Live, "b", 1),
-            put_odds(World::Live, "b", 0, Market::Moneyline),
+            put_odds(World::Live, "b", 0, Market::MONEYLINE),
         ])
         .unwrap();
     assert_eq!(name_count(&mut store), 5);

@@ -24,7 +24,7 @@ fn every_bookmaker_of_the_catalogue_has_a_number_in_both_worlds() {
 fn bookmaker_that_left_the_catalogue_is_removed_without_prices_and_keeps_its_number() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
-    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::MONEYLINE)]).unwrap();
     drop(store);
 
     let smaller = catalogue_of(&["mma", "tennis"], &["unibet"]);
@@ -107,14 +107,14 @@ fn file_without_a_feeders_table_gets_one() {
 fn removing_a_bookmaker_removes_its_prices() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
-    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::Moneyline)]).unwrap();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 2, Market::MONEYLINE)]).unwrap();
     let remove = Change::RemoveBookmaker { world: World::Live, id: BookId::from_number(2) };
-    store.commit(&[put_odds(World::Live, "a", 2, Market::Spread), remove]).unwrap();
+    store.commit(&[put_odds(World::Live, "a", 2, Market::SPREAD), remove]).unwrap();
     let loaded = store.load().unwrap();
     assert!(loaded.damage.is_empty());
     assert!(loaded.world(World::Live).sports[0].events[0].records.is_empty());
     assert!(store.check().unwrap().is_clean());
-    let refused = store.commit(&[put_odds(World::Live, "a", 2, Market::Spread)]).unwrap_err();
+    let refused = store.commit(&[put_odds(World::Live, "a", 2, Market::SPREAD)]).unwrap_err();
     assert!(!refused.needs_reopen());
 }
 
@@ -136,7 +136,7 @@ fn titles_and_regions_follow_the_catalogue() {
 fn sports_keep_their_data_when_the_catalogue_is_reordered_or_omits_them() {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
-    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::Moneyline)]).unwrap();
+    store.commit(&[put_event(World::Live, "a", 1), put_odds(World::Live, "a", 0, Market::MONEYLINE)]).unwrap();
     drop(store);
 
     let without = catalogue_of(&["tennis"], &BOOKS);
@@ -152,7 +152,7 @@ fn sports_keep_their_data_when_the_catalogue_is_reordered_or_omits_them() {
     let loaded = memory.open_with(&reordered).unwrap().load().unwrap();
     assert!(loaded.unserved.is_empty());
     let event = &loaded.world(World::Live).sports[2].events[0];
-    assert_eq!(event.records, [record("mma", "a", 0, Market::Moneyline, 5)]);
+    assert_eq!(event.records, [record("mma", "a", 0, Market::MONEYLINE, 5)]);
 }
 
 fn declare(world: World, numbers: std::ops::Range<u16>) -> Vec<Change> {
@@ -165,10 +165,10 @@ fn declare(world: World, numbers: std::ops::Range<u16>) -> Vec<Change> {
 
 /// A price of a bookmaker that was declared.
 fn price_of(number: u16) -> Change {
-    let mut priced = crate::model::Record::clone(&record("mma", "a", 0, Market::Moneyline, 5));
+    let mut priced = crate::model::Record::clone(&record("mma", "a", 0, Market::MONEYLINE, 5));
     priced.bookmaker = BookId::from_number(number);
     if number >= 3 {
-        priced.id = RecordId::new("mma", &event_id("a"), &format!("declared{number}"), Market::Moneyline);
+        priced.id = RecordId::new("mma", &event_id("a"), &format!("declared{number}"), Market::MONEYLINE);
     }
     Change::PutOdds { world: World::Live, sport: sport_id(0), event: event_id("a"), record: Arc::new(priced) }
 }

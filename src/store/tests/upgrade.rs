@@ -18,7 +18,7 @@ fn fill(store: &mut Store) {
     store
         .commit(&[
             put_event(World::Live, "a", 1),
-            put_odds(World::Live, "a", 0, Market::Moneyline),
+            put_odds(World::Live, "a", 0, Market::MONEYLINE),
             Change::PutKey(Arc::new(late)),
             Change::PutKey(key("b")),
         ])

@@ -14,17 +14,17 @@ const READ_STORED_EVERY_S: u32 = 15;
 
 impl NewsBatch<'_> {
     pub(super) fn bookmaker(&mut self, bookmaker: Bookmaker) -> Result<Applied, Reason> {
-        let known = self.register().find(&bookmaker.key);
-        if known.and_then(|id| self.register().get(id)).is_some_and(|known| **known == bookmaker) {
+        let known = self.bookmakers().find(&bookmaker.key);
+        if known.and_then(|id| self.bookmakers().get(id)).is_some_and(|known| **known == bookmaker) {
             return Ok(Applied::Unchanged);
         }
-        let id = known.or_else(|| self.register().next_id()).ok_or(Reason::TooManyBookmakers)?;
+        let id = known.or_else(|| self.bookmakers().next_id()).ok_or(Reason::TooManyBookmakers)?;
         if known.is_none() {
             self.additions.bookmaker()?;
         }
         let bookmaker = Arc::new(bookmaker);
         let state = self.state;
-        self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
+        self.bookmakers.get_or_insert_with(|| state.register.bookmakers().clone()).put(id, Arc::clone(&bookmaker));
         let origin = BookOrigin::Declared;
         self.changes.push(Change::PutBookmaker { world: self.world, id, bookmaker, origin });
         Ok(Applied::Changed)
@@ -32,20 +32,20 @@ impl NewsBatch<'_> {
 
     /// A bookmaker as a payload lists it: a known one takes its title, and keeps its regions.
     pub(super) fn listed(&mut self, bookmaker: Bookmaker) -> Result<Applied, Reason> {
-        let Some(id) = self.register().find(&bookmaker.key) else { return self.bookmaker(bookmaker) };
-        let Some(known) = self.register().get(id).filter(|known| known.title != bookmaker.title) else {
+        let Some(id) = self.bookmakers().find(&bookmaker.key) else { return self.bookmaker(bookmaker) };
+        let Some(known) = self.bookmakers().get(id).filter(|known| known.title != bookmaker.title) else {
             return Ok(Applied::Unchanged);
         };
         let bookmaker = Arc::new(Bookmaker { regions: known.regions, ..bookmaker });
         let (world, origin, state) = (self.world, origin_of(&bookmaker, self.catalogue), self.state);
-        self.register.get_or_insert_with(|| state.books.register().clone()).put(id, Arc::clone(&bookmaker));
+        self.bookmakers.get_or_insert_with(|| state.register.bookmakers().clone()).put(id, Arc::clone(&bookmaker));
         self.changes.push(Change::PutBookmaker { world, id, bookmaker, origin });
         Ok(Applied::Changed)
     }
 
     /// Replaces what is known of a source.
     pub(super) fn set_source(&mut self, news: &SourceNews) -> Result<Applied, Reason> {
-        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let bookmaker = self.bookmakers().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
         let new = news.source;
         match self.source(news.sport, bookmaker) {
             Some(current) if new.last_read < current.last_read => return Ok(Applied::Late),
@@ -58,7 +58,7 @@ impl NewsBatch<'_> {
     }
 
     pub(super) fn read(&mut self, news: &ReadNews) -> Result<Applied, Reason> {
-        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let bookmaker = self.bookmakers().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
         let last_read = self.source(news.sport, bookmaker).map(|source| source.last_read);
         // A read in the future is from before the clock was set back: it makes nothing late.
         if last_read.is_some_and(|last_read| news.at < last_read && last_read <= self.now) {

@@ -14,9 +14,11 @@ use crate::model::{
 impl NewsBatch<'_> {
     pub(super) fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
         let now = self.now;
+        let competition_key = self.competition(&news)?;
         let event = |status: EventStatus, changed: Timestamp| Event {
             id: news.id.clone(),
             competition: Arc::clone(&news.competition),
+            competition_key: Arc::clone(&competition_key),
             commence: news.commence,
             contest: news.contest.clone(),
             status,
@@ -71,18 +73,22 @@ impl NewsBatch<'_> {
 
     pub(super) fn odds(&mut self, news: OddsNews) -> Result<Applied, Reason> {
         let sport = &self.catalogue[news.sport];
+        let bookmaker = self.bookmakers().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        // Before the market: a price that is rejected for its event must not make a market known.
+        let is_over = self.draft(news.sport, &news.event)?.0.event().status.is_over();
+        if is_over && !news.outcomes.is_empty() {
+            return Err(Reason::EventOver);
+        }
+        let market = self.market(&news.market)?;
         // A market that the sport does not have can still be closed: an older version may have stored prices of it.
-        if !news.outcomes.is_empty() && !news.market.is_of(sport.kind) {
+        if !news.outcomes.is_empty() && !market.is_of(sport.kind) {
             return Err(Reason::MarketNotOfSport);
         }
-        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
-        let id = RecordId::new(&sport.key, &news.event, &news.bookmaker, news.market);
+        let id = RecordId::new(&sport.key, &news.event, &news.bookmaker, market);
         let (draft, touched) = self.draft(news.sport, &news.event)?;
-        let (market, last_update) = (news.market, news.last_update);
+        let last_update = news.last_update;
         let applied = if news.outcomes.is_empty() {
             draft.close(Closed { bookmaker, market, at: last_update })
-        } else if draft.event().status.is_over() {
-            return Err(Reason::EventOver);
         } else {
             let bookmaker_update = news.bookmaker_update.filter(|at| *at != last_update);
             let outcomes = news.outcomes;
@@ -99,11 +105,13 @@ impl NewsBatch<'_> {
 
     /// Leaves the mark of a closed market. It does not count as a read: such news comes with that of the sources.
     pub(super) fn closed(&mut self, news: &ClosedNews) -> Result<Applied, Reason> {
-        let bookmaker = self.register().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        let bookmaker = self.bookmakers().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
+        self.draft(news.sport, &news.event)?;
+        let market = self.market(&news.market)?;
         let (draft, touched) = self.draft(news.sport, &news.event)?;
-        let applied = draft.close(Closed { bookmaker, market: news.market, at: news.at });
+        let applied = draft.close(Closed { bookmaker, market, at: news.at });
         if applied == Applied::Changed {
-            touched.push((bookmaker, news.market));
+            touched.push((bookmaker, market));
         }
         Ok(applied)
     }

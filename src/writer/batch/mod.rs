@@ -3,6 +3,7 @@
 
 mod bookmakers;
 mod events;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,9 +20,10 @@ use super::owners::{Additions, Sender};
 use super::poll::Polls;
 use super::report::IngestReport;
 use super::state::{SourceEntry, SportState, WorldState};
-use crate::board::{Applied, Books, Draft, Edit, Index};
+use crate::board::{Applied, Register, Draft, Edit, Index};
 use crate::model::{
-    BookId, Bookmakers, Catalogue, EventId, FeederQuota, News, Reason, Source, SportId, Timestamp, World,
+    BookId, Bookmakers, Catalogue, Competitions, EventId, FeederQuota, Market, News, Reason, Source, SportId, Timestamp,
+    World,
 };
 use crate::store::Change;
 
@@ -42,7 +44,9 @@ pub(super) struct SportUpdate {
 /// Everything that a committed batch changes.
 #[derive(Debug)]
 pub(super) struct WorldUpdate {
-    pub books: Option<Arc<Books>>,
+    pub register: Option<Arc<Register>>,
+    /// Whether the register has other bookmakers.
+    pub rebooked: bool,
     pub sports: Vec<SportUpdate>,
     /// The records that were put or closed, in a world that is polled.
     pub touched: Vec<RecordRef>,
@@ -56,7 +60,7 @@ impl WorldUpdate {
     /// An update of sports alone, which no news caused.
     pub(super) fn of_sports(sports: Vec<SportUpdate>) -> Self {
         let additions = Additions::default();
-        WorldUpdate { books: None, sports, touched: Vec::new(), price_changes: Vec::new(), additions }
+        WorldUpdate { register: None, rebooked: false, sports, touched: Vec::new(), price_changes: Vec::new(), additions }
     }
 }
 
@@ -71,7 +75,10 @@ pub(super) struct NewsBatch<'w> {
     is_clock_behind: bool,
     /// Whether price changes are recorded.
     keeps_changes: bool,
-    register: Option<Bookmakers>,
+    /// What the batch adds to the register, copied when it first adds something.
+    bookmakers: Option<Bookmakers>,
+    competitions: Option<Competitions>,
+    markets: Option<BTreeSet<Market>>,
     edits: HashMap<(SportId, EventId), EventEdit>,
     reads: BTreeMap<(SportId, BookId), Source>,
     /// Sources that are written although their last read is not new.
@@ -96,7 +103,9 @@ impl<'w> NewsBatch<'w> {
             now,
             is_clock_behind,
             keeps_changes,
-            register: None,
+            bookmakers: None,
+            competitions: None,
+            markets: None,
             edits: HashMap::default(),
             reads: BTreeMap::new(),
             set_sources: BTreeSet::new(),
@@ -149,8 +158,28 @@ impl<'w> NewsBatch<'w> {
         }
     }
 
-    pub(super) fn register(&self) -> &Bookmakers {
-        self.register.as_ref().unwrap_or(self.state.books.register())
+    pub(super) fn bookmakers(&self) -> &Bookmakers {
+        self.bookmakers.as_ref().unwrap_or(self.state.register.bookmakers())
+    }
+
+    /// The register with what the batch adds; `None` if it adds nothing.
+    fn finish_register(&mut self) -> Option<Arc<Register>> {
+        let (bookmakers, competitions, markets) =
+            (self.bookmakers.take(), self.competitions.take(), self.markets.take());
+        if bookmakers.is_none() && competitions.is_none() && markets.is_none() {
+            return None;
+        }
+        let mut register = (*self.state.register).clone();
+        if let Some(bookmakers) = bookmakers {
+            register = register.with_bookmakers(bookmakers);
+        }
+        if let Some(competitions) = competitions {
+            register = register.with_competitions(Arc::new(competitions));
+        }
+        if let Some(markets) = markets {
+            register = register.with_markets(Arc::new(markets));
+        }
+        Some(Arc::new(register))
     }
 
     /// The edit of an event; begun from the current state when the batch first meets the event.
@@ -173,8 +202,9 @@ impl<'w> NewsBatch<'w> {
 
     /// The changes to commit, the update to apply once they are, and the report.
     pub(super) fn finish(mut self) -> (Vec<Change>, WorldUpdate, IngestReport) {
-        let register = self.register.take();
-        let names = register.as_ref().unwrap_or(self.state.books.register());
+        let rebooked = self.bookmakers.is_some();
+        let register = self.finish_register();
+        let names = register.as_ref().unwrap_or(&self.state.register).bookmakers();
         let mut sports: BTreeMap<SportId, SportUpdate> = BTreeMap::new();
         let mut index_edits: BTreeMap<SportId, Vec<Edit>> = BTreeMap::new();
         let mut touched = Vec::new();
@@ -214,12 +244,11 @@ impl<'w> NewsBatch<'w> {
             let now = (self.now, self.is_clock_behind);
             store_sources(self.world, *sport, index, now, &mut update.sources, &mut self.changes);
         }
-        let books = register.map(|register| Arc::new(Books::new(register)));
         self.report.added = self.additions.used();
         self.changes.extend(self.additions.change(self.world));
         let additions = self.additions;
         let sports = sports.into_values().collect();
-        (self.changes, WorldUpdate { books, sports, touched, price_changes, additions }, self.report)
+        (self.changes, WorldUpdate { register, rebooked, sports, touched, price_changes, additions }, self.report)
     }
 }
 

@@ -70,7 +70,7 @@ fn odds(sport: SportId, id: &str, bookmaker: &str, prices: Option<[&str; 2]>) ->
         sport,
         event: event_id(id),
         bookmaker: bookmaker.into(),
-        market: Market::Moneyline,
+        market: Market::MONEYLINE,
         last_update: now(),
         bookmaker_update: None,
         outcomes: outcomes.unwrap_or_default().into(),

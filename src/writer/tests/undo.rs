@@ -57,7 +57,7 @@ fn filled() -> Base {
     let news = vec![News::Bookmaker(bookmaker("fed", "Fed")), event(sport, "c")];
     assert_eq!(writer.ingest_charged(WORLD, news, true, None, sender).unwrap().rejected(), 0);
     writer.flush().unwrap();
-    let find = |key: &str| writer.worlds[WORLD.index()].books.register().find(key).unwrap();
+    let find = |key: &str| writer.worlds[WORLD.index()].register.bookmakers().find(key).unwrap();
     let (declared, retitled, idle) = (find("declared"), find("unibet"), find("draftkings"));
     Base { _directory: directory, writer, sport, key, declared, retitled, idle }
 }
@@ -164,7 +164,7 @@ fn put_score(sport: SportId) -> Change {
 }
 
 fn close_odds(sport: SportId, bookmaker: BookId) -> Change {
-    let closed = Closed { bookmaker, market: Market::Moneyline, at: now() };
+    let closed = Closed { bookmaker, market: Market::MONEYLINE, at: now() };
     Change::CloseOdds { world: WORLD, sport, event: event_id("a"), closed }
 }
 
@@ -173,7 +173,7 @@ fn put_poll(scope: &str, sport: SportId) -> Change {
 }
 
 fn put_polled(event: &str, bookmaker: BookId) -> Change {
-    let records = [(bookmaker, Market::Spread)].into();
+    let records = [(bookmaker, Market::SPREAD)].into();
     Change::PutPolled { world: WORLD, scope: SCOPE.into(), event: event_id(event), records }
 }
 

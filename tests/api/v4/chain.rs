@@ -24,7 +24,7 @@ fn feed(upstream: &Service, format: OddsFormat) -> FeedConfig {
         world: World::Live,
         sports: SPORTS.iter().map(|(sport, _)| (*sport).to_owned()).collect(),
         regions: Regions::only(Region::Us),
-        markets: Market::ALL.to_vec(),
+        markets: Market::FEATURED.to_vec(),
         odds_format: format,
         interval: Duration::from_secs(60),
         scores_interval: None,

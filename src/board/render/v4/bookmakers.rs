@@ -7,15 +7,15 @@ use crate::board::node::EventNode;
 use crate::board::render::json;
 use crate::board::render::odds::name_and_price;
 use crate::board::snapshot::Published;
-use crate::board::v4::{Extras, MarketSet, PricedBooks, Prices};
-use crate::model::{Bookmakers, Outcome, Record, SportKind};
+use crate::board::v4::{Extras, PricedBooks, Prices};
+use crate::model::{Bookmakers, MarketFilter, Outcome, Record, SportKind};
 
 use super::time;
 
 /// The bookmakers that a query is about.
 pub(super) fn book_set(published: &Published, books: &PricedBooks) -> Arc<BookSet> {
     match books {
-        PricedBooks::OfferedIn(regions) => Arc::clone(published.books().offered_in(*regions)),
+        PricedBooks::OfferedIn(regions) => Arc::clone(published.register().offered_in(*regions)),
         PricedBooks::Named(books) => Arc::new(books.iter().copied().collect()),
     }
 }
@@ -24,7 +24,7 @@ pub(super) fn book_set(published: &Published, books: &PricedBooks) -> Arc<BookSe
 #[derive(Debug)]
 pub(super) struct BookmakerWriter<'a> {
     kind: SportKind,
-    markets: MarketSet,
+    markets: &'a MarketFilter,
     books: Arc<BookSet>,
     register: &'a Bookmakers,
     prices: &'a Prices,
@@ -38,7 +38,7 @@ impl<'a> BookmakerWriter<'a> {
             kind,
             markets: prices.markets.of(kind),
             books: book_set(published, &prices.books),
-            register: published.books().register(),
+            register: published.register().bookmakers(),
             prices,
             dates_books: true,
         }
@@ -56,7 +56,7 @@ impl<'a> BookmakerWriter<'a> {
 
     /// `,"bookmakers":[…]}`: the end of an event.
     pub(super) fn close_event(&self, node: &EventNode, out: &mut Vec<u8>) {
-        let wanted = node.records_of(|book, market| self.markets.contains(market) && self.books.contains(book));
+        let wanted = node.records_of(self.markets, |book| self.books.contains(book));
         let records: Vec<&Record> = wanted.map(|record| &**record).collect();
         out.extend_from_slice(b",\"bookmakers\":");
         let by_book = records.chunk_by(|one, other| one.bookmaker == other.bookmaker);
@@ -102,6 +102,9 @@ impl<'a> BookmakerWriter<'a> {
         self.extras(out);
         if self.prices.extras.bet_limits {
             out.extend_from_slice(b",\"bet_limit\":null");
+        }
+        if self.prices.extras.multipliers {
+            out.extend_from_slice(b",\"multiplier\":null");
         }
         out.push(b'}');
     }

@@ -6,7 +6,7 @@ use crate::board::body::Body;
 use crate::board::node::EventNode;
 use crate::board::render::{self, json};
 use crate::board::snapshot::Published;
-use crate::board::v4::{Competition, DateFormat, PricedBooks};
+use crate::board::v4::{CompetitionView, DateFormat, PricedBooks};
 use crate::model::{Record, SportKind};
 
 use super::bookmakers::book_set;
@@ -14,15 +14,15 @@ use super::{open_event, sides, time};
 
 pub(crate) fn event_markets(
     published: &Published,
-    competition: &Competition,
+    competition: &CompetitionView,
     node: &EventNode,
     kind: SportKind,
     (books, dates): (&PricedBooks, DateFormat),
     is_published: bool,
 ) -> Body {
     let books = if is_published { book_set(published, books) } else { Arc::default() };
-    let records: Vec<&Record> = node.records_of(|book, _| books.contains(book)).map(|record| &**record).collect();
-    let register = published.books().register();
+    let records: Vec<&Record> = node.records().iter().filter(|record| books.contains(record.bookmaker)).map(|record| &**record).collect();
+    let register = published.register().bookmakers();
     render::body(|out| {
         open_event(node.event(), competition.into(), dates, out);
         sides(node.event(), out);

@@ -9,7 +9,7 @@ use crate::board::index::{Filter, Index};
 use crate::board::node::EventNode;
 use crate::board::query::{Cursor, Limit};
 use crate::board::select::{self, Scope};
-use crate::board::v4::{Competition, DateFormat, Scoped};
+use crate::board::v4::{CompetitionView, DateFormat, Scoped};
 use crate::model::{Contest, Event, Timestamp};
 
 use super::json;
@@ -38,8 +38,8 @@ pub(crate) struct Heading<'a> {
     title: &'a str,
 }
 
-impl<'a> From<&'a Competition> for Heading<'a> {
-    fn from(competition: &'a Competition) -> Self {
+impl<'a> From<&'a CompetitionView> for Heading<'a> {
+    fn from(competition: &'a CompetitionView) -> Self {
         Heading { key: &competition.key, title: &competition.title }
     }
 }
@@ -51,11 +51,7 @@ fn page<'a>(
     scope: &Scoped,
     accept: impl Fn(&EventNode) -> bool,
 ) -> (Vec<&'a Arc<EventNode>>, Option<Cursor>) {
-    let scope = Scope {
-        commence_from: scope.commence_from,
-        commence_to: scope.commence_to,
-        ..Scope::new(filter, scope.events.as_ref(), scope.after.as_ref())
-    };
+    let scope = Scope::new(filter, &scope.events, scope.after.as_ref());
     select::events(index, &scope, EVENTS_MAX, accept)
 }
 

@@ -1,11 +1,11 @@
 //! Events with their prices: those of a sport key, one of them, or those live now and next.
 
 use crate::board::body::Body;
-use crate::board::index::Filter;
+use crate::board::index::StatusFilter;
 use crate::board::node::EventNode;
 use crate::board::render;
 use crate::board::snapshot::{Published, WorldBoard};
-use crate::board::v4::{Competition, Prices, Scoped, UpcomingQuery};
+use crate::board::v4::{CompetitionView, Prices, Scoped, UpcomingQuery};
 use crate::model::{Catalogue, SportKind};
 
 use super::bookmakers::BookmakerWriter;
@@ -15,14 +15,14 @@ use super::{Heading, LIST_BYTES_MAX, open_priced_event, page, sides, write_page}
 /// Every open event, priced or not. A key without events has an empty list.
 pub(crate) fn odds(
     published: &Published,
-    competition: Option<&Competition>,
+    competition: Option<&CompetitionView>,
     kind: SportKind,
     prices: &Prices,
     scope: &Scoped,
 ) -> Body {
     let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
     let bookmakers = BookmakerWriter::new(published, kind, prices);
-    let page = page(&competition.index, Filter::Open, scope, |_| true);
+    let page = page(&competition.index, StatusFilter::Open.into(), scope, |_| true);
     render::body(|out| {
         write_page(page, out, |node, out| write_event(node, competition.into(), &bookmakers, prices, out))
     })
@@ -31,7 +31,7 @@ pub(crate) fn odds(
 /// One event; without prices if they are not published yet.
 pub(crate) fn event_odds(
     published: &Published,
-    competition: &Competition,
+    competition: &CompetitionView,
     node: &EventNode,
     kind: SportKind,
     prices: &Prices,
@@ -51,13 +51,16 @@ pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &Upcomi
         // Live events come before upcoming ones, so reaching the bound cuts off the latest.
         let within = |out: &Vec<u8>| out.len() < LIST_BYTES_MAX;
         out.push(b'[');
-        while let Some(UpcomingEvent { sport, names, published, node, .. }) = events.next().filter(|_| within(out)) {
+        while let Some(UpcomingEvent { sport, published, node, .. }) = events.next().filter(|_| within(out)) {
             if out.len() > 1 {
                 out.push(b',');
             }
-            let (key, title) = (names.key_of(node.event()), names.title_of(node.event()));
+            let event = node.event();
+            let seen = published.register().competitions().get(&event.competition_key);
+            let title = seen.map_or(&event.competition, |competition| &competition.title);
+            let heading = Heading { key: &event.competition_key, title };
             let bookmakers = BookmakerWriter::new(published, sport.kind, &query.prices);
-            write_event(node, Heading { key: &key, title: &title }, &bookmakers, &query.prices, out);
+            write_event(node, heading, &bookmakers, &query.prices, out);
         }
         out.push(b']');
         None
@@ -73,5 +76,8 @@ fn write_event(
 ) {
     open_priced_event(node.event(), heading, prices.dates, out);
     sides(node.event(), out);
+    if prices.extras.rotation_numbers {
+        out.extend_from_slice(b",\"home_rotation_number\":null,\"away_rotation_number\":null");
+    }
     bookmakers.close_event(node, out);
 }

@@ -6,17 +6,18 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::board::body::Body;
 use crate::board::render::{self, json};
-use crate::board::v4::Competition;
+use crate::board::v4::CompetitionView;
 use crate::model::{Market, Sport};
 
 /// `current` has the sides; the field of a tournament is every name with an outright price in `published`.
-pub(crate) fn participants(current: Option<&Competition>, published: Option<&Competition>, sport: &Sport) -> Body {
+pub(crate) fn participants(current: Option<&CompetitionView>, published: Option<&CompetitionView>, sport: &Sport) -> Body {
+    let outright = Market::OUTRIGHT.into();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for node in current.into_iter().flat_map(|competition| competition.index.iter()) {
         names.extend(node.event().home().into_iter().chain(node.event().away()).map(|name| &**name));
     }
     for node in published.into_iter().flat_map(|competition| competition.index.iter()) {
-        let outrights = node.records_of(|_, market| market == Market::Outright);
+        let outrights = node.records_of(&outright, |_| true);
         names.extend(outrights.flat_map(|record| &record.outcomes).map(|outcome| &*outcome.name));
     }
     render::body(|out| {

@@ -1,29 +1,29 @@
 //! Scores: one number for each side, as text, and null before the start.
 
 use crate::board::body::Body;
-use crate::board::index::Filter;
+use crate::board::index::StatusFilter;
 use crate::board::node::EventNode;
 use crate::board::render::{self, json};
-use crate::board::v4::{Competition, DateFormat, Scoped};
+use crate::board::v4::{CompetitionView, DateFormat, Scoped};
 use crate::model::{EventStatus, Score, Timestamp};
 
 use super::{Heading, open_event, page, sides, time, write_page};
 
 /// The open events of a key, and those that ended at `ended_since` or later.
 pub(crate) fn scores(
-    competition: Option<&Competition>,
+    competition: Option<&CompetitionView>,
     dates: DateFormat,
     scope: &Scoped,
     ended_since: Option<Timestamp>,
 ) -> Body {
     let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
-    let filter = if ended_since.is_some() { Filter::Any } else { Filter::Open };
+    let status = if ended_since.is_some() { StatusFilter::Any } else { StatusFilter::Open };
     let accept = |node: &EventNode| match node.event().status {
         EventStatus::Scheduled | EventStatus::Live => true,
         EventStatus::Final => ended_since.is_some_and(|since| ended(node) >= since),
         EventStatus::Cancelled => false,
     };
-    let page = page(&competition.index, filter, scope, accept);
+    let page = page(&competition.index, status.into(), scope, accept);
     render::body(|out| write_page(page, out, |node, out| write_score(node, competition.into(), dates, out)))
 }
 

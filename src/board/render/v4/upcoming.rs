@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use crate::board::index::Filter;
+use crate::board::index::StatusFilter;
 use crate::board::node::EventNode;
 use crate::board::select::{self, Scope};
 use crate::board::snapshot::{Published, WorldBoard};
 use crate::board::v4::{Scoped, UpcomingQuery};
-use crate::model::{Catalogue, EventStatus, Sport, Timestamp, V4Names};
+use crate::model::{Catalogue, EventStatus, Sport, Timestamp};
 
 /// How many events that have not begun are listed.
 const NEXT_MAX: usize = 8;
@@ -18,7 +18,6 @@ const STARTED_MAX: usize = 500;
 #[derive(Debug)]
 pub(super) struct UpcomingEvent<'a> {
     pub sport: &'a Sport,
-    pub names: &'a V4Names,
     pub published: &'a Published,
     pub node: &'a EventNode,
     has_begun: bool,
@@ -33,9 +32,11 @@ pub(super) fn upcoming_events<'a>(
 ) -> Vec<UpcomingEvent<'a>> {
     let mut found = Vec::new();
     for (id, sport) in catalogue.sports().filter(|(id, _)| query.sports.contains(*id)) {
-        let Some(names) = &sport.v4 else { continue };
+        if sport.v4.is_none() {
+            continue;
+        }
         let published = &**world.sport(id).published();
-        let event = |(node, has_begun)| UpcomingEvent { sport, names, published, node, has_begun };
+        let event = |(node, has_begun)| UpcomingEvent { sport, published, node, has_begun };
         found.extend(events_of_sport(published, &query.scope).into_iter().map(event));
     }
     found.sort_unstable_by_key(|found| found.node.key());
@@ -49,11 +50,7 @@ fn events_of_sport<'a>(published: &'a Published, scope: &Scoped) -> Vec<(&'a Eve
     let now = Timestamp::from_unix_ms(published.at_ms());
     let (mut started, mut next) = (Vec::new(), Vec::new());
     for status in [EventStatus::Live, EventStatus::Scheduled] {
-        let scope = Scope {
-            commence_from: scope.commence_from,
-            commence_to: scope.commence_to,
-            ..Scope::new(Filter::Status(status), scope.events.as_ref(), None)
-        };
+        let scope = Scope::new(StatusFilter::Is(status).into(), &scope.events, None);
         select::visit_events(published.index(), &scope, |node| {
             let has_begun = status == EventStatus::Live || node.event().commence <= now;
             let (list, max) = if has_begun { (&mut started, STARTED_MAX) } else { (&mut next, NEXT_MAX) };

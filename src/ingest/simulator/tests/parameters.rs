@@ -10,7 +10,7 @@ use super::super::sports::{CompetitionNames, Play, Rules, Starts};
 use super::super::timed::{Overtime, Timed};
 use super::*;
 
-const MARKETS: [Market; 3] = [Market::Moneyline, Market::Spread, Market::TotalPoints];
+const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 
 const fn rules(strength_max: i64, fixed_handicap: Option<i64>, timed: Timed) -> Rules {
     Rules {
@@ -85,10 +85,10 @@ fn tied_game_without_overtime_is_a_draw_and_priced_as_one() {
         drawn += i32::from(home == away);
         goals += home + away;
         assert_eq!(last.periods.len(), 2);
-        let before = chances(&game, Market::Moneyline, game.commence - 60, None);
+        let before = chances(&game, Market::MONEYLINE, game.commence - 60, None);
         assert_eq!(before.iter().map(|side| side.chance).sum::<i64>(), ONE);
         assert!(&*before[2].name == "Draw" && (180_000..320_000).contains(&before[2].chance), "{before:?}");
-        let after = chances(&game, Market::Moneyline, game.commence + 6_420, Some(&last));
+        let after = chances(&game, Market::MONEYLINE, game.commence + 6_420, Some(&last));
         let likeliest = after.iter().max_by_key(|side| side.chance).unwrap();
         let expected = match home.cmp(&away) {
             Ordering::Less => "Away",
@@ -96,7 +96,7 @@ fn tied_game_without_overtime_is_a_draw_and_priced_as_one() {
             Ordering::Greater => "Home",
         };
         assert_eq!(&*likeliest.name, expected);
-        for market in [Market::Spread, Market::TotalPoints] {
+        for market in [Market::SPREAD, Market::TOTAL_POINTS] {
             let point = chances(&game, market, game.commence + 600, None)[0].point_milli.unwrap();
             assert_eq!(point.rem_euclid(1_000), 500);
         }
@@ -114,9 +114,9 @@ fn full_overtime_periods_are_played_until_one_side_leads() {
         runs += home + away;
         longer += usize::from(last.periods.len() > 9);
         longest = longest.max(last.periods.len());
-        let sides = chances(&game, Market::Spread, game.commence - 60, None);
+        let sides = chances(&game, Market::SPREAD, game.commence - 60, None);
         assert_eq!(sides[0].point_milli.unwrap().abs(), 1_500);
-        assert_eq!(chances(&game, Market::Moneyline, game.commence, None).len(), 2);
+        assert_eq!(chances(&game, Market::MONEYLINE, game.commence, None).len(), 2);
     }
     assert!((15..100).contains(&longer) && longest > 10, "{longer}, {longest}");
     assert!((400 * 7..400 * 10).contains(&runs), "{runs} in 400");

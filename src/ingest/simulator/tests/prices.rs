@@ -35,8 +35,8 @@ fn check_points(market: Market, outcomes: &[Outcome]) {
     let points: Vec<i32> = outcomes.iter().filter_map(|outcome| outcome.point.map(Point::milli)).collect();
     assert!(points.iter().all(|milli| milli % 500 == 0));
     match market {
-        Market::Spread => assert!(points.len() == 2 && points[0] == -points[1]),
-        Market::TotalRounds | Market::TotalPoints => {
+        Market::SPREAD => assert!(points.len() == 2 && points[0] == -points[1]),
+        Market::TOTAL_ROUNDS | Market::TOTAL_POINTS => {
             assert!(points.len() == 2 && points[0] == points[1] && points[0] > 0);
         }
         _ => assert!(points.is_empty()),
@@ -156,7 +156,7 @@ fn prices_in_play_follow_the_score() {
                 continue;
             }
             for book in &simulator.books {
-                let listing = SimulatedRecord::new(fixture, book, Market::Moneyline);
+                let listing = SimulatedRecord::new(fixture, book, Market::MONEYLINE);
                 let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick)) else { continue };
                 assert_eq!(implied(&outcomes[0]) > implied(&outcomes[1]), home > away);
                 decided += 1;

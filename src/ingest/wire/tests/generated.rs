@@ -47,7 +47,7 @@ fn price() -> impl Strategy<Value = Price> {
 
 fn odds() -> impl Strategy<Value = News> {
     let outcome = (text(), price(), -100_000_000..=100_000_000);
-    let record = (prop::sample::select(Market::ALL.to_vec()), vec(outcome, 0..8));
+    let record = (prop::sample::select(Market::FEATURED.to_vec()), vec(outcome, 0..8));
     let times = (time(), prop::option::of(time()));
     (sport(), event_id(), key(), times, record).prop_map(|(sport, event, bookmaker, times, (market, list))| {
         let (last_update, bookmaker_update) = times;
@@ -104,7 +104,7 @@ fn event() -> impl Strategy<Value = News> {
 
 /// What only an export tells.
 fn held() -> impl Strategy<Value = News> {
-    let closed = (sport(), event_id(), key(), prop::sample::select(Market::ALL.to_vec()), time()).prop_map(
+    let closed = (sport(), event_id(), key(), prop::sample::select(Market::FEATURED.to_vec()), time()).prop_map(
         |(sport, event, bookmaker, market, at)| {
             News::Closed(ClosedNews { sport, event, bookmaker: bookmaker.into(), market, at })
         },

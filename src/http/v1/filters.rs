@@ -1,0 +1,103 @@
+//! The filters that the endpoints of a sport have in common: which events, and which markets.
+
+use crate::board::{CompetitionKeys, EventScope};
+use crate::http::exchange::error::ApiError;
+use crate::http::exchange::query::{Parameter, Params};
+use crate::http::exchange::service::SportView;
+use crate::http::exchange::values::{self, EVENT_IDS, Round};
+use crate::model::market::KeyParts;
+use crate::model::{Market, MarketFilter, MarketKey, SportKind};
+use crate::nearest::nearest;
+
+pub(super) const COMPETITION: Parameter =
+    Parameter::list("competition", "keys of competitions, as /v1/sports/{sport_key}/competitions lists them, separated by commas");
+pub(super) const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
+pub(super) const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
+const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
+
+pub(super) const MARKET: Parameter = Parameter::list(
+    "market",
+    "up to 20 market keys such as moneyline, spread, total_points, alternate_spread_q1 or player_points, separated by \
+            commas, or all; /v1/markets lists those that have prices",
+);
+const MARKETS_MAX: usize = 20;
+const EVERY_MARKET: &str = "all";
+
+/// Which events a request is about. Those with a field are left out of sports whose events have two sides by the
+/// specification, unless the request names them.
+pub(super) fn scope(
+    view: &SportView<'_>,
+    params: &Params<'_>,
+    markets: &MarketFilter,
+) -> Result<EventScope, ApiError> {
+    let events = values::event_ids(params, &EVENT_IDS)?;
+    let competitions = competitions(view, params)?;
+    let names_fields = events.is_some() || competitions.is_some() || markets.is_only(Market::OUTRIGHT);
+    Ok(EventScope {
+        sides_only: view.sport.hides_fields && !names_fields,
+        events,
+        competitions,
+        commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
+        commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
+    })
+}
+
+/// A competition that neither the catalogue nor this world has ever had is an error, so that a typo does not look like an
+/// empty list.
+fn competitions(view: &SportView<'_>, params: &Params<'_>) -> Result<Option<CompetitionKeys>, ApiError> {
+    let Some(list) = params.get(&COMPETITION) else { return Ok(None) };
+    let seen = view.register().competitions();
+    let mut keys: Vec<Box<str>> = Vec::new();
+    for key in list.split(',') {
+        if keys.len() == CompetitionKeys::MAX {
+            return Err(COMPETITION.fault("has more than 100 keys"));
+        }
+        if view.catalogue.competition(key).is_none() && seen.get(key).is_none() {
+            let listed = view.catalogue.competitions().map(|listed| &*listed.key);
+            let known: Vec<&str> = listed.chain(seen.iter().map(|(key, _)| &**key)).collect();
+            return Err(unknown(&COMPETITION, key, nearest(key, known.into_iter())));
+        }
+        keys.push(key.into());
+    }
+    Ok(Some(CompetitionKeys::new(keys)))
+}
+
+/// The markets of a request; the featured ones if it names none. A key that reads and has no prices matches nothing.
+pub(super) fn markets(view: &SportView<'_>, params: &Params<'_>) -> Result<MarketFilter, ApiError> {
+    let Some(list) = params.get(&MARKET) else { return Ok(MarketFilter::Featured) };
+    if list == EVERY_MARKET {
+        return Ok(MarketFilter::All);
+    }
+    let mut markets = Vec::new();
+    for (at, key) in list.split(',').enumerate() {
+        if at == MARKETS_MAX {
+            return Err(MARKET.fault("has more than 20 keys: use all"));
+        }
+        markets.extend(market(view, key, view.sport.kind)?);
+    }
+    Ok(MarketFilter::only(markets))
+}
+
+/// `None` if no price of the market was ever accepted.
+fn market(view: &SportView<'_>, key: &str, kind: SportKind) -> Result<Option<Market>, ApiError> {
+    let families = view.catalogue.markets();
+    let is_known = |read: &MarketKey| match read {
+        MarketKey::Known(market) if view.register().markets().contains(market) => true,
+        read => {
+            let is_prop = KeyParts::split(read.as_str()).is_some_and(|parts| parts.is_prop);
+            !is_prop || families.traits(read.as_str()).is_some()
+        }
+    };
+    match families.read(key, kind).filter(is_known) {
+        Some(MarketKey::Known(market)) => Ok(Some(market)),
+        Some(MarketKey::New(_)) => Ok(None),
+        None => Err(unknown(&MARKET, key, nearest(key, families.keys()))),
+    }
+}
+
+fn unknown(parameter: &'static Parameter, value: &str, nearest: Option<&str>) -> ApiError {
+    match nearest {
+        Some(nearest) => parameter.fault(&format!("has the unknown key {value:?}; the nearest is {nearest}")),
+        None => parameter.refuse(value),
+    }
+}

@@ -1,0 +1,57 @@
+//! Competitions and markets that a world has not had before.
+
+use std::sync::Arc;
+
+use super::NewsBatch;
+use crate::model::{Competitions, EventNews, Market, MarketKey, Reason, SeenCompetition};
+use crate::store::Change;
+
+impl NewsBatch<'_> {
+    /// The key of an event's competition, which becomes known with it.
+    pub(super) fn competition(&mut self, news: &EventNews) -> Result<Arc<str>, Reason> {
+        let catalogue = self.catalogue;
+        let key: Arc<str> = match &news.competition_key {
+            Some(key) => Arc::clone(key),
+            None => (*catalogue.competition_key(news.sport, &news.competition, &news.contest)).into(),
+        };
+        let seen = self.competitions.as_ref().unwrap_or(self.state.register.competitions());
+        let known = seen.get(&key).map(|known| &known.title);
+        let title = match (&news.competition_title, known) {
+            (Some(title), Some(known)) if title == known => return Ok(key),
+            (None, Some(_)) => return Ok(key),
+            (Some(title), _) => Arc::clone(title),
+            (None, None) => catalogue.title_of(news.sport, &key, &news.competition, &news.contest),
+        };
+        if known.is_none() {
+            if seen.len() >= Competitions::MAX {
+                return Err(Reason::TooManyCompetitions);
+            }
+            self.additions.name()?;
+        }
+        let competition = SeenCompetition { sport: news.sport, title };
+        let state = self.state;
+        let seen = self.competitions.get_or_insert_with(|| (**state.register.competitions()).clone());
+        seen.put(Arc::clone(&key), competition.clone());
+        self.changes.push(Change::PutCompetition { world: self.world, key: Arc::clone(&key), competition });
+        Ok(key)
+    }
+
+    /// The market of a key, which becomes known with it.
+    pub(super) fn market(&mut self, key: &MarketKey) -> Result<Market, Reason> {
+        let seen = self.markets.as_ref().unwrap_or(self.state.register.markets());
+        if let MarketKey::Known(market) = key
+            && (market.is_featured() || seen.contains(market))
+        {
+            return Ok(*market);
+        }
+        if seen.len() >= Market::MAX {
+            return Err(Reason::TooManyMarkets);
+        }
+        self.additions.name()?;
+        let market = Market::intern(key).ok_or(Reason::TooManyMarkets)?;
+        let state = self.state;
+        self.markets.get_or_insert_with(|| (**state.register.markets()).clone()).insert(market);
+        self.changes.push(Change::PutMarket { world: self.world, market });
+        Ok(market)
+    }
+}
