@@ -34,7 +34,7 @@ fn catalogue() -> Arc<Catalogue> {
         title: (*key).into(),
         group: (*key).into(),
         kind: SportKind::HeadToHead,
-        v4: None,
+        hides_fields: false, v4: None,
     };
     let book = |number: u16| Bookmaker {
         key: format!("book{number:02}").into(),

@@ -66,6 +66,7 @@ pub fn event(number: usize) -> Event {
     Event {
         id: event_id(number),
         competition: "National League".into(),
+        competition_key: "some_key".into(),
         commence: Timestamp::from_unix(START + u32::try_from(number).expect("few events") * 60),
         contest: Contest::Sides { home: "Harbour City Gulls".into(), away: "North Valley Bisons".into() },
         status: EventStatus::Scheduled,

@@ -96,7 +96,7 @@ fn mma() -> Sport {
     let (key, title, description) = ("mma_mixed_martial_arts".into(), "MMA".into(), "MMA".into());
     let names = V4Names { group: "MMA".into(), keys: V4Keys::Whole { key, title, description } };
     let (key, title, group, kind) = ("mma".into(), "MMA".into(), "combat".into(), SportKind::Fight);
-    Sport { key, title, group, kind, v4: Some(names) }
+    Sport { key, title, group, kind, hides_fields: false, v4: Some(names) }
 }
 
 fn key(number: usize) -> (KeyRecord, Secret) {

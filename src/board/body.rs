@@ -165,7 +165,7 @@ impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::query::{EventIds, OddsQuery};
+    use crate::board::query::{EventIds, EventScope, OddsQuery};
     use crate::model::EventId;
 
     #[test]
@@ -174,10 +174,13 @@ mod tests {
         let bodies = Bodies::new(BYTES_MAX);
         for query in 0..1000 {
             let ids = (0..EventIds::MAX).map(|id| EventId::new(&format!("{query:060}-{id:060}")).unwrap());
-            let query = OddsQuery { events: Some(EventIds::new(ids.collect())), ..OddsQuery::default() };
+            let query = {
+                let scope = EventScope { events: Some(EventIds::new(ids.collect())), ..EventScope::default() };
+                OddsQuery { scope, ..OddsQuery::default() }
+            };
             bodies.get_or_render(&query, || Body::new("[]", None));
         }
-        let ids_bytes = |query: OddsQuery| query.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
+        let ids_bytes = |query: OddsQuery| query.scope.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
         let kept: u64 = bodies.0.iter().map(|(query, _)| ids_bytes(query)).sum();
         assert!(bodies.0.len() > 10, "{} are kept", bodies.0.len());
         assert!(kept < bodies.kept_bytes() && bodies.kept_bytes() <= BYTES_MAX, "{kept} bytes of ids are kept");

@@ -344,6 +344,7 @@ mod tests {
         let event = Arc::new(Event {
             id: EventId::new("e1").unwrap(),
             competition: "League".into(),
+            competition_key: "some_key".into(),
             commence: Timestamp::from_unix(0),
             contest: Contest::Sides { home: "Gulls".into(), away: "Bisons".into() },
             status: EventStatus::Scheduled,

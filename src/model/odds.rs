@@ -119,6 +119,12 @@ impl std::ops::Deref for OutcomeName {
     }
 }
 
+impl fmt::Display for OutcomeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
 /// One side of a market.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {

@@ -56,6 +56,8 @@ fn announcement(sport: SportId, id: EventId) -> EventNews {
         sport,
         id,
         competition: "cup".into(),
+        competition_key: None,
+        competition_title: None,
         commence: Timestamp::from_unix_ms(NOON_MS).plus_seconds(24 * 3600),
         contest: Contest::Sides { home: "home".into(), away: "away".into() },
         status: EventStatus::Scheduled,
@@ -373,7 +375,16 @@ fn many_events(clock: &Clock) -> Vec<News> {
         let id = EventId::new(&format!("event-{number:05}-{}", "x".repeat(60))).expect("an id");
         let contest = Contest::Sides { home: format!("Home {number}").into(), away: format!("Away {number}").into() };
         let (competition, status) = ("Open".into(), EventStatus::Scheduled);
-        News::Event(EventNews { sport, id, competition, commence: now, contest, status })
+        News::Event(EventNews {
+            sport,
+            id,
+            competition,
+            competition_key: None,
+            competition_title: None,
+            commence: now,
+            contest,
+            status,
+        })
     };
     (0..20_000).map(event).collect()
 }

@@ -286,12 +286,21 @@ fn event_news(random: &mut Random, sport: SportId, id: EventId, now: Timestamp) 
     let commence = Timestamp::from_unix(now.unix() + u32::try_from(random.below(4) * 3600).expect("a few hours"));
     let status = pick(random, &[EventStatus::Scheduled, EventStatus::Scheduled, EventStatus::Cancelled]);
     let competition = format!("cup {}", random.below(3)).into();
-    News::Event(EventNews { sport, id, competition, commence, contest, status })
+    News::Event(EventNews {
+        sport,
+        id,
+        competition,
+        competition_key: None,
+        competition_title: None,
+        commence,
+        contest,
+        status,
+    })
 }
 
 fn odds_news(random: &mut Random, sport: SportId, event: EventId, last_update: Timestamp) -> News {
     let market = pick(random, &MARKETS);
-    let point = market.has_point().then(|| Point::from_milli(2500).expect("a point"));
+    let point = market.has_point().unwrap_or_default().then(|| Point::from_milli(2500).expect("a point"));
     let mut outcome = |name: &str| {
         let american = i64::try_from(100 + random.below(400)).expect("a small number");
         Outcome { name: name.into(), price: Price::from_american(american).expect("a price"), point }

@@ -36,7 +36,7 @@ fn event_id() -> impl Strategy<Value = EventId> {
 fn event(sport: SportId) -> impl Strategy<Value = News> {
     (event_id(), 0..4_u32, select(EventStatus::ALL.as_slice())).prop_map(move |(id, hour, status)| {
         let contest = Contest::Sides { home: format!("home {id}").into(), away: format!("away {id}").into() };
-        News::Event(EventNews { sport, id, competition: "cup".into(), commence: at(hour * 3600), contest, status })
+        News::Event(EventNews { sport, id, competition: "cup".into(), competition_key: None, competition_title: None, commence: at(hour * 3600), contest, status })
     })
 }
 
@@ -45,7 +45,7 @@ fn odds(sport: SportId) -> impl Strategy<Value = News> {
     let market = select(MARKETS.as_slice());
     (event_id(), book, market, 0..6_u32, prop::collection::vec(100..105_i64, 0..4)).prop_map(
         move |(event, bookmaker, market, time, prices)| {
-            let point = market.has_point().then(|| Point::from_milli(2500).unwrap());
+            let point = market.has_point().unwrap_or_default().then(|| Point::from_milli(2500).unwrap());
             let outcome = |(side, price): (usize, i64)| Outcome {
                 name: format!("side {side}").into(),
                 price: Price::from_american(price).unwrap(),

@@ -144,7 +144,7 @@ mod tests {
 
     fn key() -> KeyRecord {
         let kind = SportKind::Fight;
-        let sport = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind, v4: None };
+        let sport = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind, hides_fields: false, v4: None };
         let catalogue = Catalogue::new(vec![sport], Vec::new()).unwrap();
         let limits = Limits::default_of(KeyKind::Sandbox);
         let (kind, expires, approved_by) = (KeyKind::Sandbox, None, None);
@@ -247,8 +247,7 @@ mod tests {
             bookmakers_today,
             bookmakers,
             events_today,
-            events: 0,
-        };
+            events: 0, ..FeederUse::default() };
         let carried = |held, backup| {
             let (changes, carried) = carry_over(&loaded(held), &loaded(backup), NOW);
             assert_eq!(changes.is_empty(), carried.feeders.is_empty());

@@ -13,6 +13,7 @@ fn node(id: u32, commence: u32) -> Arc<EventNode> {
     let event = Event {
         id: EventId::new(&format!("e{id:03}")).unwrap(),
         competition: "League".into(),
+        competition_key: "some_key".into(),
         commence: Timestamp::from_unix(commence),
         contest: Contest::Sides { home: "A".into(), away: "B".into() },
         status: EventStatus::Scheduled,
@@ -45,7 +46,7 @@ proptest! {
         prop_assert!(index.get("e999").is_none());
         let from = node(from_id, from_commence);
         let mut visited = Vec::new();
-        let _ = index.visit(Some(from.key()), &Filter::Any, |node| {
+        let _ = index.visit(Some(from.key()), &Filter::default(), |node| {
             visited.push(node.key());
             ControlFlow::Continue(())
         });

@@ -19,7 +19,11 @@ pub(crate) enum Route<'p> {
     Healthz,
     Sports,
     Books,
+    Markets,
     Status,
+    Competitions {
+        sport: Cow<'p, str>,
+    },
     Odds {
         sport: Cow<'p, str>,
     },
@@ -156,10 +160,12 @@ impl<'p> Route<'p> {
             (1, "healthz", ..) => Route::Healthz,
             (2, "v1", "sports", _) => Route::Sports,
             (2, "v1", "books", _) => Route::Books,
+            (2, "v1", "markets", _) => Route::Markets,
             (2, "v1", "status", _) => Route::Status,
             (4, "v1", "sports", "odds") => Route::Odds { sport },
             (4, "v1", "sports", "scores") => Route::Scores { sport },
             (4, "v1", "sports", "events") => Route::Events { sport },
+            (4, "v1", "sports", "competitions") => Route::Competitions { sport },
             (5, "v1", "sports", "events") => Route::Event { sport, id },
             _ => return None,
         })
@@ -191,7 +197,9 @@ impl<'p> Route<'p> {
             Route::Healthz => "/healthz",
             Route::Sports => "/v1/sports",
             Route::Books => "/v1/books",
+            Route::Markets => "/v1/markets",
             Route::Status => "/v1/status",
+            Route::Competitions { .. } => "/v1/sports/{sport_key}/competitions",
             Route::Odds { .. } => "/v1/sports/{sport_key}/odds",
             Route::Scores { .. } => "/v1/sports/{sport_key}/scores",
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
@@ -202,14 +210,16 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 19] = [
+    pub(crate) const TEMPLATES: [&'static str; 21] = [
         "/",
         "/docs",
         "/openapi.json",
         "/healthz",
         "/v1/sports",
         "/v1/books",
+        "/v1/markets",
         "/v1/status",
+        "/v1/sports/{sport_key}/competitions",
         "/v1/sports/{sport_key}/odds",
         "/v1/sports/{sport_key}/scores",
         "/v1/sports/{sport_key}/events",

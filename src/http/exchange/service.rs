@@ -146,6 +146,10 @@ impl<'s> SportView<'s> {
         self.world.sport(self.access.sport())
     }
 
+    pub(crate) fn id(&self) -> SportId {
+        self.access.sport()
+    }
+
     pub(crate) fn register(&self) -> &Register {
         self.world.register()
     }

@@ -22,7 +22,7 @@ pub(super) fn catalogue() -> Catalogue {
         title: title.into(),
         group: group.into(),
         kind,
-        v4: Some(V4Names { group: title.into(), keys: v4 }),
+        hides_fields: false, v4: Some(V4Names { group: title.into(), keys: v4 }),
     };
     let whole = |key: &str, title: &str| V4Keys::Whole {
         key: key.into(),
@@ -163,7 +163,7 @@ fn tennis(count: usize) -> Vec<Draft> {
 /// The board of a sport, whose sources were last read so many seconds ago.
 fn board(drafts: Vec<Draft>, books: &Arc<Register>, sources: &[(BookId, u32)]) -> SportBoard {
     let mut nodes: Vec<Arc<EventNode>> =
-        drafts.into_iter().map(|draft| Arc::new(draft.finish(register.bookmakers()))).collect();
+        drafts.into_iter().map(|draft| Arc::new(draft.finish(books.bookmakers()))).collect();
     nodes.sort_by(|a, b| (a.event().commence, &a.event().id).cmp(&(b.event().commence, &b.event().id)));
     let index = Index::from_sorted(nodes);
     let state = |(book, age): &(BookId, u32)| SourceState {

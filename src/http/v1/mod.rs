@@ -1,8 +1,10 @@
 //! The endpoints of `/v1`, one file each: parameters, content, JSON.
 
 pub(crate) mod books;
+mod competitions;
 pub(crate) mod events;
 mod filters;
+mod markets;
 pub(crate) mod odds;
 pub(crate) mod scores;
 pub(crate) mod sports;
@@ -31,6 +33,11 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
             authorized.check_open()?;
             books::get(boards, &service.kept_books, grant.world(), query)
         }
+        Route::Markets => {
+            authorized.check_open()?;
+            markets::get(boards, grant.world(), query)
+        }
+        Route::Competitions { sport } => competitions::get(&view(sport)?, query),
         Route::Status => status::get(boards, grant, now, query),
         _ => Err(ApiError::not_found()),
     }

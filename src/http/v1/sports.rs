@@ -5,10 +5,13 @@ use crate::board::{Boards, SportBoard};
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::Params;
 use crate::http::exchange::reply::Content;
-use crate::model::{Sport, Timestamp, World};
+use crate::model::{Sport, SportId, Timestamp, World};
 
 /// What a sport takes, about.
 const SPORT_BYTES: usize = 128;
+
+/// The first sports of the catalogue, which clients of the first version expect in the list.
+const ALWAYS_LISTED: usize = 5;
 
 pub(crate) fn get(boards: &Boards, world: World, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {
     Params::read(query, &[])?;
@@ -21,7 +24,13 @@ pub(crate) fn document(boards: &Boards, world: World, now: Timestamp) -> Vec<u8>
     let board = boards.load(world);
     let mut out = Vec::with_capacity(SPORT_BYTES * catalogue.sport_count());
     out.extend_from_slice(b"{\"sports\":");
-    json::array(catalogue.sports(), &mut out, |(id, sport), out| write_sport(sport, board.sport(id), now, out));
+    let seen = board.register().competitions();
+    // Those of the specification always, another once the world has had an event of it.
+    let is_listed = |(id, _): &(SportId, &Sport)| {
+        id.index() < ALWAYS_LISTED || seen.iter().any(|(_, competition)| competition.sport == *id)
+    };
+    let listed = catalogue.sports().filter(is_listed);
+    json::array(listed, &mut out, |(id, sport), out| write_sport(sport, board.sport(id), now, out));
     out.push(b'}');
     out
 }

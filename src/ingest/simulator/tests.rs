@@ -22,6 +22,11 @@ fn simulator() -> Simulator {
     Simulator::new(SEED, &catalogue())
 }
 
+/// The simulator prices featured markets only.
+fn market_of(odds: &OddsNews) -> Market {
+    Market::find(odds.market.as_str()).unwrap()
+}
+
 fn catalogue() -> Catalogue {
     crate::config::catalogue::builtin()
 }
@@ -103,7 +108,8 @@ impl World {
     fn odds(&mut self, odds: OddsNews) {
         let status = self.events.get(&odds.event).map(|event| event.status);
         assert!(status.is_some_and(|status| !status.is_over()), "a price for an event that is {status:?}");
-        let key = (odds.event, odds.bookmaker, odds.market);
+        let market = market_of(&odds);
+        let key = (odds.event, odds.bookmaker, market);
         if odds.outcomes.is_empty() {
             assert!(self.prices.remove(&key).is_some(), "a market closed twice");
         } else {

@@ -24,7 +24,7 @@ fn catalogue() -> Catalogue {
         title: key.into(),
         group: key.into(),
         kind,
-        v4: Some(V4Names { group: key.into(), keys }),
+        hides_fields: false, v4: Some(V4Names { group: key.into(), keys }),
     };
     let sports = vec![
         sport("mma", SportKind::Fight, whole("mma_mixed_martial_arts", "MMA")),
@@ -66,6 +66,10 @@ fn reasons(counts: &ReasonCounts) -> Vec<(&'static str, u64)> {
     counts.iter().map(|(reason, count)| (reason.key(), count)).collect()
 }
 
+fn market_of(record: &OddsNews) -> Market {
+    Market::find(record.market.as_str()).unwrap()
+}
+
 fn odds(payload: &Payload) -> Vec<&OddsNews> {
     payload
         .messages
@@ -99,7 +103,7 @@ fn at(text: &str) -> Timestamp {
 fn a_bout_with_a_draw_keeps_the_order_of_its_outcomes() {
     let payload = decimal(&json!([bout(json!([book(json!([h2h(&[json!(1.91), json!(2), json!(51.0)])]))]))]));
     let record = odds(&payload)[0];
-    assert_eq!((record.market, record.last_update), (Market::MONEYLINE, at("2026-11-14T23:38:00Z")));
+    assert_eq!((market_of(record), record.last_update), (Market::MONEYLINE, at("2026-11-14T23:38:00Z")));
     let names: Vec<&str> = record.outcomes.iter().map(|outcome| &*outcome.name).collect();
     assert_eq!(names, ["Bo Reed", "Ada Stone", "Draw"]);
     assert!(record.outcomes.iter().all(|outcome| outcome.point.is_none()));
@@ -126,11 +130,11 @@ fn lay_prices_and_markets_that_nobody_knows_are_left_out_and_counted() {
     let outcomes = json!([{"name": "Ada Stone", "price": 2.0, "point": 1.5}]);
     let market = |key: &str| json!({"key": key, "outcomes": outcomes});
     let markets: Vec<Value> =
-        ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals"].map(market).into_iter().collect();
+        ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals", "handicaps"].map(market).into_iter().collect();
     let payload = decimal(&json!([bout(json!([book(json!(markets))]))]));
-    let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
-    assert_eq!(taken, [Market::SPREAD, Market::TOTAL_ROUNDS]);
-    assert_eq!(reasons(&payload.rejected), [("unknown_market", 1), ("lay_market", 2)]);
+    let taken: Vec<&str> = odds(&payload).iter().map(|record| record.market.as_str()).collect();
+    assert_eq!(taken, ["moneyline_lay", "outright_lay", "spread", "player_points", "total_rounds"]);
+    assert_eq!(reasons(&payload.rejected), [("unknown_market", 1)]);
     let (number, example) = &payload.examples[0];
     assert_eq!((*number, &*example.detail), (1, "betmgm on b1: \"h2h_lay\" has lay prices"));
 }
@@ -187,7 +191,7 @@ fn a_tournament_has_no_sides_and_its_title_without_the_word_winner() {
     let event = event(&payload);
     assert_eq!(event.contest, Contest::Tournament { title: "US Open".into() });
     assert_eq!((&*event.competition, event.status), ("US Open", EventStatus::Live), "it has begun");
-    let taken: Vec<Market> = odds(&payload).iter().map(|record| record.market).collect();
+    let taken: Vec<Market> = odds(&payload).iter().map(|record| market_of(record)).collect();
     // Which markets a sport has is the writer's to say, for every way in.
     assert_eq!(taken, [Market::OUTRIGHT, Market::TOP5, Market::MONEYLINE]);
     assert_eq!(reasons(&payload.rejected), []);

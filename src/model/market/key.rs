@@ -7,7 +7,7 @@ use super::Market;
 const BYTES_MAX: usize = 80;
 
 /// A market key that reads, in the service's own names. The writer turns it into a [`Market`] when it accepts it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarketKey {
     Known(Market),
     New(Box<str>),
@@ -19,6 +19,12 @@ impl MarketKey {
             MarketKey::Known(market) => market.key(),
             MarketKey::New(key) => key,
         }
+    }
+}
+
+impl PartialEq<Market> for MarketKey {
+    fn eq(&self, market: &Market) -> bool {
+        matches!(self, MarketKey::Known(own) if own == market)
     }
 }
 

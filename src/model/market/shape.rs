@@ -19,6 +19,19 @@ pub enum MarketShape {
     Field,
 }
 
+impl MarketShape {
+    pub const fn key(self) -> &'static str {
+        match self {
+            MarketShape::Ways => "ways",
+            MarketShape::Spread => "spread",
+            MarketShape::OverUnder => "over_under",
+            MarketShape::OverOnly => "over_only",
+            MarketShape::YesNo => "yes_no",
+            MarketShape::Field => "field",
+        }
+    }
+}
+
 /// What the catalogue says of a market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketTraits {

@@ -37,7 +37,7 @@ const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock
 const BOOKS: [&str; 3] = ["unibet", "betmgm", "coral"];
 
 fn sport(key: &str, kind: SportKind) -> Sport {
-    Sport { key: key.into(), title: key.into(), group: key.into(), kind, v4: None }
+    Sport { key: key.into(), title: key.into(), group: key.into(), kind, hides_fields: false, v4: None }
 }
 
 fn book(key: &str) -> Bookmaker {
@@ -69,6 +69,7 @@ fn event(id: &str, commence: u32) -> Arc<Event> {
     Arc::new(Event {
         id: event_id(id),
         competition: "Open".into(),
+        competition_key: "some_key".into(),
         commence: at(commence),
         contest: Contest::Sides { home: format!("{id} home").into(), away: format!("{id} away").into() },
         status: EventStatus::Scheduled,
@@ -84,7 +85,7 @@ fn outcome(name: &str, price: &str, point: Option<i32>) -> Outcome {
 
 /// A record of one of [`BOOKS`], whose numbers in the file are their positions.
 fn record(sport: &str, event: &str, book: u16, market: Market, update: u32) -> Arc<Record> {
-    let point = market.has_point().then_some(-3500);
+    let point = market.has_point().unwrap_or_default().then_some(-3500);
     Arc::new(Record {
         id: RecordId::new(sport, &event_id(event), BOOKS[usize::from(book)], market),
         bookmaker: BookId::from_number(book),

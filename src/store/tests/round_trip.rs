@@ -295,6 +295,6 @@ fn equal_names_share_their_text() {
     let event = &loaded.world(World::Live).sports[0].events[0];
     let home = event.event.home().unwrap();
     for record in &event.records {
-        assert!(Arc::ptr_eq(home, &record.outcomes[0].name));
+        assert!(Arc::ptr_eq(home, record.outcomes[0].name.as_stored()));
     }
 }

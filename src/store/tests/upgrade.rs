@@ -46,7 +46,7 @@ fn forget_owners(txn: &redb::WriteTransaction) {
         (key.value(), EVENTS.unseal(&key.value(), row.value()).unwrap())
     });
     for (key, row) in rows.collect::<Vec<_>>() {
-        let EventRow { id, competition, commence, contest, status, changed, owner: _ } = row;
+        let EventRow { id, competition, competition_key: _, commence, contest, status, changed, owner: _ } = row;
         let row = EventWithoutOwner { id, competition, commence, contest, status, changed };
         table.insert(key, &*first.seal(&key, &row).unwrap()).unwrap();
     }

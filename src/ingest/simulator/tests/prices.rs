@@ -57,8 +57,9 @@ fn every_market_has_a_margin_at_two_thousand_moments_of_a_year() {
                     && let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick))
                     && let News::Odds(odds) = listing.news(now, outcomes)
                 {
-                    highest = highest.max(check_margin(odds.market, &odds.outcomes));
-                    check_points(odds.market, &odds.outcomes);
+                    let market = market_of(&odds);
+                    highest = highest.max(check_margin(market, &odds.outcomes));
+                    check_points(market, &odds.outcomes);
                     records += 1;
                 }
             });
@@ -85,8 +86,8 @@ fn the_board_is_full_and_bounded_at_any_time() {
                 News::Odds(odds) => {
                     records += 1;
                     assert!(odds.last_update <= at(unix));
-                    check_margin(odds.market, &odds.outcomes);
-                    markets.insert((odds.sport, odds.market));
+                    check_margin(market_of(odds), &odds.outcomes);
+                    markets.insert((odds.sport, market_of(odds)));
                     sources.insert((odds.sport, odds.bookmaker.clone()));
                 }
                 _ => {}
@@ -129,7 +130,7 @@ fn some_fights_are_priced_with_a_draw_and_markets_close_and_open_again() {
         let news = simulator.between(at(now), at(now + 60));
         for news in &news {
             if let News::Odds(odds) = news {
-                let key = (odds.event.clone(), odds.bookmaker.clone(), odds.market);
+                let key = (odds.event.clone(), odds.bookmaker.clone(), market_of(odds));
                 if odds.outcomes.is_empty() {
                     closed.insert(key);
                 } else if closed.remove(&key) {

@@ -57,7 +57,8 @@ fn step_has_only_changes() {
             match news {
                 News::Odds(odds) => {
                     assert_eq!(odds.last_update, at(now + 1));
-                    let key = (odds.event, odds.bookmaker, odds.market);
+                    let market = market_of(&odds);
+                    let key = (odds.event, odds.bookmaker, market);
                     let before = changed.insert(key, odds.last_update);
                     intervals.extend(before.map(|before| odds.last_update.seconds_since(before)));
                 }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::super::{read, write};
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews,
-    Outcome, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId,
+    Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey, News, OddsFormat,
+    OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId,
     SportKind, Timestamp,
 };
 
@@ -45,17 +45,26 @@ fn price() -> impl Strategy<Value = Price> {
     prop_oneof![american, decimal, fraction]
 }
 
+/// Featured markets, and keys that nothing has made a market of.
+fn market() -> impl Strategy<Value = MarketKey> {
+    let featured = prop::sample::select(Market::FEATURED.to_vec()).prop_map(MarketKey::Known);
+    let new = ["alternate_spread_q1", "moneyline_lay", "player_unheard_of", "double_chance_h1"];
+    prop_oneof![featured, prop::sample::select(new.to_vec()).prop_map(|key| MarketKey::New(key.into()))]
+}
+
 fn odds() -> impl Strategy<Value = News> {
-    let outcome = (text(), price(), -100_000_000..=100_000_000);
-    let record = (prop::sample::select(Market::FEATURED.to_vec()), vec(outcome, 0..8));
+    let outcome = (text(), prop::option::of(text()), price(), -100_000_000..=100_000_000);
+    let record = (market(), vec(outcome, 0..8));
     let times = (time(), prop::option::of(time()));
     (sport(), event_id(), key(), times, record).prop_map(|(sport, event, bookmaker, times, (market, list))| {
         let (last_update, bookmaker_update) = times;
-        let whole = list.len() - list.len() % market.settlement().group.unwrap_or(1);
-        let outcome = |(name, price, milli)| Outcome {
-            name,
+        let featured = Market::find(market.as_str());
+        let whole = list.len() - list.len() % featured.and_then(|market| market.settlement().group).unwrap_or(1);
+        let has_point = featured.and_then(Market::has_point);
+        let outcome = |(name, description, price, milli): (Arc<str>, Option<Arc<str>>, Price, i32)| Outcome {
+            name: OutcomeName::new(&name, description.as_deref()),
             price,
-            point: if market.has_point() { Point::from_milli(milli) } else { None },
+            point: Point::from_milli(milli).filter(|_| has_point.unwrap_or(milli % 2 == 0)),
         };
         let outcomes = list.into_iter().take(whole).map(outcome).collect();
         News::Odds(OddsNews {
@@ -91,20 +100,31 @@ fn score() -> impl Strategy<Value = News> {
 
 fn event() -> impl Strategy<Value = News> {
     let status = prop::sample::select(EventStatus::ALL.to_vec());
-    (sport(), event_id(), text(), time(), (text(), text()), status).prop_map(
-        |(sport, id, competition, commence, (home, away), status)| {
-            let contest = match CATALOGUE[sport].kind {
-                SportKind::Tournament => Contest::Tournament { title: home },
-                SportKind::HeadToHead | SportKind::Fight => Contest::Sides { home, away },
-            };
-            News::Event(EventNews { sport, id, competition, commence, contest, status })
+    let key = prop::option::of("[a-z0-9_]{1,40}");
+    let competition = (text(), key, prop::option::of(text()));
+    (sport(), event_id(), competition, time(), (text(), text(), any::<bool>()), status).prop_map(
+        |(sport, id, (competition, key, competition_title), commence, (home, away, has_field), status)| {
+            let contest =
+                if has_field { Contest::Tournament { title: home } } else { Contest::Sides { home, away } };
+            let prefix = CATALOGUE[sport].v4.as_ref().map_or("", |names| names.prefix());
+            let competition_key = key.map(|key| format!("{prefix}_{key}").into());
+            News::Event(EventNews {
+                sport,
+                id,
+                competition,
+                competition_key,
+                competition_title,
+                commence,
+                contest,
+                status,
+            })
         },
     )
 }
 
 /// What only an export tells.
 fn held() -> impl Strategy<Value = News> {
-    let closed = (sport(), event_id(), key(), prop::sample::select(Market::FEATURED.to_vec()), time()).prop_map(
+    let closed = (sport(), event_id(), key(), market(), time()).prop_map(
         |(sport, event, bookmaker, market, at)| {
             News::Closed(ClosedNews { sport, event, bookmaker: bookmaker.into(), market, at })
         },
@@ -119,7 +139,7 @@ fn held() -> impl Strategy<Value = News> {
 }
 
 fn news() -> impl Strategy<Value = News> {
-    let bookmaker = (key(), text(), 1..16u8).prop_map(|(key, title, bits)| {
+    let bookmaker = (key(), text(), 1..=Regions::ALL.bits()).prop_map(|(key, title, bits)| {
         News::Bookmaker(Bookmaker { key, title: (*title).into(), regions: Regions::from_bits(bits).unwrap() })
     });
     let remove = (sport(), event_id()).prop_map(|(sport, event)| News::Remove { sport, event });
