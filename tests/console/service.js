@@ -14,18 +14,19 @@ const BINARY = process.env.ODDSBOX;
 export const PATIENCE_MS = 60_000;
 
 export class Service {
-  static async start() {
+  /** Starts `serve`, or `demo`. */
+  static async start(command = "serve") {
     const service = new Service();
     service.data = await mkdtemp(join(tmpdir(), "oddsbox-console-"));
     const environment = { ...process.env, ODDSBOX_CONSOLE_LISTEN: "127.0.0.1:0", ODDSBOX_REFRESH: "1s", NO_COLOR: "1" };
-    service.process = spawn(BINARY, ["serve", "--data", service.data, "--listen", "127.0.0.1:0"], { env: environment });
+    service.process = spawn(BINARY, [command, "--data", service.data, "--listen", "127.0.0.1:0"], { env: environment });
     service.log = "";
     service.process.stderr.on("data", (bytes) => { service.log += bytes; });
     service.address = await new Promise((resolve, reject) => {
       let text = "";
       service.process.stdout.on("data", (bytes) => {
         text += bytes;
-        const found = text.match(/^listening on (\S+)$/m);
+        const found = text.match(/^ *listening on (\S+)$/m);
         if (found) resolve(found[1]);
       });
       service.process.on("exit", (code) => reject(new Error(`the server ended (${code}): ${service.log}`)));
