@@ -117,6 +117,7 @@ pub struct Server {
     stopped: Stopped,
     lease_requests: LeaseRequests,
     stale_after_s: u32,
+    demo_keys: http::DemoKeys,
 }
 
 impl Server {
@@ -154,6 +155,7 @@ impl Server {
             stopped,
             lease_requests,
             stale_after_s,
+            demo_keys: http::DemoKeys::default(),
         })
     }
 
@@ -179,6 +181,11 @@ impl Server {
         &self.keyring
     }
 
+    /// Lets the documentation of a demo offer its two keys. Without effect on a server whose live world is not simulated.
+    pub fn offer_demo_keys(&self, sandbox: &str, live: &str) {
+        self.demo_keys.offer(sandbox, live);
+    }
+
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
     /// `ready` is called when the next request can be answered from full boards, with the console's sessions if it is served.
@@ -199,7 +206,7 @@ impl Server {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
-        let service = Arc::new(self.service());
+        let service = Arc::new(self.service(extras.simulate_live));
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
@@ -302,10 +309,12 @@ impl Server {
         Ok(())
     }
 
-    /// What the public interface answers from.
-    fn service(&self) -> http::Service {
+    /// What the public interface answers from. Only the documentation of a demo can offer keys.
+    fn service(&self, is_demo: bool) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
+        let settings = interface_settings(&self.config.borrow());
+        let service = http::Service::new(boards, keyring, self.clock.clone(), settings);
+        if is_demo { service.with_demo_keys(self.demo_keys.clone()) } else { service }
     }
 
     /// Opens the admin interface and the monitoring address; the returned future serves both until the server closes.

@@ -267,7 +267,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         if let Err(error) = self.check_route(route) {
             return self.fail(&error);
         }
-        let Some(page) = self.service.pages.get(route) else { return self.fail(&ApiError::not_found()) };
+        let Some(page) = self.service.pages.get(route, &self.request) else { return self.fail(&ApiError::not_found()) };
         let mut reply = Reply::page(&self.request, &page.content, &self.request_id, self.freshness());
         for (name, value) in &page.headers {
             reply.insert(name.clone(), value.clone());
