@@ -9,7 +9,7 @@ const PLACES: [(&str, &str, &str); 4] = [
     ("API documentation", "/docs", "a page for each endpoint, with examples in four languages and a form to try it"),
     ("Guide", "/docs/guide", "how prices, keys and limits work, and how to feed and run a server"),
     ("openapi.json", "/openapi.json", "the same API for code generators and other programs"),
-    ("Status", "/docs/getStatus", "the state of the service, its feeds and your key: <code>GET /v1/status</code>"),
+    ("Status", "/docs/getStatus", "the state of the service and the limits of your key: <code>GET /v1/status</code>"),
 ];
 
 pub(super) fn content() -> String {
