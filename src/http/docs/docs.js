@@ -102,7 +102,8 @@ async function find() {
     let total = 0;
     for (const word of words) {
       if (inTitle.includes(word)) total += 10;
-      else if (inText.includes(word)) total += 1;
+      // A page that is about a word has it more often than one that mentions it.
+      else if (inText.includes(word)) total += 1 + Math.min(9, inText.split(word).length - 1) / 10;
       else return 0;
     }
     return total;

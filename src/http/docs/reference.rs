@@ -78,7 +78,12 @@ fn errors(document: &Document) -> String {
     for (name, title) in [("ErrorCode", "Codes of /v1"), ("V4ErrorCode", "Codes of /v4")] {
         if let Some(schema) = document.components.schemas.get(name) {
             put!(&mut out, "<h2 id=\"{name}\">{title}</h2>\n<p class=\"codes\">{}</p>\n", takes(schema));
-            put!(&mut out, "<p>{}</p>\n", escaped(&schema.description));
+            // The description has a sentence for each status.
+            put!(&mut out, "<ul>\n");
+            for sentence in schema.description.trim_end_matches('.').split(". ") {
+                put!(&mut out, "<li>{}</li>\n", escaped(sentence));
+            }
+            put!(&mut out, "</ul>\n");
         }
     }
     put!(&mut out, "<h2 id=\"examples\">Examples</h2>\n");
