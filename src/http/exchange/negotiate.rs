@@ -1,4 +1,4 @@
-//! What a client accepts and what it has: content codings by quality (RFC 9110, 12.5.3) and validators (13.1.2).
+//! What a client accepts and what it has cached: content codings by quality (RFC 9110, 12.5.3) and validators (13.1.2).
 
 use http::HeaderValue;
 
@@ -14,7 +14,7 @@ struct Weights {
 }
 
 /// The coding to answer with: the one the client weighs most, and of equals the smallest on the wire. A client that
-/// refuses everything gets the plain text all the same, which is more use to it than an error.
+/// accepts no coding gets the plain text nevertheless, which is more useful than an error.
 pub(crate) fn encoding<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>) -> Encoding {
     let (first, second) = (sent.next(), sent.next());
     if let (first, None) = (first, second)
@@ -86,7 +86,7 @@ fn weight(parameters: &str) -> Option<u16> {
     }
 }
 
-/// Whether the client holds what the tag names. Compared weakly, as a conditional GET is.
+/// Whether the client has the representation that the tag names. Compared weakly, as a conditional GET is.
 pub(crate) fn has_current<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>, etag: &[u8]) -> bool {
     sent.any(|value| value.as_bytes() == etag || names(value.as_bytes(), etag))
 }
