@@ -176,7 +176,7 @@ async fn handshake_without_a_common_protocol_is_refused() {
     assert!(connect(&server, &[&version::TLS13], &[b"smtp"]).await.is_err());
 }
 
-/// The first record that a server sends in answer to a ClientHello of the given version. The hello is written out byte by
+/// The first record that a server sends in answer to a `ClientHello` of the given version, which is written out byte by
 /// byte, as rustls does not speak TLS 1.1.
 async fn first_record(server: &Server, version: [u8; 2]) -> Vec<u8> {
     let suites = [0xc0, 0x2b, 0xc0, 0x09];
