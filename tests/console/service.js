@@ -51,7 +51,7 @@ export class Service {
     if (!report.written) throw new Error(JSON.stringify(report));
   }
 
-  /** The status of a request at the public door. */
+  /** The status of a request to the public API. */
   async get(path, key) {
     return (await fetch(`${this.address}${path}`, { headers: { "x-api-key": key } })).status;
   }

@@ -15,7 +15,7 @@ use crate::model::Timestamp;
 pub(super) const LINK_S: u32 = 5 * 60;
 /// How long a session lasts.
 pub(super) const SESSION_S: u32 = 12 * 3600;
-/// As many links as may wait to be opened; the oldest gives way.
+/// As many links as may wait to be opened; the oldest is dropped.
 const LINKS_MAX: usize = 16;
 /// As many sessions as there may be; the oldest ends.
 const SESSIONS_MAX: usize = 32;
@@ -27,7 +27,7 @@ const TOKEN_BYTES: usize = 32;
 
 type Hash = [u8; 32];
 
-/// Without randomness nobody can be let in.
+/// No link or session can be made without random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes ({0}): try again")]
 pub struct NoRandom(getrandom::Error);
@@ -58,22 +58,22 @@ struct Link {
     until_ms: u64,
 }
 
-struct Held {
+struct StoredSession {
     hash: Hash,
     session: Session,
     until_ms: u64,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for StoredSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held({})", self.session.who)
+        write!(f, "StoredSession({})", self.session.who)
     }
 }
 
 #[derive(Debug, Default)]
 struct SessionState {
     links: Vec<Link>,
-    sessions: Vec<Held>,
+    sessions: Vec<StoredSession>,
     wrong: u32,
     wrong_since_ms: u64,
 }
@@ -143,8 +143,9 @@ impl ConsoleSessions {
         if state.sessions.len() == SESSIONS_MAX {
             state.sessions.remove(0);
         }
-        let held = Held { hash: hash(&new_token), session: session.clone(), until_ms: after(now, SESSION_S) };
-        state.sessions.push(held);
+        let stored =
+            StoredSession { hash: hash(&new_token), session: session.clone(), until_ms: after(now, SESSION_S) };
+        state.sessions.push(stored);
         Ok((session, new_token))
     }
 
@@ -154,13 +155,13 @@ impl ConsoleSessions {
         let mut state = self.lock();
         state.forget_old(now);
         let sent = hash(token);
-        state.sessions.iter().find(|held| held.hash == sent).map(|held| held.session.clone())
+        state.sessions.iter().find(|stored| stored.hash == sent).map(|stored| stored.session.clone())
     }
 
     /// Ends one session.
     pub(super) fn sign_out(&self, token: &str) {
         let sent = hash(token);
-        self.lock().sessions.retain(|held| held.hash != sent);
+        self.lock().sessions.retain(|stored| stored.hash != sent);
     }
 
     /// Ends every session and every link; how many sessions there were.
@@ -195,7 +196,7 @@ impl From<LinkRefused> for SignInError {
 impl SessionState {
     fn forget_old(&mut self, now: Moment) {
         self.links.retain(|link| now.mono_ms < link.until_ms);
-        self.sessions.retain(|held| now.mono_ms < held.until_ms);
+        self.sessions.retain(|stored| now.mono_ms < stored.until_ms);
     }
 
     fn count_wrong(&mut self, now: Moment) -> LinkRefused {
@@ -219,7 +220,7 @@ fn hash(token: &str) -> Hash {
     Sha256::digest(token).into()
 }
 
-/// A text that nobody can guess.
+/// A random text that cannot be guessed.
 fn random() -> Result<String, NoRandom> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(NoRandom)?;

@@ -30,7 +30,7 @@ use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Stan
 #[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
     Answer(HandledRequest),
-    /// The key has room but no lease: wait for its meter's lease and ask again.
+    /// The key has quota left but no lease: wait for its meter's lease and call again.
     NeedsLease(Grant),
 }
 
@@ -40,7 +40,7 @@ impl From<HandledRequest> for Handled {
     }
 }
 
-/// An answer, and what is worth keeping of it.
+/// An answer, and what the access log and the counters need of it.
 #[derive(Debug)]
 pub struct HandledRequest {
     reply: Reply,

@@ -15,7 +15,7 @@ struct Weights {
 }
 
 /// The coding to answer with: the one the client weighs most, and of equals the smallest on the wire. A client that
-/// refuses everything gets the plain text all the same, which is more use to it than an error.
+/// accepts no coding gets the plain text nevertheless, which is more useful than an error.
 pub(crate) fn encoding<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>) -> Encoding {
     let (first, second) = (sent.next(), sent.next());
     if let (first, None) = (first, second)
@@ -120,7 +120,7 @@ impl MediaWeight {
     }
 }
 
-/// Whether the client holds what the tag names. Compared weakly, as a conditional GET is.
+/// Whether the client has the representation that the tag names. Compared weakly, as a conditional GET is.
 pub(crate) fn has_current<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>, etag: &[u8]) -> bool {
     sent.any(|value| value.as_bytes() == etag || names(value.as_bytes(), etag))
 }

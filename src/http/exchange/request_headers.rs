@@ -63,8 +63,8 @@ impl<'r> RequestParts<'r> {
         self.check_host()
     }
 
-    /// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two parties on its
-    /// way take it for requests to different hosts. HTTP/2 has `:authority` instead.
+    /// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two servers on its
+    /// way route it to different hosts. HTTP/2 has `:authority` instead.
     fn check_host(&self) -> Result<(), ApiError> {
         let fault = match self.headers.host {
             _ if self.version > HttpVersion::HTTP_11 => return Ok(()),
