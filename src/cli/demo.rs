@@ -148,7 +148,7 @@ fn banner(invocation: &Invocation, demo: &DemoAnswer<'_>) -> String {
         )
     });
     let console = console.unwrap_or_default();
-    let commands: String = commands.iter().map(|command| format!("    {command}\n")).collect();
+    let commands = commands.join("\n    ");
     format!(
         "\n  {title}   two simulated worlds, data in {data}\n\n  \
          listening on {url}\n  \
@@ -156,8 +156,8 @@ fn banner(invocation: &Invocation, demo: &DemoAnswer<'_>) -> String {
          {console}\n  \
          sandbox key     {sandbox_key}\n  \
          production key  {production_key}\n\n  \
-         Paste:\n\n\
-         {commands}\n"
+         Paste:\n\n    \
+         {commands}\n\n"
     )
 }
 

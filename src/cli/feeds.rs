@@ -154,12 +154,11 @@ struct ShownToken<'a> {
 
 /// The address for feeders: of the running server, else as configured.
 fn ingest_url(invocation: &Invocation, status: Option<StatusAnswer>) -> Option<String> {
-    let (scheme, address) = match status.and_then(|status| status.server) {
-        Some(server) => (server.scheme(), server.ingest_address?),
-        None => {
-            let config = invocation.config()?;
-            (config.scheme(), config.ingest_listen?)
-        }
+    let (scheme, address) = if let Some(server) = status.and_then(|status| status.server) {
+        (server.scheme(), server.ingest_address?)
+    } else {
+        let config = invocation.config()?;
+        (config.scheme(), config.ingest_listen?)
     };
     if address.port() == 0 {
         return None;

@@ -53,7 +53,7 @@ Examples:
   oddsbox ingest prices.ndjson
   oddsbox ingest - --strict < prices.ndjson
   oddsbox ingest --world sandbox prices.ndjson --json
-  oddsbox ingest --format the-odds-api --sport mma --odds-format decimal odds.json")]
+  oddsbox ingest --format the-odds-api --sport mma odds.json")]
 pub(super) struct IngestArgs {
     /// File to read, or - for standard input
     #[arg(value_hint = clap::ValueHint::FilePath)]

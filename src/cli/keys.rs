@@ -49,7 +49,8 @@ impl KeysCommand {
 Examples:
   oddsbox keys issue --sandbox --name trial
   oddsbox keys issue --live --name acme --approved-by ada
-  oddsbox keys issue --live --name acme --approved-by ada --groups combat,golf --per-day 50000 --expires 90d --json"
+  oddsbox keys issue --live --name acme --approved-by ada --groups combat,golf
+  oddsbox keys issue --sandbox --name ci --per-day 500 --expires 90d --json"
 )]
 pub(super) struct IssueArgs {
     /// A key for the simulated world (`sk_test_`)
@@ -64,8 +65,12 @@ pub(super) struct IssueArgs {
     /// Who approved production access; kept in the audit log
     #[arg(long, value_name = "WHO")]
     approved_by: Option<String>,
-    /// Sport groups that a production key is restricted to, separated by commas: combat, tennis, american_football, golf
-    #[arg(long, value_name = "LIST", value_parser = flags::groups)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = flags::groups,
+        help = "Sport groups that a production key is restricted to, separated by commas: combat, tennis, american_football, golf"
+    )]
     groups: Option<Groups>,
     /// Requests per minute [default: 60 for sandbox, 600 for production keys]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -233,8 +238,12 @@ pub(super) struct SetArgs {
     /// New name of the key
     #[arg(long)]
     name: Option<String>,
-    /// Sport groups separated by commas (combat, tennis, american_football, golf), or none to lift the restriction
-    #[arg(long, value_name = "LIST", value_parser = flags::groups)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = flags::groups,
+        help = "Sport groups separated by commas (combat, tennis, american_football, golf), or none to lift the restriction"
+    )]
     groups: Option<Groups>,
     /// Requests per minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
