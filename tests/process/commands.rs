@@ -339,7 +339,7 @@ fn config_show_fails_as_serve_does() {
     let directory = Directory::new();
     let catalogue = directory.path().join("catalogue.toml");
     fs::write(&catalogue, "sports = 1\n").expect("a file");
-    let feed = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"https://localhost:1/v4\"\nsports = \"mma\"\n";
+    let feed = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"https://upstream.invalid/v4\"\nsports = \"mma\"\n";
     let wrong = [
         "refersh = \"10s\"\n".to_owned(),
         "refresh = \"soon\"\n".to_owned(),
