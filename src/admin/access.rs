@@ -34,7 +34,7 @@ pub enum Access {
 /// Why a command did not get its answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    #[error("no oddsbox data in {}; `oddsbox serve` or `oddsbox keys issue` makes it", .0.display())]
+    #[error("no oddsbox data in {}: check --data or ODDSBOX_DATA, or create it with `oddsbox serve`", .0.display())]
     NoData(PathBuf),
     #[error("no permission to reach the server of {}: run this as the user who runs it", .0.display())]
     Permission(PathBuf),
@@ -55,7 +55,7 @@ pub enum AdminError {
     Local(#[from] LocalError),
     #[error(transparent)]
     Refused(Failure),
-    #[error("the input cannot be read: {0}")]
+    #[error("cannot read the input: {0}")]
     Source(io::Error),
     #[error("the server answers something else ({0}): use the same version of oddsbox for both")]
     Answer(#[from] serde_json::Error),

@@ -12,6 +12,10 @@ use crate::admin::{Access, Command, ConsoleAnswer, SignedOutAnswer};
 /// Safe on a running server, which must have `[console] listen` set. The audit log records actions in the console under
 /// the name of the user who ran this command.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox console
+  oddsbox console --sign-out")]
 pub(super) struct ConsoleArgs {
     /// End all console sessions and invalidate all links
     #[arg(long)]

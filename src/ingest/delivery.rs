@@ -131,7 +131,7 @@ impl Delivery {
 
     /// Hands a batch to the writer and waits for it, which is the back-pressure. `is_end` publishes what has come.
     pub(super) async fn send(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), IngestError> {
-        self.feed.check()?;
+        self.feed.check(self.context.clock.now().timestamp())?;
         Ok(self.write(batch, is_end).await?)
     }
 
@@ -151,7 +151,7 @@ impl Delivery {
         news: NewsReader,
         origins: &[NewsOrigin],
     ) -> Result<Vec<(u64, Reason)>, IngestError> {
-        self.feed.check()?;
+        self.feed.check(self.context.clock.now().timestamp())?;
         // Rejected lines already forbid writing; what else would be rejected is reported all the same.
         let whole = if self.invalid.total() > 0 { Whole::Checked } else { Whole::Taken };
         let sent = self.context.writer.ingest_whole_sent(self.options.world, news, whole, self.feed.sender());

@@ -14,6 +14,7 @@ mod logging;
 mod notify;
 mod reload;
 mod signals;
+mod validate;
 mod writer_watch;
 
 use std::future::Future;
@@ -46,6 +47,7 @@ use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterEnd, Write
 pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
+pub use validate::{InvalidConfig, validate};
 
 use bounds::Bounds;
 use facts::{Facts, Phase};

@@ -303,6 +303,10 @@ impl WriterHandle {
         self.ask_fast(|reply| FastOp::IssueToken { name: name.into(), world, who: who.into(), reply }).await?
     }
 
+    pub async fn rotate_token(&self, name: &str, grace_s: u32, who: &str) -> Result<IssuedToken, FeederError> {
+        self.ask_fast(|reply| FastOp::RotateToken { name: name.into(), grace_s, who: who.into(), reply }).await?
+    }
+
     pub async fn revoke_token(&self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
         self.ask_fast(|reply| FastOp::RevokeToken { name: name.into(), who: who.into(), reply }).await?
     }

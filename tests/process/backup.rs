@@ -290,8 +290,8 @@ fn damaged_backup_is_rejected_and_nothing_changes() {
 
     let before = (fs::read(directory.file()).expect("a file"), names_in(directory.path()));
     let refusals = [
-        ("missing", "cannot be read"),
-        ("directory", "cannot be read"),
+        ("missing", "cannot read "),
+        ("directory", "cannot read "),
         ("garbage", "not an oddsbox file"),
         ("cut", "cut short"),
         ("nothing", "is empty"),

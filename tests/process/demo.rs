@@ -40,7 +40,7 @@ impl Banner {
             line.unwrap_or_else(|| panic!("no {name}: {lines:?}")).trim().to_owned()
         };
         let address = value("listening on http://").parse().expect("an address");
-        Banner { address, sandbox: value("sandbox key"), live: value("live key"), lines }
+        Banner { address, sandbox: value("sandbox key"), live: value("production key"), lines }
     }
 }
 

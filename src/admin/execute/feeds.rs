@@ -8,18 +8,27 @@ use super::super::protocol::{
 use crate::ingest::{Account, Upstream};
 use crate::keys::{FeedToken, Feeder};
 use crate::model::{FeederQuota, FeederUse, Timestamp, World};
-use crate::writer::FeederError;
+use crate::writer::{FeederError, IssuedToken};
 
 const SECONDS_PER_DAY: u32 = 86_400;
 
 pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
-    let issued = context.writer.issue_token(name, world.into(), who).await?;
-    let token = Some(SecretText::new(issued.token.expose()));
-    Ok(Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder) })))
+    Ok(issued(&context.writer.issue_token(name, world.into(), who).await?, context))
+}
+
+pub(super) async fn rotate(name: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
+    Ok(issued(&context.writer.rotate_token(name, grace_s, who).await?, context))
 }
 
 pub(super) async fn revoke(name: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
-    Ok(Answer::Token(Box::new(shown(&*context.writer.revoke_token(name, who).await?))))
+    let revoked = context.writer.revoke_token(name, who).await?;
+    Ok(Answer::Token(Box::new(shown(&revoked, context.clock.now().timestamp()))))
+}
+
+/// The one answer that carries a token.
+fn issued(issued: &IssuedToken, context: &Context) -> Answer {
+    let token = Some(SecretText::new(issued.token.expose()));
+    Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder, context.clock.now().timestamp()) }))
 }
 
 /// Everything, or one world's.
@@ -37,7 +46,7 @@ pub(super) fn feeds(world: Option<WorldName>, only_stale: bool, context: &Contex
         time: now.to_string(),
         feeds: accounts,
         sources: sources.filter(|source| source.stale || !only_stale).collect(),
-        tokens: feeders.iter().filter(|feeder| is_asked(feeder.world)).map(|feeder| shown(feeder)).collect(),
+        tokens: feeders.iter().filter(|feeder| is_asked(feeder.world)).map(|feeder| shown(feeder, now)).collect(),
     }))
 }
 
@@ -98,7 +107,7 @@ fn added(used: FeederUse, quota: FeederQuota) -> AddedAnswer {
     }
 }
 
-fn shown(feeder: &Feeder) -> TokenAnswer {
+fn shown(feeder: &Feeder, now: Timestamp) -> TokenAnswer {
     TokenAnswer {
         name: feeder.name.to_string(),
         token: None,
@@ -107,6 +116,7 @@ fn shown(feeder: &Feeder) -> TokenAnswer {
         hint: format!("{}…{}", FeedToken::PREFIX, feeder.last_four),
         created: feeder.created.to_string(),
         revoked: feeder.revoked.map(|at| at.to_string()),
+        old_secret_until: feeder.grace_until(now).map(|until| until.to_string()),
     }
 }
 
@@ -114,7 +124,7 @@ impl From<FeederError> for Failure {
     fn from(error: FeederError) -> Self {
         let code = match &error {
             FeederError::NoSuchFeeder(_) | FeederError::SecretForName => FailureCode::FeederNotFound,
-            FeederError::BadName | FeederError::HasToken(_) => FailureCode::Refused,
+            FeederError::BadName | FeederError::HasToken(_) | FeederError::Revoked(_) => FailureCode::Refused,
             FeederError::Random(_) | FeederError::Write(_) => FailureCode::Unavailable,
         };
         Failure::new(code, error.to_string())

@@ -30,6 +30,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
         Command::KeysSet(change) => keys::set(change, context, who).await,
         Command::FeedsToken { name, world } => feeds::issue(&name, world, context, who).await,
+        Command::FeedsTokenRotate { name, grace_s } => feeds::rotate(&name, grace_s, context, who).await,
         Command::FeedsTokenRevoke { name } => feeds::revoke(&name, context, who).await,
         Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,

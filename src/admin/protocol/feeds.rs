@@ -10,7 +10,7 @@ use super::{SecretText, WorldName};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAnswer {
     pub name: String,
-    /// The secret: in the answer to issue only.
+    /// The secret: in the answers to issue and rotate only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretText>,
     pub world: WorldName,
@@ -20,6 +20,9 @@ pub struct TokenAnswer {
     pub hint: String,
     pub created: String,
     pub revoked: Option<String>,
+    /// Until when a token that was rotated out is still accepted.
+    #[serde(default)]
+    pub old_secret_until: Option<String>,
 }
 
 /// Every feed and every source.

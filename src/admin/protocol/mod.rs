@@ -31,6 +31,7 @@ pub enum Command {
     KeysIssue(IssueKey),
     KeysList,
     KeysShow {
+        /// The id of a key or its name, here and in the other commands.
         id: String,
     },
     KeysRotate {
@@ -46,6 +47,12 @@ pub enum Command {
     FeedsToken {
         name: String,
         world: WorldName,
+    },
+    FeedsTokenRotate {
+        name: String,
+        /// How long the old token stays valid.
+        #[serde(default)]
+        grace_s: u32,
     },
     FeedsTokenRevoke {
         name: String,

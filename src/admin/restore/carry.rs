@@ -81,6 +81,10 @@ fn carry_tokens(current: &Loaded, backup: &Loaded, now: Moment, changes: &mut Ve
         let newer = match current.feeders.iter().find(|newer| newer.name == feeder.name) {
             // One that is older than the backup's has been replaced by it.
             Some(newer) if newer == feeder || newer.created < feeder.created => continue,
+            // The backup is the later one if it knows the token in place as one that was rotated out.
+            Some(newer) if newer.revoked.is_none() && feeder.retired.iter().any(|old| old.hash == newer.hash) => {
+                continue;
+            }
             Some(newer) => newer.clone(),
             None if is_unreadable(&feeder.name) => Feeder { revoked: Some(now.timestamp()), ..feeder.clone() },
             None => continue,
@@ -133,7 +137,7 @@ fn join_keys(backup: &KeyRecord, current: &KeyRecord, carried: &mut Carried) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{KeyKind, Limits, NewKey, SecretHash, issue};
+    use crate::keys::{FeedToken, KeyKind, Limits, NewKey, SecretHash, issue};
     use crate::model::{Catalogue, FeederUse, Sport, SportKind, Timestamp};
 
     const NOW: Moment = Moment::unset(1_794_657_600_000, 0);
@@ -208,7 +212,8 @@ mod tests {
     fn feeder(created: u32, revoked: Option<u32>, hash: u8) -> Feeder {
         let (name, last_four) = ("scraper".into(), "wxyz".into());
         let revoked = revoked.map(at);
-        Feeder { name, world: World::Live, created: at(created), revoked, hash: SecretHash([hash; 32]), last_four }
+        let (hash, retired) = (SecretHash([hash; 32]), Box::default());
+        Feeder { name, world: World::Live, created: at(created), revoked, hash, last_four, retired }
     }
 
     /// The token that is in place after a restore, and whether that was listed.
@@ -233,6 +238,18 @@ mod tests {
         assert_eq!(restored(None, &old), (old.clone(), false), "a file in place that never knew it");
         assert_eq!(restored(Some(old), &reissued), (reissued.clone(), false), "a backup that is later");
         assert_eq!(restored(Some(reissued), &revoked), (revoked, false), "what the backup revoked stays revoked");
+    }
+
+    #[test]
+    fn feed_token_that_was_rotated_since_the_backup_stays_rotated() {
+        let old = feeder(0, None, 1);
+        let rotated = old.rotated(&FeedToken::generate().unwrap(), 60, at(5));
+        let revoked = Feeder { revoked: Some(at(6)), ..rotated.clone() };
+        assert_eq!(restored(Some(rotated.clone()), &old), (rotated.clone(), true));
+        assert_eq!(restored(Some(revoked.clone()), &rotated), (revoked, true));
+        assert_eq!(restored(Some(old.clone()), &rotated), (rotated.clone(), false), "a backup that is later");
+        let ended = Feeder { revoked: Some(at(6)), ..old };
+        assert_eq!(restored(Some(ended.clone()), &rotated), (ended, true), "what was revoked stays revoked");
     }
 
     #[test]

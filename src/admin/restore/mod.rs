@@ -47,7 +47,7 @@ pub enum RestoreError {
     ServerRuns(PathBuf),
     #[error("{} is in use: wait for the command that has it open, or stop the server that is starting", .0.display())]
     InUse(PathBuf),
-    #[error("{} cannot be read ({error}): name a file that `oddsbox backup` wrote", path.display())]
+    #[error("cannot read {}: {error}; name a file that `oddsbox backup` wrote", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{} is the file in place itself: name a backup", .0.display())]
     Same(PathBuf),

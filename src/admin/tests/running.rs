@@ -96,7 +96,7 @@ async fn changes_are_the_same_with_and_without_a_server() {
     assert_eq!(expected[2]["old_secret_until"], "2026-11-14T12:01:00Z");
     assert_eq!(expected[3]["status"], "revoked");
     assert_eq!(expected[4], "ID is revoked, which cannot be undone: issue a new key instead");
-    assert_eq!(expected[5], "no key with id key_x; `oddsbox keys list` shows them");
+    assert_eq!(expected[5], "no key has the id or name key_x; `oddsbox keys list` shows them");
     assert_eq!(expected[6]["maintenance"], json!({"since": "2026-11-14T12:00:00Z", "until": null}));
     assert_eq!(expected[8]["maintenance"], Value::Null);
 }
@@ -122,7 +122,7 @@ async fn status_tells_of_the_server_only_where_there_is_one() {
 async fn a_directory_that_is_not_there_is_made_only_for_commands_that_may() {
     let fixture = TestServer::new();
     let error = fixture.find(Access::Existing).await.unwrap_err().to_string();
-    assert!(error.starts_with("no oddsbox data in ") && error.contains("`oddsbox keys issue` makes it"), "{error}");
+    assert!(error.starts_with("no oddsbox data in ") && error.contains("check --data or ODDSBOX_DATA"), "{error}");
     assert!(!fixture.data.path().exists());
     fixture.ask(sandbox_key("first")).await.unwrap();
     fixture.find(Access::Existing).await.unwrap().close().await.unwrap();

@@ -27,7 +27,7 @@ use std::time::Duration;
 use redb::StorageBackend;
 
 use super::{AuditNote, Change, Loaded, Store, StoreOptions};
-use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, SecretHash};
+use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, OddsFormat, Outcome, Point,
     Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
@@ -153,6 +153,7 @@ fn feeder() -> Feeder {
         revoked: Some(at(2)),
         hash: SecretHash([7; 32]),
         last_four: "wxyz".into(),
+        retired: [Retired { hash: SecretHash([9; 32]), until: at(3) }].into(),
     }
 }
 
