@@ -85,7 +85,7 @@ fn clear(data: &DataDir, mut setup: Setup, who: &str) -> Result<ClearAnswer, Cle
     };
     check(&loaded, &answer)?;
     if answer.cleared {
-        // The links of a demo are printed for everybody to see.
+        // A demo prints its sign-in link, so its sessions must not reach a console that serves production keys.
         SessionFile::of(data).remove()?;
         let detail = format!("{} events, {} records, {} sources", answer.events, answer.records, answer.sources);
         let mut changes = deletions(live, &catalogue);
