@@ -1,4 +1,4 @@
-//! Making the directory of a demo fit to be served: the simulated live world is deleted and the mark taken off the file,
+//! Prepares the directory of a demo for `oddsbox serve`: the simulated live world is deleted and the mark taken off the file,
 //! in one transaction, and everybody is signed out of the console. Keys, quotas and the audit log stay. A live world that
 //! was not simulated is never touched.
 
@@ -128,10 +128,10 @@ fn deletions(live: &LoadedWorld, catalogue: &Catalogue) -> Vec<Change> {
         changes.extend(polled.map(|(scope, event)| Change::PutPolled { world, scope, event, records: Box::default() }));
         changes.push(Change::RemovePoll { world, scope: scope.clone() });
     }
-    for (sport, held) in catalogue.sport_ids().zip(&live.sports) {
-        let events = held.events.iter().map(|held| held.event.id.clone());
+    for (sport, stored) in catalogue.sport_ids().zip(&live.sports) {
+        let events = stored.events.iter().map(|stored| stored.event.id.clone());
         changes.extend(events.map(|event| Change::RemoveEvent { world, sport, event }));
-        let sources = held.sources.iter().map(|(bookmaker, _)| *bookmaker);
+        let sources = stored.sources.iter().map(|(bookmaker, _)| *bookmaker);
         changes.extend(sources.map(|bookmaker| Change::RemoveSource { world, sport, bookmaker }));
     }
     changes

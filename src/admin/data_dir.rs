@@ -1,4 +1,4 @@
-//! Where in a data directory things are.
+//! The paths in a data directory.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! `/metrics`: everything that is counted, read when it is asked for.
+//! `/metrics`: all counters, read for each request.
 //!
-//! Nothing here waits for the writer, so that the page can be had when the writer is what is wrong. The labels are
+//! Nothing here waits for the writer, so that the page is available when the writer is stuck. The labels are
 //! routes, statuses, reasons, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
 
 use super::context::{Context, ServerFacts};
@@ -85,7 +85,7 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     page.family(
         "oddsbox_http_connections_refused_total",
         Kind::Counter,
-        "Connections closed as their address held too many.",
+        "Connections closed because their address had too many open.",
     )
     .sample(&[], traffic.rejected_connections());
     let heads = server.heads();

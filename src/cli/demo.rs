@@ -87,6 +87,7 @@ pub(super) async fn show(
     console: Option<&ConsoleSessions>,
 ) -> anyhow::Result<()> {
     let keys = demo_keys(&invocation.data, server).await?;
+    server.offer_demo_keys(keys.sandbox.expose(), keys.live.expose());
     let link = console.map(|console| console.link(DEMO)).transpose()?;
     output::announce(banner(invocation, base, link.as_ref().map(|link| link.url.as_str()), &keys)).await
 }

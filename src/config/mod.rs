@@ -64,7 +64,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ingest.inflated_max",
         default: "1024",
-        help: "maximum inflated size in MiB of one compressed request of a feeder",
+        help: "maximum decompressed size in MiB of one request of a feeder",
     },
     Setting {
         name: "ingest.bookmakers_per_day",

@@ -265,7 +265,7 @@ pub(super) fn describe(reason: Reason, bookmaker: Option<&str>) -> String {
     match (bookmaker, reason) {
         (None, reason) => reason.description().to_owned(),
         (Some(key), Reason::UnknownBookmaker) => {
-            format!("{key}: nobody has declared it: say with --regions where it is offered")
+            format!("{key} is not declared: name its regions with --regions")
         }
         (Some(key), reason) => format!("{key}: {}", reason.description()),
     }

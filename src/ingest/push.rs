@@ -1,6 +1,6 @@
 //! The push interface, for feeders on other machines: one route, `POST /ingest`, authorised by a feed token.
 //!
-//! It accepts news and serves no data: whoever has a token can send lines into one world and do nothing else. Lines take
+//! It accepts news and serves no data: a client with a token can send lines into one world and do nothing else. Lines take
 //! the same path as those of `oddsbox ingest`, and the answer is the same report. Connections, deadlines and TLS are those
 //! of the public interface, whose listener the server puts in front of this.
 //!

@@ -75,7 +75,7 @@ impl WriterEnd {
     }
 }
 
-/// Lives as long as the writer's thread. Once it is dropped, no key is accepted: none could be revoked any more.
+/// Kept by the writer's thread until it ends. Once it is dropped, no key is accepted: none could be revoked any more.
 struct RunningGuard {
     boards: Arc<Boards>,
     _ends: watch::Sender<()>,

@@ -10,5 +10,6 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
 export async function violations(page) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(SOURCE);
   const found = await page.evaluate((tags) => globalThis.axe.run(document, { runOnly: { type: "tag", values: tags } }), TAGS);
+  if (!found.passes.length) throw new Error("axe checked nothing");
   return found.violations.flatMap(({ id, help, nodes }) => nodes.map(({ target, html }) => `${id}: ${help}: ${target} ${html.slice(0, 120)}`));
 }

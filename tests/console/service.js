@@ -68,7 +68,7 @@ export class Service {
     return JSON.parse(stdout);
   }
 
-  /** The status of a request at the public door. */
+  /** The status of a request to the public API. */
   async get(path, key) {
     return (await fetch(`${this.address}${path}`, { headers: { "x-api-key": key } })).status;
   }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::get;
 use super::command::{Directory, Issued, Started, file_with, run};
-use super::seed::stay_within_the_day;
+use super::seed::within_a_day;
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"UFC","commence_time":"2099-01-01T00:00:00Z","home":"Ana Ruiz","away":"Bea Holt","status":"scheduled"}"#;
 const UNKNOWN_SPORT: &str = r#"{"type":"event","sport":"chess","id":"c1","competition":"WC","commence_time":"2099-01-01T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
@@ -433,7 +433,10 @@ async fn expired_key_is_rejected_and_can_be_extended() {
 
 #[tokio::test]
 async fn usage_is_the_same_for_clients_operators_and_after_a_restart() {
-    stay_within_the_day(60).await;
+    within_a_day(check_usage_is_the_same_for_clients_operators_and_after_a_restart).await;
+}
+
+async fn check_usage_is_the_same_for_clients_operators_and_after_a_restart() {
     let directory = Directory::new();
     let server = directory.serve();
     let key = Issued::from(&directory.json("keys issue --sandbox --name app --burst 1000 --per-day 500"));

@@ -142,6 +142,20 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
 }
 
 #[tokio::test]
+async fn documentation_offers_the_printed_keys_in_a_demo_and_none_in_serve() {
+    let directory = Directory::new();
+    let server = demo(&directory);
+    let banner = Banner::read(&server);
+    let offered = get(banner.address, "/docs/demo.json", "").await;
+    assert_eq!(offered.json(), json!({"sandbox": banner.sandbox, "live": banner.live}));
+    server.stop();
+    directory.json("demo clear");
+    let server = directory.serve();
+    assert_eq!(get(server.address(), "/docs/demo.json", "").await.status, 404);
+    server.stop();
+}
+
+#[tokio::test]
 async fn status_of_a_demo_says_that_its_live_world_is_simulated() {
     let directory = Directory::new();
     let server = demo(&directory);

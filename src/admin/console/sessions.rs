@@ -19,7 +19,7 @@ use crate::model::Timestamp;
 pub(super) const LINK_S: u32 = 5 * 60;
 /// How long a session lasts.
 pub(super) const SESSION_S: u32 = 12 * 3600;
-/// As many links as may wait to be opened; the oldest gives way.
+/// As many links as may wait to be opened; the oldest is dropped.
 const LINKS_MAX: usize = 16;
 /// As many sessions as there may be; the oldest ends.
 pub(super) const SESSIONS_MAX: usize = 32;
@@ -31,7 +31,7 @@ const TOKEN_BYTES: usize = 32;
 
 pub(super) type TokenHash = [u8; 32];
 
-/// Without randomness nobody can be let in.
+/// No link or session can be made without random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes ({0}): try again")]
 pub struct NoRandom(getrandom::Error);
@@ -70,23 +70,23 @@ struct Link {
 }
 
 #[derive(Debug)]
-struct HeldSession {
+struct ActiveSession {
     stored: StoredSession,
     /// On the monotonic clock: setting the wall clock lengthens nothing.
     until_ms: u64,
 }
 
-impl HeldSession {
+impl ActiveSession {
     fn of(stored: StoredSession, now: Moment) -> Self {
         let left_ms = stored.from.plus_seconds(SESSION_S).unix_ms().saturating_sub(now.unix_ms);
-        HeldSession { stored, until_ms: now.mono_ms + u64::try_from(left_ms).unwrap_or(0) }
+        ActiveSession { stored, until_ms: now.mono_ms + u64::try_from(left_ms).unwrap_or(0) }
     }
 }
 
 #[derive(Debug, Default)]
 struct SessionState {
     links: Vec<Link>,
-    sessions: Vec<HeldSession>,
+    sessions: Vec<ActiveSession>,
     wrong: u32,
     wrong_since_ms: u64,
 }
@@ -138,7 +138,7 @@ impl ConsoleSessions {
             tracing::warn!(%path, %error, "ignored the stored console sessions: nobody is signed in");
             Vec::new()
         });
-        let sessions = stored.into_iter().map(|stored| HeldSession::of(stored, now)).collect();
+        let sessions = stored.into_iter().map(|stored| ActiveSession::of(stored, now)).collect();
         let state = Mutex::new(SessionState { sessions, ..SessionState::default() });
         ConsoleSessions { base: base.into(), clock, state, file, storing: Mutex::default() }
     }
@@ -183,7 +183,7 @@ impl ConsoleSessions {
         }
         let stored = StoredSession { hash: hash(&new_token), who, from: now.timestamp() };
         let session = Session::of(&stored, &new_token);
-        state.sessions.push(HeldSession { stored, until_ms: after(now, SESSION_S) });
+        state.sessions.push(ActiveSession { stored, until_ms: after(now, SESSION_S) });
         Ok((session, new_token))
     }
 
@@ -193,13 +193,13 @@ impl ConsoleSessions {
         let mut state = self.lock();
         state.forget_old(now);
         let sent = hash(token);
-        state.sessions.iter().find(|held| held.stored.hash == sent).map(|held| Session::of(&held.stored, token))
+        state.sessions.iter().find(|active| active.stored.hash == sent).map(|active| Session::of(&active.stored, token))
     }
 
     /// Ends one session. [`ConsoleSessions::store`] keeps it ended after a restart.
     pub(super) fn sign_out(&self, token: &str) {
         let sent = hash(token);
-        self.lock().sessions.retain(|held| held.stored.hash != sent);
+        self.lock().sessions.retain(|active| active.stored.hash != sent);
     }
 
     /// Ends every session and every link; how many sessions there were. [`ConsoleSessions::store`] keeps them ended after
@@ -222,7 +222,7 @@ impl ConsoleSessions {
 
     fn write_file(&self) -> Result<(), NotStored> {
         let _turn = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
-        let sessions: Vec<StoredSession> = self.lock().sessions.iter().map(|held| held.stored.clone()).collect();
+        let sessions: Vec<StoredSession> = self.lock().sessions.iter().map(|active| active.stored.clone()).collect();
         let Err(error) = self.file.save(&sessions) else { return Ok(()) };
         match self.file.remove() {
             Ok(()) => Err(NotStored::Forgotten(error)),
@@ -257,7 +257,7 @@ impl From<LinkRefused> for SignInError {
 impl SessionState {
     fn forget_old(&mut self, now: Moment) {
         self.links.retain(|link| now.mono_ms < link.until_ms);
-        self.sessions.retain(|held| now.mono_ms < held.until_ms);
+        self.sessions.retain(|active| now.mono_ms < active.until_ms);
     }
 
     fn count_wrong(&mut self, now: Moment) -> LinkRefused {
@@ -286,7 +286,7 @@ fn csrf_of(token: &str) -> String {
     hex(&Sha256::new().chain_update("oddsbox console csrf ").chain_update(token).finalize())
 }
 
-/// A text that nobody can guess.
+/// A random text that cannot be guessed.
 fn random() -> Result<String, NoRandom> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(NoRandom)?;

@@ -89,7 +89,7 @@ async fn maintenance_on(for_s: Option<u32>, context: &Context, who: &str) -> Res
     }
     let now = context.clock.now();
     let second = now.timestamp();
-    let since = context.boards.condition().maintenance(second).map_or(second, |held| held.since);
+    let since = context.boards.condition().maintenance(second).map_or(second, |maintenance| maintenance.since);
     let maintenance = Maintenance { since, until: for_s.map(|seconds| now.in_seconds(seconds)) };
     context.writer.set_maintenance(Some(maintenance), who).await?;
     Ok(Answer::Maintenance(MaintenanceAnswer { maintenance: Some(span(maintenance)) }))

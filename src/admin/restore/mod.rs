@@ -1,6 +1,6 @@
 //! Putting a backup in the place of the file. A restore, in order:
 //!
-//! 1. no server may run, and nobody else may have the file open: it is locked until the end,
+//! 1. no server may run, and no other process may have the file open: it is locked until the end,
 //! 2. the backup is copied beside the file, opened, brought to the present format, and every record of it is read,
 //! 3. what must not be undone by going back is carried over from the file that is replaced,
 //! 4. the file that is replaced gets a second name, everybody is signed out of the console, and the copy takes its place
@@ -8,7 +8,7 @@
 //!
 //! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
 //! again, tokens of feeders included, and what keys and feeders have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
-//! is restored unless the backup is asked for exactly as it is. If it is empty, there is nothing left to carry over: the
+//! is restored unless `--exact` was given. If it is empty, there is nothing left to carry over: the
 //! backup is restored, and the answer says so.
 
 mod carry;
@@ -121,7 +121,7 @@ enum InPlace {
     Empty,
     /// It cannot be read, and nothing is to be carried over.
     Unreadable,
-    /// Locked for as long as this lives.
+    /// Locked until it is dropped.
     Open {
         _store: Box<Store>,
         loaded: Box<Loaded>,
@@ -154,7 +154,7 @@ impl Restore {
         answer
     }
 
-    /// Opens the file in place, which keeps everybody else from it.
+    /// Opens the file in place, which locks it.
     fn lock_in_place(&self) -> Result<InPlace, RestoreError> {
         if !self.target.exists() {
             return Ok(InPlace::Nothing);
@@ -184,7 +184,7 @@ impl Restore {
         let now = self.setup.clock.now();
         let replaced_empty = matches!(in_place, InPlace::Empty);
         let (mut changes, carried) = match in_place.loaded() {
-            Some(held) if !self.order.exact => carry_over(held, &loaded, now),
+            Some(current) if !self.order.exact => carry_over(current, &loaded, now),
             _ => Default::default(),
         };
         changes.push(Change::Audit(self.note(&carried, replaced_empty, now.timestamp())));

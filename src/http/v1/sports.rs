@@ -7,7 +7,7 @@ use crate::http::exchange::query::Params;
 use crate::http::exchange::reply::Content;
 use crate::model::{Sport, Timestamp, World};
 
-/// What a sport takes, about.
+/// The bytes of a sport, roughly.
 const SPORT_BYTES: usize = 128;
 
 pub(crate) fn get(boards: &Boards, world: World, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {

@@ -30,10 +30,10 @@ pub(super) const ALL: Parameter = Parameter::new("all", YES_OR_NO);
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z";
 const YES_OR_NO: &str = "true or false";
 
-/// Regions that the interface has and no bookmaker here is offered in: they may be asked for, and match nothing.
+/// Regions of The Odds API in which no bookmaker here is offered: they are accepted, and match nothing.
 const REGIONS_ELSEWHERE: [&str; 5] = ["us2", "us_dfs", "us_ex", "fr", "se"];
 
-/// Markets of prices that are laid, not backed. None of those are held: they may be asked for, and match nothing.
+/// Lay markets of The Odds API, which are not stored: they are accepted, and match nothing.
 const LAY_MARKETS: [&str; 2] = ["h2h_lay", "outrights_lay"];
 
 const KINDS: [SportKind; 3] = [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament];

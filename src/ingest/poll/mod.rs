@@ -1,8 +1,8 @@
 //! Polls an interface in the shape of The Odds API, one task for each feed.
 //!
-//! Each sport key is asked for its odds and, while an event is on, for its scores, one request after the other:
+//! The odds of each sport key and, while an event is on, its scores are requested one after the other:
 //! `schedule` knows when each is due, `requests` sends it and hands the answer to the writer. An answer that is not good
-//! changes nothing, is logged once, and the request is repeated later and later.
+//! changes nothing and is logged once; the request is retried with increasing delays.
 //!
 //! - `supervisor` runs the feeds of the configuration in force
 //! - `client` sends a request within bounds of time and size

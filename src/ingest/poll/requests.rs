@@ -1,6 +1,6 @@
 //! What a feed asks its upstream for, and how each answer goes to the writer.
 //!
-//! A good answer with odds is a complete poll: records that it no longer has are closed. Scores are asked for only while
+//! A good answer with odds is a complete poll: records that it no longer has are closed. Scores are requested only while
 //! an event is on. Every request is charged before it is sent.
 
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Poller {
         let payload = self.read(response, sport, self.now().timestamp()).await?;
         let mut delivery = self.delivery();
         let mut news = payload::accept(payload, Vec::new(), &mut delivery).news;
-        // Events that nobody announced, or that were removed long after their end, stay out.
+        // Events that were not announced, or that were removed long after their end, are left out.
         let board = self.context.boards.load_full(self.config.world);
         let is_known = |id: &EventId| board.sport(sport).current().get(id.as_str()).is_some();
         news.retain(|news| match news {
@@ -116,7 +116,7 @@ impl Poller {
         Ok(self.end_other_polls().await?)
     }
 
-    /// Closes the prices of sport keys that are not asked for any more.
+    /// Closes the prices of sport keys that are no longer polled.
     pub(super) async fn end_other_polls(&self) -> Result<(), WriteError> {
         let kept = self.keys.iter().map(|(key, _)| key.into()).collect();
         self.context.writer.end_polls(self.config.world, &self.config.name, kept).await.map(|_| ())

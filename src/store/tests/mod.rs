@@ -1,4 +1,4 @@
-//! Shared by the tests of the store: a small catalogue, things to store, and storage in memory that can fail.
+//! Shared by the tests of the store: a small catalogue, records to store, and storage in memory that can fail.
 
 // A store and a score are not easily taken for each other.
 #![allow(clippy::similar_names)]
@@ -34,6 +34,9 @@ use crate::model::{
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
+/// More writes than any operation here needs.
+const WRITES_MAX: u64 = 1_000;
+const PAGE_BYTES: usize = 4096;
 const BOOKS: [&str; 3] = ["unibet", "betmgm", "coral"];
 
 fn sport(key: &str, kind: SportKind) -> Sport {
@@ -51,6 +54,11 @@ fn catalogue_of(sports: &[&str], books: &[&str]) -> Arc<Catalogue> {
 
 fn catalogue() -> Arc<Catalogue> {
     catalogue_of(&["mma", "tennis"], &BOOKS)
+}
+
+/// Where the pages begin that were ever written. Nothing is read from the others.
+fn written_pages(file: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..file.len()).step_by(PAGE_BYTES).filter(|at| file[*at..].iter().take(PAGE_BYTES).any(|byte| *byte != 0))
 }
 
 fn sport_id(index: usize) -> SportId {
