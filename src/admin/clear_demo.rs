@@ -1,5 +1,6 @@
 //! Prepares the directory of a demo for `oddsbox serve`: the simulated live world is deleted and the mark taken off the file,
-//! in one transaction. Keys, quotas and the audit log stay. A live world that was not simulated is never touched.
+//! in one transaction, and everybody is signed out of the console. Keys, quotas and the audit log stay. A live world that
+//! was not simulated is never touched.
 
 use std::fs;
 use std::io;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::console::SessionFile;
 use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
@@ -83,6 +85,8 @@ fn clear(data: &DataDir, mut setup: Setup, who: &str) -> Result<ClearAnswer, Cle
     };
     check(&loaded, &answer)?;
     if answer.cleared {
+        // A demo prints its sign-in link, so its sessions must not reach a console that serves production keys.
+        SessionFile::of(data).remove()?;
         let detail = format!("{} events, {} records, {} sources", answer.events, answer.records, answer.sources);
         let mut changes = deletions(live, &catalogue);
         changes.push(Change::SetSimulated(false));

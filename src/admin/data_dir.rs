@@ -39,6 +39,11 @@ impl DataDir {
         self.0.join("demo-keys.json")
     }
 
+    /// The console's sessions, as hashes.
+    pub fn console_sessions(&self) -> PathBuf {
+        self.0.join("console-sessions")
+    }
+
     /// Backups that were made from the console.
     pub fn backups(&self) -> PathBuf {
         self.0.join("backups")

@@ -262,8 +262,7 @@ mod tests {
         let (acme, odd) = (("acme", FeedKind::TheOddsApi, World::Live), ("a\"b", FeedKind::Push, World::Sandbox));
         let at = Timestamp::from_unix_ms(1_794_699_540_000);
         ledger.count(acme, at, 3, [(Reason::Late, 2), (Reason::BadJson, 1)].into_iter());
-        let upstream =
-            Upstream { remaining: Some(40), used: None, budget_left: None, next_poll: None, used_up_until: None };
+        let upstream = Upstream { remaining: Some(40), ..Upstream::default() };
         ledger.upstream(acme, upstream);
         ledger.count(odd, at, 0, std::iter::empty());
         let mut page = MetricsPage::default();

@@ -366,7 +366,7 @@ impl Server {
         let config = Arc::clone(&self.config.borrow());
         let Some(address) = config.console_listen else { return Ok(None) };
         let place = ConsoleAddress { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
-        ConsoleListener::bind(place, self.clock.clone()).await.map(Some)
+        ConsoleListener::bind(place, self.clock.clone(), &self.data).await.map(Some)
     }
 
     /// What commands work on.

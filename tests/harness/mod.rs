@@ -237,6 +237,13 @@ impl Service {
         Service::start_at(clock.now().unix_ms, directory, config(&[]), ServeOptions::default()).await
     }
 
+    /// The same with some settings changed.
+    pub async fn restart_now_with(mut self, settings: &[(&'static str, &str)]) -> Service {
+        self.stop().await;
+        let Service { directory, clock, .. } = self;
+        Service::start_at(clock.now().unix_ms, directory, config(settings), ServeOptions::default()).await
+    }
+
     /// Stops gracefully.
     pub async fn stop(&mut self) {
         if let (Some(stop), Some(served)) = (self.stop.take(), self.served.take()) {

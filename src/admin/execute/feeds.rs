@@ -2,10 +2,10 @@
 
 use super::super::context::Context;
 use super::super::protocol::{
-    AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer,
-    TokenAnswer, UpstreamAnswer, WorldName,
+    AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer,
+    SecretText, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
 };
-use crate::ingest::{Account, Upstream};
+use crate::ingest::{Account, RejectedMessage, Upstream, UpstreamPlan};
 use crate::keys::{FeedToken, Feeder};
 use crate::model::{FeederQuota, FeederUse, Timestamp, World};
 use crate::writer::{FeederError, IssuedToken};
@@ -72,13 +72,8 @@ fn sources(world: World, context: &Context, now: Timestamp) -> Vec<SourceAnswer>
 }
 
 fn feed(name: &str, account: Account, now: Timestamp) -> FeedAnswer {
-    let upstream = |upstream: Upstream| UpstreamAnswer {
-        remaining: upstream.remaining,
-        used: upstream.used,
-        budget_left: upstream.budget_left,
-        next_poll: upstream.next_poll.map(|at| at.to_string()),
-        used_up_until: upstream.used_up_until.map(|at| at.to_string()),
-    };
+    let messages = account.rejected_messages.iter();
+    let messages = messages.map(|(reason, list)| (reason.key().to_owned(), list.iter().map(rejected).collect()));
     FeedAnswer {
         name: name.to_owned(),
         kind: account.kind.key().to_owned(),
@@ -86,11 +81,35 @@ fn feed(name: &str, account: Account, now: Timestamp) -> FeedAnswer {
         accepted: account.accepted,
         rejected: account.rejected.values().sum(),
         rejected_by_reason: account.rejected.iter().map(|(reason, n)| (reason.key().to_owned(), *n)).collect(),
+        rejected_messages: messages.collect(),
         bytes: account.bytes,
         added: account.added.map(|(used, quota)| added(used.on(now.unix() / SECONDS_PER_DAY), quota)),
         last_good: account.last_good.map(|at| at.to_string()),
         last_failure: account.last_failure.map(|(at, why)| FailureAnswer { at: at.to_string(), why: why.into() }),
         upstream: account.upstream.map(upstream),
+    }
+}
+
+fn rejected(message: &RejectedMessage) -> RejectedAnswer {
+    let RejectedMessage { at, line, detail, text } = message;
+    let text = text.as_ref().map(ToString::to_string);
+    RejectedAnswer { at: at.to_string(), line: *line, detail: detail.to_string(), text }
+}
+
+fn upstream(upstream: Upstream) -> UpstreamAnswer {
+    let plan = |UpstreamPlan { credits_per_day, interval_s, resets }| PlanAnswer {
+        credits_per_day,
+        interval_s,
+        resets: resets.map(|at: Timestamp| at.to_string()),
+    };
+    UpstreamAnswer {
+        remaining: upstream.remaining,
+        used: upstream.used,
+        budget_left: upstream.budget_left,
+        next_poll: upstream.next_poll.map(|at| at.to_string()),
+        used_up_until: upstream.used_up_until.map(|at| at.to_string()),
+        budget_per_day: upstream.budget_per_day,
+        plan: upstream.plan.map(plan),
     }
 }
 

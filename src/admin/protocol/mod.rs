@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
-pub use feeds::{AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
+pub use feeds::{
+    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SourceAnswer, TokenAnswer,
+    UpstreamAnswer,
+};
 pub use ingest::WorldName;
 pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};
 pub use service::{

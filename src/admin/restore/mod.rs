@@ -3,7 +3,8 @@
 //! 1. no server may run, and no other process may have the file open: it is locked until the end,
 //! 2. the backup is copied beside the file, opened, brought to the present format, and every record of it is read,
 //! 3. what must not be undone by going back is carried over from the file that is replaced,
-//! 4. the file that is replaced gets a second name, and the copy takes its place in one step.
+//! 4. the file that is replaced gets a second name, everybody is signed out of the console, and the copy takes its place
+//!    in one step.
 //!
 //! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
 //! again, tokens of feeders included, and what keys and feeders have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::console::SessionFile;
 use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
@@ -99,12 +101,14 @@ pub async fn restore(data: &DataDir, order: RestoreOrder, setup: Setup) -> Resul
     }
     let who = own_name()?;
     let data = data.clone();
-    let work = move || Restore { target: data.file(), order, setup, who }.run();
+    let work = move || Restore { target: data.file(), sessions: SessionFile::of(&data), order, setup, who }.run();
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
 struct Restore {
     target: PathBuf,
+    /// Of the console, which belong to the file that is replaced.
+    sessions: SessionFile,
     order: RestoreOrder,
     setup: Setup,
     who: String,
@@ -239,6 +243,7 @@ impl Restore {
             fs::hard_link(&self.target, &kept)?;
             answer.kept_as = Some(kept);
         }
+        self.sessions.remove()?;
         fs::rename(copy, &self.target)?;
         let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;

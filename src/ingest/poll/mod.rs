@@ -333,6 +333,8 @@ impl Poller {
             budget_left: self.spending.pace.left_today(now.unix_ms),
             next_poll: Some(self.spending.used_up_until().unwrap_or(now.timestamp().plus_seconds(wait_s))),
             used_up_until: self.spending.used_up_until(),
+            budget_per_day: self.spending.pace.budget_per_day(),
+            plan: self.spending.pace.outlook(self.schedule.round_cost(), now.unix_ms),
         };
         self.context.ledger.upstream(self.account(), upstream);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::client::{RequestError, UpstreamQuota, UpstreamResponse};
 use super::schedule::{PollSubject, markets};
 use super::{PollError, Poller};
-use crate::ingest::delivery::Delivery;
+use crate::ingest::delivery::{Delivery, DeliveryBatch};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::payload;
 use crate::ingest::the_odds_api::{Payload, read_sports};
@@ -51,7 +51,7 @@ impl Poller {
         let books = Arc::clone(self.context.boards.load_full(self.config.world).books());
         let listed = payload.listed(books.register(), self.config.regions);
         let mut delivery = self.delivery();
-        let news = payload::accept(payload, listed, &mut delivery).news;
+        let DeliveryBatch { news, origins, .. } = payload::accept(payload, listed, &mut delivery);
         let has_more = self.schedule.is_more_due(sport, Some(at), &self.config, self.now());
         let budget = self.spending.charge(self.schedule.next_cost(), now).budget;
         let poll = Poll {
@@ -64,7 +64,7 @@ impl Poller {
             has_more,
             budget: Some(budget),
         };
-        let closed = delivery.send_poll(poll).await?;
+        let closed = delivery.send_poll(poll, &origins).await?;
         self.spending.is_stored(budget);
         if has_more {
             self.rounds.insert(sport)

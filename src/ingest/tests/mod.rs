@@ -1,6 +1,7 @@
 //! Inputs on their way to a writer on a temporary directory.
 
 mod any_lines;
+mod rejected;
 
 use std::sync::Arc;
 use std::time::Duration;
