@@ -81,7 +81,12 @@ fn refunded_requests_can_be_used_again_exactly_once() {
             Ok(_) => drop(kept.fetch_add(1, Ordering::Relaxed)),
             Err(_) => {}
         });
-        assert_eq!(kept.into_inner(), 1000, "burst {burst}, day {per_day:?}, month {per_month:?}");
+        // The last refunds may come after every other request was refused: what they give back is still there.
+        let mut kept = kept.into_inner();
+        while let Ok(()) | Err(Refusal::NeedsLease) = meter.charge(Cost::Full, wall(NOON)).map(|_| kept += 1) {
+            supply(&meter, wall(NOON));
+        }
+        assert_eq!(kept, 1000, "burst {burst}, day {per_day:?}, month {per_month:?}");
     }
 }
 
