@@ -10,8 +10,8 @@ use super::flags::{self, shown_seconds};
 use super::invocation::{Invocation, block_on};
 use super::output::{Output, or_dash};
 use crate::admin::{
-    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer,
-    WorldName,
+    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, PlanAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
+    UpstreamAnswer, WorldName,
 };
 use crate::model::World;
 
@@ -266,14 +266,18 @@ fn added(added: &AddedAnswer) -> String {
     )
 }
 
-/// The remaining credits, of the upstream and of the operator's daily budget.
+/// The remaining credits, of the upstream and of the operator's daily budget, and how they are spent.
 fn quota(upstream: &UpstreamAnswer) -> Option<String> {
     let left = upstream.remaining.map(|left| match &upstream.used_up_until {
         Some(until) => format!("{left} left, used up until {until}"),
         None => format!("{left} left"),
     });
     let budget = upstream.budget_left.map(|left| format!("{left} of the day's budget"));
-    let parts: Vec<String> = [left, budget].into_iter().flatten().collect();
+    let plan = upstream.plan.as_ref().map(|plan| {
+        let PlanAnswer { credits_per_day, interval_s, .. } = plan;
+        format!("plan: {credits_per_day} a day, a poll every {}", shown_seconds(*interval_s))
+    });
+    let parts: Vec<String> = [left, budget, plan].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -138,7 +138,7 @@ test("a demo offers its keys and its curl lines work as pasted", async () => {
   assert.match(await field.inputValue(), /^sk_test_ob_\w{36}$/);
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("200 OK").waitFor();
-  await keys.getByRole("button", { name: "Demo live key" }).click();
+  await keys.getByRole("button", { name: "Demo production key" }).click();
   assert.match(await field.inputValue(), /^sk_live_ob_\w{36}$/);
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("group", { name: "Response body" }).getByText("moneyline").waitFor();

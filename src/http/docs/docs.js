@@ -211,7 +211,7 @@ function keyChoice(field, keys) {
     return button;
   };
   const sandbox = button("Demo sandbox key", keys.sandbox);
-  choice.append(sandbox, button("Demo live key", keys.live));
+  choice.append(sandbox, button("Demo production key", keys.live));
   choose(sandbox, keys.sandbox);
   field.addEventListener("input", () => choose(null, field.value));
   return choice;

@@ -253,7 +253,7 @@ export function board(root, rest) {
         ? [`The first ${count(loaded)} of ${counted(all, "event")}`, Math.max(totals.bookmakers, columns)]
         : [isFiltered ? `${count(shown)} of ${counted(all, "event")}` : counted(all, "event"), columns];
     setText(summary, loaded
-      ? `${some} at ${counted(books, "bookmaker")}, as a client with a ${at.world} key sees them`
+      ? `${some} at ${counted(books, "bookmaker")}, as a client with a ${at.world === "live" ? "production" : "sandbox"} key sees them`
       : `No prices${at.market ? ` of ${words(at.market)}` : ""} in ${at.regions.split(",").join(", ")} now`);
   }
 
