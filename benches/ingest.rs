@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench ingest`. The fill is not measured; it takes most of the run.
 
-// A bench reports to the terminal, and has nobody to hand an error to.
+// A bench reports to the terminal, and cannot return an error.
 #![allow(clippy::expect_used, clippy::print_stdout)]
 
 use std::hint::black_box;

@@ -100,8 +100,8 @@ fn publish(c: &mut Criterion, index: &Index, size: usize) {
         c.bench_function(&format!("apply_and_publish/{name}/{size}"), |b| {
             b.iter_with_large_drop(|| {
                 let drafts = edits.iter().map(|edit| {
-                    let held = index.get(edit.id.as_str()).expect("an event of the board");
-                    let mut draft = oddsbox::board::Draft::from(&**held);
+                    let stored = index.get(edit.id.as_str()).expect("an event of the board");
+                    let mut draft = oddsbox::board::Draft::from(&**stored);
                     let changed = edit.node.as_ref().expect("a change").records();
                     for record in changed.iter().take(1000 / touched) {
                         draft.put(Arc::clone(record));

@@ -36,5 +36,7 @@ mod nearest;
 pub mod networks;
 pub mod server;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod writer;

@@ -50,7 +50,7 @@ impl Alpn {
 /// Why a certificate cannot be used. Each message names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    #[error("the {what} {path} cannot be read ({error}): name a PEM file with tls.{what}", path = path.display())]
+    #[error("cannot read the {what} {path}: {error}; name a PEM file with tls.{what}", path = path.display())]
     Unreadable { what: &'static str, path: PathBuf, error: io::Error },
     #[error("{path} is not a PEM file with a {what} ({detail})", path = path.display())]
     NotPem { what: &'static str, path: PathBuf, detail: String },

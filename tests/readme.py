@@ -5,7 +5,7 @@
 How a block is read, so that it stays a page for people:
 - A line that begins with `$ ` is a command (a backslash at its end goes on with the next line); what stands below it, up
   to the next command, is its promised output. A command without output promises only to succeed. A promise that begins
-  with `error: ` is a failure that is told on standard error.
+  with `error: ` is a failure that is reported on standard error.
 - `…` in a promise stands for anything, also for lines. Line breaks and the width of blanks do not count.
 - A promised JSON document is a promise of form: the same fields with the same types, in lists of at least one element;
   prices, names and times are as they are on the day. A null promises nothing but the field.

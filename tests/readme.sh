@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Clones the repository into an empty directory and does what the README says, command by command, as a newcomer would:
-#   tests/readme.sh [COMMAND...]        commands to leave out, word for word as they stand in the README
+#   tests/readme.sh [COMMAND...]        commands to leave out, exactly as in the README
 # tests/readme.py says how the README is read. A build directory in CARGO_TARGET_DIR is used; variables such as
 # CARGO_PROFILE_RELEASE_LTO=off make the release build cheaper. What is not committed is not tried. Needs Python 3.9, git
 # and curl.

@@ -46,9 +46,9 @@ pub fn record(
     turn: u32,
 ) -> Record {
     let american = |side: u32| -105 - i64::from((turn * 7 + u32::from(book.number()) * 3 + side * 11) % 60);
-    let point = market.has_point().then(|| Point::from_milli(-3500).expect("a valid line"));
+    let point = market.has_point().unwrap_or_default().then(|| Point::from_milli(-3500).expect("a valid line"));
     let outcome = |side: u32| Outcome {
-        name: Arc::clone(&names[side as usize]),
+        name: Arc::clone(&names[side as usize]).into(),
         price: Price::from_american(american(side)).expect("a valid price"),
         point,
     };

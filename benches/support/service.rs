@@ -130,7 +130,15 @@ fn world() -> WorldBoard {
         let contest = Contest::Sides { home: "Ana Silva".into(), away: "Bea Costa".into() };
         let (commence, status) = (Timestamp::from_unix(COMMENCE + number), EventStatus::Scheduled);
         let competition = "League".into();
-        let event = Event { id: id.clone(), competition, commence, contest, status, changed: commence };
+        let event = Event {
+            id: id.clone(),
+            competition,
+            competition_key: "mma_mixed_martial_arts".into(),
+            commence,
+            contest,
+            status,
+            changed: commence,
+        };
         let outcome = |name: &str, price| Outcome {
             name: name.into(),
             price: Price::parse(price, OddsFormat::American).unwrap(),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The worst case: answers that nobody has asked for before, ten thousand keys, publications every second.
+"""The worst case: answers that no client has requested before, ten thousand keys, publications every second.
 
-Prints the throughput of each against kept answers of the same size on the same board, asked for by as many keys through
+Prints the throughput of each against kept answers of the same size on the same board, requested by as many keys through
 the same script, with p99 and the longest wait.
 """
 

@@ -1,4 +1,4 @@
--- A request that nobody has made before, each with one of many keys: no kept answer can help.
+-- A different request each time, with one of many keys, so that no cached answer applies.
 -- Arguments: a file of keys, a file of event ids, and, to ask the same again and again instead, after how many.
 dofile((debug.getinfo(1, "S").source:sub(2):match("(.*/)") or "./") .. "report.lua")
 

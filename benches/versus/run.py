@@ -141,7 +141,7 @@ def takes_part(name, case):
 
 
 def check_bytes(found, made):
-    """Nothing is measured before each contender has given the very same bytes."""
+    """Nothing is measured before each contender has returned the same bytes."""
     for entrant in found:
         for case in made:
             if not takes_part(entrant.server.name, case):

@@ -16,7 +16,7 @@ use crate::ingest::{IngestError, IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::World;
 use crate::store::OpenError;
 
-/// How long a server may take to start or to stop, during which it holds the file and answers nobody.
+/// How long a server may take to start or to stop, during which it has the file open and does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(100);
 
@@ -34,7 +34,7 @@ pub enum Access {
 /// Why a command did not get its answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    #[error("no oddsbox data in {}; `oddsbox serve` or `oddsbox keys issue` makes it", .0.display())]
+    #[error("no oddsbox data in {}: check --data or ODDSBOX_DATA, or create it with `oddsbox serve`", .0.display())]
     NoData(PathBuf),
     #[error("no permission to reach the server of {}: run this as the user who runs it", .0.display())]
     Permission(PathBuf),
@@ -55,7 +55,7 @@ pub enum AdminError {
     Local(#[from] LocalError),
     #[error(transparent)]
     Refused(Failure),
-    #[error("the input cannot be read: {0}")]
+    #[error("cannot read the input: {0}")]
     Source(io::Error),
     #[error("the server answers something else ({0}): use the same version of oddsbox for both")]
     Answer(#[from] serde_json::Error),
@@ -123,7 +123,7 @@ impl AdminAccess {
         }
     }
 
-    /// Rows of the file that could not be read; a server tells of its own in its log.
+    /// Rows of the file that could not be read; a server logs its own.
     pub fn damage_count(&self) -> u64 {
         match self {
             AdminAccess::Server(_) => 0,
@@ -131,7 +131,7 @@ impl AdminAccess {
         }
     }
 
-    /// Has a command done. Both ways give the same JSON, which is read as what the command is answered with.
+    /// Executes a command. The server and the file give the same JSON, which is parsed as the command's answer.
     pub async fn ask<A: DeserializeOwned>(&self, command: Command) -> Result<A, AdminError> {
         match self {
             AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ask(&command).await?)?),
@@ -174,7 +174,7 @@ impl AdminAccess {
         }
     }
 
-    /// Leaves everything in order: a file's last changes are written.
+    /// Writes a file's last changes.
     pub async fn close(self) -> Result<(), AdminError> {
         match self {
             AdminAccess::Server(_) => Ok(()),

@@ -1,5 +1,6 @@
-//! Making the directory of a demo fit to be served: the simulated live world is deleted and the mark taken off the file,
-//! in one transaction. Keys, quotas and the audit log stay. A live world that was not simulated is never touched.
+//! Prepares the directory of a demo for `oddsbox serve`: the simulated live world is deleted and the mark taken off the file,
+//! in one transaction, and everybody is signed out of the console. Keys, quotas and the audit log stay. A live world that
+//! was not simulated is never touched.
 
 use std::fs;
 use std::io;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::console::SessionFile;
 use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
@@ -83,6 +85,8 @@ fn clear(data: &DataDir, mut setup: Setup, who: &str) -> Result<ClearAnswer, Cle
     };
     check(&loaded, &answer)?;
     if answer.cleared {
+        // A demo prints its sign-in link, so its sessions must not reach a console that serves production keys.
+        SessionFile::of(data).remove()?;
         let detail = format!("{} events, {} records, {} sources", answer.events, answer.records, answer.sources);
         let mut changes = deletions(live, &catalogue);
         changes.push(Change::SetSimulated(false));
@@ -124,10 +128,10 @@ fn deletions(live: &LoadedWorld, catalogue: &Catalogue) -> Vec<Change> {
         changes.extend(polled.map(|(scope, event)| Change::PutPolled { world, scope, event, records: Box::default() }));
         changes.push(Change::RemovePoll { world, scope: scope.clone() });
     }
-    for (sport, held) in catalogue.sport_ids().zip(&live.sports) {
-        let events = held.events.iter().map(|held| held.event.id.clone());
+    for (sport, stored) in catalogue.sport_ids().zip(&live.sports) {
+        let events = stored.events.iter().map(|stored| stored.event.id.clone());
         changes.extend(events.map(|event| Change::RemoveEvent { world, sport, event }));
-        let sources = held.sources.iter().map(|(bookmaker, _)| *bookmaker);
+        let sources = stored.sources.iter().map(|(bookmaker, _)| *bookmaker);
         changes.extend(sources.map(|bookmaker| Change::RemoveSource { world, sport, bookmaker }));
     }
     changes

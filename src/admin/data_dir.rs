@@ -1,4 +1,4 @@
-//! Where in a data directory things are.
+//! The paths in a data directory.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,11 @@ impl DataDir {
     /// The secrets of a demo's keys, of which none is meant to be secret.
     pub fn demo_keys(&self) -> PathBuf {
         self.0.join("demo-keys.json")
+    }
+
+    /// The console's sessions, as hashes.
+    pub fn console_sessions(&self) -> PathBuf {
+        self.0.join("console-sessions")
     }
 
     /// Backups that were made from the console.

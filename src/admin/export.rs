@@ -1,10 +1,10 @@
 //! A world as feed lines that `ingest` takes back: into an empty world they give the same one again, in every answer and
-//! in what is stored beyond the answers (when things last changed, which markets are closed since when, since when a
+//! in what is stored beyond the answers (times of the last changes, which markets are closed since when, since when a
 //! source holds no price), so that what is late or due for removal here is so there.
 //!
 //! Lines come in an order in which each can be taken: bookmakers, then sport by sport each event with its score, its
 //! prices and its closed markets, then the sport's sources. They are written from one snapshot, piece by piece as they
-//! are taken, and hold up nobody.
+//! are taken, and block nothing.
 
 use std::io;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub(crate) fn start(world: World, boards: &Boards) -> PieceSource {
     let (catalogue, board) = (Arc::clone(boards.catalogue()), boards.load_full(world));
     tokio::spawn(async move {
         let mut export = Export { catalogue, pieces, piece: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4) };
-        // Whoever took the lines is gone: nobody is left to tell.
+        // The reader is gone, so the error cannot be reported to it.
         let _ = export.world(&board).await;
     });
     source
 }
 
-/// Nobody takes the lines any more.
+/// The reader is gone.
 struct Gone;
 
 struct Export {

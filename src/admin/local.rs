@@ -51,7 +51,7 @@ impl CatalogueOrigin {
 /// Why a configuration cannot be used to open a file.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error("the catalogue {path} cannot be read ({error}): name another one", path = path.display())]
+    #[error("cannot read the catalogue {path}: {error}; name another one with the setting catalogue", path = path.display())]
     Unreadable { path: std::path::PathBuf, error: io::Error },
     #[error("{path}: {error}", path = path.display())]
     Catalogue { path: std::path::PathBuf, error: CatalogueFileError },

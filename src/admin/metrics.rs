@@ -1,6 +1,6 @@
-//! `/metrics`: everything that is counted, read when it is asked for.
+//! `/metrics`: all counters, read for each request.
 //!
-//! Nothing here waits for the writer, so that the page can be had when the writer is what is wrong. The labels are
+//! Nothing here waits for the writer, so that the page is available when the writer is stuck. The labels are
 //! routes, statuses, reasons, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
 
 use super::context::{Context, ServerFacts};
@@ -85,7 +85,7 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     page.family(
         "oddsbox_http_connections_refused_total",
         Kind::Counter,
-        "Connections closed as their address held too many.",
+        "Connections closed because their address had too many open.",
     )
     .sample(&[], traffic.rejected_connections());
     let heads = server.heads();
@@ -262,8 +262,7 @@ mod tests {
         let (acme, odd) = (("acme", FeedKind::TheOddsApi, World::Live), ("a\"b", FeedKind::Push, World::Sandbox));
         let at = Timestamp::from_unix_ms(1_794_699_540_000);
         ledger.count(acme, at, 3, [(Reason::Late, 2), (Reason::BadJson, 1)].into_iter());
-        let upstream =
-            Upstream { remaining: Some(40), used: None, budget_left: None, next_poll: None, used_up_until: None };
+        let upstream = Upstream { remaining: Some(40), ..Upstream::default() };
         ledger.upstream(acme, upstream);
         ledger.count(odd, at, 0, std::iter::empty());
         let mut page = MetricsPage::default();

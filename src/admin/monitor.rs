@@ -1,4 +1,4 @@
-//! The monitoring address: `/metrics`, `/livez` and `/readyz` over TCP, for whoever watches this machine.
+//! The monitoring address: `/metrics`, `/livez` and `/readyz` over TCP, for monitoring on this machine.
 //!
 //! It listens on loopback only, shows what the admin interface shows of these three, and takes no command. Connections are
 //! few and short: one request each, within a deadline.

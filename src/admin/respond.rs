@@ -4,7 +4,7 @@
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
 //!   - with `&format=the-odds-api`, and `sport`, `odds_format`, `regions` as far as they are known: one saved payload
 //! - `GET /export?world=live|sandbox`: a world as feed lines
-//! - `GET /livez`, `GET /readyz`: whether the process lives, and whether it serves
+//! - `GET /livez`, `GET /readyz`: whether the process is alive, and whether it serves
 //! - `GET /metrics`: what is counted, for Prometheus
 //!
 //! A failure is `{"error":{"code":"…","message":"…"}}`.

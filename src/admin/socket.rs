@@ -1,7 +1,7 @@
 //! The server's side of the admin interface: a Unix socket in a directory that only its owner can enter, with HTTP/1.1 on
 //! it, so that `curl --unix-socket` works as well as the commands.
 //!
-//! Whoever can connect may do everything; the audit log keeps who it was.
+//! A user who can connect may do everything; the audit log records who it was.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::invocation::{Invocation, block_on};
-use super::output;
 use crate::admin::{self, Access, BackupAnswer, BackupOrder, Carried, Command, RestoreAnswer, RestoreOrder, Setup};
 
 /// Write a consistent copy of all data to a file
@@ -16,6 +15,10 @@ use crate::admin::{self, Access, BackupAnswer, BackupOrder, Carried, Command, Re
 /// own user and with its permissions. The copy is read back and verified before it gets its name. It contains hashes of
 /// keys, never a secret.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox backup /var/backups/oddsbox.redb
+  oddsbox backup --force /var/backups/oddsbox.redb --json")]
 pub(super) struct BackupArgs {
     /// File to write
     file: PathBuf,
@@ -40,7 +43,7 @@ impl BackupArgs {
         if answer.damaged > 0 {
             let message =
                 format!("{} records are damaged, in the data and in the copy: run `oddsbox check`", answer.damaged);
-            output::diagnostic("warning", &message);
+            invocation.output.diagnostic("warning", &message);
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -56,6 +59,10 @@ fn shown(answer: &BackupAnswer) -> String {
 /// Refuses while a server runs. The replaced file is kept next to the new one. Revocations, rotations, earlier expiries
 /// and usage of keys are carried over from it, so that a restore does not undo them.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox restore /var/backups/oddsbox.redb
+  oddsbox restore --data ./copy /var/backups/oddsbox.redb")]
 pub(super) struct RestoreArgs {
     /// File written by `oddsbox backup`
     file: PathBuf,
@@ -76,10 +83,10 @@ impl RestoreArgs {
         if answer.replaced_empty && !answer.exact {
             let lost = "revocations, rotations and usage since the backup could not be carried over, because the replaced \
                         file is empty: revoke again the keys that must stay revoked";
-            output::diagnostic("warning", lost);
+            invocation.output.diagnostic("warning", lost);
         }
         if answer.damaged > 0 {
-            output::diagnostic("warning", &format!("{} damaged records were left out", answer.damaged));
+            invocation.output.diagnostic("warning", &format!("{} damaged records were left out", answer.damaged));
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -13,6 +13,11 @@ use crate::admin::{Access, CheckAnswer, CheckOptions, Command};
 /// Safe on a running server: requests and changes continue. The pages of the database are verified only if no server
 /// runs, or with --pages.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox check
+  oddsbox check --pages
+  oddsbox check --drop-damaged")]
 pub(super) struct CheckArgs {
     /// Also verify the pages of the database while a server runs; changes wait until it is done
     #[arg(long)]

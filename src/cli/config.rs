@@ -8,17 +8,29 @@ use serde::Serialize;
 use super::invocation::Invocation;
 use super::output::Output;
 use crate::config::{SETTINGS, SettingValue, Settings};
+use crate::server::validate;
 
 /// Show the configuration
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox config show
+  oddsbox config show --config oddsbox.toml")]
 pub(super) enum ConfigCommand {
     Show(ConfigShowArgs),
 }
 
 /// Show every setting, its value and where it comes from
 ///
-/// Reads the file (--config) and the environment of this command, not those of a running server.
+/// Reads the file (--config) and the environment of this command, not those of a running server. The values are
+/// validated as `oddsbox serve` would, certificates, catalogue and feeds included: what it would refuse is the same
+/// error and exit code here.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox config show
+  oddsbox config show --config oddsbox.toml --json
+  ODDSBOX_REFRESH=10s oddsbox config show")]
 pub(super) struct ConfigShowArgs {}
 
 /// A row of the output.
@@ -39,7 +51,7 @@ impl ConfigCommand {
         let rows = rows(&settings);
         invocation.output.answer(&rows, |output| table(output, &rows))?;
         // Validated only after printing, so that an invalid value can be inspected.
-        settings.read()?;
+        validate(&settings.read()?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -9,9 +9,13 @@ use crate::admin::{Access, Command, ConsoleAnswer, SignedOutAnswer};
 
 /// Print a link to the console that works once, within 5 minutes
 ///
-/// Safe on a running server, which must have `[console] listen` set. The audit log records actions in the console under
-/// the name of the user who ran this command.
+/// Needs a running server with `[console] listen` set; `--sign-out` works without one as well. The audit log records
+/// actions in the console under the name of the user who ran this command.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox console
+  oddsbox console --sign-out")]
 pub(super) struct ConsoleArgs {
     /// End all console sessions and invalidate all links
     #[arg(long)]

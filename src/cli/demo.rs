@@ -17,6 +17,9 @@ use crate::keys::issue::NewKey;
 use crate::keys::{KeyKind, Limits};
 use crate::server::{DEMO, Server};
 
+/// What `config` shows as the origin of the settings of a demo.
+pub(super) const DEMO_ORIGIN: &str = "oddsbox demo";
+
 /// The default data directory of a demo, different from that of `oddsbox serve`.
 pub(super) const DEMO_DATA: &str = "./oddsbox-demo";
 
@@ -24,8 +27,14 @@ pub(super) const DEMO_DATA: &str = "./oddsbox-demo";
 ///
 /// Issues a sandbox and a production key on the first run and shows them on every start: nothing in a demo is secret.
 /// The data is in ./oddsbox-demo unless --data is given. Refuses a data directory whose live world has real data. One
-/// server at a time can use a data directory.
+/// server at a time can use a data directory. Requests are not logged unless the setting log is given.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox demo
+  oddsbox demo --listen 127.0.0.1:9000 --json
+  ODDSBOX_LOG=info oddsbox demo
+  oddsbox demo clear --data ./oddsbox-demo")]
 pub(super) struct DemoArgs {
     #[command(subcommand)]
     command: Option<DemoCommand>,
@@ -44,16 +53,23 @@ enum DemoCommand {
 /// Refuses while a server runs. Everything in the live world is deleted, including ingested data; keys, quotas and the
 /// audit log are kept. The file with the secrets of the demo's two keys is deleted; the keys stay valid.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox demo clear
+  oddsbox demo clear --data ./oddsbox-demo")]
 struct ClearArgs {}
 
 impl DemoArgs {
     pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         match self.command {
             None => serve::start(invocation, self.listen, true),
-            // clap's conflicts would also forbid --data before `clear`.
-            Some(DemoCommand::Clear(_)) if self.listen.is_some() => anyhow::bail!("`demo clear` takes no --listen"),
             Some(DemoCommand::Clear(ClearArgs {})) => clear(invocation),
         }
+    }
+
+    /// What a subcommand does not take.
+    pub(super) fn conflict(&self) -> Option<&'static str> {
+        (self.command.is_some() && self.listen.is_some()).then_some("`demo clear` takes no --listen")
     }
 }
 
@@ -87,33 +103,62 @@ pub(super) async fn show(
     console: Option<&ConsoleSessions>,
 ) -> anyhow::Result<()> {
     let keys = demo_keys(&invocation.data, server).await?;
+    server.offer_demo_keys(keys.sandbox.expose(), keys.live.expose());
     let link = console.map(|console| console.link(DEMO)).transpose()?;
-    output::announce(banner(invocation, base, link.as_ref().map(|link| link.url.as_str()), &keys)).await
+    let (sandbox, production) = (keys.sandbox.expose(), keys.live.expose());
+    let curl = |secret: &str, target: &str| format!("curl -H 'X-API-Key: {secret}' '{base}{target}'");
+    let demo = DemoAnswer {
+        url: base,
+        docs_url: format!("{base}/docs"),
+        console_url: link.as_ref().map(|link| link.url.as_str()),
+        data: invocation.data.path(),
+        sandbox_key: sandbox,
+        production_key: production,
+        commands: [
+            curl(sandbox, "/v1/sports"),
+            curl(sandbox, "/v1/sports/mma/odds?odds_format=decimal&limit=5"),
+            curl(production, "/v1/sports/tennis/scores?limit=5"),
+            format!("{} status", invocation.command()),
+        ],
+    };
+    output::announce(invocation.output.format(&demo, |_| banner(invocation, &demo))?).await
 }
 
-fn banner(invocation: &Invocation, base: &str, console: Option<&str>, keys: &DemoKeys) -> String {
+/// What a demo prints when it has started.
+#[derive(Serialize)]
+struct DemoAnswer<'a> {
+    url: &'a str,
+    docs_url: String,
+    /// Works once.
+    console_url: Option<&'a str>,
+    data: &'a Path,
+    sandbox_key: &'a str,
+    production_key: &'a str,
+    /// To be pasted into a shell.
+    commands: [String; 4],
+}
+
+fn banner(invocation: &Invocation, demo: &DemoAnswer<'_>) -> String {
+    let DemoAnswer { url, docs_url, console_url, data, sandbox_key, production_key, commands } = demo;
     let title = invocation.output.bold("oddsbox demo");
-    let data = invocation.data.path().display();
+    let data = data.display();
     let command = invocation.command();
-    let console = console.map(|url| {
+    let console = console_url.map(|url| {
         format!(
             "  console      {url}\n               (works once, within 5 minutes; `{command} console` prints another)\n"
         )
     });
     let console = console.unwrap_or_default();
-    let (sandbox, live) = (keys.sandbox.expose(), keys.live.expose());
+    let commands = commands.join("\n    ");
     format!(
         "\n  {title}   two simulated worlds, data in {data}\n\n  \
-         listening on {base}\n  \
-         docs         {base}/docs\n\
-         {console}  \
-         sandbox key  {sandbox}\n  \
-         live key     {live}\n\n  \
+         listening on {url}\n  \
+         docs         {docs_url}\n\
+         {console}\n  \
+         sandbox key     {sandbox_key}\n  \
+         production key  {production_key}\n\n  \
          Paste:\n\n    \
-         curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports'\n    \
-         curl -H 'X-API-Key: {sandbox}' '{base}/v1/sports/mma/odds?odds_format=decimal&limit=5'\n    \
-         curl -H 'X-API-Key: {live}' '{base}/v1/sports/tennis/scores?limit=5'\n    \
-         {command} status\n\n"
+         {commands}\n\n"
     )
 }
 

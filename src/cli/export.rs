@@ -20,6 +20,11 @@ use crate::model::World;
 /// Safe on a running server: it writes a consistent snapshot of the world without blocking requests or changes.
 /// Ingested into an empty data directory, the lines give the same world again.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox export > live.ndjson
+  oddsbox export --world sandbox --output sandbox.ndjson
+  oddsbox export | oddsbox --data ./copy ingest -")]
 pub(super) struct ExportArgs {
     /// World to export: live or sandbox
     #[arg(long, default_value = "live", value_parser = flags::world())]
@@ -27,6 +32,9 @@ pub(super) struct ExportArgs {
     /// File to write instead of standard output; it appears only when it is complete
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "output")]
+    force: bool,
 }
 
 /// The result of an export to a file.
@@ -42,6 +50,13 @@ impl ExportArgs {
     pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         if invocation.output.json && self.output.is_none() {
             anyhow::bail!("export writes feed lines, not one document: leave out --json, or name a file with --output");
+        }
+        // Refused before anything is read; a file that is created meanwhile is refused at the end.
+        if let Some(path) = &self.output
+            && !self.force
+            && path.symlink_metadata().is_ok()
+        {
+            return Err(exists(path));
         }
         block_on(async {
             let backend = invocation.backend(Access::Existing).await?;
@@ -63,8 +78,9 @@ impl ExportArgs {
                 copied => copied.map(|_| ()).map_err(incomplete),
             };
         };
-        let (lines, bytes) = write_file(path, source).await.map_err(|error| {
-            anyhow::anyhow!("failed to write {} ({error}): no partial file was left", path.display())
+        let (lines, bytes) = write_file(path, source, self.force).await.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => exists(path),
+            _ => anyhow::anyhow!("cannot write {}: {error}; no partial file was left", path.display()),
         })?;
         let written = Written { world: self.world.name(), file: path, lines, bytes };
         invocation.output.answer(&written, |_| {
@@ -73,19 +89,29 @@ impl ExportArgs {
     }
 }
 
+fn exists(path: &Path) -> anyhow::Error {
+    anyhow::anyhow!("{} exists: name another file, or replace it with --force", path.display())
+}
+
 fn incomplete(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("the export failed and is incomplete ({error}): try again")
 }
 
 /// Writes to a temporary file and renames it when it is complete and synced.
-async fn write_file(path: &Path, source: PieceSource) -> io::Result<(u64, u64)> {
+async fn write_file(path: &Path, source: PieceSource, force: bool) -> io::Result<(u64, u64)> {
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
     let temporary = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
     let write = async {
         let mut file = File::options().write(true).create_new(true).open(&temporary)?;
         let copied = copy(source, &mut file).await?;
         file.sync_all()?;
-        fs::rename(&temporary, path)?;
+        if force {
+            fs::rename(&temporary, path)?;
+        } else {
+            // Unlike a rename, this fails if the file was created meanwhile.
+            fs::hard_link(&temporary, path)?;
+            fs::remove_file(&temporary)?;
+        }
         Ok(copied)
     };
     let written = write.await;

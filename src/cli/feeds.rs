@@ -1,14 +1,17 @@
 //! `oddsbox feeds`: feeds, sources and their freshness, and feed tokens.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::flags::{self, shown_seconds};
-use super::invocation::Invocation;
+use super::invocation::{Invocation, block_on};
 use super::output::{Output, or_dash};
 use crate::admin::{
-    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
+    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, PlanAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
+    UpstreamAnswer, WorldName,
 };
 use crate::model::World;
 
@@ -17,7 +20,12 @@ use crate::model::World;
 /// Safe on a running server: it only reads. A server counts feeds from its start; without one, only sources and tokens
 /// are shown.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox feeds
+  oddsbox feeds --world live --stale
+  oddsbox feeds token scraper
+  oddsbox feeds tokens --json")]
 pub(super) struct FeedsArgs {
     #[command(subcommand)]
     command: Option<FeedsCommand>,
@@ -35,19 +43,32 @@ enum FeedsCommand {
     Tokens(TokensArgs),
 }
 
-/// Issue a token for a feeder on another machine and show it once, or revoke it
+/// Issue a token for a feeder on another machine and show it once, or rotate or revoke it
 ///
 /// Safe on a running server: it is in force when the command returns. The feeder pushes its lines to the address of the
-/// setting ingest.listen. When a token is revoked, its open streams end at their next batch.
+/// setting ingest.listen. After a rotation the old token works until the grace period ends. When a token is revoked or
+/// its grace period ends, its open streams end at their next batch.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox feeds token scraper
+  oddsbox feeds token scraper --world sandbox --json
+  oddsbox feeds token scraper --rotate --grace 24h
+  oddsbox feeds token scraper --revoke")]
 struct TokenArgs {
     /// Name of the feeder: letters, digits, dots, - and _
     name: String,
     /// World that its lines go to: live or sandbox
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
-    /// Revoke the feeder's token
+    /// Replace the feeder's token by a new one
     #[arg(long, conflicts_with = "world")]
+    rotate: bool,
+    /// How long the old token keeps working, such as 24h
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = flags::seconds, requires = "rotate")]
+    grace: u32,
+    /// Revoke the feeder's token, and the old one in its grace period
+    #[arg(long, conflicts_with_all = ["world", "rotate"])]
     revoke: bool,
 }
 
@@ -55,6 +76,10 @@ struct TokenArgs {
 ///
 /// Safe on a running server: it only reads.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox feeds tokens
+  oddsbox feeds tokens --json")]
 struct TokensArgs {}
 
 impl FeedsArgs {
@@ -67,10 +92,22 @@ impl FeedsArgs {
             }
             None => {
                 let answer = ask(invocation, self.world, self.stale)?;
-                invocation.output.answer(&answer, |output| shown(output, &answer))?;
+                invocation.output.answer(&answer, |output| shown(output, &answer, invocation))?;
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What a subcommand does not take in front of it.
+    pub(super) fn conflict(&self) -> Option<&'static str> {
+        let has_filter = self.world.is_some() || self.stale;
+        match &self.command {
+            Some(FeedsCommand::Token(_)) if has_filter => {
+                Some("`feeds token` takes no --stale, and --world only after its name")
+            }
+            Some(FeedsCommand::Tokens(_)) if has_filter => Some("`feeds tokens` takes no --world and no --stale"),
+            _ => None,
+        }
     }
 }
 
@@ -85,25 +122,90 @@ impl TokenArgs {
                 invocation.ask(Access::Existing, Command::FeedsTokenRevoke { name: self.name })?;
             return invocation.output.answer(&revoked, |_| format!("Revoked the token of {}.\n", revoked.name));
         }
-        let command = Command::FeedsToken { name: self.name, world: self.world.into() };
-        let issued: TokenAnswer = invocation.ask(Access::Create, command)?;
-        invocation.output.answer(&issued, |output| issued_token(output, &issued))
+        let (access, command) = if self.rotate {
+            (Access::Existing, Command::FeedsTokenRotate { name: self.name, grace_s: self.grace })
+        } else {
+            (Access::Create, Command::FeedsToken { name: self.name, world: self.world.into() })
+        };
+        let (issued, status) = block_on(async {
+            let backend = invocation.backend(access).await?;
+            let answer = backend.ask::<TokenAnswer>(command).await;
+            let status = backend.ask::<StatusAnswer>(Command::Status).await.ok();
+            // The token must be shown in any case, as it cannot be retrieved again.
+            if let Err(error) = backend.close().await {
+                invocation.output.diagnostic("warning", &error.to_string());
+            }
+            Ok((answer?, status))
+        })?;
+        let ingest_url = ingest_url(invocation, status);
+        let shown = ShownToken { token: &issued, ingest_url: ingest_url.as_deref() };
+        let done = if self.rotate { "Rotated the token of" } else { "Issued a token for" };
+        invocation.output.answer(&shown, |output| issued_token(output, done, &shown))
     }
 }
 
-fn issued_token(output: Output, issued: &TokenAnswer) -> String {
-    let token = issued.token.as_ref().map_or("", |token| token.expose());
+/// A token that was issued, and where its feeder sends lines; `null` if no address is configured.
+#[derive(Debug, Serialize)]
+struct ShownToken<'a> {
+    #[serde(flatten)]
+    token: &'a TokenAnswer,
+    ingest_url: Option<&'a str>,
+}
+
+/// The address for feeders: of the running server, else as configured.
+fn ingest_url(invocation: &Invocation, status: Option<StatusAnswer>) -> Option<String> {
+    let (scheme, address) = if let Some(server) = status.and_then(|status| status.server) {
+        (server.scheme(), server.ingest_address?)
+    } else {
+        let config = invocation.config()?;
+        (config.scheme(), config.ingest_listen?)
+    };
+    if address.port() == 0 {
+        return None;
+    }
+    // Feeders on other machines cannot use 0.0.0.0.
+    let host = if address.ip().is_unspecified() { "HOST".to_owned() } else { host(address) };
+    Some(format!("{scheme}://{host}:{}/ingest", address.port()))
+}
+
+fn host(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    }
+}
+
+fn issued_token(output: Output, done: &str, issued: &ShownToken<'_>) -> String {
+    let TokenAnswer { name, token, old_secret_until, .. } = issued.token;
+    let token = token.as_ref().map_or("", |token| token.expose());
+    let grace = match old_secret_until {
+        Some(until) => format!("The old token works until {until}.\n\n"),
+        None => String::new(),
+    };
+    let send = match issued.ingest_url {
+        Some(url) => {
+            let host = if url.contains("//HOST:") { ", where HOST is the name of this machine" } else { "" };
+            format!(
+                "Send lines with it{host}:\n\n    curl -H 'Authorization: Bearer {token}' --data-binary @lines.ndjson {url}\n"
+            )
+        }
+        None => "No address accepts lines from feeders yet: set `[ingest] listen = \"0.0.0.0:8082\"` in the \
+                 configuration file, or ODDSBOX_INGEST_LISTEN, and restart the server.\n"
+            .to_owned(),
+    };
     format!(
-        "Issued a token for {name}.\n\n    {shown}\n\n{warning}\n\nSend lines with it, to the address of ingest.listen:\n\n    curl -H 'Authorization: Bearer {token}' --data-binary @lines.ndjson http://ADDRESS/ingest\n",
-        name = issued.name,
+        "{done} {name}.\n\n    {shown}\n\n{warning}\n\n{grace}{send}",
         shown = output.bold(token),
         warning = output.bold("Store it now: it is not shown again."),
     )
 }
 
-fn shown(output: Output, answer: &FeedsAnswer) -> String {
+fn shown(output: Output, answer: &FeedsAnswer, invocation: &Invocation) -> String {
     let feeds = match &answer.feeds {
-        None => "No server runs: a server counts feeds from its start.\n".to_owned(),
+        None => format!(
+            "No server runs on {}: feeds are counted while one does. The sources are those of the data file.\n",
+            invocation.data.path().display()
+        ),
         Some(feeds) => {
             let header = [
                 "FEED",
@@ -113,7 +215,7 @@ fn shown(output: Output, answer: &FeedsAnswer) -> String {
                 "REJECTED",
                 "BYTES",
                 "ADDED",
-                "LAST GOOD",
+                "LAST SUCCESS",
                 "LAST FAILURE",
                 "QUOTA",
                 "NEXT",
@@ -121,7 +223,7 @@ fn shown(output: Output, answer: &FeedsAnswer) -> String {
             output.table(&header, &feeds.iter().map(feed).collect::<Vec<_>>())
         }
     };
-    let header = ["SOURCE", "WORLD", "SPORT", "LAST GOOD", "AGE", "LATENCY", "STATE"];
+    let header = ["SOURCE", "WORLD", "SPORT", "LAST SUCCESS", "AGE", "LATENCY", "STATE"];
     let sources = output.table(&header, &answer.sources.iter().map(source).collect::<Vec<_>>());
     if answer.tokens.is_empty() {
         return format!("{feeds}\n{sources}");
@@ -164,14 +266,18 @@ fn added(added: &AddedAnswer) -> String {
     )
 }
 
-/// The remaining credits, of the upstream and of the operator's daily budget.
+/// The remaining credits, of the upstream and of the operator's daily budget, and how they are spent.
 fn quota(upstream: &UpstreamAnswer) -> Option<String> {
     let left = upstream.remaining.map(|left| match &upstream.used_up_until {
         Some(until) => format!("{left} left, used up until {until}"),
         None => format!("{left} left"),
     });
     let budget = upstream.budget_left.map(|left| format!("{left} of the day's budget"));
-    let parts: Vec<String> = [left, budget].into_iter().flatten().collect();
+    let plan = upstream.plan.as_ref().map(|plan| {
+        let PlanAnswer { credits_per_day, interval_s, .. } = plan;
+        format!("plan: {credits_per_day} a day, a poll every {}", shown_seconds(*interval_s))
+    });
+    let parts: Vec<String> = [left, budget, plan].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -195,9 +301,10 @@ fn source(source: &SourceAnswer) -> Vec<String> {
 fn tokens(output: Output, tokens: &[TokenAnswer]) -> String {
     let row = |token: &TokenAnswer| {
         let TokenAnswer { name, status, hint, created, .. } = token.clone();
-        vec![name, world(token.world), status, hint, created, or_dash(token.revoked.as_ref())]
+        let (revoked, old_until) = (or_dash(token.revoked.as_ref()), or_dash(token.old_secret_until.as_ref()));
+        vec![name, world(token.world), status, hint, created, revoked, old_until]
     };
-    let header = ["FEEDER", "WORLD", "STATUS", "TOKEN", "CREATED", "REVOKED"];
+    let header = ["FEEDER", "WORLD", "STATUS", "TOKEN", "CREATED", "REVOKED", "OLD TOKEN UNTIL"];
     output.table(&header, &tokens.iter().map(row).collect::<Vec<_>>())
 }
 

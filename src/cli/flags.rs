@@ -5,11 +5,12 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::admin::FieldSetting;
-use crate::model::{OddsFormat, Region, Regions, World};
+use crate::model::{OddsFormat, Region, Regions, Timestamp, World};
 
 /// `30m`, `24h`, `90d`: a number of seconds.
 pub(super) fn seconds(text: &str) -> Result<u32, String> {
-    let duration = humantime::parse_duration(text).map_err(|_| "takes a time such as 30m, 24h or 90d".to_owned())?;
+    let duration =
+        humantime::parse_duration(text).map_err(|_| "takes a duration such as 30m, 24h or 90d".to_owned())?;
     if duration.subsec_nanos() > 0 {
         return Err("takes whole seconds".to_owned());
     }
@@ -38,6 +39,35 @@ pub(super) fn expiry(text: &str) -> Result<FieldSetting<u32>, String> {
         "never" => Ok(FieldSetting::Remove),
         _ => some_seconds(text).map(FieldSetting::To).map_err(|message| format!("{message}, or never")),
     }
+}
+
+/// The beginning of a period that ends now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// A number of seconds before now.
+    Ago(u32),
+    At(Timestamp),
+}
+
+impl Since {
+    pub(super) fn timestamp(self, now: Timestamp) -> Timestamp {
+        match self {
+            Since::Ago(seconds) => Timestamp::from_unix(now.unix().saturating_sub(seconds)),
+            Since::At(time) => time,
+        }
+    }
+}
+
+/// `2h`, `2026-11-14` or `2026-11-14T18:00:00Z`.
+pub(super) fn since(text: &str) -> Result<Since, String> {
+    if let Ok(seconds) = seconds(text) {
+        return Ok(Since::Ago(seconds));
+    }
+    let time = if text.contains(['T', 't', ' ']) { text.to_owned() } else { format!("{text}T00:00:00Z") };
+    let time = time.parse::<jiff::Timestamp>().ok().and_then(|time| Timestamp::checked_from_unix(time.as_second()));
+    time.map(Since::At).ok_or_else(|| {
+        "takes a duration such as 2h, a date such as 2026-11-14, or a time such as 2026-11-14T18:00:00Z".to_owned()
+    })
 }
 
 /// A list of sport groups; empty for `none`.
@@ -107,6 +137,21 @@ mod tests {
         assert_eq!(expiry("never"), Ok(FieldSetting::Remove));
         assert_eq!(expiry("1d"), Ok(FieldSetting::To(86_400)));
         assert!(expiry("0s").is_err() && expiry("none").is_err());
+    }
+
+    #[test]
+    fn since_is_a_duration_a_date_or_a_time() {
+        let at = |seconds| Ok(Since::At(Timestamp::from_unix(seconds)));
+        assert_eq!(since("2h"), Ok(Since::Ago(7200)));
+        assert_eq!(since("2026-11-14"), at(1_794_614_400));
+        assert_eq!(since("2026-11-14T23:39:00Z"), at(1_794_699_540));
+        assert_eq!(since("2026-11-15T01:39:00+02:00"), at(1_794_699_540));
+        for wrong in ["", "yesterday", "2026-13-01", "2026-11-14T23:39:00", "1960-01-01"] {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
+        let now = Timestamp::from_unix(1_794_699_540);
+        assert_eq!(Since::Ago(540).timestamp(now), Timestamp::from_unix(1_794_699_000));
+        assert_eq!(Since::Ago(u32::MAX).timestamp(now), Timestamp::from_unix(0));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `oddsbox ingest`: feed lines from a file or a pipe.
 
 mod hint;
+mod interrupt;
+mod report;
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,13 +13,14 @@ use std::thread;
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use tokio::sync::mpsc;
 
 use self::hint::{GivenCommand, START_BYTES_MAX, hint};
+use self::interrupt::{IngestEnd, Interrupts, send_until_interrupted};
+use self::report::{Words, none_accepted, report, some_rejected};
 use super::flags;
 use super::invocation::{Invocation, block_on};
-use super::output::pairs;
 use crate::admin::{Access, AdminAccess, AdminError, PieceSource};
 use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
@@ -26,6 +28,8 @@ use crate::model::{OddsFormat, Regions, World};
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that may be queued for the writer.
 const PIECES_WAITING: usize = 4;
+/// The exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
 
 /// Ingest events, prices and scores: feed lines, or a saved payload of The Odds API
 ///
@@ -37,10 +41,19 @@ const PIECES_WAITING: usize = 4;
 /// not at all: with one rejected line the exit code is 1 and nothing is written. Other changes wait meanwhile, and the
 /// input may have at most 1 GiB. An outcome with an invalid price does not reject its line.
 ///
+/// Ctrl-C ends the input after the last whole line that was read: what was accepted is kept and reported, and the exit
+/// code is 130. A strict input or a payload is then not written.
+///
 /// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events,
 /// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have and lay
 /// markets are rejected.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox ingest prices.ndjson
+  oddsbox ingest - --strict < prices.ndjson
+  oddsbox ingest --world sandbox prices.ndjson --json
+  oddsbox ingest --format the-odds-api --sport mma odds.json")]
 pub(super) struct IngestArgs {
     /// File to read, or - for standard input
     #[arg(value_hint = clap::ValueHint::FilePath)]
@@ -77,35 +90,67 @@ enum InputFormat {
 impl IngestArgs {
     pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let input = Input::open(&self.file)?;
-        let (answer, start) = block_on(async {
+        let (end, start) = block_on(async {
             let backend = invocation.backend(Access::Create).await?;
+            let interrupts = Interrupts::listen()?;
             let (source, seen) = input.start()?;
-            let answer = self.send(&backend, source).await;
+            let send = |source| self.send(&backend, source);
+            let end = send_until_interrupted(source, self.is_whole(), interrupts, invocation.output, send).await;
             backend.close().await?;
             let InputState { start, error } = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(error) = error {
-                anyhow::bail!("failed to read {} ({error}): fix that and ingest it again", self.file.display());
+                anyhow::bail!("cannot read {}: {error}; fix that and ingest it again", self.file.display());
             }
-            Ok((answer, start))
+            Ok((end, start))
         })?;
-        let hint = || hint(&start, self.given(), invocation);
+        match end {
+            IngestEnd::Answered(answer) => self.finish(answer, &start, invocation),
+            IngestEnd::Interrupted(answer) => {
+                let answer = answer?;
+                let words = self.words();
+                invocation.output.answer(&answer, |_| report(&answer, words))?;
+                let (kept, read) = (HumanCount(answer.accepted), HumanCount(answer.lines));
+                let many = words.many;
+                let advice = "ingest the input again to add the rest";
+                Ok(interrupted(invocation, &format!("kept {kept} of the {read} {many} read so far: {advice}")))
+            }
+            IngestEnd::Discarded => Ok(interrupted(invocation, "nothing was written")),
+            IngestEnd::Abandoned => {
+                Ok(interrupted(invocation, "the last part of the input may have been written or not"))
+            }
+        }
+    }
+
+    /// Reports on an input that was read to its end.
+    fn finish(
+        &self,
+        answer: Result<IngestSummary, AdminError>,
+        start: &[u8],
+        invocation: &Invocation,
+    ) -> anyhow::Result<ExitCode> {
+        let hint = || hint(start, self.given(), invocation);
         let answer = answer.map_err(|error| match (&error, hint()) {
             (AdminError::Refused(_), Some(hint)) => anyhow::anyhow!("{error}; {hint}"),
             _ => error.into(),
         })?;
-        let (many, one) = self.words();
-        invocation.output.answer(&answer, |_| report(&answer, many, one))?;
+        let words = self.words();
+        invocation.output.answer(&answer, |_| report(&answer, words))?;
         let IngestSummary { lines, accepted, rejected, .. } = answer;
         let advice = if accepted == 0 { hint() } else { None };
         if !answer.written {
-            let advice = advice.unwrap_or_else(|| "fix them and ingest it again".to_owned());
-            anyhow::bail!("{rejected} of {lines} {many} were rejected, so nothing was written: {advice}");
+            let advice = advice.unwrap_or_else(|| "fix the input and ingest it again".to_owned());
+            anyhow::bail!("{}, so nothing was written: {advice}", some_rejected(rejected, lines, words));
         }
         if lines > 0 && accepted == 0 {
             let advice = advice.unwrap_or_else(|| "the report says why".to_owned());
-            anyhow::bail!("none of {lines} {many} was accepted: {advice}");
+            anyhow::bail!("{}: {advice}", none_accepted(lines, words));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Whether nothing is written of an input that was not read to its end.
+    fn is_whole(&self) -> bool {
+        self.strict || self.format == InputFormat::TheOddsApi
     }
 
     fn given(&self) -> GivenCommand<'_> {
@@ -125,13 +170,18 @@ impl IngestArgs {
         }
     }
 
-    /// The words for what the report counts, and for what an example refers to.
-    const fn words(&self) -> (&'static str, &'static str) {
+    const fn words(&self) -> Words {
         match self.format {
-            InputFormat::Lines => ("lines", "line"),
-            InputFormat::TheOddsApi => ("messages", "event"),
+            InputFormat::Lines => Words { one: "line", many: "lines", example: "line" },
+            InputFormat::TheOddsApi => Words { one: "message", many: "messages", example: "event" },
         }
     }
+}
+
+/// Says what became of an interrupted input.
+fn interrupted(invocation: &Invocation, kept: &str) -> ExitCode {
+    invocation.output.diagnostic("error", &format!("interrupted: {kept}"));
+    ExitCode::from(INTERRUPTED)
 }
 
 /// An open input.
@@ -160,7 +210,7 @@ impl Input {
             if metadata.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok((file, metadata)) }
         };
         let (file, metadata) = open().map_err(|error| {
-            anyhow::anyhow!("{} cannot be read ({error}): name a file, or - for standard input", path.display())
+            anyhow::anyhow!("cannot read {}: {error}; name a file, or - for standard input", path.display())
         })?;
         Ok(Input { reader: Box::new(file), progress: progress(metadata.is_file().then_some(metadata.len()))? })
     }
@@ -208,25 +258,4 @@ fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
         None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
     };
     Ok(bar.with_style(ProgressStyle::with_template(style)?))
-}
-
-fn report(answer: &IngestSummary, many: &str, one: &str) -> String {
-    let became =
-        if answer.written { format!("{} changed something", answer.changed) } else { "not written".to_owned() };
-    let mut text = pairs(&[
-        (many, answer.lines.to_string()),
-        ("accepted", format!("{} ({became})", answer.accepted)),
-        ("rejected", counted(answer.rejected, &answer.rejected_by_reason)),
-        ("outcomes dropped", counted(answer.dropped_outcomes, &answer.dropped_outcomes_by_reason)),
-    ]);
-    for example in &answer.examples {
-        let _ = writeln!(text, "{one} {}: {}: {}", example.line, example.reason, example.detail);
-    }
-    text
-}
-
-/// `5 (3 late, 2 unknown_event)`.
-fn counted(total: u64, reasons: &std::collections::BTreeMap<String, u64>) -> String {
-    let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    if reasons.is_empty() { total.to_string() } else { format!("{total} ({})", reasons.join(", ")) }
 }

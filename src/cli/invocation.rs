@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::DEFAULT_DATA;
 use super::demo::DEMO_DATA;
-use super::output::{self, Bar, Output};
+use super::output::{Bar, Output};
 use crate::admin::{Access, AdminAccess, AdminError, Command, DataDir, ProgressAnswer, Setup};
-use crate::config::{ConfigError, Settings};
+use crate::config::{Config, ConfigError, Settings};
 
 /// How often the progress bar is updated.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
@@ -30,18 +30,23 @@ impl Invocation {
         Settings::gather(self.config.as_deref(), variables)
     }
 
+    /// The configuration of the file and the environment, if it is valid.
+    pub(super) fn config(&self) -> Option<Config> {
+        self.settings().ok()?.read().ok()
+    }
+
     /// Connects to the server, or opens the file if none runs.
     pub(super) async fn backend(&self, access: Access) -> anyhow::Result<AdminAccess> {
         let found = AdminAccess::find(&self.data, access, || Ok(Setup::of(&self.settings()?.read()?)?)).await;
         let backend = match found {
             Err(error @ AdminError::NoData(_)) if self.is_beside_demo() => {
-                anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: --data {DEMO_DATA}")
+                anyhow::bail!("{error}; the data of `oddsbox demo` is in {DEMO_DATA}: use --data {DEMO_DATA}")
             }
             found => found?,
         };
         if backend.damage_count() > 0 {
             let message = format!("{} rows of the file cannot be read: run `oddsbox check`", backend.damage_count());
-            output::diagnostic("warning", &message);
+            self.output.diagnostic("warning", &message);
         }
         Ok(backend)
     }

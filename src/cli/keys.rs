@@ -6,11 +6,16 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use super::flags::{self, Groups};
 use super::invocation::{Invocation, block_on};
-use super::output::{self, Output, or_dash, pairs};
+use super::output::{Output, or_dash, pairs};
 use crate::admin::{Access, Command, FieldSetting, IssueKey, KeyAnswer, SetKey, StatusAnswer};
 
 /// Issue, list, rotate, revoke and change API keys
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox keys issue --sandbox --name trial
+  oddsbox keys list
+  oddsbox keys show trial")]
 pub(super) enum KeysCommand {
     Issue(IssueArgs),
     List(ListArgs),
@@ -38,7 +43,15 @@ impl KeysCommand {
 ///
 /// Safe on a running server: the key works when the command returns.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("kind").required(true).args(["sandbox", "live"])))]
+#[command(
+    group(ArgGroup::new("kind").required(true).args(["sandbox", "live"])),
+    after_long_help = "\
+Examples:
+  oddsbox keys issue --sandbox --name trial
+  oddsbox keys issue --live --name acme --approved-by ada
+  oddsbox keys issue --live --name acme --approved-by ada --groups combat,golf
+  oddsbox keys issue --sandbox --name ci --per-day 500 --expires 90d --json"
+)]
 pub(super) struct IssueArgs {
     /// A key for the simulated world (`sk_test_`)
     #[arg(long)]
@@ -52,8 +65,12 @@ pub(super) struct IssueArgs {
     /// Who approved production access; kept in the audit log
     #[arg(long, value_name = "WHO")]
     approved_by: Option<String>,
-    /// Sport groups that a production key is restricted to, separated by commas
-    #[arg(long, value_parser = flags::groups)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = flags::groups,
+        help = "Sport groups that a production key is restricted to, separated by commas: combat, tennis, american_football, golf"
+    )]
     groups: Option<Groups>,
     /// Requests per minute [default: 60 for sandbox, 600 for production keys]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,7 +82,7 @@ pub(super) struct IssueArgs {
     #[arg(long, value_name = "N", value_parser = flags::quota)]
     per_month: Option<FieldSetting<u64>>,
     /// Time until the key expires, such as 90d [default: never expires]
-    #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
+    #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
 }
 
@@ -99,7 +116,7 @@ fn show_secret(invocation: &Invocation, access: Access, command: Command, done: 
         let status = backend.ask::<StatusAnswer>(Command::Status).await.ok();
         // The secret must be shown in any case, as it cannot be retrieved again.
         if let Err(error) = backend.close().await {
-            output::diagnostic("warning", &error.to_string());
+            invocation.output.diagnostic("warning", &error.to_string());
         }
         Ok((answer?, base_url(invocation, status)))
     })?;
@@ -109,7 +126,7 @@ fn show_secret(invocation: &Invocation, access: Access, command: Command, done: 
 /// The service's address from this machine: as the running server reports it, else as configured.
 fn base_url(invocation: &Invocation, status: Option<StatusAnswer>) -> String {
     let running = status.and_then(|status| status.server).map(|server| (server.scheme(), server.address));
-    let configured = || invocation.settings().ok()?.read().ok().map(|config| (config.scheme(), config.listen));
+    let configured = || invocation.config().map(|config| (config.scheme(), config.listen));
     let (scheme, mut address) = running.or_else(configured).unwrap_or_else(|| ("http", ([127, 0, 0, 1], 8080).into()));
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -121,6 +138,10 @@ fn base_url(invocation: &Invocation, status: Option<StatusAnswer>) -> String {
 ///
 /// Safe on a running server: it only reads.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox keys list
+  oddsbox keys list --json")]
 pub(super) struct ListArgs {}
 
 impl ListArgs {
@@ -134,8 +155,13 @@ impl ListArgs {
 ///
 /// Safe on a running server: it only reads.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox keys show acme
+  oddsbox keys show key_8sXcPq2LmZ0a --json")]
 pub(super) struct ShowArgs {
-    /// Id of the key, as shown by `oddsbox keys list`
+    /// Id or name of the key, as shown by `oddsbox keys list`; a name that several keys have is refused
+    #[arg(value_name = "ID|NAME")]
     id: String,
 }
 
@@ -151,11 +177,16 @@ impl ShowArgs {
 /// Safe on a running server: the new secret works when the command returns. The old one works until the grace period
 /// ends.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox keys rotate acme
+  oddsbox keys rotate acme --grace 24h --json")]
 pub(super) struct RotateArgs {
-    /// Id of the key
+    /// Id or name of the key
+    #[arg(value_name = "ID|NAME")]
     id: String,
     /// How long the old secret keeps working, such as 24h
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = flags::seconds)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = flags::seconds)]
     grace: u32,
 }
 
@@ -170,8 +201,13 @@ impl RotateArgs {
 ///
 /// Safe on a running server: it is in force when the command returns.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox keys revoke acme
+  oddsbox keys revoke key_8sXcPq2LmZ0a")]
 pub(super) struct RevokeArgs {
-    /// Id of the key
+    /// Id or name of the key
+    #[arg(value_name = "ID|NAME")]
     id: String,
 }
 
@@ -186,16 +222,28 @@ impl RevokeArgs {
 ///
 /// Safe on a running server: it is in force when the command returns. Usage counters are kept.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("changes").required(true).multiple(true)
-    .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])))]
+#[command(
+    group(ArgGroup::new("changes").required(true).multiple(true)
+        .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])),
+    after_long_help = "\
+Examples:
+  oddsbox keys set acme --burst 1200 --per-day 2000000
+  oddsbox keys set acme --groups none --expires never
+  oddsbox keys set acme --reset-usage"
+)]
 pub(super) struct SetArgs {
-    /// Id of the key
+    /// Id or name of the key
+    #[arg(value_name = "ID|NAME")]
     id: String,
     /// New name of the key
     #[arg(long)]
     name: Option<String>,
-    /// Sport groups separated by commas, or none to lift the restriction
-    #[arg(long, value_parser = flags::groups)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = flags::groups,
+        help = "Sport groups separated by commas (combat, tennis, american_football, golf), or none to lift the restriction"
+    )]
     groups: Option<Groups>,
     /// Requests per minute
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -207,7 +255,7 @@ pub(super) struct SetArgs {
     #[arg(long, value_name = "N", value_parser = flags::quota)]
     per_month: Option<FieldSetting<u64>>,
     /// Time until the key expires, such as 90d, or never
-    #[arg(long, value_name = "TIME", value_parser = flags::expiry)]
+    #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
     /// Reset the usage of the day and the month, after a wrong clock or lost counters
     #[arg(long)]

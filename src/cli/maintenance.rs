@@ -10,6 +10,10 @@ use crate::admin::{Access, Command, MaintenanceAnswer};
 
 /// Turn maintenance mode on or off
 #[derive(Debug, Subcommand)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox maintenance on --for 30m
+  oddsbox maintenance off")]
 pub(super) enum MaintenanceCommand {
     On(OnArgs),
     Off(OffArgs),
@@ -19,9 +23,13 @@ pub(super) enum MaintenanceCommand {
 ///
 /// Safe on a running server: it is in force when the command returns. Status requests are still answered.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox maintenance on
+  oddsbox maintenance on --for 30m")]
 pub(super) struct OnArgs {
     /// End automatically after this time, such as 30m
-    #[arg(long = "for", value_name = "TIME", value_parser = flags::some_seconds)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = flags::some_seconds)]
     time: Option<u32>,
 }
 
@@ -29,6 +37,9 @@ pub(super) struct OnArgs {
 ///
 /// Safe on a running server: it is in force when the command returns.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox maintenance off")]
 pub(super) struct OffArgs {}
 
 impl MaintenanceCommand {

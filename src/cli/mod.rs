@@ -2,7 +2,8 @@
 //!
 //! One file per group of commands: its arguments, its action and its output. `flags` validates raw arguments,
 //! `invocation` finds the server or opens the file, and only `output` writes to standard output. An error is one line
-//! on standard error that says what to do next; the exit code is 0 for success, 1 for failure and 2 for wrong usage.
+//! on standard error that says what to do next; the exit code is 0 for success, 1 for failure, 2 for wrong usage and
+//! 130 for an ingest that was interrupted.
 
 mod about;
 mod audit;
@@ -28,7 +29,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueHint};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 
 use self::invocation::Invocation;
 use self::output::{Output, StdoutClosed};
@@ -42,7 +44,18 @@ const DEFAULT_DATA: &str = "./oddsbox-data";
 /// Commands find the running server through the socket in its data directory, or open the data themselves if no
 /// server runs; the result is the same.
 #[derive(Debug, Parser)]
-#[command(name = "oddsbox", version, max_term_width = 100)]
+#[command(
+    name = "oddsbox",
+    version,
+    max_term_width = 100,
+    after_long_help = "\
+Examples:
+  oddsbox demo
+  oddsbox serve --config oddsbox.toml
+  oddsbox keys issue --sandbox --name trial
+  oddsbox ingest prices.ndjson
+  oddsbox help keys issue"
+)]
 struct Cli {
     /// Data directory [default: ./oddsbox-data, for demo ./oddsbox-demo]
     #[arg(
@@ -101,10 +114,12 @@ enum CliCommand {
 
 /// Parses the arguments, runs the command and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let output = Output::new(output::has_json_flag(&arguments));
+    let cli = match Cli::try_parse_from(arguments).and_then(Cli::checked) {
         Ok(cli) => cli,
         Err(error) => {
-            output::usage(&error);
+            output.usage(&error);
             return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
     };
@@ -112,8 +127,24 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) if error.is::<StdoutClosed>() => ExitCode::SUCCESS,
         Err(error) => {
-            output::diagnostic("error", &error.to_string());
+            output.diagnostic("error", &error.to_string());
             ExitCode::FAILURE
+        }
+    }
+}
+
+impl Cli {
+    /// Rejects options of a command that its subcommand does not have. clap's own check would also reject the options
+    /// of every command there.
+    fn checked(self) -> Result<Self, clap::Error> {
+        let conflict = match &self.command {
+            CliCommand::Demo(demo) => demo.conflict(),
+            CliCommand::Feeds(feeds) => feeds.conflict(),
+            _ => None,
+        };
+        match conflict {
+            Some(message) => Err(Cli::command().error(ErrorKind::ArgumentConflict, message)),
+            None => Ok(self),
         }
     }
 }

@@ -1,14 +1,18 @@
-//! Standard output: JSON for programs, text and tables for people.
+//! Standard output: JSON for programs, text and tables for people. Errors and warnings go to standard error, with
+//! `--json` as one object each: `{"error":{"message":"…"}}`.
 //!
 //! Aligned tables and colours are for terminals; in a pipe, a table is one line per row with tabs between the fields. A
 //! closed pipe is not an error.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use clap::error::ErrorKind;
 use comfy_table::{Attribute, Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::keys::without_secrets;
 
@@ -36,15 +40,46 @@ impl Output {
 
     /// Prints an answer: as JSON with `--json`, else as the text that `format` returns.
     pub(super) fn answer<T: Serialize>(self, answer: &T, format: impl FnOnce(Self) -> String) -> anyhow::Result<()> {
-        if self.json { self.document(answer) } else { text(&format(self)) }
+        text(&self.format(answer, format)?)
     }
 
-    /// Prints one JSON document.
-    pub(super) fn document<T: Serialize>(self, document: &T) -> anyhow::Result<()> {
-        let mut line =
-            if self.is_terminal { serde_json::to_string_pretty(document)? } else { serde_json::to_string(document)? };
-        line.push('\n');
-        text(&line)
+    /// An answer as it is printed.
+    pub(super) fn format<T: Serialize>(
+        self,
+        answer: &T,
+        format: impl FnOnce(Self) -> String,
+    ) -> anyhow::Result<String> {
+        if !self.json {
+            return Ok(format(self));
+        }
+        let document =
+            if self.is_terminal { serde_json::to_string_pretty(answer)? } else { serde_json::to_string(answer)? };
+        Ok(document + "\n")
+    }
+
+    /// Writes an error or a warning to standard error. A failure is ignored, as there is nowhere left to report it.
+    pub(super) fn diagnostic(self, level: &str, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{}", self.diagnostic_line(level, text));
+    }
+
+    /// A message on one line.
+    pub(super) fn diagnostic_line(self, level: &str, text: &str) -> String {
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let message = lines.join(" ");
+        if self.json { json!({ (level): { "message": message } }).to_string() } else { format!("{level}: {message}") }
+    }
+
+    /// Prints help or a usage error, with secrets among the arguments hidden. A closed pipe is not an error.
+    pub(super) fn usage(self, error: &clap::Error) {
+        let plain = error.to_string();
+        let shown = without_secrets(&plain);
+        if error.use_stderr() && self.json {
+            self.diagnostic("error", &usage_message(error.kind(), &shown));
+        } else if error.use_stderr() && shown != plain {
+            let _ = io::stderr().lock().write_all(shown.as_bytes());
+        } else {
+            let _ = error.print();
+        }
     }
 
     pub(super) fn bold(self, text: &str) -> String {
@@ -81,17 +116,6 @@ pub(super) fn text(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes one line to standard error. A failure is ignored, as there is nowhere left to report it.
-pub(super) fn diagnostic(level: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", diagnostic_line(level, text));
-}
-
-/// A message on one line.
-pub(super) fn diagnostic_line(level: &str, text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    format!("{level}: {}", lines.join(" "))
-}
-
 /// Writes text without blocking the server for longer than a second. If the reader is slower, the text is still written
 /// in the background.
 pub(super) async fn announce(text: String) -> anyhow::Result<()> {
@@ -106,15 +130,19 @@ pub(super) async fn announce(text: String) -> anyhow::Result<()> {
     }
 }
 
-/// Prints help or a usage error, with secrets among the arguments hidden. A closed pipe is not an error.
-pub(super) fn usage(error: &clap::Error) {
-    let plain = error.to_string();
-    let shown = without_secrets(&plain);
-    if error.use_stderr() && shown != plain {
-        let _ = io::stderr().lock().write_all(shown.as_bytes());
-    } else {
-        let _ = error.print();
+/// Whether `--json` is among the arguments, for usage errors: they have no parsed arguments.
+pub(super) fn has_json_flag(arguments: &[OsString]) -> bool {
+    arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json")
+}
+
+/// What a usage error says, without the synopsis that follows it.
+fn usage_message(kind: ErrorKind, text: &str) -> String {
+    if kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing: --help lists them".to_owned();
     }
+    let end = ["\nUsage:", "\nFor more information"].iter().filter_map(|next| text.find(next)).min();
+    let message = end.and_then(|end| text.get(..end)).unwrap_or(text);
+    message.strip_prefix("error: ").unwrap_or(message).to_owned()
 }
 
 /// Names and values, one pair per line.

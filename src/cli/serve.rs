@@ -4,15 +4,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::json;
 
+use super::demo;
 use super::invocation::Invocation;
-use super::{demo, output};
+use super::output::{self, Output};
 use crate::admin::{ConsoleSessions, Setup};
 use crate::config::{Config, SettingOrigin, Settings};
 use crate::server::{Reload, ServeOptions, Server, base_url, bind, hang_ups, init_logging, signals};
 
 /// The address of the demo's console, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
+
+/// The log of a demo: a line for each request would scroll its keys and commands away.
+const DEMO_LOG: &str = "info,access=warn";
 
 /// How long the process waits at its end until the last log lines are written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
@@ -22,6 +27,12 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 /// Shuts down gracefully on SIGTERM and SIGINT; reloads its configuration on SIGHUP. Refuses a data directory whose
 /// live world was simulated by `oddsbox demo`. One server at a time can use a data directory.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox serve
+  oddsbox serve --config oddsbox.toml
+  oddsbox serve --data /var/lib/oddsbox --listen 0.0.0.0:8080
+  ODDSBOX_REFRESH=10s oddsbox serve")]
 pub(super) struct ServeArgs {
     /// Address of the public API; port 0 picks a free one
     #[arg(long, value_name = "ADDR")]
@@ -40,7 +51,7 @@ pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool)
         move || {
             invocation
                 .settings()
-                .map(|settings| with_console(settings.with_flag("listen", "--listen", listen.clone()), demo))
+                .map(|settings| for_demo(settings.with_flag("listen", "--listen", listen.clone()), demo))
         }
     };
     let (settings, console_any_port) = gather()?;
@@ -55,7 +66,7 @@ pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool)
         Ok(()) => ExitCode::SUCCESS,
         // From here on the log owns standard error, and writes to it without blocking.
         Err(error) => {
-            crate::log::print(&output::diagnostic_line("error", &error.to_string()));
+            crate::log::print(&invocation.output.diagnostic_line("error", &error.to_string()));
             ExitCode::FAILURE
         }
     };
@@ -68,12 +79,17 @@ fn run(server: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(server)
 }
 
-/// Adds a console to a demo, unless its address is configured. Returns whether any port will do if the default is
-/// taken.
-fn with_console(settings: Settings, demo: bool) -> (Settings, bool) {
-    let uses_default = demo && settings.get("console.listen").origin == SettingOrigin::Default;
-    let address = uses_default.then(|| DEMO_CONSOLE.to_owned());
-    (settings.with_flag("console.listen", "oddsbox demo", address), uses_default)
+/// Adds a console to a demo and leaves access lines out of its log, unless these are configured. Returns whether any
+/// port will do for the console if the default is taken.
+fn for_demo(settings: Settings, demo: bool) -> (Settings, bool) {
+    let default = |name: &'static str, value: &str| {
+        let is_default = demo && settings.get(name).origin == SettingOrigin::Default;
+        is_default.then(|| value.to_owned())
+    };
+    let (console, log) = (default("console.listen", DEMO_CONSOLE), default("log", DEMO_LOG));
+    let any_port = console.is_some();
+    let settings = settings.with_flag("console.listen", demo::DEMO_ORIGIN, console);
+    (settings.with_flag("log", demo::DEMO_ORIGIN, log), any_port)
 }
 
 async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) -> anyhow::Result<()> {
@@ -88,7 +104,7 @@ async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) ->
         let announced = if is_demo {
             demo::show(invocation, server, &base, console).await
         } else {
-            listening(&base, console).await
+            listening(invocation.output, &base, console).await
         };
         if let Err(error) = announced {
             tracing::warn!(%error, "failed to print the server's address");
@@ -99,7 +115,12 @@ async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) ->
 }
 
 /// Prints the line that scripts wait for.
-async fn listening(base: &str, console: Option<&ConsoleSessions>) -> anyhow::Result<()> {
-    let console = console.map(|console| format!("console on {}\n", console.base())).unwrap_or_default();
-    output::announce(format!("listening on {base}\n{console}")).await
+async fn listening(output: Output, base: &str, console: Option<&ConsoleSessions>) -> anyhow::Result<()> {
+    let console = console.map(ConsoleSessions::base);
+    let addresses = json!({ "url": base, "console_url": console });
+    let text = output.format(&addresses, |_| {
+        let console = console.map(|console| format!("console on {console}\n")).unwrap_or_default();
+        format!("listening on {base}\n{console}")
+    })?;
+    output::announce(text).await
 }

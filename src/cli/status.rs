@@ -16,31 +16,42 @@ const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// Show the status that clients see, sizes, uptime, connections and requests
 ///
-/// Safe on a running server: it only reads.
+/// Safe on a running server: it only reads. Without one it reports on the data file.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox status
+  oddsbox status --json")]
 pub(super) struct StatusArgs {}
 
 impl StatusArgs {
     pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         let status: StatusAnswer = invocation.ask(Access::Existing, Command::Status)?;
-        invocation.output.answer(&status, |_| shown(&status))?;
+        invocation.output.answer(&status, |_| shown(&status, invocation))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn shown(status: &StatusAnswer) -> String {
-    let server = match &status.server {
-        None => "not running".to_owned(),
-        Some(server) => format!(
-            "{}://{}, up {}, {} connections, {} requests, {:.1} a second",
-            server.scheme(),
-            server.address,
-            shown_seconds(server.uptime_s),
-            server.connections,
-            server.requests,
-            server.requests_per_second
-        ),
+fn shown(status: &StatusAnswer, invocation: &Invocation) -> String {
+    let Some(server) = &status.server else {
+        let data = invocation.data.path().display();
+        return format!("No server runs on {data}; its data file has:\n\n{}", pairs(&file_rows(status)));
     };
+    let server = format!(
+        "{}://{}, up {}, {} connections, {} requests, {:.1} a second",
+        server.scheme(),
+        server.address,
+        shown_seconds(server.uptime_s),
+        server.connections,
+        server.requests,
+        server.requests_per_second
+    );
+    let rows = [("status", status.status.clone()), ("server", server)];
+    pairs(&rows.into_iter().chain(file_rows(status)).collect::<Vec<_>>())
+}
+
+/// The rows that need no server.
+fn file_rows(status: &StatusAnswer) -> Vec<(&'static str, String)> {
     let maintenance = match &status.maintenance {
         None => "off".to_owned(),
         Some(span) => match &span.until {
@@ -50,27 +61,28 @@ fn shown(status: &StatusAnswer) -> String {
     };
     let keys = &status.keys;
     let writable = if status.writable { "" } else { ", not writable: see the server's log" };
-    pairs(&[
-        ("status", status.status.clone()),
-        ("server", server),
+    let is_served = status.server.is_some();
+    vec![
         ("maintenance", maintenance),
-        ("live", live(&status.worlds.live)),
-        ("sandbox", world(&status.worlds.sandbox)),
+        ("live", live(&status.worlds.live, is_served)),
+        ("sandbox", world(&status.worlds.sandbox, is_served)),
         ("keys", format!("{} active, {} revoked, {} expired", keys.active, keys.revoked, keys.expired)),
         ("file", format!("{}{writable}", HumanBytes(status.file_bytes))),
         ("version", status.version.clone()),
-    ])
+    ]
 }
 
 /// The live world, marked if it is simulated.
-fn live(live: &WorldAnswer) -> String {
-    if live.simulated { format!("simulated, {}", world(live)) } else { world(live) }
+fn live(live: &WorldAnswer, is_served: bool) -> String {
+    if live.simulated { format!("simulated, {}", world(live, is_served)) } else { world(live, is_served) }
 }
 
-fn world(world: &WorldAnswer) -> String {
+/// A world that is not served has no status.
+fn world(world: &WorldAnswer, is_served: bool) -> String {
+    let status = if is_served { format!("{}: ", world.status) } else { String::new() };
     format!(
-        "{}: {} active sports, {} events, {} records, {} sources ({} stale)",
-        world.status, world.sports_active, world.events, world.records, world.sources, world.sources_stale
+        "{status}{} active sports, {} events, {} records, {} sources ({} stale)",
+        world.sports_active, world.events, world.records, world.sources, world.sources_stale
     )
 }
 
@@ -78,6 +90,10 @@ fn world(world: &WorldAnswer) -> String {
 ///
 /// Safe on a running server: it only reads. Meant for health checks in images without curl.
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  oddsbox ready
+  oddsbox ready --data /var/lib/oddsbox --json")]
 pub(super) struct ReadyArgs {}
 
 impl ReadyArgs {

@@ -86,3 +86,68 @@ fn shells_complete_worlds_and_directories() {
     assert!(script.contains(":WORLD:(sandbox live)"), "the names of the worlds");
     assert!(script.contains(":DIR:_files -/"), "directories for --data");
 }
+
+/// Every command with its words: `keys issue`.
+fn all_commands(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+    found.push((words.to_owned(), command.clone()));
+    for inner in command.get_subcommands() {
+        all_commands(inner, format!("{words} {}", inner.get_name()).trim(), found);
+    }
+}
+
+/// The arguments of a line of a shell, without what the shell itself reads: variables in front, pipes and redirections.
+fn words_of(line: &str) -> Vec<&str> {
+    let words = line.split_whitespace().skip_while(|word| word.contains('='));
+    words.take_while(|word| !["|", "<", ">"].contains(word)).collect()
+}
+
+#[test]
+fn every_command_has_examples_that_parse() {
+    let mut commands = Vec::new();
+    all_commands(&Cli::command(), "", &mut commands);
+    assert!(commands.len() > 25, "{commands:?}");
+    for (name, command) in commands {
+        let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let lines = help.strip_prefix("Examples:\n").unwrap_or_else(|| panic!("`{name}` has no examples"));
+        for line in lines.lines() {
+            assert!(line.starts_with("  ") && line.len() <= 80, "wraps on a terminal: {line:?}");
+            for part in line.split(" | ") {
+                let words = words_of(part);
+                assert_eq!(words[0], "oddsbox", "{line}");
+                match Cli::try_parse_from(&words).and_then(Cli::checked) {
+                    Ok(_) => {}
+                    Err(error) => assert_eq!(error.exit_code(), 0, "{line}: {error}"),
+                }
+            }
+            assert!(line.contains(&format!("oddsbox {name}")) || line.contains("--data"), "`{name}` has {line}");
+        }
+    }
+}
+
+#[test]
+fn help_lists_the_groups_of_the_built_in_catalogue() {
+    let groups = crate::config::catalogue::builtin().groups().join(", ");
+    let mut commands = Vec::new();
+    all_commands(&Cli::command(), "", &mut commands);
+    for name in ["keys issue", "keys set"] {
+        let (_, command) = commands.iter().find(|(words, _)| words == name).unwrap();
+        let argument = command.get_arguments().find(|argument| argument.get_id() == "groups").unwrap();
+        let help = argument.get_help().unwrap().to_string();
+        assert!(help.contains(&groups), "{name} lists other groups than {groups}: {help}");
+    }
+}
+
+#[test]
+fn options_of_every_command_stand_between_a_command_and_its_subcommand() {
+    for line in ["oddsbox feeds --data d tokens", "oddsbox feeds --json token scraper", "oddsbox demo --data d clear"] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+    for line in ["oddsbox feeds --stale tokens", "oddsbox feeds --world live token x", "oddsbox demo --listen a clear"]
+    {
+        assert_eq!(
+            parse(line).and_then(|cli| cli.checked().map_err(|error| error.exit_code())).unwrap_err(),
+            2,
+            "{line}"
+        );
+    }
+}

@@ -109,7 +109,7 @@ pub(super) fn put(tables: &mut FeedTables, path: &str, value: SettingValue) -> R
     let (name, field) = path.split_once('.').ok_or_else(unknown)?;
     if !is_key(name) {
         let takes = "a feed's name has 1 to 40 of a to z, 0 to 9 and _".to_owned();
-        return Err(ConfigError::Feed { name: format!("feeds.{name}"), takes });
+        return Err(ConfigError::Feed { name: format!("feeds.{name}:"), takes });
     }
     let known = FEED_SETTINGS.iter().find(|setting| setting.name == field);
     let Some(setting) = known else {

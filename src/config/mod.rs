@@ -64,7 +64,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "ingest.inflated_max",
         default: "1024",
-        help: "maximum inflated size in MiB of one compressed request of a feeder",
+        help: "maximum decompressed size in MiB of one request of a feeder",
     },
     Setting {
         name: "ingest.bookmakers_per_day",
@@ -228,6 +228,8 @@ impl Config {
 /// An invalid configuration. Each message names the setting and the values that it takes.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
+    #[error("cannot read {path}: {error}", path = path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
     #[error("{path}: {detail}", path = path.display())]
     File { path: PathBuf, detail: String },
     #[error("there is no setting {name}{hint}", hint = hint.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
@@ -252,10 +254,8 @@ impl Settings {
     ) -> Result<Settings, ConfigError> {
         let mut settings = Settings::defaults(SETTINGS);
         if let Some(path) = file {
-            let text = std::fs::read_to_string(path).map_err(|error| ConfigError::File {
-                path: path.to_owned(),
-                detail: format!("cannot be read: {error}"),
-            })?;
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| ConfigError::Unreadable { path: path.to_owned(), error })?;
             settings = settings.with_file(path, &text)?;
         }
         settings.with_variables(SETTINGS, OTHER_VARIABLES, variables)

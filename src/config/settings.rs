@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use toml::de::DeTable;
+
 use super::ConfigError;
 use super::feeds::{self, FeedTables};
 
@@ -77,13 +79,18 @@ impl Settings {
         let invalid = |detail: String| ConfigError::File { path: path.to_owned(), detail };
         let table: toml::Table = text.parse().map_err(|error| invalid(one_line(&error, text)))?;
         for (name, value) in flattened(&table) {
-            let text =
-                text_of(value).ok_or_else(|| invalid(format!("{name} must be a string, a number or true/false")))?;
-            let value = SettingValue { text, origin: SettingOrigin::File(path.to_owned()) };
-            match name.strip_prefix("feeds.") {
-                Some(rest) => feeds::put(&mut self.1, rest, value)?,
-                None => self.put(&name, value)?,
-            }
+            let located = |detail: String| match line_of(text, &name) {
+                Some(line) => invalid(format!("line {line}: {detail}")),
+                None => invalid(detail),
+            };
+            let value =
+                text_of(value).ok_or_else(|| located(format!("{name} must be a string, a number or true/false")))?;
+            let value = SettingValue { text: value, origin: SettingOrigin::File(path.to_owned()) };
+            let put = match name.strip_prefix("feeds.") {
+                Some(rest) => feeds::put(&mut self.1, rest, value),
+                None => self.put(&name, value),
+            };
+            put.map_err(|error| located(error.to_string()))?;
         }
         Ok(self)
     }
@@ -154,9 +161,27 @@ impl Settings {
 
 /// The parser's message and line, without its excerpt of the source.
 fn one_line(error: &toml::de::Error, text: &str) -> String {
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.matches('\n').count() + 1;
+    let line = line_at(text, error.span().map_or(0, |span| span.start));
     format!("line {line}: {}", error.message().replace('\n', ", "))
+}
+
+/// The number of the line that a byte is on, counted from 1.
+fn line_at(text: &str, byte: usize) -> usize {
+    text.get(..byte).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// The line of a setting, given by its dotted path. A quoted key with a dot in it is not found.
+fn line_of(text: &str, path: &str) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let (mut table, mut names) = (document.get_ref(), path.split('.').peekable());
+    loop {
+        let name = names.next()?;
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref() == name)?;
+        if names.peek().is_none() {
+            return Some(line_at(text, key.span().start));
+        }
+        table = value.get_ref().as_table()?;
+    }
 }
 
 /// All values of a table with their dotted paths.

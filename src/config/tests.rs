@@ -38,11 +38,19 @@ fn flag_overrides_variable_overrides_file() {
 #[test]
 fn unknown_setting_suggests_the_nearest() {
     let error = |result: Result<Settings, ConfigError>| result.unwrap_err().to_string();
-    assert_eq!(error(gather("refersh = \"10s\"", &[])), "there is no setting refersh; did you mean refresh?");
     assert_eq!(
-        error(gather("[simulator]\nsed = 1", &[])),
-        "there is no setting simulator.sed; did you mean simulator.seed?"
+        error(gather("log = \"info\"\nrefersh = \"10s\"", &[])),
+        "oddsbox.toml: line 2: there is no setting refersh; did you mean refresh?"
     );
+    assert_eq!(
+        error(gather("\n[simulator]\nsed = 1", &[])),
+        "oddsbox.toml: line 3: there is no setting simulator.sed; did you mean simulator.seed?"
+    );
+    assert_eq!(
+        error(gather("simulator = { sed = 1 }", &[])),
+        "oddsbox.toml: line 1: there is no setting simulator.sed; did you mean simulator.seed?"
+    );
+    assert_eq!(error(gather("\"a.b\" = 1", &[])), "oddsbox.toml: there is no setting a.b");
     assert_eq!(
         error(gather("", &[("ODDSBOX_REFESH", "1s")])),
         "there is no setting ODDSBOX_REFESH; did you mean ODDSBOX_REFRESH?"
@@ -88,7 +96,7 @@ fn invalid_feed_is_reported_with_its_field() {
     };
     assert_eq!(
         error("[feeds.us]\nintervall = \"1s\"", &[]),
-        "there is no setting feeds.us.intervall; did you mean feeds.us.interval?"
+        "oddsbox.toml: line 2: there is no setting feeds.us.intervall; did you mean feeds.us.interval?"
     );
     assert_eq!(
         error("", &[("ODDSBOX_FEEDS_US_RGEIONS", "us")]),
@@ -99,7 +107,7 @@ fn invalid_feed_is_reported_with_its_field() {
     assert!(message.starts_with("feeds.us.url = \"ftp://x\" (from oddsbox.toml): takes an address"), "{message}");
     let message = error(&format!("{FEED}key_file = \"k\""), &[]);
     assert!(message.contains("feeds.us.key is given, and key_file as well") && !message.contains("hush"), "{message}");
-    assert!(error("[feeds.US]\nkind = \"x\"", &[]).contains("a feed's name has"));
+    assert!(error("[feeds.US]\nkind = \"x\"", &[]).starts_with("oddsbox.toml: line 2: feeds.US: a feed's name has"));
     assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a string"));
 }
 
@@ -149,7 +157,8 @@ fn invalid_value_is_reported_with_its_origin_and_the_allowed_values() {
     assert_eq!(error, "refresh = \"soon\" (from oddsbox.toml): takes a duration such as 30s or 24h, from 1s to 1h");
     let error = gather("connections = 0", &[]).unwrap().read().unwrap_err().to_string();
     assert_eq!(error, "connections = \"0\" (from oddsbox.toml): takes a whole number from 1 to 1000000");
-    assert!(gather("refresh = [1]", &[]).unwrap_err().to_string().contains("must be a string, a number or true/false"));
+    let error = gather("refresh = [1]", &[]).unwrap_err().to_string();
+    assert_eq!(error, "oddsbox.toml: line 1: refresh must be a string, a number or true/false");
     assert!(gather("refresh =", &[]).unwrap_err().to_string().starts_with("oddsbox.toml: "));
 }
 

@@ -13,7 +13,7 @@ mod transport;
 mod v1;
 mod v4;
 
-pub use docs::OPENAPI;
+pub use docs::{DemoKeys, OPENAPI};
 pub use exchange::RequestId;
 pub use exchange::handle::{Handled, HandledRequest, Note, handle};
 pub(crate) use exchange::reply::etag_of;

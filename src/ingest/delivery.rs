@@ -3,12 +3,14 @@
 //! A reader adds what it rejects to a [`Delivery`] and hands over its news in batches, whole, or as a poll. Whatever the
 //! writer answers is counted here, once: in the account of the feed as it goes on, and in the report at the end.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::{IngestError, IngestErrorKind};
 use super::feed::{Feed, IngestContext};
 use super::ledger::FeedKind;
 use super::options::IngestOptions;
+use super::rejected::{LINE_PREFIX_BYTES, RejectedMessage, RejectedMessages};
 use super::report::{IngestSummary, ReasonCounts, RejectedLine, add_example};
 use super::wire::Rejection;
 use crate::model::{News, Reason};
@@ -20,6 +22,8 @@ pub(super) struct DeliveryBatch {
     pub(super) news: Vec<News>,
     /// Where each message was read, in the same order. News that no report shows may have none.
     pub(super) origins: Vec<NewsOrigin>,
+    /// The beginnings of the lines that they were read from, one after the other.
+    pub(super) text: Vec<u8>,
 }
 
 /// Where a message was read.
@@ -29,27 +33,38 @@ pub(super) struct NewsOrigin {
     pub(super) line: u64,
     /// The bookmaker, for a price of a payload: an event there has many.
     pub(super) bookmaker: Option<Arc<str>>,
+    /// The line, as a part of the batch's text.
+    text: Option<Range<usize>>,
+}
+
+impl NewsOrigin {
+    /// Of a message in a payload.
+    pub(super) fn of_payload(line: u64, bookmaker: Option<Arc<str>>) -> Self {
+        NewsOrigin { line, bookmaker, text: None }
+    }
 }
 
 impl From<Vec<News>> for DeliveryBatch {
     fn from(news: Vec<News>) -> Self {
-        DeliveryBatch { news, origins: Vec::new() }
+        DeliveryBatch { news, ..DeliveryBatch::default() }
     }
 }
 
 impl DeliveryBatch {
-    pub(super) fn push(&mut self, news: News, line: u64) {
+    pub(super) fn push(&mut self, news: News, line: u64, text: &[u8]) {
         self.news.push(news);
-        self.origins.push(NewsOrigin { line, bookmaker: None });
+        let start = self.text.len();
+        self.text.extend_from_slice(&text[..text.len().min(LINE_PREFIX_BYTES)]);
+        self.origins.push(NewsOrigin { line, bookmaker: None, text: Some(start..self.text.len()) });
     }
 
-    /// Splits it into batches of at most `size` messages.
+    /// Splits that of a payload into batches of at most `size` messages.
     pub(super) fn chunks(self, size: usize) -> impl Iterator<Item = DeliveryBatch> {
         let (mut news, mut origins) = (self.news.into_iter().peekable(), self.origins.into_iter());
         std::iter::from_fn(move || {
             news.peek()?;
             let news = news.by_ref().take(size).collect();
-            Some(DeliveryBatch { news, origins: origins.by_ref().take(size).collect() })
+            Some(DeliveryBatch { news, origins: origins.by_ref().take(size).collect(), text: Vec::new() })
         })
     }
 }
@@ -70,6 +85,8 @@ pub(super) struct Delivery {
     /// What the writer says of the others.
     report: IngestReport,
     examples: Vec<RejectedLine>,
+    /// Rejected messages that the feed's account does not have yet.
+    rejected: RejectedMessages,
     is_written: bool,
 }
 
@@ -87,6 +104,7 @@ impl Delivery {
             uncounted_bytes: 0,
             report: IngestReport::default(),
             examples: Vec::new(),
+            rejected: RejectedMessages::default(),
             is_written: true,
         }
     }
@@ -100,10 +118,10 @@ impl Delivery {
         self.uncounted_bytes += bytes as u64;
     }
 
-    /// Counts a message that its reader rejected.
-    pub(super) fn reject(&mut self, line: u64, rejection: &Rejection) {
+    /// Counts a message that its reader rejected, with the text of its line if that was kept.
+    pub(super) fn reject(&mut self, line: u64, rejection: &Rejection, text: Option<&[u8]>) {
         self.add_invalid([(rejection.reason, 1)].into_iter());
-        self.show(line, rejection.reason, rejection.detail.to_string());
+        self.show(line, rejection.reason, rejection.detail.to_string(), text);
     }
 
     /// Counts messages that their reader rejected and that no report shows one by one.
@@ -114,8 +132,10 @@ impl Delivery {
         }
     }
 
-    /// Adds a rejected message to those that the report shows.
-    pub(super) fn show(&mut self, line: u64, reason: Reason, detail: String) {
+    /// Adds a rejected message to those that the report and the feed's account show.
+    pub(super) fn show(&mut self, line: u64, reason: Reason, detail: String, text: Option<&[u8]>) {
+        let now = self.context.clock.now().timestamp();
+        self.rejected.push(reason, RejectedMessage::new(now, line, &detail, text));
         add_example(&mut self.examples, RejectedLine { line, reason: reason.key().to_owned(), detail });
     }
 
@@ -131,16 +151,16 @@ impl Delivery {
 
     /// Hands a batch to the writer and waits for it, which is the back-pressure. `is_end` publishes what has come.
     pub(super) async fn send(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), IngestError> {
-        self.feed.check()?;
+        self.feed.check(self.context.clock.now().timestamp())?;
         Ok(self.write(batch, is_end).await?)
     }
 
     /// The same for a feed whose right to send cannot be revoked.
     pub(super) async fn write(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), WriteError> {
-        let DeliveryBatch { news, origins } = batch;
+        let DeliveryBatch { news, origins, text } = batch;
         let sent = self.context.writer.ingest_sent(self.options.world, news, is_end, self.feed.sender());
         let report = sent.await?;
-        self.record(&report, &origins);
+        self.record(&report, &origins, &text);
         Ok(())
     }
 
@@ -151,20 +171,21 @@ impl Delivery {
         news: NewsReader,
         origins: &[NewsOrigin],
     ) -> Result<Vec<(u64, Reason)>, IngestError> {
-        self.feed.check()?;
+        self.feed.check(self.context.clock.now().timestamp())?;
         // Rejected lines already forbid writing; what else would be rejected is reported all the same.
         let whole = if self.invalid.total() > 0 { Whole::Checked } else { Whole::Taken };
         let sent = self.context.writer.ingest_whole_sent(self.options.world, news, whole, self.feed.sender());
         let report = sent.await?;
         self.is_written = whole == Whole::Taken && report.rejected() == 0;
-        self.record(&report, origins);
+        self.record(&report, origins, &[]);
         Ok(report.first_rejected().to_vec())
     }
 
-    /// Hands a complete poll to the writer; how many records it closed because the poll no longer has them.
-    pub(super) async fn send_poll(&mut self, poll: Poll) -> Result<u64, WriteError> {
+    /// Hands a complete poll to the writer; how many records it closed because the poll no longer has them. `origins` are
+    /// those of its news.
+    pub(super) async fn send_poll(&mut self, poll: Poll, origins: &[NewsOrigin]) -> Result<u64, WriteError> {
         let report = self.context.writer.poll(poll).await?;
-        self.record(&report.news, &[]);
+        self.record(&report.news, origins, &[]);
         Ok(report.closed)
     }
 
@@ -176,16 +197,17 @@ impl Delivery {
         charge: FeedCharge,
     ) -> Result<(), WriteError> {
         let report = self.context.writer.ingest_charged(self.options.world, news, is_end, Some(charge)).await?;
-        self.record(&report, &[]);
+        self.record(&report, &[], &[]);
         Ok(())
     }
 
     /// Counts what has become of news, and of what was rejected since the last time.
-    fn record(&mut self, report: &IngestReport, origins: &[NewsOrigin]) {
+    fn record(&mut self, report: &IngestReport, origins: &[NewsOrigin], lines: &[u8]) {
         for (position, reason) in report.first_rejected().iter().filter(|_| !origins.is_empty()) {
             let origin = usize::try_from(*position).ok().and_then(|position| origins.get(position));
-            let NewsOrigin { line, bookmaker } = origin.cloned().unwrap_or_default();
-            self.show(line, *reason, describe(*reason, bookmaker.as_deref()));
+            let NewsOrigin { line, bookmaker, text } = origin.cloned().unwrap_or_default();
+            let text = text.and_then(|range| lines.get(range));
+            self.show(line, *reason, describe(*reason, bookmaker.as_deref()), text);
         }
         self.report.add(report);
         let mut rejected = std::mem::take(&mut self.uncounted);
@@ -194,6 +216,7 @@ impl Delivery {
         let account = self.feed.account(self.options.world);
         let now = self.context.clock.now().timestamp();
         self.context.ledger.count(account, now, accepted, rejected.iter());
+        self.context.ledger.keep_rejected(account, std::mem::take(&mut self.rejected));
         self.context.ledger.used(account, std::mem::take(&mut self.uncounted_bytes), report.added);
     }
 
@@ -216,7 +239,7 @@ impl Delivery {
     /// The report on the input, at its end.
     pub(super) fn summary(&mut self) -> IngestSummary {
         // An input without a single valid message has sent nothing, and its rejections count all the same.
-        self.record(&IngestReport::default(), &[]);
+        self.record(&IngestReport::default(), &[], &[]);
         let mut by_reason = self.invalid;
         by_reason.add_all(self.report.reasons());
         let if_written = |count: u64| if self.is_written { count } else { 0 };
@@ -242,7 +265,7 @@ pub(super) fn describe(reason: Reason, bookmaker: Option<&str>) -> String {
     match (bookmaker, reason) {
         (None, reason) => reason.description().to_owned(),
         (Some(key), Reason::UnknownBookmaker) => {
-            format!("{key}: nobody has declared it: say with --regions where it is offered")
+            format!("{key} is not declared: name its regions with --regions")
         }
         (Some(key), reason) => format!("{key}: {}", reason.description()),
     }

@@ -30,7 +30,7 @@ pub enum IngestError {
     Payload(#[from] PayloadError),
     #[error("send a feed token that is in force as authorization: Bearer ft_ob_…; `oddsbox feeds token` issues one")]
     Unauthorized,
-    #[error("the token was revoked: ask the operator for a new one")]
+    #[error("the token was revoked or rotated out: ask the operator for a new one")]
     TokenRevoked,
     #[error("this token is for the {0} world: leave out world")]
     OtherWorld(World),

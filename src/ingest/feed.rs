@@ -7,8 +7,8 @@ use super::error::IngestError;
 use super::ledger::{FeedKind, Ledger};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::keys::{Feeder, Feeders};
-use crate::model::World;
+use crate::keys::{AdmittedFeeder, Feeders};
+use crate::model::{Timestamp, World};
 use crate::writer::{Sender, Writer, WriterHandle};
 
 /// The prefix of the account names of feeders with a token.
@@ -32,7 +32,7 @@ pub struct Feed {
     name: Arc<str>,
     kind: FeedKind,
     /// A remote feeder may send for as long as its token is in force.
-    token: Option<(Arc<Feeders>, Arc<Feeder>)>,
+    token: Option<(Arc<Feeders>, AdmittedFeeder)>,
 }
 
 impl Feed {
@@ -45,9 +45,9 @@ impl Feed {
         Feed { name: "drop".into(), kind: FeedKind::Drop, token: None }
     }
 
-    pub(super) fn token(feeders: Arc<Feeders>, feeder: Arc<Feeder>) -> Self {
-        let name = format!("{TOKEN_PREFIX}{}", feeder.name).into();
-        Feed { name, kind: FeedKind::Token, token: Some((feeders, feeder)) }
+    pub(super) fn token(feeders: Arc<Feeders>, admitted: AdmittedFeeder) -> Self {
+        let name = format!("{TOKEN_PREFIX}{}", admitted.feeder.name).into();
+        Feed { name, kind: FeedKind::Token, token: Some((feeders, admitted)) }
     }
 
     pub(super) fn poll(name: &str) -> Self {
@@ -96,10 +96,10 @@ impl Feed {
         Some(Sender { name: Arc::clone(&self.name), removes_any })
     }
 
-    /// Fails once the token of a remote feeder is revoked.
-    pub(super) fn check(&self) -> Result<(), IngestError> {
+    /// Fails once the token that a remote feeder was admitted with is revoked or rotated out.
+    pub(super) fn check(&self, now: Timestamp) -> Result<(), IngestError> {
         match &self.token {
-            Some((feeders, feeder)) if !feeders.is_in_force(feeder) => Err(IngestError::TokenRevoked),
+            Some((feeders, admitted)) if !feeders.is_in_force(admitted, now) => Err(IngestError::TokenRevoked),
             _ => Ok(()),
         }
     }

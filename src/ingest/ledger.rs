@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::rejected::RejectedMessages;
 use crate::model::{FeederQuota, FeederUse, Reason, Timestamp, World};
 
 /// How a feed's news comes in.
@@ -42,6 +43,8 @@ pub struct Account {
     /// Messages that were accepted, whether or not they changed anything.
     pub accepted: u64,
     pub rejected: BTreeMap<Reason, u64>,
+    /// The last of them, a few of each reason.
+    pub rejected_messages: RejectedMessages,
     /// Bytes of lines that came, as inflated.
     pub bytes: u64,
     /// What it has used of its quota, for a feeder that has one.
@@ -54,16 +57,30 @@ pub struct Account {
     pub upstream: Option<Upstream>,
 }
 
-/// What is left of an upstream's quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is left of an upstream's quota, and how it is spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Upstream {
     pub remaining: Option<u64>,
     pub used: Option<u64>,
     /// What is left of the operator's own budget for the day, where one is set.
     pub budget_left: Option<u64>,
+    /// That budget.
+    pub budget_per_day: Option<u64>,
     pub next_poll: Option<Timestamp>,
     /// The quota is used up: the upstream is not polled before this.
     pub used_up_until: Option<Timestamp>,
+    pub plan: Option<UpstreamPlan>,
+}
+
+/// How the credits of an upstream are spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpstreamPlan {
+    /// What polling at this interval costs in a day.
+    pub credits_per_day: u64,
+    /// The time between two polls of the same odds.
+    pub interval_s: u64,
+    /// When the upstream renews its quota; `None` for one that reports no quota.
+    pub resets: Option<Timestamp>,
 }
 
 /// The accounts of every feed, by name.
@@ -98,6 +115,13 @@ impl Ledger {
                 *account.rejected.entry(reason).or_default() += count;
             }
         });
+    }
+
+    /// Keeps messages that were rejected, as examples.
+    pub(super) fn keep_rejected(&self, (name, kind, world): (&str, FeedKind, World), messages: RejectedMessages) {
+        if !messages.is_empty() {
+            self.with(name, kind, world, |account| account.rejected_messages.append(messages));
+        }
     }
 
     /// Counts bytes, and notes what a feeder has used of its quota.
@@ -150,6 +174,7 @@ impl Account {
             world,
             accepted: 0,
             rejected: BTreeMap::new(),
+            rejected_messages: RejectedMessages::default(),
             bytes: 0,
             added: None,
             last_good: None,

@@ -6,7 +6,7 @@
 //!    `payload` collects a payload.
 //! 3. [`wire`] and [`the_odds_api`] turn them into validated [`News`](crate::model::News), or reject them with a reason.
 //! 4. `delivery` hands the news to the writer and counts what was accepted and rejected, in the feed's account
-//!    (`ledger`) and in the report on the input (`report`).
+//!    (`ledger`, with a few examples of what was `rejected`) and in the report on the input (`report`).
 //!
 //! Nothing here knows who issues commands or how a server is composed: `admin` and `server` use this module, never the
 //! other way round.
@@ -23,6 +23,7 @@ mod payload;
 mod poll;
 mod push;
 mod read_body;
+mod rejected;
 mod report;
 mod simulator;
 mod spool;
@@ -35,12 +36,13 @@ pub mod wire;
 pub use drop_directory::{DropDirectory, DropError};
 pub use error::{IngestError, IngestErrorKind};
 pub use feed::{Feed, IngestContext};
-pub use ledger::{Account, FeedKind, Ledger, Upstream};
+pub use ledger::{Account, FeedKind, Ledger, Upstream, UpstreamPlan};
 pub use options::{IngestOptions, InputOptions, PayloadOptions};
 pub use payload::PayloadBuffer;
 pub use poll::{FeedError, PollSettings, Pollers};
 pub use push::PushInterface;
 pub use read_body::{BodyTerms, InterruptedInput, drain, read_lines, read_payload};
+pub use rejected::{RejectedMessage, RejectedMessages};
 pub use report::{IngestSummary, ReasonCounts, RejectedLine};
 pub use simulator::{Simulation, Simulator};
 pub use stream::LineStream;

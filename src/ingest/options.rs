@@ -21,7 +21,7 @@ pub struct PayloadOptions {
     pub sport: Option<String>,
     /// How its prices are quoted; without it the prices must show it.
     pub odds_format: Option<OddsFormat>,
-    /// The regions of bookmakers that nobody declared; with none they are rejected.
+    /// The regions of undeclared bookmakers; without regions they are rejected.
     pub regions: Regions,
 }
 

@@ -56,7 +56,7 @@ impl PayloadBuffer {
         let listed = payload.listed(known.register().bookmakers(), options.regions);
         let batch = accept(payload, listed, delivery);
         if options.strict {
-            let DeliveryBatch { news, origins } = batch;
+            let DeliveryBatch { news, origins, .. } = batch;
             let news = NewsReader(Box::new(news.into_iter().map(Ok)));
             delivery.send_whole(news, &origins).await?;
             return Ok(());
@@ -75,16 +75,16 @@ pub(super) fn accept(payload: Payload, listed: Vec<News>, delivery: &mut Deliver
     delivery.add_invalid(payload.rejected.iter());
     delivery.drop_outcomes(payload.dropped.iter());
     for (event, rejection) in payload.examples {
-        delivery.show(event, rejection.reason, rejection.detail.into());
+        delivery.show(event, rejection.reason, rejection.detail.into(), None);
     }
     let origins = vec![NewsOrigin::default(); listed.len()];
-    let mut batch = DeliveryBatch { news: listed, origins };
+    let mut batch = DeliveryBatch { news: listed, origins, text: Vec::new() };
     for message in payload.messages {
         let bookmaker = match &message.news {
             News::Odds(odds) => Some(Arc::clone(&odds.bookmaker)),
             _ => None,
         };
-        batch.origins.push(NewsOrigin { line: message.event, bookmaker });
+        batch.origins.push(NewsOrigin::of_payload(message.event, bookmaker));
         batch.news.push(message.news);
     }
     batch

@@ -1,10 +1,10 @@
 //! The push interface, for feeders on other machines: one route, `POST /ingest`, authorised by a feed token.
 //!
-//! It accepts news and serves no data: whoever has a token can send lines into one world and do nothing else. Lines take
+//! It accepts news and serves no data: a client with a token can send lines into one world and do nothing else. Lines take
 //! the same path as those of `oddsbox ingest`, and the answer is the same report. Connections, deadlines and TLS are those
 //! of the public interface, whose listener the server puts in front of this.
 //!
-//! - `authorization: Bearer ft_ob_…` identifies the feeder; a revoked token ends a stream at its next batch
+//! - `authorization: Bearer ft_ob_…` identifies the feeder; a token that is revoked or rotated out ends a stream at its next batch
 //! - `?strict=true` keeps all of the lines or none, as `--strict` does; `?world=` must be the token's own
 //! - `content-encoding: gzip` is accepted; any other but `identity` is not
 //! - when the server stops, a stream is answered with the number of its lines that were taken
@@ -26,7 +26,7 @@ use super::options::IngestOptions;
 use super::read_body::{BodyTerms, InterruptedInput, drain, read_lines};
 use super::stream::LineStream;
 use crate::http::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
-use crate::keys::Feeder;
+use crate::keys::AdmittedFeeder;
 use crate::log::{LineKind, limited};
 use crate::metrics::Traffic;
 
@@ -104,28 +104,30 @@ impl PushInterface {
         query: &str,
         peer: &Peer,
     ) -> Result<(LineStream, BodyTerms), IngestError> {
-        let feeder = self.feeder(headers, peer)?;
+        let admitted = self.feeder(headers, peer)?;
+        let world = admitted.feeder.world;
         let mut options = IngestOptions::parse(query)?;
-        if query.split('&').any(|pair| pair.starts_with("world=")) && options.world != feeder.world {
-            return Err(IngestError::OtherWorld(feeder.world));
+        if query.split('&').any(|pair| pair.starts_with("world=")) && options.world != world {
+            return Err(IngestError::OtherWorld(world));
         }
-        options.world = feeder.world;
+        options.world = world;
         let terms = BodyTerms {
             silence_max: Some(self.silence_max),
             stopping: Some(self.stopping.clone()),
             gzip_inflated_max: is_gzip(headers)?.then_some(self.inflated_max),
         };
-        let feed = Feed::token(Arc::clone(&self.context.feeders), feeder);
+        let feed = Feed::token(Arc::clone(&self.context.feeders), admitted);
         Ok((LineStream::open(options, feed, &self.context).await?, terms))
     }
 
-    fn feeder(&self, headers: &HeaderMap, peer: &Peer) -> Result<Arc<Feeder>, IngestError> {
+    fn feeder(&self, headers: &HeaderMap, peer: &Peer) -> Result<AdmittedFeeder, IngestError> {
         let sent = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = sent.and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
-        self.context.feeders.admit(token).map_err(|why| {
+        let now = self.context.clock.now().timestamp();
+        self.context.feeders.admit(token, now).map_err(|why| {
             limited!(LineKind::FeedToken, Level::WARN, client = %peer.client(headers), %why, "rejected feed token");
             IngestError::Unauthorized
         })

@@ -38,40 +38,42 @@ impl Spool {
     /// The news of every valid line, for the writer.
     pub(super) async fn news(&mut self, catalogue: Arc<Catalogue>) -> Result<NewsReader, IngestError> {
         let valid = self.valid(catalogue).await?;
-        Ok(NewsReader(Box::new(valid.map(|line| line.map(|(_, news)| news)))))
+        Ok(NewsReader(Box::new(valid.map(|line| line.map(|line| line.news)))))
     }
 
-    /// The line numbers of some positions, which count valid lines only.
-    pub(super) async fn line_numbers(
+    /// The numbers and texts of the lines at some positions, which count valid lines only.
+    pub(super) async fn lines_at(
         &mut self,
         positions: &[(u64, Reason)],
         catalogue: Arc<Catalogue>,
-    ) -> Result<Vec<u64>, IngestError> {
+    ) -> Result<Vec<(u64, Vec<u8>)>, IngestError> {
         let Some((last, _)) = positions.last() else { return Ok(Vec::new()) };
         let valid = self.valid(catalogue).await?;
         let wanted: Vec<u64> = positions.iter().map(|(position, _)| *position).collect();
         let last = *last;
         blocking(move || {
-            let mut numbers = Vec::with_capacity(wanted.len());
+            let mut lines = Vec::with_capacity(wanted.len());
             for (position, line) in (0..=last).zip(valid) {
-                let (number, _) = line?;
+                let ValidLine { number, text, .. } = line?;
                 if wanted.binary_search(&position).is_ok() {
-                    numbers.push(number);
+                    lines.push((number, text));
                 }
             }
-            Ok(numbers)
+            Ok(lines)
         })
         .await
     }
 
-    /// The valid lines, with their numbers. The others were counted as they came.
+    /// The valid lines. The others were counted as they came.
     async fn valid(
         &mut self,
         catalogue: Arc<Catalogue>,
-    ) -> Result<impl Iterator<Item = io::Result<(u64, News)>> + Send + use<>, IngestError> {
+    ) -> Result<impl Iterator<Item = io::Result<ValidLine>> + Send + use<>, IngestError> {
         let lines = self.lines().await?;
         Ok(lines.filter_map(move |line| match line {
-            Ok((number, line)) => wire::read(&line, &catalogue).ok().map(|read| Ok((number, read.news))),
+            Ok((number, text)) => {
+                wire::read(&text, &catalogue).ok().map(|read| Ok(ValidLine { number, text, news: read.news }))
+            }
             Err(error) => Some(Err(error)),
         }))
     }
@@ -82,6 +84,13 @@ impl Spool {
         file.seek(SeekFrom::Start(0)).map_err(IngestError::Spool)?;
         Ok(SpooledLines { reader: BufReader::new(file), number: 0 })
     }
+}
+
+/// A line that could be read.
+struct ValidLine {
+    number: u64,
+    text: Vec<u8>,
+    news: News,
 }
 
 /// The lines that are not blank, with their numbers and without their ends. One that is too long is skipped without

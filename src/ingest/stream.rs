@@ -99,9 +99,9 @@ impl LineStream {
         let LineReader { catalogue, delivery, .. } = &mut self.reader;
         let news = spool.news(Arc::clone(catalogue)).await?;
         let rejected = delivery.send_whole(news, &[]).await?;
-        let numbers = spool.line_numbers(&rejected, Arc::clone(catalogue)).await?;
-        for (line, (_, reason)) in numbers.into_iter().zip(rejected) {
-            delivery.show(line, reason, describe(reason, None));
+        let lines = spool.lines_at(&rejected, Arc::clone(catalogue)).await?;
+        for ((number, text), (_, reason)) in lines.into_iter().zip(rejected) {
+            delivery.show(number, reason, describe(reason, None), Some(&text));
         }
         Ok(())
     }
@@ -131,15 +131,15 @@ impl LineReader {
             SplitLine::Text(text) => text,
             SplitLine::TooLong => {
                 let detail = format!("a line has at most {LINE_BYTES_MAX} bytes");
-                return self.delivery.reject(self.line_count, &Rejection::new(Reason::LineTooLong, detail));
+                return self.delivery.reject(self.line_count, &Rejection::new(Reason::LineTooLong, detail), None);
             }
         };
         match wire::read(text, &self.catalogue) {
-            Err(rejection) => self.delivery.reject(self.line_count, &rejection),
+            Err(rejection) => self.delivery.reject(self.line_count, &rejection, Some(text)),
             Ok(read) => {
                 self.delivery.drop_outcomes(read.dropped.iter().map(|outcome| (outcome.reason, 1)));
                 self.batch_bytes += text.len();
-                self.batch.push(read.news, self.line_count);
+                self.batch.push(read.news, self.line_count, text);
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! A feeder has a name and a world that its lines go to. [`Feeders`] holds them in memory as the keyring holds keys:
 //! lookups never block, and a change is in force when [`Feeders::put`] returns. A [`FeedToken`] has the format of a
-//! key's secret with a prefix of its own, so that neither is accepted as the other; only its hash is stored.
+//! key's secret with a prefix of its own, so that neither is accepted as the other; only its hash is stored. A rotation
+//! follows the rules of keys: the replaced token is accepted until its grace period ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,8 @@ use std::{fmt, mem};
 use arc_swap::ArcSwap;
 
 use super::base62::RandomError;
-use super::record::SecretHash;
+use super::issue::retire;
+use super::record::{Retired, SecretHash};
 use super::secret::{digest, generate_text, hash_text, may_hold_key, wipe};
 use crate::model::{Timestamp, World};
 
@@ -25,6 +27,8 @@ pub struct Feeder {
     pub hash: SecretHash,
     /// The last four characters of the token, to tell tokens apart.
     pub last_four: Box<str>,
+    /// Rotated tokens, newest last. Those past their grace period are kept only to report why they are rejected.
+    pub retired: Box<[Retired]>,
 }
 
 impl Feeder {
@@ -36,6 +40,33 @@ impl Feeder {
         let clean = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         (1..=Self::NAME_MAX).contains(&text.len()) && text.bytes().all(clean) && !may_hold_key(text)
     }
+
+    /// The feeder with a new token. The old one is accepted for `grace_seconds` more; grace periods of tokens replaced
+    /// earlier stay as they are.
+    #[must_use]
+    pub fn rotated(&self, token: &FeedToken, grace_seconds: u32, now: Timestamp) -> Feeder {
+        let old = Retired { hash: self.hash, until: now.plus_seconds(grace_seconds) };
+        let (hash, last_four) = (token.hash(), token.last_four().into());
+        Feeder { hash, last_four, retired: retire(&self.retired, old, now), ..self.clone() }
+    }
+
+    /// The end of the last grace period that still runs.
+    pub fn grace_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.retired.iter().map(|retired| retired.until).filter(|until| *until > now).max()
+    }
+
+    /// All tokens of the feeder, each with the end of its grace period; `None` for the current one.
+    fn tokens(&self) -> impl Iterator<Item = (SecretHash, Option<Timestamp>)> {
+        let retired = self.retired.iter().map(|retired| (retired.hash, Some(retired.until)));
+        retired.chain([(self.hash, None)])
+    }
+}
+
+/// A feeder, and the one of its tokens that it was admitted with.
+#[derive(Clone, Debug)]
+pub struct AdmittedFeeder {
+    pub feeder: Arc<Feeder>,
+    token: SecretHash,
 }
 
 /// Why a token was rejected. The feeder gets the same response in every case; the log has the reason.
@@ -49,20 +80,48 @@ pub enum FeedTokenError {
     Unknown,
     #[error("the token of {0} was revoked")]
     Revoked(Box<str>),
+    #[error("this token of {0} was rotated out")]
+    RotatedOut(Box<str>),
+}
+
+/// The feeder that a token belongs to.
+#[derive(Clone, Debug)]
+struct TokenEntry {
+    feeder: Arc<Feeder>,
+    /// The end of a rotated token's grace period; `None` for the current token.
+    until: Option<Timestamp>,
+}
+
+impl TokenEntry {
+    /// Ends are exclusive, as for keys.
+    fn authorise(&self, now: Timestamp) -> Result<&Arc<Feeder>, FeedTokenError> {
+        let name = || self.feeder.name.clone();
+        if self.feeder.revoked.is_some() {
+            Err(FeedTokenError::Revoked(name()))
+        } else if self.until.is_some_and(|until| until <= now) {
+            Err(FeedTokenError::RotatedOut(name()))
+        } else {
+            Ok(&self.feeder)
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
 struct FeederMap {
-    by_token: HashMap<SecretHash, Arc<Feeder>>,
+    by_token: HashMap<SecretHash, TokenEntry>,
     by_name: BTreeMap<Box<str>, Arc<Feeder>>,
 }
 
 impl FeederMap {
     fn insert(&mut self, feeder: Arc<Feeder>) {
         if let Some(before) = self.by_name.insert(feeder.name.clone(), Arc::clone(&feeder)) {
-            self.by_token.remove(&before.hash);
+            for (hash, _) in before.tokens() {
+                self.by_token.remove(&hash);
+            }
         }
-        self.by_token.insert(feeder.hash, feeder);
+        for (hash, until) in feeder.tokens() {
+            self.by_token.insert(hash, TokenEntry { feeder: Arc::clone(&feeder), until });
+        }
     }
 }
 
@@ -84,19 +143,20 @@ impl Feeders {
     }
 
     /// The feeder that a token belongs to.
-    pub fn admit(&self, token: Option<&str>) -> Result<Arc<Feeder>, FeedTokenError> {
+    pub fn admit(&self, token: Option<&str>, now: Timestamp) -> Result<AdmittedFeeder, FeedTokenError> {
         let token = token.filter(|token| !token.is_empty()).ok_or(FeedTokenError::Missing)?;
-        let hash = FeedToken::hash_of(token).ok_or(FeedTokenError::Malformed)?;
-        let feeder = self.map.load().by_token.get(&hash).cloned().ok_or(FeedTokenError::Unknown)?;
-        if feeder.revoked.is_some() { Err(FeedTokenError::Revoked(feeder.name.clone())) } else { Ok(feeder) }
+        let token = FeedToken::hash_of(token).ok_or(FeedTokenError::Malformed)?;
+        let map = self.map.load();
+        let feeder = map.by_token.get(&token).ok_or(FeedTokenError::Unknown)?.authorise(now)?;
+        Ok(AdmittedFeeder { feeder: Arc::clone(feeder), token })
     }
 
     /// Whether the token that a feeder was admitted with is still valid.
-    pub fn is_in_force(&self, feeder: &Feeder) -> bool {
-        self.map.load().by_token.get(&feeder.hash).is_some_and(|stored| stored.revoked.is_none())
+    pub fn is_in_force(&self, admitted: &AdmittedFeeder, now: Timestamp) -> bool {
+        self.map.load().by_token.get(&admitted.token).is_some_and(|entry| entry.authorise(now).is_ok())
     }
 
-    /// Adds or replaces a feeder. A name has one token: the previous one is no longer accepted.
+    /// Adds or replaces a feeder. Only the tokens of the new one are accepted.
     pub fn put(&self, feeder: Feeder) -> Arc<Feeder> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let feeder = Arc::new(feeder);
@@ -169,33 +229,66 @@ mod tests {
         let token = FeedToken::generate().unwrap();
         let (hash, last_four) = (token.hash(), token.last_four().into());
         let created = Timestamp::from_unix(60);
-        (Feeder { name: name.into(), world: World::Live, created, revoked: None, hash, last_four }, token)
+        let retired = Box::default();
+        (Feeder { name: name.into(), world: World::Live, created, revoked: None, hash, last_four, retired }, token)
+    }
+
+    fn at(seconds: u32) -> Timestamp {
+        Timestamp::from_unix(seconds)
     }
 
     #[test]
     fn token_is_accepted_until_it_is_revoked_or_replaced() {
         let (first, token) = feeder("scraper");
         let feeders = Feeders::new([first.clone()]);
-        let admitted = feeders.admit(Some(token.expose())).unwrap();
-        assert_eq!((&*admitted, feeders.is_in_force(&admitted)), (&first, true));
+        let admitted = feeders.admit(Some(token.expose()), at(60)).unwrap();
+        assert_eq!((&*admitted.feeder, feeders.is_in_force(&admitted, at(60))), (&first, true));
+        let rejected = |token: &FeedToken| feeders.admit(Some(token.expose()), at(70)).unwrap_err();
 
-        feeders.put(Feeder { revoked: Some(Timestamp::from_unix(70)), ..first });
-        assert_eq!(feeders.admit(Some(token.expose())), Err(FeedTokenError::Revoked("scraper".into())));
-        assert!(!feeders.is_in_force(&admitted));
+        feeders.put(Feeder { revoked: Some(at(70)), ..first });
+        assert_eq!(rejected(&token), FeedTokenError::Revoked("scraper".into()));
+        assert!(!feeders.is_in_force(&admitted, at(70)));
 
         let (second, other) = feeder("scraper");
         feeders.put(second);
-        assert_eq!(feeders.admit(Some(token.expose())), Err(FeedTokenError::Unknown));
-        assert!(feeders.admit(Some(other.expose())).is_ok() && !feeders.is_in_force(&admitted));
+        assert_eq!(rejected(&token), FeedTokenError::Unknown);
+        assert!(feeders.admit(Some(other.expose()), at(70)).is_ok() && !feeders.is_in_force(&admitted, at(70)));
         assert_eq!(feeders.list().len(), 1);
+    }
+
+    #[test]
+    fn rotated_token_is_accepted_until_its_grace_ends_and_revocation_ends_both() {
+        let (first, old) = feeder("scraper");
+        let feeders = Feeders::new([first.clone()]);
+        let admitted = feeders.admit(Some(old.expose()), at(100)).unwrap();
+        let new = FeedToken::generate().unwrap();
+        let rotated = feeders.put(first.rotated(&new, 10, at(100)));
+        let admit = |token: &FeedToken, now| feeders.admit(Some(token.expose()), at(now)).map(|it| it.feeder);
+        assert_eq!(admit(&old, 109), Ok(Arc::clone(&rotated)));
+        assert_eq!(admit(&new, 110), Ok(Arc::clone(&rotated)));
+        assert_eq!(admit(&old, 110), Err(FeedTokenError::RotatedOut("scraper".into())));
+        assert!(feeders.is_in_force(&admitted, at(109)) && !feeders.is_in_force(&admitted, at(110)));
+        assert_eq!((rotated.grace_until(at(109)), rotated.grace_until(at(110))), (Some(at(110)), None));
+        assert_eq!(&*rotated.last_four, new.last_four());
+
+        let third = FeedToken::generate().unwrap();
+        let rotated = feeders.put(rotated.rotated(&third, 0, at(101)));
+        assert_eq!(admit(&new, 101), Err(FeedTokenError::RotatedOut("scraper".into())));
+        assert!(admit(&old, 109).is_ok(), "an earlier grace period stays as it is");
+
+        feeders.put(Feeder { revoked: Some(at(102)), ..Feeder::clone(&rotated) });
+        for token in [&old, &new, &third] {
+            assert_eq!(admit(token, 102), Err(FeedTokenError::Revoked("scraper".into())));
+        }
     }
 
     #[test]
     fn missing_or_malformed_token_is_rejected() {
         let feeders = Feeders::default();
-        assert_eq!(feeders.admit(None), Err(FeedTokenError::Missing));
-        assert_eq!(feeders.admit(Some("")), Err(FeedTokenError::Missing));
-        assert_eq!(feeders.admit(Some("ft_ob_x")), Err(FeedTokenError::Malformed));
+        let rejected = |token: Option<&str>| feeders.admit(token, at(60)).unwrap_err();
+        assert_eq!(rejected(None), FeedTokenError::Missing);
+        assert_eq!(rejected(Some("")), FeedTokenError::Missing);
+        assert_eq!(rejected(Some("ft_ob_x")), FeedTokenError::Malformed);
     }
 
     #[test]

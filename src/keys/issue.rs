@@ -132,16 +132,21 @@ pub fn rotate(key: &KeyRecord, grace_seconds: u32, now: Timestamp) -> Result<(Ke
         return Err(IssueError::Expired(key.id.clone()));
     }
     let secret = Secret::generate(key.kind)?;
-    let mut retired = key.retired.to_vec();
-    retired.push(Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) });
+    let old = Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) };
+    let (hash, last_four) = (secret.hash(), secret.last_four().into());
+    let record = KeyRecord { hash, last_four, retired: retire(&key.retired, old, now), ..key.clone() };
+    Ok((record, secret))
+}
+
+/// The replaced secrets with one more, of which at most [`RETIRED_MAX`] are remembered.
+pub(super) fn retire(before: &[Retired], old: Retired, now: Timestamp) -> Box<[Retired]> {
+    let mut retired = [before, &[old]].concat();
     while retired.len() > RETIRED_MAX {
         // A secret in its grace period is dropped only if all of them are.
         let oldest_ended = retired.iter().position(|retired| retired.until <= now);
         retired.remove(oldest_ended.unwrap_or(0));
     }
-    let (hash, last_four) = (secret.hash(), secret.last_four().into());
-    let record = KeyRecord { hash, last_four, retired: retired.into(), ..key.clone() };
-    Ok((record, secret))
+    retired.into()
 }
 
 /// Revokes a key. Revoking it again changes nothing: the first revocation time stays.

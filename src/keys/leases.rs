@@ -30,7 +30,7 @@ pub trait LeaseStore {
 #[error("no lease could be stored for this key")]
 pub struct LeaseDeclined;
 
-/// The sending half of the queue, held by meters.
+/// The sending half of the queue, of which each meter has one.
 #[derive(Clone, Debug)]
 pub struct LeaseQueue {
     sender: UnboundedSender<KeyId>,

@@ -23,7 +23,7 @@ pub mod record;
 mod secret;
 
 pub use base62::RandomError;
-pub use feeder::{FeedToken, FeedTokenError, Feeder, Feeders};
+pub use feeder::{AdmittedFeeder, FeedToken, FeedTokenError, Feeder, Feeders};
 pub use grant::{Forbidden, Grant, SportAccess};
 pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
 pub use keyring::{AuthError, KeyEntry, Keyring};

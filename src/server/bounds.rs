@@ -11,10 +11,10 @@ use crate::config::Config;
 use crate::http;
 use crate::tls::Acceptor;
 
-/// Descriptors that no client's connection takes. A server at rest has about twenty.
+/// Descriptors that are reserved for other uses than clients' connections. An idle server has about twenty.
 const RESERVE: usize = 64;
 
-/// Of what clients may have, feeders and the console have at most one part of so many each.
+/// Feeders and the console may each have at most this fraction of the clients' descriptors.
 const SHARE: usize = 8;
 
 /// The options of the listeners, which a reload changes.
@@ -43,7 +43,7 @@ impl Bounds {
         }
     }
 
-    /// Puts another configuration in force for the connections that come next.
+    /// Applies another configuration to new connections.
     pub(super) fn set(&self, config: &Config, tls: Option<&Arc<Acceptor>>) {
         let shares = Shares::announced(config, self.files_max);
         let options = |connections| listener_options(config, connections, tls.cloned(), &self.heads);
@@ -87,7 +87,7 @@ impl Shares {
     fn of(config: &Config, files_max: Option<usize>) -> Shares {
         let wanted = config.connections;
         let Some(files_max) = files_max else { return Shares { public: wanted, ingest: wanted, console: wanted } };
-        // A limit that is lower than the reserve leaves clients a few all the same.
+        // A limit below the reserve still leaves a few for clients.
         let clients = files_max.saturating_sub(RESERVE + config.feeds.len()).max(files_max / SHARE).max(3);
         let share = (clients / SHARE).max(1);
         let ingest = if config.ingest_listen.is_some() { share.min(wanted) } else { 0 };
@@ -95,7 +95,7 @@ impl Shares {
         Shares { public: wanted.min(clients - ingest - console), ingest, console }
     }
 
-    /// The same, with a warning where it is less than was asked for.
+    /// The same, with a warning if it is less than configured.
     fn announced(config: &Config, files_max: Option<usize>) -> Shares {
         let shares = Shares::of(config, files_max);
         if shares.public < config.connections {

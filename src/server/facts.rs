@@ -15,11 +15,11 @@ use crate::metrics::Traffic;
 /// How long the writer may take to answer while the server counts as ready.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How far a server has come.
+/// The phase of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Serving,
-    /// No connection is accepted any more; answers under way are let end.
+    /// No connection is accepted any more; responses in flight are finished.
     Draining,
     Closed,
 }

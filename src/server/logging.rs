@@ -1,6 +1,6 @@
 //! Log lines: text for people at a terminal, JSON for whatever collects them otherwise. Always to standard error, and
 //! always through [`LogWriter`], so that no line ever waits for it. Panics are logged the same way: the default hook
-//! would block on a standard error that nobody reads.
+//! would block on a standard error that is not read.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -66,7 +66,7 @@ pub fn init(config: &Config) -> Result<LogFilter, LogError> {
             let lines = $lines.with_filter_reloading();
             let handle = lines.reload_handle();
             let set: Box<dyn Fn(EnvFilter) + Send + Sync> = Box::new(move |filter| drop(handle.reload(filter)));
-            // Somebody else's subscriber, as in a test, is as good as ours; it is theirs to change.
+            // Another subscriber, as in a test, stays in place, and its filter cannot be changed here.
             lines.try_init().is_ok().then_some(set)
         }};
     }

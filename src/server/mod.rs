@@ -1,10 +1,10 @@
-//! Where everything is put together. A server's life, in order:
+//! Composition: everything that a server does, in order:
 //!
 //! 1. open the file and load everything from it,
 //! 2. fill the simulated worlds,
 //! 3. open the admin interface and the console, then the public interface,
 //! 4. poll the feeds and serve, until a signal,
-//! 5. stop accepting and let the answers under way end,
+//! 5. stop accepting and finish the responses in flight,
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod bounds;
@@ -14,6 +14,7 @@ mod logging;
 mod notify;
 mod reload;
 mod signals;
+mod validate;
 mod writer_watch;
 
 use std::future::Future;
@@ -46,6 +47,7 @@ use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterEnd, Write
 pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
+pub use validate::{InvalidConfig, validate};
 
 use bounds::Bounds;
 use facts::{Facts, Phase};
@@ -59,7 +61,7 @@ pub const DEMO: &str = "oddsbox demo";
 /// How long commands under way have to end when the server stops.
 const ADMIN_GRACE: Duration = Duration::from_secs(2);
 
-/// Why a server does not start, or did not end well.
+/// Why a server did not start, or did not stop cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
@@ -117,6 +119,7 @@ pub struct Server {
     stopped: Stopped,
     lease_requests: LeaseRequests,
     stale_after_s: u32,
+    demo_keys: http::DemoKeys,
 }
 
 impl Server {
@@ -154,6 +157,7 @@ impl Server {
             stopped,
             lease_requests,
             stale_after_s,
+            demo_keys: http::DemoKeys::default(),
         })
     }
 
@@ -179,6 +183,11 @@ impl Server {
         &self.keyring
     }
 
+    /// Lets the documentation of a demo offer its two keys. Without effect on a server whose live world is not simulated.
+    pub fn offer_demo_keys(&self, sandbox: &str, live: &str) {
+        self.demo_keys.offer(sandbox, live);
+    }
+
     /// Serves on a listener until `stop` is ready, then drains; `hurry` ends the draining.
     ///
     /// `ready` is called when the next request can be answered from full boards, with the console's sessions if it is served.
@@ -199,7 +208,7 @@ impl Server {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
-        let service = Arc::new(self.service());
+        let service = Arc::new(self.service(extras.simulate_live));
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
@@ -238,7 +247,7 @@ impl Server {
                 let service = Arc::clone(&service);
                 tasks.spawn(Reloading { reload, config, bounds, service, tls, writer, status }.run());
             }
-            // A handle that is kept here would keep the writer from its end.
+            // A handle that is kept here would keep the writer running.
             None => drop(writer),
         }
         let hurry = async {
@@ -253,7 +262,7 @@ impl Server {
             // It drains beside the public interface, and within the same time.
             let _ = push.await;
         }
-        // With the last handle goes the writer, after it has written the counters: no request can change them now.
+        // The writer ends with its last handle, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
         let _ = admin.await;
         if let Some(console) = console {
@@ -302,10 +311,12 @@ impl Server {
         Ok(())
     }
 
-    /// What the public interface answers from.
-    fn service(&self) -> http::Service {
+    /// What the public interface answers from. Only the documentation of a demo can offer keys.
+    fn service(&self, is_demo: bool) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
-        http::Service::new(boards, keyring, self.clock.clone(), interface_settings(&self.config.borrow()))
+        let settings = interface_settings(&self.config.borrow());
+        let service = http::Service::new(boards, keyring, self.clock.clone(), settings);
+        if is_demo { service.with_demo_keys(self.demo_keys.clone()) } else { service }
     }
 
     /// Opens the admin interface and the monitoring address; the returned future serves both until the server closes.
@@ -355,7 +366,7 @@ impl Server {
         let config = Arc::clone(&self.config.borrow());
         let Some(address) = config.console_listen else { return Ok(None) };
         let place = ConsoleAddress { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
-        ConsoleListener::bind(place, self.clock.clone()).await.map(Some)
+        ConsoleListener::bind(place, self.clock.clone(), &self.data).await.map(Some)
     }
 
     /// What commands work on.
@@ -399,7 +410,7 @@ fn random() -> u32 {
 pub struct ServeOptions {
     /// Simulate the live world too, as the demonstration does.
     pub simulate_live: bool,
-    /// Take any free port for the console if its own is taken.
+    /// Take any free port for the console if its own is in use.
     pub console_any_port: bool,
     /// Read the configuration again when asked to.
     pub reload: Option<Reload>,
@@ -424,7 +435,7 @@ pub struct ListenError {
     setting: &'static str,
 }
 
-/// Writes down what meters hand out, ahead of use, for as long as the server runs.
+/// Stores the leases of meters ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
     leases::serve(requests, &keyring, &clock, &writer).await;
 }

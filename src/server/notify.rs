@@ -31,7 +31,7 @@ pub(super) fn reloading() {
 }
 
 pub(super) fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("finishing what was asked for")]);
+    tell(&[NotifyState::Stopping, NotifyState::Status("finishing requests in flight")]);
 }
 
 fn tell(state: &[NotifyState<'_>]) {
@@ -40,7 +40,7 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Keeps the watchdog quiet for as long as the service works; returns at once where there is none.
+/// Feeds the watchdog while the service works; returns at once if there is none.
 pub(super) async fn watchdog(traffic: Arc<Traffic>, writer: Arc<WriterWatch>) {
     let Some(within) = sd_notify::watchdog_enabled() else { return };
     let period = (within / 4).max(Duration::from_millis(1));

@@ -3,8 +3,8 @@
 //! 1. The file and the environment are read and checked as at a start, and so are the log's filter and the certificate;
 //!    anything wrong with them changes nothing.
 //! 2. What can change is put in force: bounds and deadlines for the connections that come next, the rest at once.
-//! 3. Whoever follows [`Server::config`](super::Server::config) is notified; what needs a restart stays there as it was.
-//! 4. One line of the log says what changed, another one what waits for a restart; the audit log keeps both.
+//! 3. Receivers of [`Server::config`](super::Server::config) are notified; settings that need a restart stay as they were.
+//! 4. One log line names the settings that changed, another those that need a restart; the audit log has both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::writer::WriterHandle;
 
 /// When and from where a server reads its configuration again.
 pub struct Reload {
-    /// Something comes each time that it is to be read.
+    /// Receives a message each time that the configuration is to be read.
     pub asked: mpsc::Receiver<()>,
-    /// Reads it, with the flags of the command line on top; an error as one line.
+    /// Reads it, with the flags of the command line applied; an error is one line.
     pub gather: Box<dyn Fn() -> Result<Settings, String> + Send>,
     /// What the server was started with.
     pub settings: Settings,
@@ -49,7 +49,7 @@ pub(super) struct Reloading {
     pub status: String,
 }
 
-/// A configuration that was read again and is good.
+/// A configuration that was read again and is valid.
 struct Read {
     settings: Settings,
     config: Config,

@@ -23,7 +23,7 @@ pub fn signals() -> io::Result<(impl Future<Output = ()>, impl Future<Output = (
     Ok((reached(counted.clone(), 1), reached(counted, 2)))
 }
 
-/// Something comes with every SIGHUP; those that come while one is dealt with are one.
+/// Receives a message for every SIGHUP; those that come while one is handled count as one.
 pub fn hang_ups() -> io::Result<mpsc::Receiver<()>> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let (sender, receiver) = mpsc::channel(1);
@@ -37,7 +37,7 @@ pub fn hang_ups() -> io::Result<mpsc::Receiver<()>> {
 }
 
 async fn reached(mut counted: watch::Receiver<u32>, signals: u32) {
-    // The sender lives as long as the process: an error would mean that no signal can come any more.
+    // The sender is never dropped: an error would mean that no further signal can come.
     if counted.wait_for(|count| *count >= signals).await.is_err() {
         std::future::pending::<()>().await;
     }

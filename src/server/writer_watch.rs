@@ -1,5 +1,5 @@
 //! Whether the writer answers: a ping goes through its fast lane every second, and readiness and the watchdog read how
-//! long the last one has been waiting. So whoever asks `/readyz` never waits for the writer and adds nothing to its queue.
+//! long the last one has been waiting. So a request to `/readyz` never waits for the writer and adds nothing to its queue.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl WriterWatch {
         state.is_within(patience, Instant::now())
     }
 
-    /// The same, but a check of the file, which keeps the writer busy for as long as the file is large, is no delay.
+    /// The same, but without counting a check of the file, which keeps the writer busy for a time that grows with the file.
     pub(super) fn answers_or_checks(&self, patience: Duration) -> bool {
         let state = *self.lock();
         state.is_within(patience, Instant::now())

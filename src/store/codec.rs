@@ -197,7 +197,26 @@ impl Row for PollRow {
 }
 impl Row for KeyRow {}
 impl Row for UsageRow {}
-impl Row for FeederRow {}
+impl Row for FeederRow {
+    /// Written since 0.2.0, whose file format 0.1.0 refuses.
+    const VERSION: u8 = 2;
+
+    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        #[derive(Decode)]
+        struct FeederRowV1 {
+            world: u8,
+            created: u32,
+            revoked: Option<u32>,
+            hash: [u8; 32],
+            last_four: String,
+        }
+        if version != 1 {
+            return Err(Flaw::Version(version));
+        }
+        let FeederRowV1 { world, created, revoked, hash, last_four } = decode(row)?;
+        Ok(FeederRow { world, created, revoked, hash, last_four, retired: Vec::new() })
+    }
+}
 impl Row for BudgetRow {}
 impl Row for AuditRow {}
 
@@ -403,6 +422,7 @@ pub(super) struct FeederRow {
     pub(super) revoked: Option<u32>,
     pub(super) hash: [u8; 32],
     pub(super) last_four: String,
+    pub(super) retired: Vec<([u8; 32], u32)>,
 }
 
 /// What a polled feed spent on a day, and what its upstream last reported: credits left, and when. Checksums say which

@@ -47,9 +47,9 @@ fn invalid_file_is_reported_by_name() {
     let (certificate, key) = (fs::read(&files.certificate).unwrap(), fs::read(&files.key).unwrap());
 
     fs::remove_file(&files.certificate).unwrap();
-    assert!(files.error().starts_with("the certificate chain.pem cannot be read (No such file"), "{files:?}");
+    assert!(files.error().starts_with("cannot read the certificate chain.pem: No such file"), "{files:?}");
     fs::create_dir(&files.certificate).unwrap();
-    assert!(files.error().starts_with("the certificate chain.pem cannot be read (Is a directory"), "{files:?}");
+    assert!(files.error().starts_with("cannot read the certificate chain.pem: Is a directory"), "{files:?}");
     fs::remove_dir(&files.certificate).unwrap();
 
     fs::write(&files.certificate, &key).unwrap();

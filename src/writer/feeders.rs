@@ -23,8 +23,13 @@ pub enum FeederError {
     SecretForName,
     #[error("a feeder's name has 1 to {} letters, digits, dots, - and _, and is no secret", Feeder::NAME_MAX)]
     BadName,
-    #[error("{0} has a token already: end it first with `oddsbox feeds token {0} --revoke`")]
+    #[error(
+        "{0} has a token already: replace it with `oddsbox feeds token {0} --rotate`, or end it with \
+         `oddsbox feeds token {0} --revoke`"
+    )]
     HasToken(Box<str>),
+    #[error("the token of {0} is revoked, which cannot be undone: issue a new one with `oddsbox feeds token {0}`")]
+    Revoked(Box<str>),
     #[error(transparent)]
     Random(#[from] RandomError),
     #[error(transparent)]
@@ -50,21 +55,40 @@ impl Writer {
             revoked: None,
             hash: token.hash(),
             last_four: token.last_four().into(),
+            retired: Box::default(),
         };
         let feeder = self.put_feeder(feeder, who, "issue token", format!("for the {world} world"))?;
         Ok(IssuedToken { feeder, token })
     }
 
+    /// Issues a new token for the same feeder; the old one stays valid for `grace_s`, rounded up to the end of a second.
+    pub fn rotate_token(&mut self, name: &str, grace_s: u32, who: &str) -> Result<IssuedToken, FeederError> {
+        let held = self.feeder(name)?;
+        if held.revoked.is_some() {
+            return Err(FeederError::Revoked(held.name.clone()));
+        }
+        let now = self.clock.now();
+        let whole_grace_s = now.in_seconds(grace_s).seconds_since(now.timestamp());
+        let token = FeedToken::generate()?;
+        let rotated = held.rotated(&token, whole_grace_s, now.timestamp());
+        let feeder = self.put_feeder(rotated, who, "rotate token", format!("grace {grace_s} s"))?;
+        Ok(IssuedToken { feeder, token })
+    }
+
+    /// Ends the token of a feeder, and those in their grace period.
     pub fn revoke_token(&mut self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {
-        let Some(held) = self.feeders.get(name) else {
-            let is_secret = looks_like_secret(name);
-            return Err(if is_secret { FeederError::SecretForName } else { FeederError::NoSuchFeeder(name.into()) });
-        };
+        let held = self.feeder(name)?;
         if held.revoked.is_some() {
             return Ok(held);
         }
         let revoked = Feeder { revoked: Some(self.now()), ..Feeder::clone(&held) };
         Ok(self.put_feeder(revoked, who, "revoke token", String::new())?)
+    }
+
+    fn feeder(&self, name: &str) -> Result<Arc<Feeder>, FeederError> {
+        self.feeders.get(name).ok_or_else(|| {
+            if looks_like_secret(name) { FeederError::SecretForName } else { FeederError::NoSuchFeeder(name.into()) }
+        })
     }
 
     /// What memory holds of a feeder; one that was never in force is put back as revoked from its beginning, since

@@ -18,8 +18,10 @@ pub struct Issued {
 /// Why a key was not issued or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    #[error("no key with id {0}; `oddsbox keys list` shows them")]
+    #[error("no key has the id or name {0}; `oddsbox keys list` shows them")]
     NoSuchKey(Box<str>),
+    #[error("{} keys are named {name}: give the id of one of {}", .ids.len(), .ids.join(", "))]
+    AmbiguousName { name: Box<str>, ids: Vec<String> },
     /// With the last four characters, if it is a whole secret.
     #[error("that looks like a key's secret, not its id: {}", how_to_find_the_id(.0.as_deref()))]
     SecretForId(Option<Box<str>>),

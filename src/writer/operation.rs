@@ -61,6 +61,12 @@ pub(super) enum FastOp {
         who: Box<str>,
         reply: ReplySender<Result<IssuedToken, FeederError>>,
     },
+    RotateToken {
+        name: Box<str>,
+        grace_s: u32,
+        who: Box<str>,
+        reply: ReplySender<Result<IssuedToken, FeederError>>,
+    },
     RevokeToken {
         name: Box<str>,
         who: Box<str>,
@@ -177,6 +183,9 @@ impl FastOp {
             FastOp::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
             FastOp::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
             FastOp::IssueToken { name, world, who, reply } => drop(reply.send(writer.issue_token(&name, world, &who))),
+            FastOp::RotateToken { name, grace_s, who, reply } => {
+                drop(reply.send(writer.rotate_token(&name, grace_s, &who)));
+            }
             FastOp::RevokeToken { name, who, reply } => drop(reply.send(writer.revoke_token(&name, &who))),
             FastOp::TakeLeases { leases, reply } => drop(reply.send(writer.take_leases(&leases))),
             FastOp::SetMaintenance { until, who, reply } => drop(reply.send(writer.set_maintenance(until, &who))),

@@ -2,8 +2,8 @@
 //!
 //! Both are in the file, committed with the news that changed them: the owner in the row of its event, the use of a quota
 //! in a row of its own under the feeder's name. So neither a restart nor a new token of the same name gives a quota back
-//! or takes an event away. An event that a version without owners stored belongs to nobody until it is announced again,
-//! and then to whoever does that first. The operator's own feeds (commands, polls, the simulator) have no quota here and
+//! or takes an event away. An event that a version without owners stored has no owner until it is announced again,
+//! and then belongs to the one who does that first. The operator's own feeds (commands, polls, the simulator) have no quota here and
 //! may remove anything; what they announce belongs to no feeder.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ type OwnedEvent = (SportId, EventId);
 /// The owners of one world's events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
-    /// Without those that belong to nobody.
+    /// Without those that have no owner.
     events: HashMap<OwnedEvent, EventOwner>,
     uses: BTreeMap<Arc<str>, FeederUse>,
 }
@@ -230,7 +230,7 @@ mod tests {
         let mut owners = Owners::default();
         let (sport, event) = (sport(), id("stored"));
         let mut batch = owners.begin(Some(feeder("one")), QUOTA, 0);
-        assert_eq!(batch.remove(&owners, sport, &event), Err(Reason::NotOwnEvent), "nobody has announced it");
+        assert_eq!(batch.remove(&owners, sport, &event), Err(Reason::NotOwnEvent), "it was never announced");
         batch.again(&owners, sport, &event);
         owners.take(batch);
         let mut other = owners.begin(Some(feeder("two")), QUOTA, 0);

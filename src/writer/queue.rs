@@ -75,7 +75,7 @@ impl WriterEnd {
     }
 }
 
-/// Lives as long as the writer's thread. Once it is dropped, no key is accepted: none could be revoked any more.
+/// Kept by the writer's thread until it ends. Once it is dropped, no key is accepted: none could be revoked any more.
 struct RunningGuard {
     boards: Arc<Boards>,
     _ends: watch::Sender<()>,
@@ -301,6 +301,10 @@ impl WriterHandle {
 
     pub async fn issue_token(&self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
         self.ask_fast(|reply| FastOp::IssueToken { name: name.into(), world, who: who.into(), reply }).await?
+    }
+
+    pub async fn rotate_token(&self, name: &str, grace_s: u32, who: &str) -> Result<IssuedToken, FeederError> {
+        self.ask_fast(|reply| FastOp::RotateToken { name: name.into(), grace_s, who: who.into(), reply }).await?
     }
 
     pub async fn revoke_token(&self, name: &str, who: &str) -> Result<Arc<Feeder>, FeederError> {

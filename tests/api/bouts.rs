@@ -100,8 +100,8 @@ async fn the_grouped_shape_honours_bookmaker_regions_event_ids_and_limit() {
         assert_eq!(strings(&json["bouts"], "home"), homes, "{query}: the limit counts bouts");
         assert_eq!(strings(&json["bouts"][0]["books"], "book").join(" "), books, "{query}");
     }
-    let nobody = service.get(&format!("{PATH}&bookmaker=skybet")).await.json();
-    assert_eq!(nobody["bouts"], serde_json::json!([]));
+    let without = service.get(&format!("{PATH}&bookmaker=skybet")).await.json();
+    assert_eq!(without["bouts"], serde_json::json!([]));
 }
 
 #[tokio::test]

@@ -37,7 +37,15 @@ struct Browser {
 
 impl Console {
     async fn start() -> Console {
-        let service = Service::start_with(&[("console.listen", "127.0.0.1:0")]).await;
+        Console::of(Service::start_with(&[("console.listen", "127.0.0.1:0")]).await).await
+    }
+
+    /// Restarts the service; the clock goes on.
+    async fn restart(self) -> Console {
+        Console::of(self.service.restart_now_with(&[("console.listen", "127.0.0.1:0")]).await).await
+    }
+
+    async fn of(service: Service) -> Console {
         let mut console = Console { service, address: ([127, 0, 0, 1], 0).into() };
         let link = console.link().await;
         let (address, _) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
@@ -150,6 +158,27 @@ async fn links_last_five_minutes_and_sessions_twelve_hours() {
     let ended = console.get(&browser, "/api/session").await;
     assert_eq!((ended.status, ended.json()["error"]["code"].as_str()), (401, Some("signed_out")));
     assert_eq!(console.command(&browser, &json!({"command": "status"})).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_restart_does_not_lengthen_a_session() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let (_, token) = browser.cookie.split_once('=').unwrap();
+    let until = console.get(&browser, "/api/session").await.json()["until"].clone();
+    let mut console = console;
+    for pass_s in [12 * HOUR_S - 1, 1] {
+        console.service.pass(pass_s);
+        console = console.restart().await;
+        let cookie = format!("oddsbox_console_{}={token}", console.address.port());
+        let session = console.send("GET", "/api/session", &[("cookie", &cookie)], "").await;
+        if pass_s == 1 {
+            assert_eq!(session.status, 401);
+        } else {
+            assert_eq!((session.status, &session.json()["until"]), (200, &until));
+            assert_eq!(session.json()["csrf"].as_str(), Some(browser.csrf.as_str()));
+        }
+    }
 }
 
 #[tokio::test]
@@ -322,6 +351,36 @@ async fn console_board_shows_the_bytes_that_clients_get() {
     for wrong in ["", "?world=mars", "?world=live&sport=chess", "?world=live&sport=mma&market=x"] {
         assert_eq!(console.get(&browser, &format!("/api/odds{wrong}")).await.status, 400, "{wrong}");
     }
+}
+
+#[tokio::test]
+async fn totals_count_the_whole_view_and_not_a_page() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let mut lines = board();
+    for number in 0..300 {
+        let id = format!("more{number}");
+        lines += &event("mma", &id, EVENING);
+        lines += &moneyline("mma", &id, "betmgm", -110, -110);
+        lines += &moneyline("mma", &id, "fanduel", -120, 100);
+    }
+    // Without a price, it is no row of the board.
+    lines += &event("mma", "unpriced", EVENING);
+    console.service.ingest(&lines).await;
+    console.service.advance(30).await;
+    let totals = async |query: &str| {
+        let answer = console.get(&browser, &format!("/api/totals?world=live&sport=mma&{query}")).await;
+        (answer.status, answer.json())
+    };
+    let counted = |events: u64, bookmakers: u64| (200, json!({ "events": events, "bookmakers": bookmakers }));
+    assert_eq!(totals("market=moneyline&regions=us").await, counted(302, 2));
+    assert_eq!(totals("market=moneyline&regions=uk").await, counted(1, 1));
+    assert_eq!(totals("market=moneyline&regions=us,uk").await, counted(302, 3));
+    assert_eq!(totals("market=total_rounds&regions=us").await, counted(0, 0));
+    let page =
+        console.get(&browser, "/api/odds?world=live&sport=mma&market=moneyline&regions=us&odds_format=decimal").await;
+    assert_eq!(page.json().as_array().unwrap().len(), 500, "a page has fewer");
+    assert_eq!(totals("market=moneyline").await.0, 400);
 }
 
 #[tokio::test]

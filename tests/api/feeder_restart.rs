@@ -92,7 +92,7 @@ async fn event_keeps_its_owner_after_a_restart() {
     assert_eq!(post(&pushed, &one, &remove("mma", "e1")).await["accepted"], 1);
     assert_eq!(pushed.service.get("/v1/sports/mma/events/e1").await.status, 404);
 
-    // What was removed belongs to whoever announces it next.
+    // A removed event belongs to the feeder that announces it next.
     post(&pushed, &two, &bout(1)).await;
     let pushed = pushed.restart_with(&[]).await;
     assert_eq!(post(&pushed, &one, &remove("mma", "e1")).await["rejected_by_reason"]["not_own_event"], 1);

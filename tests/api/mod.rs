@@ -29,6 +29,7 @@ mod refresh;
 mod requests;
 mod restart;
 mod retention;
+mod root;
 mod scores;
 mod smoke;
 mod sources;

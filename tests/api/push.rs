@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use oddsbox::admin::{AdminAccess, Command, DataDir, FeedsAnswer, StatusAnswer, TokenAnswer, WorldName};
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use tokio::net::TcpStream;
 
 use super::fixture::{EVENING, bookmaker, event, moneyline, remove};
 use crate::harness::{Answer, Service};
+use crate::process::command::until;
 
 const PUSHED: [(&str, &str); 2] = [("ingest.listen", "127.0.0.1:0"), ("idle_timeout", "2s")];
 
@@ -72,13 +72,11 @@ impl Pushed {
 
     /// Waits until the live world has this many events.
     async fn wait_for_events(&self, count: u64) {
-        loop {
+        until("enough events", async || {
             let status: StatusAnswer = self.access.ask(Command::Status).await.expect("a status");
-            if status.worlds.live.events as u64 >= count {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            status.worlds.live.events as u64 >= count
+        })
+        .await;
     }
 }
 
@@ -93,9 +91,7 @@ fn chunk(text: &str) -> String {
 }
 
 fn lines() -> String {
-    event("mma", "m1", EVENING)
-        + &bookmaker("house", "House", r#"["us"]"#)
-        + &moneyline("mma", "m1", "house", -110, -110)
+    event("mma", "m1", EVENING) + &bookmaker("acme", "Acme", r#"["us"]"#) + &moneyline("mma", "m1", "acme", -110, -110)
 }
 
 fn gzip(text: &str) -> Vec<u8> {
@@ -122,7 +118,7 @@ async fn lines_are_accepted_with_a_token_and_counted_under_its_name() {
     let feed = feed.expect("its account");
     assert_eq!((feed.kind.as_str(), feed.accepted, feed.rejected), ("token", 3, 1));
     assert_eq!(feed.rejected_by_reason["bad_json"], 1);
-    let source = feeds.sources.iter().find(|source| source.bookmaker == "house").expect("its source");
+    let source = feeds.sources.iter().find(|source| source.bookmaker == "acme").expect("its source");
     assert_eq!((source.sport.as_str(), source.age_s, source.stale), ("mma", 30, false));
     let strict = pushed.post(&token, "?strict=true", (lines() + "nonsense\n").as_bytes()).await.json();
     assert_eq!((&strict["written"], &strict["rejected"]), (&json!(false), &json!(1)));
@@ -262,9 +258,7 @@ async fn server_ingests_files_of_the_drop_directory() {
     let service = Service::start_with(&[("ingest.drop", &path)]).await;
     std::fs::write(directory.path().join(".lines"), lines()).expect("a file");
     std::fs::rename(directory.path().join(".lines"), directory.path().join("lines.ndjson")).expect("a name");
-    while service.get("/v1/sports/mma/events/m1").await.status != 200 {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    until("the event of the file", async || service.get("/v1/sports/mma/events/m1").await.status == 200).await;
 }
 
 impl Pushed {
@@ -314,6 +308,9 @@ async fn feeder_beyond_its_quota_is_rejected_and_counted_and_others_are_served()
     assert_eq!((added.bookmakers_today, added.bookmakers_per_day, added.bookmakers_max), (2, 2, 500));
     assert_eq!((added.events_today, added.events, added.events_max), (3, 3, 3));
     assert_eq!((feed.rejected_by_reason["feeder_quota"], feed.bytes > 500), (6, true));
+    let last = feed.rejected_messages["feeder_quota"].last().expect("an example");
+    assert!(last.text.as_ref().is_some_and(|text| text.contains("\"e9\"")), "{last:?}");
+    assert!(last.detail.contains("as many bookmakers or events as it may"), "{last:?}");
     let report = pushed.post(&other, "", (lines() + &event("mma", "e9", EVENING)).as_bytes()).await.json();
     assert_eq!(report["rejected"], 0, "another feeder has a quota of its own: {report}");
 

@@ -1,5 +1,5 @@
 """Every call of the PyPI packages the-odds-api-sdk and parlay-api that this service answers, against a running
-`oddsbox demo`. Reads BASE_URL and KEY from the environment, and stops at the first thing that is not as it must be."""
+`oddsbox demo`. Reads BASE_URL and KEY from the environment, and stops at the first failed check."""
 
 import os
 from datetime import datetime, timedelta, timezone

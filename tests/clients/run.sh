@@ -35,12 +35,12 @@ cargo build --locked --quiet --manifest-path tests/clients/rust/Cargo.toml --tar
 ODDSBOX_LOG=warn "$target/debug/oddsbox" --data "$scratch/data" demo --listen 127.0.0.1:0 >"$scratch/out" 2>"$scratch/err" &
 server=$!
 for _ in $(seq 240); do
-  grep -q 'live key' "$scratch/out" && break
+  grep -q 'production key' "$scratch/out" && break
   kill -0 "$server" 2>/dev/null || { cat "$scratch/err" >&2; exit 1; }
   sleep 0.25
 done
 BASE_URL=$(sed -n 's/^ *listening on \(http[^ ]*\).*/\1/p' "$scratch/out")
-KEY=$(sed -n 's/^ *live key *\(sk_[^ ]*\).*/\1/p' "$scratch/out")
+KEY=$(sed -n 's/^ *production key *\(sk_[^ ]*\).*/\1/p' "$scratch/out")
 export BASE_URL KEY
 
 status=0

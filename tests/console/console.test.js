@@ -4,18 +4,22 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { Browser, Service } from "./service.js";
+import { startUpstream } from "./upstream.js";
 
+let upstream;
 let service;
 let browser;
 
 before(async () => {
-  service = await Service.start();
+  upstream = await startUpstream();
+  service = await Service.start("serve", upstream.settings);
   browser = await Browser.open();
 });
 
 after(async () => {
   await browser?.close();
   await service?.stop();
+  await upstream?.close();
 });
 
 const seconds = () => new Date(Math.floor(Date.now() / 1000) * 1000).toISOString().replace(".000Z", "Z");
@@ -163,6 +167,93 @@ test("a page from elsewhere can do nothing", async () => {
   evil.close();
 });
 
+test("rejected messages are shown by reason, and the plan of a polled feed's credits", async () => {
+  await service.ingestText(["<img src=x onerror=alert(1)>\u202e", odds(1.5, 2.5), { ...odds(1.5, 2.5), event: "nobody" }].map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"));
+  const page = await browser.signedIn(service);
+  await page.goto(`${new URL(page.url()).origin}/#/feeds`);
+  const push = page.locator(".rejections .card", { has: page.getByRole("heading", { name: "push" }) });
+  await push.getByText("unknown event").click();
+  await push.getByText("no event line has announced this event").waitFor();
+  await push.getByText('"event":"nobody"').waitFor();
+  await push.getByText("bad json").click();
+  await push.getByText("<img src=x onerror=alert(1)>\\u{202e}").waitFor();
+  await page.locator(".rejections .card", { has: page.getByRole("heading", { name: "upstream" }) }).getByText("bad time").click();
+  await page.getByText("event 2:").waitFor();
+  // A further rejection is added without closing what is open, and the focus stays.
+  await push.locator("summary", { hasText: "bad json" }).focus();
+  await service.ingestText("more nonsense");
+  await push.getByText("more nonsense").waitFor();
+  assert.match(await page.evaluate(() => document.activeElement.textContent), /^bad json/);
+
+  const credits = page.getByRole("region", { name: "Credits" }).getByRole("row", { name: "upstream" });
+  const cells = await credits.locator("td").allTextContents();
+  assert.equal(cells[0], "450");
+  assert.ok(Number(cells[1]) > 0, String(cells));
+  assert.match(cells[2], /^\d+ (h|min|s)( \d+ (min|s))?$/);
+  assert.match(cells[3], /^1 \w+, /, "the first of the next month");
+  assert.deepEqual(page.faults, []);
+});
+
+test("bookmakers that share a title are told apart, and every chance says whose it is", async () => {
+  const page = await browser.signedIn(service, { viewport: { width: 1440, height: 900 } });
+  await page.goto(`${new URL(page.url()).origin}/#/board/live/mma/moneyline/decimal/uk,eu,au`);
+  await page.getByRole("row", { name: "Ada Lark" }).first().waitFor();
+  for (const key of ["betfair_ex_uk", "betfair_ex_eu", "betfair_ex_au"]) {
+    const head = page.getByRole("columnheader", { name: `Betfair Exchange ${key}` });
+    assert.equal(await head.locator(".own-key").evaluate((element) => element.scrollWidth <= element.clientWidth), true, key);
+  }
+  await page.getByRole("columnheader", { name: "Paddy Power", exact: true }).waitFor();
+  const prices = await page.locator(".board td.book .price").allTextContents();
+  assert.ok(prices.includes("1.909") && prices.includes("1.90"), String(prices));
+  assert.ok(prices.every((price) => /^(\d+\.\d{2,3}|\u2013)$/.test(price)), String(prices));
+  const shares = await page.locator(".board .share").allTextContents();
+  assert.ok(shares.length > 0 && shares.every((share) => /^.+ \d+\.\d\u00a0%$/.test(share)), String(shares));
+  assert.deepEqual(page.faults, []);
+});
+
+test("the board counts every event, and not those of the page", async () => {
+  const lines = Array.from({ length: 600 }, (_, number) => {
+    const [id, home, away] = [`many-${number}`, `Home ${number}`, `Away ${number}`];
+    const event = { ...bout(), sport: "boxing", id, home, away };
+    const outcomes = [{ name: home, price: 1.5, point: null }, { name: away, price: 2.5, point: null }];
+    return [event, { ...odds(1.5, 2.5), sport: "boxing", event: id, outcomes }];
+  }).flat();
+  await service.ingest(lines);
+  const page = await browser.signedIn(service);
+  await page.goto(`${new URL(page.url()).origin}/#/board/live/boxing/moneyline/decimal/us`);
+  await page.getByText("The first 499 of 600 events at 1 bookmaker,").waitFor();
+  await page.getByRole("searchbox", { name: "Search events" }).fill("Home 59");
+  await page.getByText(/^\d+ of the first 499 events, 600 in all,/).waitFor();
+  await page.getByRole("searchbox", { name: "Search events" }).fill("");
+  await page.getByRole("button", { name: "More events" }).click();
+  await page.getByText("600 events at 1 bookmaker,").waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
+test("a live row has its score", async () => {
+  const match = { ...bout(), sport: "tennis", id: "match-1", home: "Cy Finch", away: "Di Rook" };
+  const outcomes = [{ name: "Cy Finch", price: 1.5, point: null }, { name: "Di Rook", price: 2.5, point: null }];
+  const score = { type: "score", sport: "tennis", event: "match-1", status: "live", home_score: 1, away_score: 0, periods: [], updated_at: seconds() };
+  await service.ingest([match, { ...odds(1.5, 2.5), sport: "tennis", event: "match-1", outcomes }, score]);
+  const page = await browser.signedIn(service);
+  await page.goto(`${new URL(page.url()).origin}/#/board/live/tennis/moneyline/decimal/us`);
+  await page.getByRole("row", { name: "Cy Finch" }).getByText("live 1\u20130").waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
+test("a restart of the server does not sign out", async () => {
+  const page = await browser.signedIn(service);
+  await page.getByRole("link", { name: "Keys" }).click();
+  await service.restart();
+  await page.getByRole("button", { name: "Issue a key" }).click();
+  await page.getByLabel("Name").fill("after the restart");
+  await page.getByRole("button", { name: "Issue", exact: true }).click();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("row", { name: "after the restart" }).waitFor();
+  await page.reload();
+  await page.getByRole("row", { name: "after the restart" }).waitFor();
+});
+
 test("signing out from the command line ends what is open in a browser", async () => {
   const page = await browser.signedIn(service);
   await service.command("console", "--sign-out");
@@ -190,4 +281,26 @@ test("everything can be reached from the keyboard, and nothing runs off a small 
   await page.keyboard.press("Escape");
   await page.locator("dialog").waitFor({ state: "detached" });
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Issue a key", "the focus comes back");
+
+  // The table is drawn anew after a change; the focus still comes back to the button.
+  const edit = page.getByRole("button", { name: "Edit curl" });
+  await edit.focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel("Requests a day").fill("777");
+  await page.keyboard.press("Enter");
+  await page.getByRole("row", { name: "curl" }).getByText("of 777").waitFor();
+  await page.locator("dialog").waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Edit curl");
+  for (const button of await page.locator(".row-actions button").all()) {
+    const { x, width } = await button.boundingBox();
+    assert.ok(x >= 0 && x + width <= 360, "every action can be reached without scrolling");
+  }
+
+  await page.goto(`${origin}/#/board/sandbox/golf/outright/american/us`);
+  const opener = page.getByRole("button", { name: /^Show all/ }).first();
+  await opener.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Show fewer", "the focus stays");
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate(() => document.activeElement.type), "search");
 });

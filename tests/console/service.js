@@ -14,23 +14,35 @@ const BINARY = process.env.ODDSBOX;
 export const PATIENCE_MS = 60_000;
 
 export class Service {
-  static async start() {
+  /** Starts `serve`, or `demo`, with settings as environment variables. */
+  static async start(command = "serve", settings = {}) {
     const service = new Service();
     service.data = await mkdtemp(join(tmpdir(), "oddsbox-console-"));
-    const environment = { ...process.env, ODDSBOX_CONSOLE_LISTEN: "127.0.0.1:0", ODDSBOX_REFRESH: "1s", NO_COLOR: "1" };
-    service.process = spawn(BINARY, ["serve", "--data", service.data, "--listen", "127.0.0.1:0"], { env: environment });
-    service.log = "";
-    service.process.stderr.on("data", (bytes) => { service.log += bytes; });
-    service.address = await new Promise((resolve, reject) => {
+    await service.run(command, settings);
+    return service;
+  }
+
+  async run(command, settings) {
+    const environment = { ...process.env, ODDSBOX_CONSOLE_LISTEN: "127.0.0.1:0", ODDSBOX_REFRESH: "1s", NO_COLOR: "1", ...settings };
+    this.process = spawn(BINARY, [command, "--data", this.data, "--listen", "127.0.0.1:0"], { env: environment });
+    this.log = "";
+    this.process.stderr.on("data", (bytes) => { this.log += bytes; });
+    this.address = await new Promise((resolve, reject) => {
       let text = "";
-      service.process.stdout.on("data", (bytes) => {
+      this.process.stdout.on("data", (bytes) => {
         text += bytes;
-        const found = text.match(/^listening on (\S+)$/m);
+        const found = text.match(/^ *listening on (\S+)$/m);
         if (found) resolve(found[1]);
       });
-      service.process.on("exit", (code) => reject(new Error(`the server ended (${code}): ${service.log}`)));
+      this.process.on("exit", (code) => reject(new Error(`the server ended (${code}): ${this.log}`)));
     });
-    return service;
+  }
+
+  /** Stops the server and starts it again, with the console on the same port. */
+  async restart() {
+    const { host } = new URL(await this.link());
+    await this.end();
+    await this.run("serve", { ODDSBOX_CONSOLE_LISTEN: host });
   }
 
   async command(...line) {
@@ -42,23 +54,33 @@ export class Service {
     return (await this.command("console")).url;
   }
 
-  /** Takes feed lines into the live world. */
+  /** Takes feed lines into the live world, all of them or none. */
   async ingest(lines) {
-    const file = join(this.data, "lines.ndjson");
-    await writeFile(file, lines.map((line) => JSON.stringify(line)).join("\n"));
-    const report = await this.command("ingest", file, "--strict");
+    const report = await this.ingestText(lines.map((line) => JSON.stringify(line)).join("\n"), "--strict");
     if (!report.written) throw new Error(JSON.stringify(report));
   }
 
-  /** The status of a request at the public door. */
+  /** The report on any text as feed lines of the live world, also where no line was accepted. */
+  async ingestText(text, ...options) {
+    const file = join(this.data, "lines.ndjson");
+    await writeFile(file, text);
+    const { stdout } = await run(BINARY, ["ingest", file, ...options, "--json", "--data", this.data]).catch((failed) => failed);
+    return JSON.parse(stdout);
+  }
+
+  /** The status of a request to the public API. */
   async get(path, key) {
     return (await fetch(`${this.address}${path}`, { headers: { "x-api-key": key } })).status;
   }
 
-  async stop() {
+  async end() {
     const ended = new Promise((resolve) => this.process.on("exit", resolve));
     this.process.kill("SIGTERM");
     await ended;
+  }
+
+  async stop() {
+    await this.end();
     await rm(this.data, { recursive: true });
   }
 }

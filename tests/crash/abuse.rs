@@ -143,15 +143,18 @@ async fn slow_and_silent_connections_are_closed_and_others_are_served() {
                 let mut stream = connect(address).await;
                 if number % 2 == 0 {
                     // Endless headers, byte by byte, until the server closes the connection.
-                    while stream.write_all(b"G").await.is_ok() {
-                        tokio::time::sleep(Duration::from_millis(50)).await;
-                    }
+                    let closed = async {
+                        while stream.write_all(b"G").await.is_ok() {
+                            tokio::time::sleep(Duration::from_millis(50)).await;
+                        }
+                    };
+                    tokio::time::timeout(Duration::from_secs(60), closed).await.expect("the server closes it");
                 }
                 drop(rest(stream).await);
             });
         }
         while let Some(done) = slow.join_next().await {
-            done.expect("a slow client is sent away");
+            done.expect("a slow client is closed");
         }
     })
     .await;
@@ -212,7 +215,7 @@ async fn flood_of_wrong_keys_is_rejected_and_does_not_fill_the_log() {
             });
         }
         while let Some(done) = flood.join_next().await {
-            done.expect("a stranger is answered");
+            done.expect("a client without a key is answered");
         }
     })
     .await;
@@ -260,7 +263,7 @@ async fn huge_requests_and_endless_pipelines_are_bounded() {
 async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
     const CONNECTIONS: usize = 6000;
     let settings = [("ODDSBOX_HEADER_TIMEOUT", "80s")];
-    let mut held = Vec::new();
+    let mut streams = Vec::new();
     let (server, directory) = endure("unfinished heads", &settings, async |address| {
         let head = format!("GET /v1/sports HTTP/1.1\r\nhost: oddsbox\r\nx-pad: {}", "a".repeat(60 << 10));
         for _ in 0..CONNECTIONS {
@@ -268,7 +271,7 @@ async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
             // It may be closed before everything is sent.
             let _ = stream.write_all(&head.as_bytes()[..30 << 10]).await;
             let _ = stream.write_all(&head.as_bytes()[30 << 10..]).await;
-            held.push(stream);
+            streams.push(stream);
         }
     })
     .await;
@@ -276,7 +279,7 @@ async fn memory_of_unfinished_heads_is_bounded_over_all_connections() {
     let of = |name| figures.get(name, "").expect("a figure");
     assert!(of("oddsbox_http_unfinished_heads_bytes") <= of("oddsbox_http_unfinished_heads_max_bytes"));
     assert!(of("oddsbox_http_heads_refused_total") > 0.0);
-    drop(held);
+    drop(streams);
     server.stop();
 }
 

@@ -99,7 +99,7 @@ fn write(path: &Path) {
 }
 
 /// The stored data of the sport.
-fn held(path: &Path) -> LoadedSport {
+fn stored(path: &Path) -> LoadedSport {
     let loaded = open(path).load().expect("a file");
     assert!(loaded.damage.is_empty());
     loaded.world(World::Live).sports[tennis().index()].clone()
@@ -143,7 +143,7 @@ fn future_times_in_a_file_are_clamped_when_it_is_opened() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("oddsbox.redb");
     write(&path);
-    let before = held(&path);
+    let before = stored(&path);
     let clock = Clock::manual(START_MS + HOUR_MS);
     let opened = clock.now().timestamp();
     let mended = writer(&path, &clock);
@@ -153,7 +153,7 @@ fn future_times_in_a_file_are_clamped_when_it_is_opened() {
     drop((board, mended));
 
     // It is in the file before anything else is written.
-    let after = held(&path);
+    let after = stored(&path);
     assert_eq!(times(&after, "ahead"), [opened; 4]);
     assert_eq!(times(&after, "past"), times(&before, "past"), "good times stay");
     let sources: Vec<_> = after.sources.iter().map(|(_, source)| (source.last_read, source.empty_since)).collect();
@@ -172,7 +172,7 @@ fn clock_behind_the_audit_log_changes_no_stored_time_until_corrected() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("oddsbox.redb");
     write(&path);
-    let before = held(&path);
+    let before = stored(&path);
     // Booted in 1970, and again before the clock is set: each start leaves an entry in the audit log.
     for second in [0, 300] {
         let clock = Clock::manual(second * 1000);
@@ -182,7 +182,7 @@ fn clock_behind_the_audit_log_changes_no_stored_time_until_corrected() {
         wrong.tick();
         wrong.flush().expect("a flush");
         drop(wrong);
-        let after = held(&path);
+        let after = stored(&path);
         assert_eq!((&after.events, &after.sources), (&before.events, &before.sources), "started at {second}");
     }
 
@@ -199,5 +199,5 @@ fn clock_behind_the_audit_log_changes_no_stored_time_until_corrected() {
     assert_eq!(reads, [Timestamp::from_unix_ms(START_MS - HOUR_MS), now], "good reads are back");
     assert_eq!(rejected(&mut writer, &news("ahead", now)), 0);
     drop(writer);
-    assert_eq!(times(&held(&path), "past"), times(&before, "past"));
+    assert_eq!(times(&stored(&path), "past"), times(&before, "past"));
 }

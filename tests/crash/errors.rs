@@ -258,7 +258,7 @@ fn stored(bytes: Vec<u8>, id: &str) -> String {
         let world = loaded.world(world);
         let books: Vec<_> = world.bookmakers.iter().map(|(id, book)| (id, Arc::clone(book))).collect();
         let events = world.sports.iter().flat_map(|sport| &sport.events);
-        let owners: Vec<_> = events.map(|held| (&held.event.id, &held.owner)).collect();
+        let owners: Vec<_> = events.map(|stored| (&stored.event.id, &stored.owner)).collect();
         format!("{books:?} {:?} {owners:?} {:?}", world.polls, world.feeder_uses)
     });
     let feeders: Vec<_> = loaded.feeders.iter().filter(|feeder| feeder.revoked.is_none()).map(|it| &it.name).collect();
@@ -350,8 +350,8 @@ fn any_failed_disk_operation_keeps_reads_working_and_writes_recover() {
         // The short form skips some positions of lasting failures, but none of the transient one.
         for (make, kind, first, step) in [
             (Trouble::Once as fn(u64) -> Trouble, ErrorKind::Other, 0, 1),
-            (Trouble::From, ErrorKind::StorageFull, 0, short_or_long(3, 1)),
-            (Trouble::From, ErrorKind::Other, short_or_long(1, 0), short_or_long(3, 1)),
+            (Trouble::From, ErrorKind::StorageFull, 0, short_or_long(8, 1)),
+            (Trouble::From, ErrorKind::Other, short_or_long(1, 0), short_or_long(8, 1)),
         ] {
             for at in (first..).step_by(step) {
                 if !suffer(&base, asked, &expected, (make(at), kind), &mut count) {

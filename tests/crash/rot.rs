@@ -19,10 +19,10 @@ use crate::process::seed::{Random, short_or_long};
 fn pieces(loaded: &Loaded) -> BTreeSet<String> {
     let mut pieces = BTreeSet::new();
     for world in World::ALL {
-        let held = loaded.world(world);
+        let stored = loaded.world(world);
         // A catalogue bookmaker whose row is lost gets another number.
-        pieces.extend(held.bookmakers.iter().map(|(_, book)| format!("{world} {book:?}")));
-        for (number, sport) in held.sports.iter().enumerate() {
+        pieces.extend(stored.bookmakers.iter().map(|(_, book)| format!("{world} {book:?}")));
+        for (number, sport) in stored.sports.iter().enumerate() {
             for event in &sport.events {
                 let id = &event.event.id;
                 pieces.insert(format!("{world} {number} {:?}", event.event));

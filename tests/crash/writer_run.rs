@@ -32,7 +32,7 @@ pub fn the_catalogue() -> Arc<Catalogue> {
 
 /// A key, as the test knows it.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct KeyState {
     pub id: String,
     pub secret: String,
     /// Rotated secrets, without a grace period.
@@ -46,7 +46,7 @@ pub struct Held {
 }
 
 /// In order of issue, since their ids are random.
-pub type Keys = BTreeMap<usize, Held>;
+pub type Keys = BTreeMap<usize, KeyState>;
 
 /// The expected state after so many disk operations.
 #[derive(Clone, Debug)]
@@ -149,25 +149,25 @@ impl WriterRun {
         let issued = self.writer().issue_key(new, "test").expect("a key");
         let secret = issued.secret.expose().to_owned();
         let id = issued.key.id().as_str().to_owned();
-        let held = Held { id, secret, dead: Vec::new(), revoked: false, quota, passed: 0, crashes: 0 };
-        self.keys.insert(self.keys.len(), held);
+        let state = KeyState { id, secret, dead: Vec::new(), revoked: false, quota, passed: 0, crashes: 0 };
+        self.keys.insert(self.keys.len(), state);
         self.mark("issue", true);
     }
 
     fn some_key(&self, random: &mut Random) -> Option<(usize, String)> {
-        let usable: Vec<_> = self.keys.iter().filter(|(_, held)| !held.revoked).collect();
+        let usable: Vec<_> = self.keys.iter().filter(|(_, state)| !state.revoked).collect();
         if usable.is_empty() {
             None
         } else {
-            Some(pick(random, &usable)).map(|(number, held)| (*number, held.id.clone()))
+            Some(pick(random, &usable)).map(|(number, state)| (*number, state.id.clone()))
         }
     }
 
     fn rotate(&mut self, random: &mut Random) {
         let Some((number, id)) = self.some_key(random) else { return };
         let issued = self.writer().rotate_key(&id, 0, "test").expect("a rotation");
-        let held = self.keys.get_mut(&number).expect("a key");
-        held.dead.push(std::mem::replace(&mut held.secret, issued.secret.expose().to_owned()));
+        let state = self.keys.get_mut(&number).expect("a key");
+        state.dead.push(std::mem::replace(&mut state.secret, issued.secret.expose().to_owned()));
         self.mark("rotate", true);
     }
 
@@ -249,10 +249,10 @@ pub fn lease(writer: &mut Writer, clock: &Clock, id: &str) {
 /// Asserts that each secret is accepted or rejected as expected.
 pub fn check_secrets(keyring: &Keyring, keys: &Keys, clock: &Clock) {
     let opens = |secret: &String| keyring.authenticate(Some(secret), clock.now()).is_ok();
-    for held in keys.values() {
-        let id = &held.id;
-        assert_eq!(opens(&held.secret), !held.revoked, "{id}");
-        assert!(!held.dead.iter().any(opens), "{id}: a secret that was rotated out opens");
+    for state in keys.values() {
+        let id = &state.id;
+        assert_eq!(opens(&state.secret), !state.revoked, "{id}");
+        assert!(!state.dead.iter().any(opens), "{id}: a secret that was rotated out opens");
     }
 }
 

@@ -82,16 +82,14 @@ pub fn request(data: &[u8]) {
     }
     let Ok(request) = builder.body(()) else { return };
     let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
-    let answer = loop {
-        match handle(service, &request, &peer, clock.now()) {
-            Handled::Answer(answer) => break answer,
-            // Nothing here outlives the process, so leases need not be stored.
-            Handled::NeedsLease(grant) => {
-                let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
-                grant.meter().grant(usage);
-            }
-        }
-    };
+    let mut handled = handle(service, &request, &peer, clock.now());
+    if let Handled::NeedsLease(grant) = handled {
+        // Nothing here outlives the process, so leases need not be stored.
+        let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
+        grant.meter().grant(usage);
+        handled = handle(service, &request, &peer, clock.now());
+    }
+    let Handled::Answer(answer) = handled else { panic!("a lease was granted") };
     let response = answer.into_response();
     let (status, body) = (response.status().as_u16(), response.body());
     let known = [200, 304, 400, 401, 403, 404, 405, 414, 422, 431];

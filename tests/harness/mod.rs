@@ -32,6 +32,9 @@ pub use figures::Figures;
 pub const START: &str = "2026-11-14T23:39:00Z";
 pub const START_MS: i64 = 1_794_699_540_000;
 
+/// What every server is given for its documentation to offer, the sandbox key first. Only a demo may use it.
+pub const OFFERED_KEYS: (&str, &str) = ("sk_test_offered", "sk_live_offered");
+
 /// A running service with a production and a sandbox key.
 pub struct Service {
     pub address: SocketAddr,
@@ -109,7 +112,10 @@ impl Service {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = oneshot::channel();
         let running = tokio::spawn(async move {
-            let announce = async |_: &Server, _: Option<&ConsoleSessions>| ready.send(()).expect("somebody waits");
+            let announce = async |server: &Server, _: Option<&ConsoleSessions>| {
+                server.offer_demo_keys(OFFERED_KEYS.0, OFFERED_KEYS.1);
+                ready.send(()).expect("somebody waits");
+            };
             let stopped = async { drop(stopped.await) };
             server.serve(listener, extras, announce, stopped, std::future::pending()).await
         });
@@ -229,6 +235,13 @@ impl Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
         Service::start_at(clock.now().unix_ms, directory, config(&[]), ServeOptions::default()).await
+    }
+
+    /// The same with some settings changed.
+    pub async fn restart_now_with(mut self, settings: &[(&'static str, &str)]) -> Service {
+        self.stop().await;
+        let Service { directory, clock, .. } = self;
+        Service::start_at(clock.now().unix_ms, directory, config(settings), ServeOptions::default()).await
     }
 
     /// Stops gracefully.

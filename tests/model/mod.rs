@@ -159,6 +159,7 @@ fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<
         let Some(next) = body.next() else { return all };
         assert_eq!(page.len(), query.limit.get(), "only a full page has a next one");
         query.after = Cursor::parse(&next.to_text());
+        assert!(query.after.is_some(), "the first page would follow again");
     }
 }
 

@@ -47,9 +47,9 @@ impl Plain {
         self.take(news);
         let after = self.prices();
         let touched: Vec<&Triple> =
-            after.iter().filter(|(at, held)| before.get(*at) != Some(*held)).map(|(at, _)| at).collect();
-        for held in self.polled.values_mut() {
-            held.retain(|triple| !touched.contains(&triple));
+            after.iter().filter(|(at, stored)| before.get(*at) != Some(*stored)).map(|(at, _)| at).collect();
+        for stored in self.polled.values_mut() {
+            stored.retain(|triple| !touched.contains(&triple));
         }
     }
 
@@ -73,7 +73,7 @@ impl Plain {
         }
         for (event, book, market) in had.difference(&mentioned) {
             let triple = (event.clone(), book.clone(), *market);
-            let elsewhere = self.polled.values().any(|held| held.contains(&triple));
+            let elsewhere = self.polled.values().any(|stored| stored.contains(&triple));
             let Some(event) = self.events.get_mut(event).filter(|_| !elsewhere) else { continue };
             if let Some((_, outcomes)) = event.prices.get_mut(&(book.clone(), *market)) {
                 outcomes.clear();
@@ -86,7 +86,7 @@ impl Plain {
         let of = |(id, event): (&String, &PlainEvent)| {
             let id = id.clone();
             let prices = event.prices.clone().into_iter();
-            prices.map(move |((book, market), held)| ((id.clone(), book, market), held)).collect::<Vec<_>>()
+            prices.map(move |((book, market), stored)| ((id.clone(), book, market), stored)).collect::<Vec<_>>()
         };
         self.events.iter().flat_map(of).collect()
     }
@@ -98,7 +98,7 @@ impl Plain {
             News::Remove { event, .. } => drop(self.events.remove(event.as_str())),
             News::Score(news) => {
                 let Some(event) = self.events.get_mut(news.event.as_str()) else { return false };
-                if event.score.as_ref().is_none_or(|held| held.updated <= news.score.updated) {
+                if event.score.as_ref().is_none_or(|stored| stored.updated <= news.score.updated) {
                     event.status = news.score.status.event_status();
                     event.score = Some(news.score);
                     event.close_if_over();
@@ -107,8 +107,8 @@ impl Plain {
             News::Odds(news) => {
                 let Some(event) = self.events.get_mut(news.event.as_str()) else { return false };
                 let key = (news.bookmaker.to_string(), news.market.key());
-                let held = event.prices.get(&key);
-                let late = held.is_some_and(|(at, _)| news.last_update < *at);
+                let stored = event.prices.get(&key);
+                let late = stored.is_some_and(|(at, _)| news.last_update < *at);
                 let over = event.status.is_over() && !news.outcomes.is_empty();
                 if late || over {
                     return false;

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use oddsbox::admin::{self, AdminAccess, AdminError, DataDir, FieldSetting, IssueKey, KeyAnswer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The maximum time for a process to start or end, even on a busy machine.
@@ -121,6 +121,15 @@ impl Started {
         self.running.0.try_wait().expect("a child").is_some()
     }
 
+    /// Presses Ctrl-C and waits for it to end, its input still open.
+    pub fn interrupted(mut self) -> Done {
+        signal("INT", self.running.0.id());
+        let stdin = self.stdin.take();
+        let done = self.done();
+        drop(stdin);
+        done
+    }
+
     pub fn kill(&mut self) {
         self.running.kill();
     }
@@ -166,8 +175,13 @@ impl Done {
         self.complaint()
     }
 
-    /// The only line on standard error.
+    /// The message of the only line on standard error, which with `--json` is an object.
     pub fn complaint(&self) -> String {
+        if let Ok(error) = serde_json::from_str::<Value>(&self.stderr) {
+            let message = error["error"]["message"].as_str().unwrap_or_else(|| panic!("no message: {self:?}"));
+            assert_eq!(error, json!({"error": {"message": message}}), "{self:?}");
+            return message.to_owned();
+        }
         let line = self.stderr.strip_prefix("error: ").and_then(|line| line.strip_suffix('\n'));
         let line = line.unwrap_or_else(|| panic!("not one line that says error: {self:?}"));
         assert!(!line.contains('\n'), "{self:?}");
@@ -201,10 +215,10 @@ impl Server {
         Server::spawn_as("serve", data, listen, variables)
     }
 
-    /// Starts `serve` or `demo`.
+    /// Starts `serve` or `demo`, which may have flags after it.
     pub fn spawn_as(command: &str, data: &Path, listen: &str, variables: &[(&str, &str)]) -> Server {
         let mut binary = binary(data, variables);
-        binary.args([command, "--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        binary.args(command.split(' ')).args(["--listen", listen]).stdout(Stdio::piped()).stderr(Stdio::piped());
         Server::spawn_command(binary)
     }
 

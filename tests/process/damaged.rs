@@ -127,12 +127,12 @@ impl Numbers {
 
     fn event(&self, (world, sport, number): (u8, u16, u32)) -> String {
         assert_eq!((world, sport), (LIVE, self.mma));
-        let (_, id) = self.events.iter().find(|(held, _)| *held == number).expect("an event");
+        let (_, id) = self.events.iter().find(|(own, _)| *own == number).expect("an event");
         format!("live mma event {id}")
     }
 
     fn book(&self, number: u16) -> String {
-        let (_, key) = self.books.iter().find(|(held, _)| *held == number).expect("a bookmaker");
+        let (_, key) = self.books.iter().find(|(own, _)| *own == number).expect("a bookmaker");
         format!("bookmaker {key}")
     }
 }

@@ -40,7 +40,7 @@ impl Banner {
             line.unwrap_or_else(|| panic!("no {name}: {lines:?}")).trim().to_owned()
         };
         let address = value("listening on http://").parse().expect("an address");
-        Banner { address, sandbox: value("sandbox key"), live: value("live key"), lines }
+        Banner { address, sandbox: value("sandbox key"), live: value("production key"), lines }
     }
 }
 
@@ -139,6 +139,20 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
     assert_eq!(counts["worlds"]["live"]["simulated"], false);
     server.stop();
     assert_eq!(directory.json("demo clear")["cleared"], false, "there is nothing left to clear");
+}
+
+#[tokio::test]
+async fn documentation_offers_the_printed_keys_in_a_demo_and_none_in_serve() {
+    let directory = Directory::new();
+    let server = demo(&directory);
+    let banner = Banner::read(&server);
+    let offered = get(banner.address, "/docs/demo.json", "").await;
+    assert_eq!(offered.json(), json!({"sandbox": banner.sandbox, "live": banner.live}));
+    server.stop();
+    directory.json("demo clear");
+    let server = directory.serve();
+    assert_eq!(get(server.address(), "/docs/demo.json", "").await.status, 404);
+    server.stop();
 }
 
 #[tokio::test]

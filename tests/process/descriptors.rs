@@ -25,7 +25,7 @@ async fn admin_commands_work_while_clients_hold_every_connection() {
     // More than there are descriptors. Connections that are not accepted wait in the kernel.
     let address = server.address();
     let connect = move || TcpStream::connect(address).expect("a place in the queue");
-    let held = blocking(move || std::iter::repeat_with(connect).take(300).collect::<Vec<_>>()).await;
+    let connections = blocking(move || std::iter::repeat_with(connect).take(300).collect::<Vec<_>>()).await;
     until("every connection is taken", async || {
         let figures = Figures::parse(&metrics(&directory));
         let of = |name| figures.get(name, "").expect("a figure");
@@ -35,7 +35,7 @@ async fn admin_commands_work_while_clients_hold_every_connection() {
     directory.json(ISSUE);
     directory.run(&format!("keys revoke {}", key.id)).succeeded();
     assert_eq!(client.get("/v1/sports", &key.secret).await.expect("an answer").status, 401);
-    drop(held);
+    drop(connections);
     let log = server.stop();
     assert!(log.contains("fewer connections are accepted than set") && log.contains("ulimit -n"), "{log}");
     assert!(!log.contains("failed to accept"), "{log}");

@@ -12,9 +12,9 @@ use super::command::{Directory, file_with};
 use crate::harness::Answer;
 use crate::harness::tls::{Certificates, ask_trusting};
 
-const LINES: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}
+const LINES: &str = r#"{"type":"bookmaker","key":"acme","title":"Acme","regions":["us"]}
 {"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}
-{"type":"odds","sport":"mma","event":"e1","bookmaker":"house","market":"moneyline","last_update":"2026-01-14T11:59:00Z","format":"decimal","outcomes":[{"name":"A","price":1.91},{"name":"B","price":2.0}]}
+{"type":"odds","sport":"mma","event":"e1","bookmaker":"acme","market":"moneyline","last_update":"2026-01-14T11:59:00Z","format":"decimal","outcomes":[{"name":"A","price":1.91},{"name":"B","price":2.0}]}
 {"type":"event","sport":"tennis","id":"t1","competition":"c","commence_time":"2036-11-15T00:00:00Z","home":"A","away":"B","status":"cancelled"}
 "#;
 
@@ -62,7 +62,7 @@ fn feeds_are_shown_with_a_server_and_their_sources_without() {
     let source = &offline["sources"][0];
     assert_eq!(
         (&source["bookmaker"], &source["sport"], &source["stale"]),
-        (&"house".into(), &"mma".into(), &true.into())
+        (&"acme".into(), &"mma".into(), &true.into())
     );
     assert!(directory.run("feeds").succeeded().stdout.starts_with("No server runs"));
 
@@ -204,7 +204,7 @@ async fn used_quota_and_owners_of_events_last_over_a_kill() {
 
     let server = serve();
     assert_eq!(used(&directory), before);
-    let more = LINES.replace("house", "other").replace("e1", "e2").replace("t1", "t2");
+    let more = LINES.replace("acme", "other").replace("e1", "e2").replace("t1", "t2");
     let report = send(&directory, &one, &more).await;
     assert_eq!(report["rejected_by_reason"]["feeder_quota"], 3, "{report}");
     let remove = r#"{"type":"remove","sport":"mma","event":"e1"}"#.to_owned() + "\n";

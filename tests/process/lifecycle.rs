@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::client::{Connection, get};
 use super::command::{Directory, Issued, Server, Started, blocking, file_with, run, show, until};
-use super::seed::stay_within_the_day;
+use super::seed::within_a_day;
 
 const EVENT: &str = r#"{"type":"event","sport":"mma","id":"ufc1","competition":"UFC","commence_time":"2099-01-01T00:00:00Z","home":"Ana Ruiz","away":"Bea Holt","status":"scheduled"}"#;
 
@@ -168,7 +168,10 @@ fn path_too_long_for_a_socket_is_reported_on_one_line() {
 
 #[tokio::test]
 async fn shutdown_completes_requests_and_keeps_usage() {
-    stay_within_the_day(60).await;
+    within_a_day(check_shutdown_completes_requests_and_keeps_usage).await;
+}
+
+async fn check_shutdown_completes_requests_and_keeps_usage() {
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
     let mut resting = Connection::open(server.address()).await.expect("a connection");
@@ -191,13 +194,16 @@ async fn shutdown_completes_requests_and_keeps_usage() {
 
 #[tokio::test]
 async fn second_signal_ends_the_drain_immediately() {
-    stay_within_the_day(60).await;
+    within_a_day(check_second_signal_ends_the_drain_immediately).await;
+}
+
+async fn check_second_signal_ends_the_drain_immediately() {
     let (directory, key) = with_key();
     let mut server = directory.serve_with(PATIENT);
     for _ in 0..7 {
         assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, 200);
     }
-    let held = begin_request(&server).await;
+    let unfinished = begin_request(&server).await;
     server.terminate();
     until_closed(&server).await;
     assert!(!server.has_ended(), "it waits for the request that was begun");
@@ -207,7 +213,7 @@ async fn second_signal_ends_the_drain_immediately() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(code, Some(0), "{log}");
     assert!(log.contains("stopped at once"), "{log}");
-    drop(held);
+    drop(unfinished);
     assert_eq!(directory.json(&format!("keys show {}", key.id))["used_today"], 7, "the counters are kept all the same");
 }
 
@@ -239,7 +245,10 @@ async fn load(address: SocketAddr, secret: &str) -> (u64, u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shutdown_under_load_keeps_usage() {
-    stay_within_the_day(120).await;
+    within_a_day(check_shutdown_under_load_keeps_usage).await;
+}
+
+async fn check_shutdown_under_load_keeps_usage() {
     let directory = Directory::new();
     for signals in [1, 2, 1, 2, 2] {
         let issue = "keys issue --sandbox --name app --burst 10000000 --per-day 90000000";
@@ -264,12 +273,12 @@ async fn shutdown_under_load_keeps_usage() {
 async fn admin_socket_works_while_the_server_drains() {
     let (directory, key) = with_key();
     let server = directory.serve_with(PATIENT);
-    let mut held = begin_request(&server).await;
+    let mut unfinished = begin_request(&server).await;
     server.terminate();
     until_closed(&server).await;
     let late = Issued::from(&directory.json("keys issue --sandbox --name late"));
     assert_eq!(directory.json(&format!("keys revoke {}", key.id))["status"], "revoked");
-    let rest = held.send(&format!("x-api-key: {}\r\n\r\n", key.secret)).await.expect("an answer");
+    let rest = unfinished.send(&format!("x-api-key: {}\r\n\r\n", key.secret)).await.expect("an answer");
     assert_eq!(rest.status, 401, "it is in force for the request that was begun before");
     let (code, _, log) = server.end();
     assert_eq!(code, Some(0), "{log}");
@@ -283,12 +292,12 @@ async fn admin_socket_works_while_the_server_drains() {
 async fn draining_server_is_not_ready() {
     let (directory, _) = with_key();
     let server = directory.serve_with(PATIENT);
-    let held = begin_request(&server).await;
+    let unfinished = begin_request(&server).await;
     server.terminate();
     until_closed(&server).await;
     let message = directory.run("ready").failed();
     assert!(message.contains("starting or stopping"), "{message}");
-    drop(held);
+    drop(unfinished);
 }
 
 #[test]
@@ -363,7 +372,7 @@ async fn concurrent_commands_can_create_a_directory() {
     }
 }
 
-/// Reads from a pipe while it holds the file.
+/// A command that reads from a pipe and has the file open.
 fn hold_the_file(directory: &Directory) -> Started {
     let mut holder = Started::new(directory.path(), ["ingest", "-", "--json"]);
     holder.write(&format!("{EVENT}\n"));

@@ -9,6 +9,7 @@ mod backup;
 mod cli;
 pub mod client;
 pub mod command;
+mod commands;
 mod console;
 mod crash;
 mod damaged;

@@ -124,7 +124,7 @@ fn invalid_certificate_is_reported_on_one_line() {
     let files = Certificates::new();
     let variables = files.variables();
     let both = borrowed(&variables);
-    refuses(&directory, &key, &both, &["the certificate ", "chain.pem cannot be read (No such file"]);
+    refuses(&directory, &key, &both, &["cannot read the certificate ", "chain.pem: No such file"]);
     files.renew();
     refuses(&directory, &key, &both[..1], &["tls.key = \"\" (from default)", "set both or neither"]);
     refuses(&directory, &key, &both[1..], &["tls.certificate = \"\" (from default)", "set both or neither"]);
@@ -149,7 +149,10 @@ fn invalid_configuration_is_reported_on_one_line() {
         refuses(&directory, &key, &[("ODDSBOX_CONFIG", &path)], parts);
     };
     with("refresh = \"30s\"\nlisten = \n", &["oddsbox.toml: line 2: "]);
-    with("[tls]\ncertificat = \"x\"\n", &["there is no setting tls.certificat; did you mean tls.certificate?"]);
+    with(
+        "[tls]\ncertificat = \"x\"\n",
+        &["oddsbox.toml: line 2: there is no setting tls.certificat; did you mean tls.certificate?"],
+    );
     with("refresh = \"soon\"\n", &["refresh = \"soon\" (from ", "takes a duration such as 30s"]);
     with("log = \"=no=\"\n", &["log = \"=no=\" is no filter"]);
     with("[admin]\nlisten = \"0.0.0.0:9100\"\n", &["admin.listen = \"0.0.0.0:9100\" (from ", "loopback"]);
@@ -157,7 +160,7 @@ fn invalid_configuration_is_reported_on_one_line() {
         &directory,
         &key,
         &[("ODDSBOX_CONFIG", "/nowhere/oddsbox.toml")],
-        &["/nowhere/oddsbox.toml: cannot be read"],
+        &["cannot read /nowhere/oddsbox.toml: No such file"],
     );
 }
 

@@ -1,5 +1,9 @@
-//! Test lengths, random choices and waiting for the next day.
+//! Test lengths, random choices and the change of the day.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The number for the short form or for the long form.
@@ -71,11 +75,20 @@ fn step(state: &mut u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Waits for the next UTC day if this one ends within `seconds`: a quota that resets during a test would spoil it.
-pub async fn stay_within_the_day(seconds: u64) {
-    let left = 86_400 - since_1970().as_secs() % 86_400;
-    if left < seconds {
-        tokio::time::sleep(Duration::from_secs(left + 1)).await;
+/// Runs a test of daily quotas, which a new UTC day resets: a run that fails while the day changes is repeated once.
+pub async fn within_a_day<F: Future<Output = ()>>(test: impl Fn() -> F) {
+    let day = || since_1970().as_secs() / 86_400;
+    let began = day();
+    let mut first = pin!(test());
+    let ended = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| first.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(())) => Poll::Ready(Ok(())),
+        Err(panic) => Poll::Ready(Err(panic)),
+    });
+    match ended.await {
+        Ok(()) => {}
+        Err(_) if day() != began => test().await,
+        Err(panic) => resume_unwind(panic),
     }
 }
 

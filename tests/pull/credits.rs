@@ -82,6 +82,29 @@ async fn credits_are_spent_evenly_until_the_month_ends_and_then_those_of_the_nex
 }
 
 #[tokio::test]
+async fn account_shows_the_plan_of_the_credits() {
+    let (upstream, config) = with_credits(10 * COST).await;
+    let service = Service::start_polling(vec![config.clone()]).await;
+    let interval_s = u64::from(next_poll(&service).await - now(&service));
+    let shown = account(&service, "us").upstream.expect("a quota");
+    let plan = shown.plan.expect("a plan");
+    assert_eq!((shown.remaining, shown.budget_per_day), (Some(9 * COST), None));
+    assert!(plan.interval_s.abs_diff(interval_s) <= 1, "{plan:?}, {interval_s} s");
+    assert_eq!(plan.credits_per_day, COST * 86_400 / plan.interval_s);
+    assert_eq!(plan.resets.map(Timestamp::unix), Some(DECEMBER));
+
+    // Without a report there is no reset, and the operator's own budget decides.
+    upstream.set_credits(None);
+    let config = FeedConfig { requests_per_day: Some(30), name: "uk".into(), ..config };
+    let service = service.restart_polling_now(vec![config]).await;
+    until("a plan", async || account(&service, "uk").upstream.is_some_and(|upstream| upstream.plan.is_some())).await;
+    let shown = account(&service, "uk").upstream.expect("a quota");
+    let plan = shown.plan.expect("a plan");
+    assert_eq!((shown.remaining, shown.budget_per_day, plan.resets), (None, Some(30), None));
+    assert_eq!((plan.credits_per_day, plan.interval_s > 60), (30, true), "{plan:?}");
+}
+
+#[tokio::test]
 async fn restart_neither_spends_credits_twice_nor_polls_before_its_time() {
     let (upstream, config) = with_credits(10 * COST).await;
     let mut service = Service::start_polling(vec![config.clone()]).await;

@@ -448,7 +448,7 @@ async fn an_upstream_behind_tls_must_be_trusted() {
         account(&service, "strange").last_failure.is_some_and(|(_, why)| why.contains("no connection"))
     })
     .await;
-    assert_eq!(upstream.requests(), [""; 0], "the key was sent to nobody");
+    assert_eq!(upstream.requests(), [""; 0], "the key was not sent");
     let service = service.restart_polling(vec![https("known", Some(ca))]).await;
     until_records(&service, "mma", &["e1 betmgm 1.5"]).await;
 }

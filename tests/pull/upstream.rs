@@ -90,7 +90,7 @@ impl Upstream {
     fn charge(&self, cost: u64) -> String {
         let mut state = self.state.lock().expect("a lock");
         let Some(credits) = state.credits else { return String::new() };
-        state.credits = Some(credits.checked_sub(cost).expect("nobody asks for more than there is"));
+        state.credits = Some(credits.checked_sub(cost).expect("no request costs more than is left"));
         state.used += cost;
         let (left, used) = (credits - cost, state.used);
         format!("x-requests-remaining: {left}\r\nx-requests-used: {used}\r\nx-requests-last: {cost}\r\n")

@@ -1,4 +1,4 @@
-//! The page: a handful of files inside the binary, each compressed at most once, when it is first asked for.
+//! The page: a handful of files inside the binary, each compressed once, when it is first requested.
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::files::Files;
 use super::respond::Console;
 use super::sessions::ConsoleSessions;
 use super::strips::{self, Strips};
-use crate::admin::Context;
+use crate::admin::{Context, DataDir};
 use crate::clock::Clock;
 use crate::http;
 
@@ -47,8 +47,8 @@ pub struct ConsoleListener {
 }
 
 impl ConsoleListener {
-    /// Binds the address. Links can be issued from now on.
-    pub async fn bind(place: ConsoleAddress, clock: Clock) -> Result<ConsoleListener, ConsoleError> {
+    /// Binds the address and loads the sessions of the data directory. Links can be issued from now on.
+    pub async fn bind(place: ConsoleAddress, clock: Clock, data: &DataDir) -> Result<ConsoleListener, ConsoleError> {
         let failed = |error| ConsoleError { address: place.address, error };
         let socket = match TcpListener::bind(place.address).await {
             Err(error) if place.any_port && error.kind() == io::ErrorKind::AddrInUse => {
@@ -58,7 +58,8 @@ impl ConsoleListener {
         };
         let socket = socket.map_err(failed)?;
         let bound = socket.local_addr().map_err(failed)?;
-        let sessions = Arc::new(ConsoleSessions::new(&base(bound, place.host.as_deref(), place.is_tls), clock));
+        let base = base(bound, place.host.as_deref(), place.is_tls);
+        let sessions = Arc::new(ConsoleSessions::open(&base, clock, data));
         Ok(ConsoleListener { socket, sessions, host: place.host, port: bound.port() })
     }
 
@@ -117,10 +118,10 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = taken.local_addr().unwrap();
         let place = |any_port| ConsoleAddress { address, any_port, host: None, is_tls: false };
-        let clock = Clock::manual(0);
-        let error = ConsoleListener::bind(place(false), clock.clone()).await.unwrap_err().to_string();
+        let (clock, data) = (Clock::manual(0), DataDir::new("/nowhere"));
+        let error = ConsoleListener::bind(place(false), clock.clone(), &data).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("the console cannot listen on {address}")), "{error}");
-        let listener = ConsoleListener::bind(place(true), clock).await.unwrap();
+        let listener = ConsoleListener::bind(place(true), clock, &data).await.unwrap();
         assert_ne!(listener.port, address.port());
         assert_eq!(listener.sessions().base(), format!("http://127.0.0.1:{}", listener.port));
     }

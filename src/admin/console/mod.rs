@@ -1,6 +1,6 @@
 //! The console: the operator's dashboard, as a page that this binary serves on an address of its own.
 //!
-//! - `sessions` hands out links that open once, and knows the sessions that they become
+//! - `sessions` hands out links that open once, and knows the sessions that they become; `session_file` stores these
 //! - `listener` is its address, `guard` tells our own requests from others, `respond` has the routes
 //! - `files` is the page itself, `views` what it reads: the same bytes that clients are sent
 //! - `sparklines` and `strips` are what it shows of the last hour
@@ -13,10 +13,12 @@ mod files;
 mod guard;
 mod listener;
 mod respond;
+mod session_file;
 mod sessions;
 mod sparklines;
 mod strips;
 mod views;
 
 pub use listener::{CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener};
+pub(super) use session_file::SessionFile;
 pub use sessions::{ConsoleSessions, NewLink, NoRandom};

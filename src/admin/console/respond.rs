@@ -150,7 +150,7 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
 
 /// Turns a link into a session.
 async fn sign_in(token: &str, client: IpAddr, console: &Console) -> ConsoleReply {
-    let (session, token) = match console.sessions.open(token) {
+    let (session, token) = match console.sessions.sign_in(token) {
         Ok(opened) => opened,
         Err(SignInError::NoRandom(error)) => {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string());
@@ -162,7 +162,10 @@ async fn sign_in(token: &str, client: IpAddr, console: &Console) -> ConsoleReply
             return not_opened(refused);
         }
     };
-    // Sign-ins are in the audit log; a file that cannot be written must not keep the operator out.
+    // Neither a session that cannot be stored nor an audit log that cannot be written may keep the operator out.
+    if let Err(error) = console.sessions.store().await {
+        tracing::warn!(%error, who = %session.who, "failed to store a console session");
+    }
     let audited = console.context.writer.audit(&session.who, "sign in", "console", String::new()).await;
     if let Err(error) = audited {
         tracing::warn!(%error, who = %session.who, "failed to write a console sign-in to the audit log");
@@ -206,6 +209,9 @@ async fn change(
     if path == "/api/sign-out" {
         if let Some(token) = console.token(headers) {
             console.sessions.sign_out(token);
+            if let Err(error) = console.sessions.store().await {
+                tracing::warn!(%error, who = %session.who, "failed to store the end of a console session");
+            }
         }
         let mut reply = json_reply(StatusCode::OK, &json!({ "signed_out": true }));
         reply.headers_mut().insert(SET_COOKIE, console.cookie_header("", 0));

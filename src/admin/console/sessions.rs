@@ -1,13 +1,17 @@
 //! Who may use the console: links that open once, and the sessions that they become.
 //!
-//! Everything is in memory, bounded in number, and ends with the server. Of a link and of a session only a hash is
-//! kept. A session acts in the name of the user who requested its link.
+//! Both are bounded in number, and only a hash of each is kept. Links end with the server; sessions are stored in a file
+//! and survive a restart. A session acts in the name of the user who requested its link.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
+use super::session_file::{SessionFile, StoredSession, hex};
+use crate::admin::DataDir;
 use crate::clock::{Clock, Moment};
 use crate::model::Timestamp;
 
@@ -15,19 +19,19 @@ use crate::model::Timestamp;
 pub(super) const LINK_S: u32 = 5 * 60;
 /// How long a session lasts.
 pub(super) const SESSION_S: u32 = 12 * 3600;
-/// As many links as may wait to be opened; the oldest gives way.
+/// As many links as may wait to be opened; the oldest is dropped.
 const LINKS_MAX: usize = 16;
 /// As many sessions as there may be; the oldest ends.
-const SESSIONS_MAX: usize = 32;
+pub(super) const SESSIONS_MAX: usize = 32;
 /// As many wrong links as are looked at in a minute. A right one always opens: it cannot be guessed, and a page that
 /// sends wrong ones must not lock the operator out.
 const WRONG_MAX: u32 = 10;
 const WRONG_WINDOW_MS: u64 = 60_000;
 const TOKEN_BYTES: usize = 32;
 
-type Hash = [u8; 32];
+pub(super) type TokenHash = [u8; 32];
 
-/// Without randomness nobody can be let in.
+/// No link or session can be made without random bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes ({0}): try again")]
 pub struct NoRandom(getrandom::Error);
@@ -51,29 +55,38 @@ pub(super) struct Session {
     pub until: Timestamp,
 }
 
+impl Session {
+    fn of(stored: &StoredSession, token: &str) -> Self {
+        let until = stored.from.plus_seconds(SESSION_S);
+        Session { who: Arc::clone(&stored.who), csrf: csrf_of(token).into(), until }
+    }
+}
+
 #[derive(Debug)]
 struct Link {
-    hash: Hash,
+    hash: TokenHash,
     who: Arc<str>,
     until_ms: u64,
 }
 
-struct Held {
-    hash: Hash,
-    session: Session,
+#[derive(Debug)]
+struct ActiveSession {
+    stored: StoredSession,
+    /// On the monotonic clock: setting the wall clock lengthens nothing.
     until_ms: u64,
 }
 
-impl fmt::Debug for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held({})", self.session.who)
+impl ActiveSession {
+    fn of(stored: StoredSession, now: Moment) -> Self {
+        let left_ms = stored.from.plus_seconds(SESSION_S).unix_ms().saturating_sub(now.unix_ms);
+        ActiveSession { stored, until_ms: now.mono_ms + u64::try_from(left_ms).unwrap_or(0) }
     }
 }
 
 #[derive(Debug, Default)]
 struct SessionState {
     links: Vec<Link>,
-    sessions: Vec<Held>,
+    sessions: Vec<ActiveSession>,
     wrong: u32,
     wrong_since_ms: u64,
 }
@@ -85,6 +98,22 @@ pub struct ConsoleSessions {
     base: Box<str>,
     clock: Clock,
     state: Mutex<SessionState>,
+    file: SessionFile,
+    /// Held while the file is written, so that an older list never replaces a newer one.
+    storing: Mutex<()>,
+}
+
+/// The file does not have the sessions as they are.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::admin) enum NotStored {
+    #[error("the console's sessions cannot be stored ({0}): they end with the server")]
+    Forgotten(io::Error),
+    #[error(
+        "the file of console sessions can be neither written nor deleted ({error}): delete {path}, or sessions that \
+         have ended work again after a restart",
+        path = path.display()
+    )]
+    Outdated { path: PathBuf, error: io::Error },
 }
 
 /// A link as it is shown, once.
@@ -100,9 +129,18 @@ impl fmt::Debug for NewLink {
 }
 
 impl ConsoleSessions {
-    /// `base` is the console's address as a browser writes it.
-    pub fn new(base: &str, clock: Clock) -> Self {
-        ConsoleSessions { base: base.into(), clock, state: Mutex::default() }
+    /// Loads the stored sessions. If their file cannot be used, nobody is signed in. `base` is the console's address as a
+    /// browser writes it.
+    pub fn open(base: &str, clock: Clock, data: &DataDir) -> Self {
+        let (file, now) = (SessionFile::of(data), clock.now());
+        let stored = file.load(now.timestamp()).unwrap_or_else(|error| {
+            let path = file.path().display();
+            tracing::warn!(%path, %error, "ignored the stored console sessions: nobody is signed in");
+            Vec::new()
+        });
+        let sessions = stored.into_iter().map(|stored| ActiveSession::of(stored, now)).collect();
+        let state = Mutex::new(SessionState { sessions, ..SessionState::default() });
+        ConsoleSessions { base: base.into(), clock, state, file, storing: Mutex::default() }
     }
 
     /// The console's address.
@@ -128,10 +166,11 @@ impl ConsoleSessions {
         Ok(NewLink { url: format!("{}/sign-in/{token}", self.base), until: now.timestamp().plus_seconds(LINK_S) })
     }
 
-    /// Opens a link, which it can be once: the new session and its token.
-    pub(super) fn open(&self, token: &str) -> Result<(Session, String), SignInError> {
+    /// Opens a link, which it can be once: the new session and its token. The session is stored with
+    /// [`ConsoleSessions::store`].
+    pub(super) fn sign_in(&self, token: &str) -> Result<(Session, String), SignInError> {
         let now = self.clock.now();
-        let (new_token, csrf) = (random()?, random()?);
+        let new_token = random()?;
         let mut state = self.lock();
         state.forget_old(now);
         let sent = hash(token);
@@ -139,12 +178,12 @@ impl ConsoleSessions {
             return Err(state.count_wrong(now).into());
         };
         let who = state.links.remove(at).who;
-        let session = Session { who, csrf: csrf.into(), until: now.timestamp().plus_seconds(SESSION_S) };
         if state.sessions.len() == SESSIONS_MAX {
             state.sessions.remove(0);
         }
-        let held = Held { hash: hash(&new_token), session: session.clone(), until_ms: after(now, SESSION_S) };
-        state.sessions.push(held);
+        let stored = StoredSession { hash: hash(&new_token), who, from: now.timestamp() };
+        let session = Session::of(&stored, &new_token);
+        state.sessions.push(ActiveSession { stored, until_ms: after(now, SESSION_S) });
         Ok((session, new_token))
     }
 
@@ -154,22 +193,45 @@ impl ConsoleSessions {
         let mut state = self.lock();
         state.forget_old(now);
         let sent = hash(token);
-        state.sessions.iter().find(|held| held.hash == sent).map(|held| held.session.clone())
+        state.sessions.iter().find(|active| active.stored.hash == sent).map(|active| Session::of(&active.stored, token))
     }
 
-    /// Ends one session.
+    /// Ends one session. [`ConsoleSessions::store`] keeps it ended after a restart.
     pub(super) fn sign_out(&self, token: &str) {
         let sent = hash(token);
-        self.lock().sessions.retain(|held| held.hash != sent);
+        self.lock().sessions.retain(|active| active.stored.hash != sent);
     }
 
-    /// Ends every session and every link; how many sessions there were.
+    /// Ends every session and every link; how many sessions there were. [`ConsoleSessions::store`] keeps them ended after
+    /// a restart.
     pub fn sign_out_all(&self) -> usize {
         let now = self.clock.now();
         let mut state = self.lock();
         state.forget_old(now);
         state.links.clear();
         std::mem::take(&mut state.sessions).len()
+    }
+
+    /// Brings the file in line with the sessions in force. If it cannot be written, it is deleted: a session that has
+    /// ended must not come back.
+    pub(in crate::admin) async fn store(self: &Arc<Self>) -> Result<(), NotStored> {
+        let sessions = Arc::clone(self);
+        let stored = tokio::task::spawn_blocking(move || sessions.write_file()).await;
+        stored.unwrap_or_else(|error| Err(self.outdated(io::Error::other(error))))
+    }
+
+    fn write_file(&self) -> Result<(), NotStored> {
+        let _turn = self.storing.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions: Vec<StoredSession> = self.lock().sessions.iter().map(|active| active.stored.clone()).collect();
+        let Err(error) = self.file.save(&sessions) else { return Ok(()) };
+        match self.file.remove() {
+            Ok(()) => Err(NotStored::Forgotten(error)),
+            Err(error) => Err(self.outdated(error)),
+        }
+    }
+
+    fn outdated(&self, error: io::Error) -> NotStored {
+        NotStored::Outdated { path: self.file.path().to_owned(), error }
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionState> {
@@ -195,7 +257,7 @@ impl From<LinkRefused> for SignInError {
 impl SessionState {
     fn forget_old(&mut self, now: Moment) {
         self.links.retain(|link| now.mono_ms < link.until_ms);
-        self.sessions.retain(|held| now.mono_ms < held.until_ms);
+        self.sessions.retain(|active| now.mono_ms < active.until_ms);
     }
 
     fn count_wrong(&mut self, now: Moment) -> LinkRefused {
@@ -215,16 +277,20 @@ fn after(now: Moment, seconds: u32) -> u64 {
     now.mono_ms + u64::from(seconds) * 1000
 }
 
-fn hash(token: &str) -> Hash {
+fn hash(token: &str) -> TokenHash {
     Sha256::digest(token).into()
 }
 
-/// A text that nobody can guess.
+/// Follows from the token, so that it need not be stored. The stored hash of the token does not reveal it.
+fn csrf_of(token: &str) -> String {
+    hex(&Sha256::new().chain_update("oddsbox console csrf ").chain_update(token).finalize())
+}
+
+/// A random text that cannot be guessed.
 fn random() -> Result<String, NoRandom> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(NoRandom)?;
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    Ok(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]
@@ -233,9 +299,11 @@ mod tests {
 
     use super::*;
 
+    const BASE: &str = "http://127.0.0.1:8081";
+
     fn sessions() -> (ConsoleSessions, Clock) {
         let clock = Clock::manual(1_794_699_540_000);
-        (ConsoleSessions::new("http://127.0.0.1:8081", clock.clone()), clock)
+        (ConsoleSessions::open(BASE, clock.clone(), &DataDir::new("/nowhere")), clock)
     }
 
     fn token_of(link: &NewLink) -> &str {
@@ -243,7 +311,7 @@ mod tests {
     }
 
     fn refused(sessions: &ConsoleSessions, token: &str) -> LinkRefused {
-        match sessions.open(token) {
+        match sessions.sign_in(token) {
             Err(SignInError::Refused(refused)) => refused,
             other => panic!("{other:?}"),
         }
@@ -253,7 +321,7 @@ mod tests {
     fn a_link_opens_once_and_only_for_five_minutes() {
         let (sessions, clock) = sessions();
         let link = sessions.link("ada").unwrap();
-        let (session, token) = sessions.open(token_of(&link)).unwrap();
+        let (session, token) = sessions.sign_in(token_of(&link)).unwrap();
         assert_eq!(&*session.who, "console (ada)");
         assert_eq!(refused(&sessions, token_of(&link)), LinkRefused::Wrong, "it was opened before");
         assert_eq!(sessions.session(&token).unwrap().csrf, session.csrf);
@@ -266,7 +334,7 @@ mod tests {
     #[test]
     fn a_session_ends_after_twelve_hours_or_when_it_is_ended() {
         let (sessions, clock) = sessions();
-        let open = || sessions.open(token_of(&sessions.link("ada").unwrap())).unwrap().1;
+        let open = || sessions.sign_in(token_of(&sessions.link("ada").unwrap())).unwrap().1;
         let (first, second, third) = (open(), open(), open());
         sessions.sign_out(&first);
         assert!(sessions.session(&first).is_none() && sessions.session(&second).is_some());
@@ -287,8 +355,8 @@ mod tests {
         let (sessions, _) = sessions();
         let links: Vec<NewLink> = (0..=LINKS_MAX).map(|_| sessions.link("ada").unwrap()).collect();
         assert_eq!(refused(&sessions, token_of(&links[0])), LinkRefused::Wrong);
-        let first = sessions.open(token_of(&links[1])).unwrap().1;
-        let open = || sessions.open(token_of(&sessions.link("ada").unwrap())).unwrap().1;
+        let first = sessions.sign_in(token_of(&links[1])).unwrap().1;
+        let open = || sessions.sign_in(token_of(&sessions.link("ada").unwrap())).unwrap().1;
         let others: Vec<String> = (0..SESSIONS_MAX).map(|_| open()).collect();
         assert!(sessions.session(&first).is_none());
         assert!(others.iter().all(|token| sessions.session(token).is_some()));
@@ -302,7 +370,7 @@ mod tests {
         }
         clock.advance(Duration::from_secs(20));
         assert_eq!(refused(&sessions, "guess"), LinkRefused::TooMany { retry_after_s: 40 });
-        assert!(sessions.open(token_of(&sessions.link("ada").unwrap())).is_ok());
+        assert!(sessions.sign_in(token_of(&sessions.link("ada").unwrap())).is_ok());
         clock.advance(Duration::from_secs(40));
         assert_eq!(refused(&sessions, "guess"), LinkRefused::Wrong);
     }
@@ -311,7 +379,7 @@ mod tests {
     fn secrets_are_in_no_debug() {
         let (sessions, _) = sessions();
         let link = sessions.link("ada").unwrap();
-        let (session, token) = sessions.open(token_of(&link)).unwrap();
+        let (session, token) = sessions.sign_in(token_of(&link)).unwrap();
         let shown = format!("{link:?} {sessions:?}");
         for secret in [token_of(&link), &token, &session.csrf] {
             assert!(!shown.contains(secret));

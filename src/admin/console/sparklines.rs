@@ -1,5 +1,5 @@
-//! The last hour of each event of a market, a point a minute: what its bookmakers together make of the chance of one
-//! outcome. It is worked out backwards, from the prices that are held through the changes that led to them.
+//! The last hour of each event of a market, a point a minute: the mean chance of one outcome
+//! over its bookmakers. It is computed backwards, from the stored prices through the changes that led to them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;

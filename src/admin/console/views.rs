@@ -1,5 +1,6 @@
 //! What the page reads: the bodies that clients are sent, from the same snapshots, and what only an operator sees.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::sparklines::{self, sparklines};
@@ -9,7 +10,7 @@ use crate::board::{Body, EventIds, EventScope, EventsQuery, Limit, OddsQuery, Sc
 use crate::http::percent::{self, Plus};
 use crate::http::{books, sports};
 use crate::metrics::History;
-use crate::model::{EventId, Market, OddsFormat, Region, Regions, SportId, World};
+use crate::model::{BookId, EventId, Market, OddsFormat, Region, Regions, SportId, World};
 
 /// A request for a view that names something that there is not.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +65,7 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
         "/api/sports" => given.world().map(|world| plain(sports::document(&context.boards, world, now(context)))),
         "/api/books" => given.world().map(|world| Arc::new(books::render(context.boards.load(world).register()))),
         "/api/odds" => odds(&given, context),
+        "/api/totals" => totals(&given, context),
         "/api/events" => events(&given, context),
         "/api/scores" => scores(&given, context),
         "/api/sparklines" => sparklines_of(&given, context),
@@ -109,6 +111,23 @@ fn odds(given: &Given<'_>, context: &Context) -> ViewResult {
             ..OddsQuery::default()
         };
         Ok(board.odds(key, &query))
+    })
+}
+
+/// How many events and bookmakers a view of the odds has in all, however few of them a page shows.
+fn totals(given: &Given<'_>, context: &Context) -> ViewResult {
+    board(given, context, |board, _| {
+        let (market, published) = (given.market()?, board.published());
+        let query = OddsQuery { market: Some(market), regions: Some(given.regions()?), ..OddsQuery::default() };
+        let books = published.books_of(&query);
+        let is_asked = |book: BookId, of: Market| of == market && books.as_ref().is_none_or(|set| set.contains(book));
+        let (mut events, mut bookmakers) = (0_u64, BTreeSet::new());
+        for node in published.index().iter() {
+            let mut records = node.records_of(is_asked).map(|record| record.bookmaker).peekable();
+            events += u64::from(records.peek().is_some());
+            bookmakers.extend(records);
+        }
+        Ok(document(&serde_json::json!({ "events": events, "bookmakers": bookmakers.len() })))
     })
 }
 

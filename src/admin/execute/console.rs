@@ -1,6 +1,8 @@
 //! Commands about the console.
 
-use super::super::console::ConsoleSessions;
+use std::io;
+
+use super::super::console::{ConsoleSessions, SessionFile};
 use super::super::context::Context;
 use super::super::protocol::{Answer, ConsoleAnswer, Failure, FailureCode, SecretText, SignedOutAnswer};
 
@@ -11,9 +13,20 @@ pub(super) fn link(context: &Context, who: &str) -> Result<Answer, Failure> {
     Ok(Answer::Console(ConsoleAnswer { url: SecretText::new(&link.url), expires: link.until.to_string() }))
 }
 
-/// Ends every session, then says so in the audit log.
+/// Ends every session, stored ones of a console that is not served included, then says so in the audit log.
 pub(super) async fn sign_out(context: &Context, who: &str) -> Result<Answer, Failure> {
-    let sessions = sessions_of(context)?.sign_out_all();
+    let failed = |message: String| Failure::new(FailureCode::Unavailable, message);
+    let sessions = if let Some(console) = &context.console {
+        let sessions = console.sign_out_all();
+        console.store().await.map_err(|error| failed(error.to_string()))?;
+        sessions
+    } else {
+        let (file, now) = (SessionFile::of(&context.data), context.clock.now().timestamp());
+        let ended = tokio::task::spawn_blocking(move || file.end_all(now)).await.map_err(io::Error::other);
+        let path = context.data.console_sessions();
+        let undeleted = |error: io::Error| failed(format!("{} cannot be deleted: {error}", path.display()));
+        ended.and_then(|ended| ended).map_err(undeleted)?
+    };
     context.writer.audit(who, "sign out", "console", format!("{sessions} sessions ended")).await?;
     Ok(Answer::SignedOut(SignedOutAnswer { sessions }))
 }

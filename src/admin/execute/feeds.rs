@@ -2,24 +2,33 @@
 
 use super::super::context::Context;
 use super::super::protocol::{
-    AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, SecretText, SourceAnswer,
-    TokenAnswer, UpstreamAnswer, WorldName,
+    AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer,
+    SecretText, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
 };
-use crate::ingest::{Account, Upstream};
+use crate::ingest::{Account, RejectedMessage, Upstream, UpstreamPlan};
 use crate::keys::{FeedToken, Feeder};
 use crate::model::{FeederQuota, FeederUse, Timestamp, World};
-use crate::writer::FeederError;
+use crate::writer::{FeederError, IssuedToken};
 
 const SECONDS_PER_DAY: u32 = 86_400;
 
 pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
-    let issued = context.writer.issue_token(name, world.into(), who).await?;
-    let token = Some(SecretText::new(issued.token.expose()));
-    Ok(Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder) })))
+    Ok(issued(&context.writer.issue_token(name, world.into(), who).await?, context))
+}
+
+pub(super) async fn rotate(name: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
+    Ok(issued(&context.writer.rotate_token(name, grace_s, who).await?, context))
 }
 
 pub(super) async fn revoke(name: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
-    Ok(Answer::Token(Box::new(shown(&*context.writer.revoke_token(name, who).await?))))
+    let revoked = context.writer.revoke_token(name, who).await?;
+    Ok(Answer::Token(Box::new(shown(&revoked, context.clock.now().timestamp()))))
+}
+
+/// The one answer that carries a token.
+fn issued(issued: &IssuedToken, context: &Context) -> Answer {
+    let token = Some(SecretText::new(issued.token.expose()));
+    Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder, context.clock.now().timestamp()) }))
 }
 
 /// Everything, or one world's.
@@ -37,7 +46,7 @@ pub(super) fn feeds(world: Option<WorldName>, only_stale: bool, context: &Contex
         time: now.to_string(),
         feeds: accounts,
         sources: sources.filter(|source| source.stale || !only_stale).collect(),
-        tokens: feeders.iter().filter(|feeder| is_asked(feeder.world)).map(|feeder| shown(feeder)).collect(),
+        tokens: feeders.iter().filter(|feeder| is_asked(feeder.world)).map(|feeder| shown(feeder, now)).collect(),
     }))
 }
 
@@ -63,13 +72,8 @@ fn sources(world: World, context: &Context, now: Timestamp) -> Vec<SourceAnswer>
 }
 
 fn feed(name: &str, account: Account, now: Timestamp) -> FeedAnswer {
-    let upstream = |upstream: Upstream| UpstreamAnswer {
-        remaining: upstream.remaining,
-        used: upstream.used,
-        budget_left: upstream.budget_left,
-        next_poll: upstream.next_poll.map(|at| at.to_string()),
-        used_up_until: upstream.used_up_until.map(|at| at.to_string()),
-    };
+    let messages = account.rejected_messages.iter();
+    let messages = messages.map(|(reason, list)| (reason.key().to_owned(), list.iter().map(rejected).collect()));
     FeedAnswer {
         name: name.to_owned(),
         kind: account.kind.key().to_owned(),
@@ -77,11 +81,35 @@ fn feed(name: &str, account: Account, now: Timestamp) -> FeedAnswer {
         accepted: account.accepted,
         rejected: account.rejected.values().sum(),
         rejected_by_reason: account.rejected.iter().map(|(reason, n)| (reason.key().to_owned(), *n)).collect(),
+        rejected_messages: messages.collect(),
         bytes: account.bytes,
         added: account.added.map(|(used, quota)| added(used.on(now.unix() / SECONDS_PER_DAY), quota)),
         last_good: account.last_good.map(|at| at.to_string()),
         last_failure: account.last_failure.map(|(at, why)| FailureAnswer { at: at.to_string(), why: why.into() }),
         upstream: account.upstream.map(upstream),
+    }
+}
+
+fn rejected(message: &RejectedMessage) -> RejectedAnswer {
+    let RejectedMessage { at, line, detail, text } = message;
+    let text = text.as_ref().map(ToString::to_string);
+    RejectedAnswer { at: at.to_string(), line: *line, detail: detail.to_string(), text }
+}
+
+fn upstream(upstream: Upstream) -> UpstreamAnswer {
+    let plan = |UpstreamPlan { credits_per_day, interval_s, resets }| PlanAnswer {
+        credits_per_day,
+        interval_s,
+        resets: resets.map(|at: Timestamp| at.to_string()),
+    };
+    UpstreamAnswer {
+        remaining: upstream.remaining,
+        used: upstream.used,
+        budget_left: upstream.budget_left,
+        next_poll: upstream.next_poll.map(|at| at.to_string()),
+        used_up_until: upstream.used_up_until.map(|at| at.to_string()),
+        budget_per_day: upstream.budget_per_day,
+        plan: upstream.plan.map(plan),
     }
 }
 
@@ -98,7 +126,7 @@ fn added(used: FeederUse, quota: FeederQuota) -> AddedAnswer {
     }
 }
 
-fn shown(feeder: &Feeder) -> TokenAnswer {
+fn shown(feeder: &Feeder, now: Timestamp) -> TokenAnswer {
     TokenAnswer {
         name: feeder.name.to_string(),
         token: None,
@@ -107,6 +135,7 @@ fn shown(feeder: &Feeder) -> TokenAnswer {
         hint: format!("{}…{}", FeedToken::PREFIX, feeder.last_four),
         created: feeder.created.to_string(),
         revoked: feeder.revoked.map(|at| at.to_string()),
+        old_secret_until: feeder.grace_until(now).map(|until| until.to_string()),
     }
 }
 
@@ -114,7 +143,7 @@ impl From<FeederError> for Failure {
     fn from(error: FeederError) -> Self {
         let code = match &error {
             FeederError::NoSuchFeeder(_) | FeederError::SecretForName => FailureCode::FeederNotFound,
-            FeederError::BadName | FeederError::HasToken(_) => FailureCode::Refused,
+            FeederError::BadName | FeederError::HasToken(_) | FeederError::Revoked(_) => FailureCode::Refused,
             FeederError::Random(_) | FeederError::Write(_) => FailureCode::Unavailable,
         };
         Failure::new(code, error.to_string())

@@ -1,8 +1,8 @@
 //! Commands about the file as a whole: copying it, checking it.
 //!
-//! Both read a moment of it beside the writer, so that requests and changes go on. The copy is written by whoever has
-//! the file open, the server if one runs, as its user and in its view of the file system: the reading then never waits
-//! for a client, and whoever reaches the admin interface is that user, or root, already.
+//! Both read a snapshot beside the writer, so that requests and changes go on. The copy is written by the process that has
+//! the file open (the server if one runs), with its permissions: the snapshot then never waits for a client, and only that
+//! user and root can reach the admin interface.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -35,7 +35,7 @@ pub(super) async fn backup(order: BackupOrder, context: &Context, who: &str) -> 
 }
 
 async fn copy(path: PathBuf, existing: Existing, context: &Context) -> Result<CopyReport, Failure> {
-    // A copy in the place of the file itself, or of what lies around it, would be the end of it.
+    // A copy must replace neither the file itself nor anything in the directory of the socket.
     let is_ours = |name: PathBuf| std::fs::canonicalize(name).ok().is_some_and(|ours| is_inside(&path, &ours));
     if is_ours(context.data.file()) || is_ours(context.data.admin()) {
         return Err(Failure::new(FailureCode::Refused, "that is a file of the server itself: name another one"));
@@ -65,7 +65,7 @@ pub(super) fn progress(context: &Context) -> Answer {
     })
 }
 
-/// Checks the file. Its pages are checked too where nobody else waits for it, or where that was asked for.
+/// Checks the file. Its pages are checked too if no server runs, or if that was requested.
 pub(super) async fn check(options: CheckOptions, context: &Context, who: &str) -> Result<Answer, Failure> {
     if options.drop_damaged && context.server.is_some() {
         let message = "a server runs, and serves what it has loaded: stop it, then drop what is damaged";

@@ -1,11 +1,13 @@
 //! Commands about keys.
 
+use std::sync::Arc;
+
 use super::super::context::Context;
 use super::super::protocol::{
     Answer, Failure, FailureCode, FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey,
 };
 use crate::clock::Moment;
-use crate::keys::{FieldEdit, KeyChange, KeyEntry, KeyId, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
+use crate::keys::{FieldEdit, KeyChange, KeyEntry, KeyKind, KeyRecord, Limits, NewKey, SCOPE};
 use crate::model::Timestamp;
 use crate::writer::{Issued, KeyError};
 
@@ -19,26 +21,35 @@ pub(super) fn list(context: &Context) -> Answer {
     Answer::Keys(context.keyring.list().iter().map(|key| shown(key, now)).collect())
 }
 
-pub(super) fn show(id: &str, context: &Context) -> Result<Answer, Failure> {
-    let found = KeyId::new(id).and_then(|id| context.keyring.get(&id));
-    let key = found.ok_or_else(|| KeyError::no_such_key(id))?;
-    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+pub(super) fn show(key: &str, context: &Context) -> Result<Answer, Failure> {
+    Ok(Answer::Key(Box::new(shown(&*find(key, context)?, context.clock.now()))))
 }
 
-pub(super) async fn rotate(id: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
-    Ok(issued(&context.writer.rotate_key(id, grace_s, who).await?, context.clock.now()))
+pub(super) async fn rotate(key: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let key = find(key, context)?;
+    Ok(issued(&context.writer.rotate_key(key.id().as_str(), grace_s, who).await?, context.clock.now()))
 }
 
-pub(super) async fn revoke(id: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
-    let key = context.writer.revoke_key(id, who).await?;
+pub(super) async fn revoke(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let key = context.writer.revoke_key(find(key, context)?.id().as_str(), who).await?;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
 }
 
 pub(super) async fn set(change: SetKey, context: &Context, who: &str) -> Result<Answer, Failure> {
-    let id = change.id.clone();
+    let key = find(&change.id, context)?;
     let change = key_change(change, context.clock.now());
-    let key = context.writer.set_key(&id, change, who).await?;
+    let key = context.writer.set_key(key.id().as_str(), change, who).await?;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+}
+
+/// The key with this id or else with this name, which must belong to one key only.
+fn find(text: &str, context: &Context) -> Result<Arc<KeyEntry>, KeyError> {
+    let mut found = context.keyring.find(text);
+    if found.len() > 1 {
+        let ids = found.iter().map(|key| key.id().to_string()).collect();
+        return Err(KeyError::AmbiguousName { name: text.into(), ids });
+    }
+    found.pop().ok_or_else(|| KeyError::no_such_key(text))
 }
 
 fn new_key(new: IssueKey, now: Moment) -> Result<NewKey, Failure> {
@@ -143,7 +154,7 @@ impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         let code = match &error {
             KeyError::NoSuchKey(_) | KeyError::SecretForId(_) => FailureCode::KeyNotFound,
-            KeyError::Refused(_) => FailureCode::Refused,
+            KeyError::AmbiguousName { .. } | KeyError::Refused(_) => FailureCode::Refused,
             KeyError::Write(_) => FailureCode::Unavailable,
         };
         Failure::new(code, error.to_string())

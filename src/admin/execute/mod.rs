@@ -30,6 +30,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
         Command::KeysSet(change) => keys::set(change, context, who).await,
         Command::FeedsToken { name, world } => feeds::issue(&name, world, context, who).await,
+        Command::FeedsTokenRotate { name, grace_s } => feeds::rotate(&name, grace_s, context, who).await,
         Command::FeedsTokenRevoke { name } => feeds::revoke(&name, context, who).await,
         Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
@@ -89,7 +90,7 @@ async fn maintenance_on(for_s: Option<u32>, context: &Context, who: &str) -> Res
     }
     let now = context.clock.now();
     let second = now.timestamp();
-    let since = context.boards.condition().maintenance(second).map_or(second, |held| held.since);
+    let since = context.boards.condition().maintenance(second).map_or(second, |maintenance| maintenance.since);
     let maintenance = Maintenance { since, until: for_s.map(|seconds| now.in_seconds(seconds)) };
     context.writer.set_maintenance(Some(maintenance), who).await?;
     Ok(Answer::Maintenance(MaintenanceAnswer { maintenance: Some(span(maintenance)) }))

@@ -10,7 +10,7 @@ use super::{SecretText, WorldName};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenAnswer {
     pub name: String,
-    /// The secret: in the answer to issue only.
+    /// The secret: in the answers to issue and rotate only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<SecretText>,
     pub world: WorldName,
@@ -20,6 +20,9 @@ pub struct TokenAnswer {
     pub hint: String,
     pub created: String,
     pub revoked: Option<String>,
+    /// Until when a token that was rotated out is still accepted.
+    #[serde(default)]
+    pub old_secret_until: Option<String>,
 }
 
 /// Every feed and every source.
@@ -41,6 +44,9 @@ pub struct FeedAnswer {
     pub accepted: u64,
     pub rejected: u64,
     pub rejected_by_reason: BTreeMap<String, u64>,
+    /// The last rejected messages of each reason, oldest first; a few of each.
+    #[serde(default)]
+    pub rejected_messages: BTreeMap<String, Vec<RejectedAnswer>>,
     /// Bytes of lines that came, as inflated.
     #[serde(default)]
     pub bytes: u64,
@@ -51,6 +57,18 @@ pub struct FeedAnswer {
     pub last_failure: Option<FailureAnswer>,
     /// Of a feed that is polled.
     pub upstream: Option<UpstreamAnswer>,
+}
+
+/// A message that was rejected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectedAnswer {
+    pub at: String,
+    /// The number of its line in the input or, in a payload of The Odds API, of its event.
+    pub line: u64,
+    /// What was wrong with it.
+    pub detail: String,
+    /// The beginning of the line; `null` for a message of a payload.
+    pub text: Option<String>,
 }
 
 /// What a feeder has added; restarts change nothing in it.
@@ -85,6 +103,21 @@ pub struct UpstreamAnswer {
     /// The quota is used up: the upstream is not polled before this.
     #[serde(default)]
     pub used_up_until: Option<String>,
+    /// The operator's own budget for a day; `null` if none is set.
+    #[serde(default)]
+    pub budget_per_day: Option<u64>,
+    /// `null` until the feed knows what its polls cost.
+    #[serde(default)]
+    pub plan: Option<PlanAnswer>,
+}
+
+/// How the credits of an upstream are spent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanAnswer {
+    pub credits_per_day: u64,
+    pub interval_s: u64,
+    /// When the upstream renews its quota; `null` for one that reports no quota.
+    pub resets: Option<String>,
 }
 
 /// One bookmaker as a source of one sport's prices.

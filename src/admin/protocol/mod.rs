@@ -15,7 +15,10 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
-pub use feeds::{AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer};
+pub use feeds::{
+    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SourceAnswer, TokenAnswer,
+    UpstreamAnswer,
+};
 pub use ingest::WorldName;
 pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};
 pub use service::{
@@ -31,6 +34,7 @@ pub enum Command {
     KeysIssue(IssueKey),
     KeysList,
     KeysShow {
+        /// The id of a key or its name, here and in the other commands.
         id: String,
     },
     KeysRotate {
@@ -46,6 +50,12 @@ pub enum Command {
     FeedsToken {
         name: String,
         world: WorldName,
+    },
+    FeedsTokenRotate {
+        name: String,
+        /// How long the old token stays valid.
+        #[serde(default)]
+        grace_s: u32,
     },
     FeedsTokenRevoke {
         name: String,

@@ -155,7 +155,7 @@ pub struct CheckAnswer {
     pub problems: Vec<CheckProblem>,
     /// What to do about it; `null` when there is nothing to do.
     pub advice: Option<String>,
-    /// What was done about it, if that was asked for.
+    /// The result of the repair, if one was requested.
     pub dropped: Option<DroppedAnswer>,
 }
 

@@ -34,12 +34,12 @@ pub struct Carried {
 }
 
 /// What going back must not undo.
-pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Change>, Carried) {
+pub(super) fn carry_over(current: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Change>, Carried) {
     let mut changes = Vec::new();
     let mut carried = Carried::default();
-    let known: BTreeMap<&KeyId, &(KeyRecord, Usage)> = held.keys.iter().map(|entry| (&entry.0.id, entry)).collect();
+    let known: BTreeMap<&KeyId, &(KeyRecord, Usage)> = current.keys.iter().map(|entry| (&entry.0.id, entry)).collect();
     let is_unreadable =
-        |id: &KeyId| held.damage.listed().iter().any(|damage| damage.table == "keys" && damage.key == id.as_str());
+        |id: &KeyId| current.damage.listed().iter().any(|damage| damage.table == "keys" && damage.key == id.as_str());
     for (record, usage) in &backup.keys {
         let id = record.id.to_string();
         let Some((newer, newer_usage)) = known.get(&record.id) else {
@@ -52,7 +52,7 @@ pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Ch
         };
         let joined = join_keys(record, newer, &mut carried);
         let newer_usage =
-            if held.damaged_usage.contains(&record.id) { Usage::exhausted(newer.limits, now) } else { *newer_usage };
+            if current.damaged_usage.contains(&record.id) { Usage::exhausted(newer.limits, now) } else { *newer_usage };
         let before =
             if backup.damaged_usage.contains(&record.id) { Usage::exhausted(record.limits, now) } else { *usage };
         let used = before.joined(newer_usage);
@@ -66,21 +66,25 @@ pub(super) fn carry_over(held: &Loaded, backup: &Loaded, now: Moment) -> (Vec<Ch
         }
     }
     let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
-    let gone = held.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
+    let gone = current.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
     carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
-    carry_tokens(held, backup, now, &mut changes, &mut carried);
-    carry_feeder_uses(held, backup, &mut changes, &mut carried);
+    carry_tokens(current, backup, now, &mut changes, &mut carried);
+    carry_feeder_uses(current, backup, &mut changes, &mut carried);
     (changes, carried)
 }
 
 /// Tokens of feeders: what was revoked or replaced since the backup opens nothing.
-fn carry_tokens(held: &Loaded, backup: &Loaded, now: Moment, changes: &mut Vec<Change>, carried: &mut Carried) {
+fn carry_tokens(current: &Loaded, backup: &Loaded, now: Moment, changes: &mut Vec<Change>, carried: &mut Carried) {
     let is_unreadable =
-        |name: &str| held.damage.listed().iter().any(|damage| damage.table == "feeders" && damage.key == name);
+        |name: &str| current.damage.listed().iter().any(|damage| damage.table == "feeders" && damage.key == name);
     for feeder in backup.feeders.iter().filter(|feeder| feeder.revoked.is_none()) {
-        let newer = match held.feeders.iter().find(|newer| newer.name == feeder.name) {
+        let newer = match current.feeders.iter().find(|newer| newer.name == feeder.name) {
             // One that is older than the backup's has been replaced by it.
             Some(newer) if newer == feeder || newer.created < feeder.created => continue,
+            // The backup is the later one if it knows the token in place as one that was rotated out.
+            Some(newer) if newer.revoked.is_none() && feeder.retired.iter().any(|old| old.hash == newer.hash) => {
+                continue;
+            }
             Some(newer) => newer.clone(),
             None if is_unreadable(&feeder.name) => Feeder { revoked: Some(now.timestamp()), ..feeder.clone() },
             None => continue,
@@ -91,10 +95,10 @@ fn carry_tokens(held: &Loaded, backup: &Loaded, now: Moment, changes: &mut Vec<C
 }
 
 /// What feeders have used of their quotas since the backup.
-fn carry_feeder_uses(held: &Loaded, backup: &Loaded, changes: &mut Vec<Change>, carried: &mut Carried) {
+fn carry_feeder_uses(current: &Loaded, backup: &Loaded, changes: &mut Vec<Change>, carried: &mut Carried) {
     for world in World::ALL {
         let known: BTreeMap<_, _> = backup.world(world).feeder_uses.iter().cloned().collect();
-        for (feed, newer) in &held.world(world).feeder_uses {
+        for (feed, newer) in &current.world(world).feeder_uses {
             let before = known.get(feed).copied().unwrap_or_default();
             let used = before.joined(*newer);
             if used != before {
@@ -106,22 +110,22 @@ fn carry_feeder_uses(held: &Loaded, backup: &Loaded, changes: &mut Vec<Change>, 
 }
 
 /// The backup's key with what took secrets out of service since.
-fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> KeyRecord {
+fn join_keys(backup: &KeyRecord, current: &KeyRecord, carried: &mut Carried) -> KeyRecord {
     let mut joined = backup.clone();
-    if backup.revoked.is_none() && held.revoked.is_some() {
-        joined.revoked = held.revoked;
+    if backup.revoked.is_none() && current.revoked.is_some() {
+        joined.revoked = current.revoked;
         carried.revoked.push(backup.id.to_string());
     }
     // The backup is the later one only if it knows the secret in place as one that was rotated out.
-    let is_later = backup.retired.iter().any(|retired| retired.hash == held.hash);
-    let differs = backup.hash != held.hash || backup.retired != held.retired;
+    let is_later = backup.retired.iter().any(|retired| retired.hash == current.hash);
+    let differs = backup.hash != current.hash || backup.retired != current.retired;
     if differs && !is_later {
-        joined.hash = held.hash;
-        joined.last_four.clone_from(&held.last_four);
-        joined.retired.clone_from(&held.retired);
+        joined.hash = current.hash;
+        joined.last_four.clone_from(&current.last_four);
+        joined.retired.clone_from(&current.retired);
         carried.rotated.push(backup.id.to_string());
     }
-    if let Some(ends) = held.expires
+    if let Some(ends) = current.expires
         && backup.expires.is_none_or(|expires| expires > ends)
     {
         joined.expires = Some(ends);
@@ -133,7 +137,7 @@ fn join_keys(backup: &KeyRecord, held: &KeyRecord, carried: &mut Carried) -> Key
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{KeyKind, Limits, NewKey, SecretHash, issue};
+    use crate::keys::{FeedToken, KeyKind, Limits, NewKey, SecretHash, issue};
     use crate::model::{Catalogue, FeederUse, Sport, SportKind, Timestamp};
 
     const NOW: Moment = Moment::unset(1_794_657_600_000, 0);
@@ -156,9 +160,9 @@ mod tests {
         (0..times).fold(key.clone(), |key, time| issue::rotate(&key, 0, at(time + 1)).unwrap().0)
     }
 
-    fn joined(backup: &KeyRecord, held: &KeyRecord) -> (KeyRecord, Carried) {
+    fn joined(backup: &KeyRecord, current: &KeyRecord) -> (KeyRecord, Carried) {
         let mut carried = Carried::default();
-        (join_keys(backup, held, &mut carried), carried)
+        (join_keys(backup, current, &mut carried), carried)
     }
 
     #[test]
@@ -208,14 +212,15 @@ mod tests {
     fn feeder(created: u32, revoked: Option<u32>, hash: u8) -> Feeder {
         let (name, last_four) = ("scraper".into(), "wxyz".into());
         let revoked = revoked.map(at);
-        Feeder { name, world: World::Live, created: at(created), revoked, hash: SecretHash([hash; 32]), last_four }
+        let (hash, retired) = (SecretHash([hash; 32]), Box::default());
+        Feeder { name, world: World::Live, created: at(created), revoked, hash, last_four, retired }
     }
 
     /// The token that is in place after a restore, and whether that was listed.
-    fn restored(held: Option<Feeder>, backup: &Feeder) -> (Feeder, bool) {
+    fn restored(current: Option<Feeder>, backup: &Feeder) -> (Feeder, bool) {
         let backup_file = Loaded { feeders: vec![backup.clone()], ..Loaded::default() };
-        let held = Loaded { feeders: held.into_iter().collect(), ..Loaded::default() };
-        let (changes, carried) = carry_over(&held, &backup_file, NOW);
+        let current = Loaded { feeders: current.into_iter().collect(), ..Loaded::default() };
+        let (changes, carried) = carry_over(&current, &backup_file, NOW);
         let put = changes.into_iter().find_map(|change| match change {
             Change::PutFeeder(feeder) => Some(Feeder::clone(&feeder)),
             _ => None,
@@ -236,6 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn feed_token_that_was_rotated_since_the_backup_stays_rotated() {
+        let old = feeder(0, None, 1);
+        let rotated = old.rotated(&FeedToken::generate().unwrap(), 60, at(5));
+        let revoked = Feeder { revoked: Some(at(6)), ..rotated.clone() };
+        assert_eq!(restored(Some(rotated.clone()), &old), (rotated.clone(), true));
+        assert_eq!(restored(Some(revoked.clone()), &rotated), (revoked, true));
+        assert_eq!(restored(Some(old.clone()), &rotated), (rotated.clone(), false), "a backup that is later");
+        let ended = Feeder { revoked: Some(at(6)), ..old };
+        assert_eq!(restored(Some(ended.clone()), &rotated), (ended, true), "what was revoked stays revoked");
+    }
+
+    #[test]
     fn quota_that_a_feeder_has_used_since_the_backup_stays_used() {
         let loaded = |used: FeederUse| {
             let mut loaded = Loaded::default();
@@ -247,9 +264,10 @@ mod tests {
             bookmakers_today,
             bookmakers,
             events_today,
-            events: 0, ..FeederUse::default() };
-        let carried = |held, backup| {
-            let (changes, carried) = carry_over(&loaded(held), &loaded(backup), NOW);
+            ..FeederUse::default()
+        };
+        let carried = |current, backup| {
+            let (changes, carried) = carry_over(&loaded(current), &loaded(backup), NOW);
             assert_eq!(changes.is_empty(), carried.feeders.is_empty());
             changes.into_iter().next().map(|change| match change {
                 Change::PutFeederUse { world: World::Live, used, .. } => used,
@@ -271,11 +289,11 @@ mod tests {
         let (changes, carried) = carry_over(&Loaded::default(), &backup, NOW);
         assert_eq!((changes.len(), carried), (0, Carried::default()), "a file in place that never knew it");
         let usage = Usage { day_used: 5, ..Usage::fresh(NOW) };
-        let held = Loaded { keys: vec![(record.clone(), usage)], ..Loaded::default() };
-        let (changes, carried) = carry_over(&held, &backup, NOW);
+        let current = Loaded { keys: vec![(record.clone(), usage)], ..Loaded::default() };
+        let (changes, carried) = carry_over(&current, &backup, NOW);
         assert_eq!(carried.usage, [record.id.to_string()]);
         assert_eq!(changes, [Change::PutUsage { key: record.id.clone(), usage, last_used: None }]);
-        let lost = Loaded { damaged_usage: vec![record.id.clone()], ..held };
+        let lost = Loaded { damaged_usage: vec![record.id.clone()], ..current };
         let spent = Usage::exhausted(record.limits, NOW);
         let (changes, _) = carry_over(&lost, &backup, NOW);
         assert_eq!(changes, [Change::PutUsage { key: record.id, usage: spent, last_used: None }]);

@@ -1,13 +1,14 @@
 //! Putting a backup in the place of the file. A restore, in order:
 //!
-//! 1. no server may run, and nobody else may have the file open: it is locked until the end,
+//! 1. no server may run, and no other process may have the file open: it is locked until the end,
 //! 2. the backup is copied beside the file, opened, brought to the present format, and every record of it is read,
 //! 3. what must not be undone by going back is carried over from the file that is replaced,
-//! 4. the file that is replaced gets a second name, and the copy takes its place in one step.
+//! 4. the file that is replaced gets a second name, everybody is signed out of the console, and the copy takes its place
+//!    in one step.
 //!
 //! Carried over are revocations, rotations and earlier expiries, so that no secret that was taken out of service works
 //! again, tokens of feeders included, and what keys and feeders have used, so that no quota is handed out twice. If the file in place cannot be read, nothing
-//! is restored unless the backup is asked for exactly as it is. If it is empty, there is nothing left to carry over: the
+//! is restored unless `--exact` was given. If it is empty, there is nothing left to carry over: the
 //! backup is restored, and the answer says so.
 
 mod carry;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::access::{AdminAccess, AdminError};
+use super::console::SessionFile;
 use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
@@ -47,7 +49,7 @@ pub enum RestoreError {
     ServerRuns(PathBuf),
     #[error("{} is in use: wait for the command that has it open, or stop the server that is starting", .0.display())]
     InUse(PathBuf),
-    #[error("{} cannot be read ({error}): name a file that `oddsbox backup` wrote", path.display())]
+    #[error("cannot read {}: {error}; name a file that `oddsbox backup` wrote", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{} is the file in place itself: name a backup", .0.display())]
     Same(PathBuf),
@@ -99,12 +101,14 @@ pub async fn restore(data: &DataDir, order: RestoreOrder, setup: Setup) -> Resul
     }
     let who = own_name()?;
     let data = data.clone();
-    let work = move || Restore { target: data.file(), order, setup, who }.run();
+    let work = move || Restore { target: data.file(), sessions: SessionFile::of(&data), order, setup, who }.run();
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
 struct Restore {
     target: PathBuf,
+    /// Of the console, which belong to the file that is replaced.
+    sessions: SessionFile,
     order: RestoreOrder,
     setup: Setup,
     who: String,
@@ -117,7 +121,7 @@ enum InPlace {
     Empty,
     /// It cannot be read, and nothing is to be carried over.
     Unreadable,
-    /// Locked for as long as this lives.
+    /// Locked until it is dropped.
     Open {
         _store: Box<Store>,
         loaded: Box<Loaded>,
@@ -150,7 +154,7 @@ impl Restore {
         answer
     }
 
-    /// Opens the file in place, which keeps everybody else from it.
+    /// Opens the file in place, which locks it.
     fn lock_in_place(&self) -> Result<InPlace, RestoreError> {
         if !self.target.exists() {
             return Ok(InPlace::Nothing);
@@ -180,7 +184,7 @@ impl Restore {
         let now = self.setup.clock.now();
         let replaced_empty = matches!(in_place, InPlace::Empty);
         let (mut changes, carried) = match in_place.loaded() {
-            Some(held) if !self.order.exact => carry_over(held, &loaded, now),
+            Some(current) if !self.order.exact => carry_over(current, &loaded, now),
             _ => Default::default(),
         };
         changes.push(Change::Audit(self.note(&carried, replaced_empty, now.timestamp())));
@@ -239,6 +243,7 @@ impl Restore {
             fs::hard_link(&self.target, &kept)?;
             answer.kept_as = Some(kept);
         }
+        self.sessions.remove()?;
         fs::rename(copy, &self.target)?;
         let parent = self.target.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;

@@ -11,25 +11,27 @@ use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{Region, Regions, World};
 
 pub(super) const EVENT: &str = r#"{"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2026-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
-pub(super) const BOOK: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}"#;
+pub(super) const BOOK: &str = r#"{"type":"bookmaker","key":"acme","title":"Acme","regions":["us"]}"#;
 
 pub(super) fn odds(event: &str, price: &str, second: u32) -> String {
     format!(
-        r#"{{"type":"odds","sport":"mma","event":"{event}","bookmaker":"house","market":"moneyline","last_update":"2026-11-14T11:59:{second:02}Z","format":"decimal","outcomes":[{{"name":"A","price":{price}}},{{"name":"B","price":2.0}}]}}"#
+        r#"{{"type":"odds","sport":"mma","event":"{event}","bookmaker":"acme","market":"moneyline","last_update":"2026-11-14T11:59:{second:02}Z","format":"decimal","outcomes":[{{"name":"A","price":{price}}},{{"name":"B","price":2.0}}]}}"#
     )
 }
 
+/// Far beyond what any wait here takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 const LIVE: IngestOptions = IngestOptions { world: World::Live, strict: false };
 const STRICT: IngestOptions = IngestOptions { world: World::Live, strict: true };
 
 /// Sends a text in pieces of `size` bytes.
 async fn feed(
-    house: &TestServer,
+    fixture: &TestServer,
     options: IngestOptions,
     text: &str,
     size: usize,
 ) -> Result<IngestSummary, AdminError> {
-    let access = house.find(Access::Create).await.unwrap();
+    let access = fixture.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     let text = text.to_owned();
     tokio::spawn(async move {
@@ -44,8 +46,8 @@ async fn feed(
     answer
 }
 
-async fn records(house: &TestServer) -> u64 {
-    house.ask(Command::Status).await.unwrap()["worlds"]["live"]["records"].as_u64().unwrap()
+async fn records(fixture: &TestServer) -> u64 {
+    fixture.ask(Command::Status).await.unwrap()["worlds"]["live"]["records"].as_u64().unwrap()
 }
 
 /// A blank line, a broken one, an unknown event, a dropped outcome, something late, and no end of line at the end.
@@ -67,10 +69,10 @@ fn mixed() -> String {
 async fn a_report_tells_every_line_with_and_without_a_server_however_it_is_cut() {
     let mut reports = Vec::new();
     for (size, is_served) in [(7, true), (100_000, true), (7, false), (100_000, false)] {
-        let house = TestServer::new();
-        let server = if is_served { Some(house.serve().await) } else { None };
-        reports.push(serde_json::to_value(feed(&house, LIVE, &mixed(), size).await.unwrap()).unwrap());
-        assert_eq!(records(&house).await, 1);
+        let fixture = TestServer::new();
+        let server = if is_served { Some(fixture.serve().await) } else { None };
+        reports.push(serde_json::to_value(feed(&fixture, LIVE, &mixed(), size).await.unwrap()).unwrap());
+        assert_eq!(records(&fixture).await, 1);
         if let Some(server) = server {
             server.stop().await;
         }
@@ -88,14 +90,14 @@ async fn a_report_tells_every_line_with_and_without_a_server_however_it_is_cut()
 
 #[tokio::test]
 async fn a_long_stream_is_taken_in_batches() {
-    let house = TestServer::new();
-    let server = house.serve().await;
+    let fixture = TestServer::new();
+    let server = fixture.serve().await;
     let mut text = format!("{EVENT}\n{BOOK}\n");
     for number in 0..5_000 {
         text.push_str(&odds("e1", &format!("{}.5", 2 + number % 2), number % 60));
         text.push('\n');
     }
-    let report = feed(&house, LIVE, &text, 4096).await.unwrap();
+    let report = feed(&fixture, LIVE, &text, 4096).await.unwrap();
     assert_eq!(report.lines, 5_002);
     assert_eq!(report.accepted + report.rejected, 5_002);
     assert!(report.examples.len() <= 10 && report.rejected_by_reason.keys().eq(["late"]));
@@ -105,24 +107,24 @@ async fn a_long_stream_is_taken_in_batches() {
 #[tokio::test]
 async fn a_strict_input_is_written_whole_or_not_at_all() {
     for is_served in [true, false] {
-        let house = TestServer::new();
-        let server = if is_served { Some(house.serve().await) } else { None };
+        let fixture = TestServer::new();
+        let server = if is_served { Some(fixture.serve().await) } else { None };
         let bad_line = format!("{EVENT}\n{BOOK}\n{}\nnonsense", odds("e1", "1.9", 1));
-        let report = feed(&house, STRICT, &bad_line, 50).await.unwrap();
+        let report = feed(&fixture, STRICT, &bad_line, 50).await.unwrap();
         assert_eq!((report.written, report.rejected, report.changed), (false, 1, 0));
         assert_eq!((report.examples[0].line, report.examples[0].reason.as_str()), (4, "bad_json"));
         // Every line can be read, but one of them does not fit the world.
         let bad_event = format!("{EVENT}\n\n{BOOK}\n\n{}\n{}\n", odds("e1", "1.9", 1), odds("e9", "1.9", 1));
-        let report = feed(&house, STRICT, &bad_event, 50).await.unwrap();
+        let report = feed(&fixture, STRICT, &bad_event, 50).await.unwrap();
         assert_eq!((report.written, report.rejected, report.accepted, report.changed), (false, 1, 3, 0));
         assert_eq!((report.examples[0].line, report.examples[0].reason.as_str()), (6, "unknown_event"));
-        assert_eq!(records(&house).await, 0);
+        assert_eq!(records(&fixture).await, 0);
         let good = format!("{EVENT}\n{BOOK}\n{}", odds("e1", "1.9", 1));
-        let report = feed(&house, STRICT, &good, 50).await.unwrap();
+        let report = feed(&fixture, STRICT, &good, 50).await.unwrap();
         assert_eq!((report.written, report.lines, report.accepted, report.changed), (true, 3, 3, 3));
-        assert_eq!(records(&house).await, 1);
+        assert_eq!(records(&fixture).await, 1);
         let left: Vec<_> =
-            std::fs::read_dir(house.data.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            std::fs::read_dir(fixture.data.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(left.iter().all(|name| !name.to_string_lossy().contains("ingest")), "{left:?}");
         if let Some(server) = server {
             server.stop().await;
@@ -132,27 +134,30 @@ async fn a_strict_input_is_written_whole_or_not_at_all() {
 
 /// A feeder that sends a line now and then must not wait for a batch to fill.
 #[tokio::test]
-async fn a_stream_that_pauses_is_not_held_back() {
-    let house = TestServer::new();
-    let server = house.serve().await;
-    let access = house.find(Access::Existing).await.unwrap();
+async fn stream_that_pauses_is_stored_without_waiting_for_a_full_batch() {
+    let fixture = TestServer::new();
+    let server = fixture.serve().await;
+    let access = fixture.find(Access::Existing).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     let lines = format!("{EVENT}\n{BOOK}\n{}\n{{\"type\":\"remove\"", odds("e1", "1.9", 1));
     let watching = async {
         sender.send(Ok(Bytes::from(lines))).await.unwrap();
-        while records(&house).await == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let stored = async {
+            while records(&fixture).await == 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, stored).await.expect("the line is stored before the input ends");
         // The input breaks off in the middle of a line.
         sender.send(Err(io::Error::other("gone"))).await.unwrap();
     };
     let (answer, ()) = tokio::join!(access.ingest(LIVE, source), watching);
     assert!(answer.is_err());
-    assert_eq!(records(&house).await, 1);
+    assert_eq!(records(&fixture).await, 1);
     server.stop().await;
 }
 
-/// One bout: a bookmaker that nobody knows, a lay market, a price that is none.
+/// One bout: an unknown bookmaker, a lay market, an invalid price.
 fn payload() -> String {
     json!([{
         "id": "p1", "sport_key": "mma_mixed_martial_arts", "sport_title": "MMA",
@@ -165,8 +170,8 @@ fn payload() -> String {
     .to_string()
 }
 
-async fn feed_payload(house: &TestServer, options: &PayloadOptions, text: &str) -> Result<IngestSummary, AdminError> {
-    let access = house.find(Access::Create).await.unwrap();
+async fn feed_payload(fixture: &TestServer, options: &PayloadOptions, text: &str) -> Result<IngestSummary, AdminError> {
+    let access = fixture.find(Access::Create).await.unwrap();
     let (sender, source) = mpsc::channel(4);
     sender.send(Ok(Bytes::copy_from_slice(text.as_bytes()))).await.unwrap();
     drop(sender);
@@ -189,12 +194,12 @@ fn payload_options() -> PayloadOptions {
 async fn a_payload_is_reported_alike_with_and_without_a_server() {
     let mut reports = Vec::new();
     for is_served in [true, false] {
-        let house = TestServer::new();
-        let server = if is_served { Some(house.serve().await) } else { None };
-        let report = feed_payload(&house, &payload_options(), &payload()).await.unwrap();
-        assert_eq!(records(&house).await, 1);
+        let fixture = TestServer::new();
+        let server = if is_served { Some(fixture.serve().await) } else { None };
+        let report = feed_payload(&fixture, &payload_options(), &payload()).await.unwrap();
+        assert_eq!(records(&fixture).await, 1);
         reports.push(serde_json::to_value(report).unwrap());
-        let again = feed_payload(&house, &payload_options(), &payload()).await.unwrap();
+        let again = feed_payload(&fixture, &payload_options(), &payload()).await.unwrap();
         assert_eq!((again.changed, again.unchanged), (0, 2), "the same again is no news");
         if let Some(server) = server {
             server.stop().await;
@@ -210,30 +215,30 @@ async fn a_payload_is_reported_alike_with_and_without_a_server() {
 
 #[tokio::test]
 async fn a_payloads_records_dated_in_the_future_are_rejected_one_by_one() {
-    let house = TestServer::new();
+    let fixture = TestServer::new();
     let mut events: serde_json::Value = serde_json::from_str(&payload()).unwrap();
     let mut ahead = events[0]["bookmakers"][0].clone();
     ahead["key"] = json!("ahead");
     ahead["last_update"] = json!("2026-11-14T12:01:01Z");
     events[0]["bookmakers"].as_array_mut().unwrap().push(ahead);
-    let report = feed_payload(&house, &payload_options(), &events.to_string()).await.unwrap();
+    let report = feed_payload(&fixture, &payload_options(), &events.to_string()).await.unwrap();
     assert_eq!(report.rejected_by_reason.get("in_future"), Some(&1), "{report:?}");
     assert!(report.examples.iter().any(|example| example.detail.contains("clock")), "{:?}", report.examples);
-    assert_eq!(records(&house).await, 1);
+    assert_eq!(records(&fixture).await, 1);
     // An archive's own time counts for records that have none.
     let archive = json!({"timestamp": "2026-11-14T12:01:01Z", "data": events}).to_string();
     let archive = archive.replace("\"last_update\"", "\"unknown\"").replace("p1", "p2");
-    let report = feed_payload(&house, &payload_options(), &archive).await.unwrap();
+    let report = feed_payload(&fixture, &payload_options(), &archive).await.unwrap();
     assert_eq!(report.rejected_by_reason.get("in_future"), Some(&2), "{report:?}");
-    assert_eq!(records(&house).await, 1);
+    assert_eq!(records(&fixture).await, 1);
 }
 
 #[tokio::test]
 async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
-    let house = TestServer::new();
+    let fixture = TestServer::new();
     let known = payload().replace("newbook", "betmgm");
-    feed_payload(&house, &PayloadOptions { regions: Regions::NONE, ..payload_options() }, &known).await.unwrap();
-    let (context, stopped) = house.open();
+    feed_payload(&fixture, &PayloadOptions { regions: Regions::NONE, ..payload_options() }, &known).await.unwrap();
+    let (context, stopped) = fixture.open();
     let board = context.boards.load_full(World::Live);
     let register = board.register().bookmakers();
     let book = register.get(register.find("betmgm").unwrap()).unwrap();
@@ -244,19 +249,19 @@ async fn an_imported_payload_gives_a_bookmaker_of_the_catalogue_its_title() {
 
 #[tokio::test]
 async fn a_payload_that_cannot_be_taken_says_why() {
-    let house = TestServer::new();
+    let fixture = TestServer::new();
     let strict = PayloadOptions { strict: true, ..payload_options() };
-    let report = feed_payload(&house, &strict, &payload()).await.unwrap();
+    let report = feed_payload(&fixture, &strict, &payload()).await.unwrap();
     assert!(!report.written);
     let nowhere = PayloadOptions { regions: Regions::NONE, ..payload_options() };
-    let report = feed_payload(&house, &nowhere, &payload()).await.unwrap();
+    let report = feed_payload(&fixture, &nowhere, &payload()).await.unwrap();
     assert_eq!(report.rejected_by_reason["unknown_bookmaker"], 1);
     assert!(report.examples.iter().any(|example| example.detail.contains("--regions")));
-    assert_eq!(records(&house).await, 0);
+    assert_eq!(records(&fixture).await, 0);
     let error_of = |answer: Result<IngestSummary, AdminError>| answer.unwrap_err().to_string();
     let unclear = payload().replace("1.91", "191").replace("1.0", "150");
-    assert!(error_of(feed_payload(&house, &payload_options(), &unclear).await).contains("--odds-format"));
+    assert!(error_of(feed_payload(&fixture, &payload_options(), &unclear).await).contains("--odds-format"));
     let chess = PayloadOptions { sport: Some("chess".to_owned()), ..payload_options() };
-    assert!(error_of(feed_payload(&house, &chess, &payload()).await).contains("there is no sport \"chess\""));
-    assert!(error_of(feed_payload(&house, &payload_options(), "[{").await).contains("no JSON"));
+    assert!(error_of(feed_payload(&fixture, &chess, &payload()).await).contains("there is no sport \"chess\""));
+    assert!(error_of(feed_payload(&fixture, &payload_options(), "[{").await).contains("no JSON"));
 }

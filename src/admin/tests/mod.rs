@@ -125,7 +125,7 @@ impl TestServer {
         AdminAccess::find(&self.data, access, move || Ok(setup)).await
     }
 
-    /// Has a command done by whoever is there, and gives its answer as the JSON it was.
+    /// Executes a command through the server, or without one; its answer as JSON.
     async fn ask(&self, command: Command) -> Result<serde_json::Value, AdminError> {
         let access = self.find(Access::Create).await.unwrap();
         let answer = access.ask(command).await;

@@ -1,4 +1,4 @@
-//! The socket itself: whose it is, what is left behind, what it says to strangers.
+//! The socket itself: its permissions, what a killed server leaves behind, and unexpected requests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,36 +15,36 @@ fn mode(path: &std::path::Path) -> u32 {
 
 #[tokio::test]
 async fn only_the_owner_can_reach_it_and_it_goes_with_its_server() {
-    let house = TestServer::new();
+    let fixture = TestServer::new();
     // A directory that was made too open is closed.
-    fs::create_dir_all(house.data.admin()).unwrap();
-    fs::set_permissions(house.data.admin(), fs::Permissions::from_mode(0o755)).unwrap();
-    let server = house.serve().await;
-    let socket = house.data.socket().unwrap();
-    assert_eq!((mode(&house.data.admin()), mode(&socket)), (0o700, 0o600));
+    fs::create_dir_all(fixture.data.admin()).unwrap();
+    fs::set_permissions(fixture.data.admin(), fs::Permissions::from_mode(0o755)).unwrap();
+    let server = fixture.serve().await;
+    let socket = fixture.data.socket().unwrap();
+    assert_eq!((mode(&fixture.data.admin()), mode(&socket)), (0o700, 0o600));
     server.stop().await;
     assert!(!socket.exists());
 }
 
 #[tokio::test]
 async fn a_socket_without_a_server_is_replaced_and_one_with_a_server_is_not() {
-    let house = TestServer::new();
-    let server = house.serve().await;
-    assert!(matches!(Listener::bind(&house.data).await, Err(BindError::InUse { .. })));
+    let fixture = TestServer::new();
+    let server = fixture.serve().await;
+    assert!(matches!(Listener::bind(&fixture.data).await, Err(BindError::InUse { .. })));
     server.stop().await;
-    // What a server leaves that was killed: the file, and nobody behind it.
-    let socket = house.data.socket().unwrap();
+    // What a killed server leaves: the socket's file, and no listener.
+    let socket = fixture.data.socket().unwrap();
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     assert!(socket.exists());
-    house.ask(sandbox_key("through the file")).await.unwrap();
-    let server = house.serve().await;
-    house.ask(sandbox_key("through the socket")).await.unwrap();
+    fixture.ask(sandbox_key("through the file")).await.unwrap();
+    let server = fixture.serve().await;
+    fixture.ask(sandbox_key("through the socket")).await.unwrap();
     server.stop().await;
 }
 
 /// Sends bytes as they are and gives what comes back.
-async fn exchange(house: &TestServer, request: &str) -> String {
-    let mut stream = UnixStream::connect(house.data.socket().unwrap()).await.unwrap();
+async fn exchange(fixture: &TestServer, request: &str) -> String {
+    let mut stream = UnixStream::connect(fixture.data.socket().unwrap()).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -57,8 +57,8 @@ fn post(target: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn curl_gets_json_whatever_it_asks() {
-    let house = TestServer::new();
-    let server = house.serve().await;
+    let fixture = TestServer::new();
+    let server = fixture.serve().await;
     let get = |target: &str| format!("GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     let cases = [
         (get("/livez"), "200", r#"{"live":true}"#),
@@ -73,7 +73,7 @@ async fn curl_gets_json_whatever_it_asks() {
         (post("/ingest?world=sandbox", "\n\n"), "200", r#""lines":0"#),
     ];
     for (request, status, part) in cases {
-        let answer = exchange(&house, &request).await;
+        let answer = exchange(&fixture, &request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(part), "{answer}");
         assert!(answer.contains("content-type: application/json"), "{answer}");
     }
@@ -82,10 +82,10 @@ async fn curl_gets_json_whatever_it_asks() {
 
 #[tokio::test]
 async fn a_connection_that_says_nothing_does_not_hold_up_the_stop() {
-    let house = TestServer::new();
-    let server = house.serve().await;
-    let silent = UnixStream::connect(house.data.socket().unwrap()).await.unwrap();
-    house.ask(Command::KeysList).await.unwrap();
+    let fixture = TestServer::new();
+    let server = fixture.serve().await;
+    let silent = UnixStream::connect(fixture.data.socket().unwrap()).await.unwrap();
+    fixture.ask(Command::KeysList).await.unwrap();
     tokio::time::timeout(Duration::from_secs(4), server.stop()).await.unwrap();
     drop(silent);
 }

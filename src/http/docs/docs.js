@@ -1,4 +1,4 @@
-// Search, menu, tabs, copy buttons and "try it". Without this script every page can still be read.
+// Search, menu, tabs, copy buttons, the keys of a demo and "try it". Without this script every page can still be read.
 "use strict";
 
 const make = (tag, attributes = {}, ...children) => {
@@ -74,15 +74,17 @@ function choose(language) {
 }
 choose(sessionStorage.getItem(LANGUAGE) ?? "curl");
 
-// The menu on narrow screens.
+// The menu on narrow screens; the landing page has none.
 const menu = document.getElementById("menu");
 const nav = document.getElementById("nav");
-menu.hidden = false;
 document.body.classList.add("scripted");
-menu.addEventListener("click", () => {
-  const open = nav.classList.toggle("open");
-  menu.setAttribute("aria-expanded", String(open));
-});
+if (menu) {
+  menu.hidden = false;
+  menu.addEventListener("click", () => {
+    const open = nav.classList.toggle("open");
+    menu.setAttribute("aria-expanded", String(open));
+  });
+}
 
 // Search over all pages.
 const search = document.getElementById("search");
@@ -93,14 +95,15 @@ search.hidden = false;
 let pages;
 
 async function find() {
-  pages ??= fetch("/docs/search.json").then((answer) => answer.json());
+  pages ??= fetch("/docs/search.json").then((response) => response.json());
   const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
   const score = ({ title, text }) => {
     const [inTitle, inText] = [title.toLowerCase(), text.toLowerCase()];
     let total = 0;
     for (const word of words) {
       if (inTitle.includes(word)) total += 10;
-      else if (inText.includes(word)) total += 1;
+      // A page that is about a word has it more often than one that mentions it.
+      else if (inText.includes(word)) total += 1 + Math.min(9, inText.split(word).length - 1) / 10;
       else return 0;
     }
     return total;
@@ -114,7 +117,8 @@ async function find() {
 }
 
 function hit({ url, title, text }, word) {
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - 30);
+  // From the beginning of a word, some words before the first hit.
+  const at = text.lastIndexOf(" ", Math.max(0, text.toLowerCase().indexOf(word) - 20)) + 1;
   return make("li", {}, make("a", { href: url }, make("b", {}, title), make("small", {}, text.slice(at, at + 110))));
 }
 
@@ -147,21 +151,70 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// The keys of a demo. Only its pages name the file.
+const demoKeys = document.body.dataset.demoKeys
+  ? fetch(document.body.dataset.demoKeys).then((response) => (response.ok ? response.json() : null))
+  : Promise.resolve(null);
+
+// In a demo, curl lines work as pasted.
+demoKeys.then((keys) => {
+  if (!keys) return;
+  for (const code of document.querySelectorAll("pre")) {
+    if (code.textContent.startsWith("curl ")) code.textContent = code.textContent.replace("$ODDSBOX_KEY", keys.sandbox);
+  }
+  document.getElementById("key-note")?.replaceChildren("This is a demo with simulated prices. The command has its sandbox key and works as pasted.");
+});
+
+// The landing page says whether the service responds.
+const health = document.getElementById("health");
+if (health) {
+  const show = (text, state) => {
+    health.textContent = text;
+    health.className = state;
+    health.hidden = false;
+  };
+  fetch("/healthz", { cache: "no-store" }).then(
+    (response) => (response.ok ? show("The service responds.", "ok") : show(`The service responds with ${response.status}.`, "failed")),
+    () => show("The service does not respond.", "failed"),
+  );
+}
+
 // Try it: the key stays in this page's memory.
 for (const form of document.querySelectorAll("form.try")) {
   const key = make("input", { type: "password", autocomplete: "off", spellcheck: "false", placeholder: "sk_test_ob_…" });
   const send = make("button", { type: "submit" }, "Send");
   const output = make("div", { class: "output", "aria-live": "polite" });
-  form.prepend(make("label", {}, make("span", {}, "your key"), key));
+  const keyField = make("label", {}, make("span", {}, "your key"), key);
+  form.prepend(keyField);
   form.append(send, output);
   form.hidden = false;
   document.getElementById("try").hidden = false;
+  demoKeys.then((keys) => keys && keyField.after(keyChoice(key, keys)));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     send.disabled = true;
     output.replaceChildren(...(await request(form, key.value.trim())));
     send.disabled = false;
   });
+}
+
+// Buttons that put a key of the demo into the field, which begins with the sandbox key.
+function keyChoice(field, keys) {
+  const choice = make("div", { class: "choice", role: "group", "aria-label": "Keys of this demo" });
+  const choose = (button, key) => {
+    field.value = key;
+    for (const other of choice.children) other.setAttribute("aria-pressed", String(other === button));
+  };
+  const button = (name, key) => {
+    const button = make("button", { type: "button", "aria-pressed": "false" }, name);
+    button.addEventListener("click", () => choose(button, key));
+    return button;
+  };
+  const sandbox = button("Demo sandbox key", keys.sandbox);
+  choice.append(sandbox, button("Demo production key", keys.live));
+  choose(sandbox, keys.sandbox);
+  field.addEventListener("input", () => choose(null, field.value));
+  return choice;
 }
 
 async function request(form, key) {
@@ -175,16 +228,17 @@ async function request(form, key) {
   const target = query.size ? `${path}?${query}` : path;
   const line = make("p", {}, make("code", {}, `GET ${target}`));
   try {
-    const answer = await fetch(target, { headers: { "X-API-Key": key }, cache: "no-store" });
-    const text = await answer.text();
-    const headers = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-    return [line, make("p", {}, `${answer.status} ${answer.statusText}`), block(headers), block(pretty(text))];
+    const response = await fetch(target, { headers: { "X-API-Key": key }, cache: "no-store" });
+    const text = await response.text();
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+    const status = make("p", {}, `${response.status} ${response.statusText}`);
+    return [line, status, block("Response headers", headers), block("Response body", pretty(text))];
   } catch (error) {
     return [line, make("p", {}, `The request failed: ${error.message}`)];
   }
 }
 
-const block = (text) => make("pre", { tabindex: "0", role: "group", "aria-label": "Answer" }, text);
+const block = (name, text) => make("pre", { tabindex: "0", role: "group", "aria-label": name }, text);
 
 function pretty(text) {
   try {

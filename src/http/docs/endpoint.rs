@@ -1,4 +1,4 @@
-//! The page of one endpoint: what it takes, what it answers, how to call it, and a form to try it.
+//! The page of one endpoint: its parameters, examples, responses, and a form to try it.
 
 use super::document::{Document, DocumentedParameter, Media, Operation, Response};
 use super::html::{escaped, put};
@@ -10,14 +10,20 @@ pub(super) fn drafts(document: &Document) -> impl Iterator<Item = PageDraft> {
     let documented = document.paths.0.iter().filter(|(_, item)| is_documented(&item.get.tags));
     documented.map(|(path, item)| PageDraft {
         path: item.get.id.clone(),
-        title: item.get.summary.clone(),
+        title: title(path, &item.get),
         content: content(document, path, &item.get),
     })
 }
 
+/// Both versions have operations of the same name, and search results and browser tabs show only the title.
+fn title(path: &str, operation: &Operation) -> String {
+    let version = if path.starts_with("/v4/") { " (/v4)" } else { "" };
+    format!("{}{version}", operation.summary)
+}
+
 fn content(document: &Document, path: &str, operation: &Operation) -> String {
     let mut out = String::with_capacity(16 << 10);
-    put!(&mut out, "<h1>{}</h1>\n", escaped(&operation.summary));
+    put!(&mut out, "<h1>{}</h1>\n", escaped(&title(path, operation)));
     put!(
         &mut out,
         "<p><code class=\"path\">GET {}</code></p>\n<p>{}</p>\n",
@@ -40,7 +46,7 @@ fn content(document: &Document, path: &str, operation: &Operation) -> String {
         examples(ok, &mut out);
     }
     try_it(path, operation, &parameters, &mut out);
-    answers(document, operation, &mut out);
+    responses(document, operation, &mut out);
     out
 }
 
@@ -90,8 +96,8 @@ fn value_in_path<'e>(path: &str, example: &'e str, name: &str) -> Option<&'e str
     example.split('/').nth(at)
 }
 
-fn answers(document: &Document, operation: &Operation, out: &mut String) {
-    put!(out, "<h2 id=\"answers\">Answers</h2>\n");
+fn responses(document: &Document, operation: &Operation, out: &mut String) {
+    put!(out, "<h2 id=\"responses\">Responses</h2>\n");
     put!(out, "<table>\n<thead><tr><th>Status</th><th>Meaning</th><th>Headers</th></tr></thead>\n<tbody>\n");
     for (status, response) in &operation.responses.0 {
         let response = document.response(response);

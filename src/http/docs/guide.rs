@@ -84,6 +84,8 @@ fn anchor(heading: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -109,13 +111,42 @@ mod tests {
         let mut named = 0;
         for chapter in &CHAPTERS {
             let code = chapter.text.split('`').skip(1).step_by(2);
-            for path in
-                code.filter(|code| ["tests/", "examples/", "benches/"].iter().any(|root| code.starts_with(root)))
+            for path in code
+                .filter(|code| ["tests/", "examples/", "benches/", "data/"].iter().any(|root| code.starts_with(root)))
             {
                 assert!(root.join(path).exists(), "{}: {path}", chapter.path);
                 named += 1;
             }
         }
         assert!(named > 10, "{named}");
+    }
+
+    /// The text of the chapter below a heading, up to the next one of the same level.
+    fn section(chapter: &str, heading: &str) -> &'static str {
+        let text = CHAPTERS.iter().find(|known| known.path == chapter).map(|known| known.text).unwrap_or_default();
+        let (_, rest) = text.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no section {heading}"));
+        rest.split("\n## ").next().unwrap_or_default()
+    }
+
+    /// The fields of all entries of a catalogue, and those of `v4`.
+    fn field_names(catalogue: &str) -> BTreeSet<String> {
+        let lists: toml::Table = toml::from_str(catalogue).unwrap();
+        let entries = lists.values().filter_map(toml::Value::as_array).flatten();
+        let entries: Vec<&toml::Table> = entries.filter_map(toml::Value::as_table).collect();
+        let inner = entries.iter().flat_map(|entry| entry.values()).filter_map(toml::Value::as_table);
+        entries.iter().copied().chain(inner).flat_map(toml::Table::keys).cloned().collect()
+    }
+
+    #[test]
+    fn example_of_a_catalogue_loads_and_each_field_is_explained() {
+        let section = section("feeds", "The catalogue");
+        let example = section.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let catalogue = crate::config::catalogue::parse(example).unwrap();
+        assert!(catalogue.sports().count() >= 3 && catalogue.bookmakers().len() >= 2);
+        let sports: Vec<_> = catalogue.sports().map(|(_, sport)| sport).collect();
+        assert!(sports.iter().any(|sport| sport.v4.is_none()) && sports.iter().any(|sport| sport.v4.is_some()));
+        for field in [example, crate::config::catalogue::BUILTIN].into_iter().flat_map(field_names) {
+            assert!(section.contains(&format!("| `{field}` |")), "{field} is not explained");
+        }
     }
 }

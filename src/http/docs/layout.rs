@@ -1,5 +1,6 @@
 //! What every page of the documentation has around its content: head, search, navigation.
 
+use super::demo::DEMO_FILE;
 use super::document::Document;
 use super::guide::CHAPTERS;
 use super::html::{escaped, put};
@@ -27,25 +28,49 @@ pub(super) fn is_documented(tags: &[String]) -> bool {
     GROUPS.iter().any(|(tag, _)| tags.iter().any(|own| own == tag))
 }
 
-/// A whole page.
-pub(super) fn page(document: &Document, draft: &PageDraft) -> String {
-    let (title, version) = (escaped(&draft.title), escaped(&document.info.version));
-    let mut out = String::with_capacity(draft.content.len() + (8 << 10));
-    put!(&mut out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    put!(&mut out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    put!(&mut out, "<title>{title} · oddsbox</title>\n<link rel=\"stylesheet\" href=\"/docs/style.css\">\n");
-    put!(&mut out, "<script src=\"/docs/docs.js\" defer></script>\n</head>\n<body>\n");
-    put!(&mut out, "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<header>\n");
-    put!(&mut out, "<a class=\"brand\" href=\"/docs\">oddsbox <small>{version}</small></a>\n");
-    put!(&mut out, "<div class=\"search\" id=\"search\" hidden></div>\n");
-    put!(
-        &mut out,
-        "<button id=\"menu\" type=\"button\" aria-controls=\"nav\" aria-expanded=\"false\" hidden>Menu</button>\n"
-    );
-    put!(&mut out, "</header>\n<div class=\"frame\">\n");
-    navigation(document, &draft.url(), &mut out);
-    put!(&mut out, "<main id=\"content\" tabindex=\"-1\">\n{}</main>\n</div>\n</body>\n</html>\n", draft.content);
-    out
+/// What is around the content of every page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout<'d> {
+    pub document: &'d Document,
+    pub is_demo: bool,
+}
+
+impl Layout<'_> {
+    /// A page of the documentation.
+    pub(super) fn page(&self, draft: &PageDraft) -> String {
+        let mut out = self.head(&format!("{} · oddsbox", draft.title));
+        put!(
+            &mut out,
+            "<button id=\"menu\" type=\"button\" aria-controls=\"nav\" aria-expanded=\"false\" hidden>Menu</button>\n"
+        );
+        put!(&mut out, "</header>\n<div class=\"frame\">\n");
+        navigation(self.document, &draft.url(), &mut out);
+        put!(&mut out, "<main id=\"content\" tabindex=\"-1\">\n{}</main>\n</div>\n</body>\n</html>\n", draft.content);
+        out
+    }
+
+    /// The page at `/`, which has no navigation.
+    pub(super) fn landing(&self, content: &str) -> String {
+        let mut out = self.head("oddsbox");
+        put!(&mut out, "</header>\n<main id=\"content\" class=\"landing\" tabindex=\"-1\">\n{content}</main>\n");
+        put!(&mut out, "</body>\n</html>\n");
+        out
+    }
+
+    /// Everything up to the search field. A demo names the file with its keys, so that the script requests it only there.
+    fn head(&self, title: &str) -> String {
+        let (title, version) = (escaped(title), escaped(&self.document.info.version));
+        let demo = if self.is_demo { format!(" data-demo-keys=\"/docs/{DEMO_FILE}\"") } else { String::new() };
+        let mut out = String::with_capacity(32 << 10);
+        put!(&mut out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        put!(&mut out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+        put!(&mut out, "<title>{title}</title>\n<link rel=\"stylesheet\" href=\"/docs/style.css\">\n");
+        put!(&mut out, "<script src=\"/docs/docs.js\" defer></script>\n</head>\n<body{demo}>\n");
+        put!(&mut out, "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n<header>\n");
+        put!(&mut out, "<a class=\"brand\" href=\"/\">oddsbox <small>{version}</small></a>\n");
+        put!(&mut out, "<div class=\"search\" id=\"search\" hidden></div>\n");
+        out
+    }
 }
 
 fn navigation(document: &Document, current: &str, out: &mut String) {

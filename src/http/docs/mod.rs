@@ -3,12 +3,14 @@
 //! The document is written by hand and compared with the router, the endpoints and their answers by the tests. The
 //! pages are generated once for each process: a page for each endpoint from the document, and the guide from Markdown.
 //! They load nothing from the network. The script adds search, copy buttons and *try it*; without it everything can be
-//! read.
+//! read. A browser gets a landing page at `/` as well. In a demo, *try it* offers the demo's own keys.
 
+mod demo;
 mod document;
 mod endpoint;
 mod guide;
 mod html;
+mod landing;
 mod layout;
 pub(crate) mod pages;
 mod reference;
@@ -17,7 +19,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-pub(super) use site::{SITE, SitePage};
+pub use demo::DemoKeys;
 
 /// The document itself.
 pub const OPENAPI: &str = include_str!("openapi.json");

@@ -1,10 +1,16 @@
 //! The pages that are about all endpoints: the start page, errors, headers and schemas.
 
+use serde_json::Value;
+use serde_json::value::RawValue;
+
 use super::document::{Document, Schema, Types, name_of};
 use super::endpoint::examples;
 use super::html::{escaped, put};
 use super::layout::{PageDraft, is_documented};
 use super::sample::samples;
+
+/// The target of the example that a new reader sees first.
+pub(super) const FIRST_REQUEST: &str = "/v1/sports/mma/odds?market=moneyline&limit=1";
 
 pub(super) fn drafts(document: &Document) -> [PageDraft; 4] {
     let draft =
@@ -25,7 +31,7 @@ fn start(document: &Document) -> String {
         escaped(&document.info.summary)
     );
     put!(&mut out, "<div class=\"samples\">\n");
-    for (language, code) in samples("/v1/sports/mma/odds?market=moneyline&limit=1") {
+    for (language, code) in samples(FIRST_REQUEST) {
         put!(
             &mut out,
             "<section data-language=\"{language}\">\n<h3>{language}</h3>\n<pre>{}</pre>\n</section>\n",
@@ -38,7 +44,7 @@ fn start(document: &Document) -> String {
     }
     put!(
         &mut out,
-        "<h2 id=\"endpoints\">Endpoints</h2>\n<table>\n<thead><tr><th>Path</th><th>Answer</th></tr></thead>\n<tbody>\n"
+        "<h2 id=\"endpoints\">Endpoints</h2>\n<table>\n<thead><tr><th>Path</th><th>Response</th></tr></thead>\n<tbody>\n"
     );
     for (path, item) in document.paths.0.iter().filter(|(_, item)| is_documented(&item.get.tags)) {
         let (id, summary) = (&item.get.id, escaped(&item.get.summary));
@@ -53,11 +59,11 @@ fn start(document: &Document) -> String {
     put!(&mut out, "<h2 id=\"shape-V4ErrorCode\">Errors</h2>\n");
     put!(
         &mut out,
-        "<p>Errors have one shape, those of <code>/v4</code> another: <a href=\"/docs/errors\">all of them with examples</a>.</p>\n"
+        "<p>All errors of <code>/v1</code> have the same format, and those of <code>/v4</code> that of The Odds API: <a href=\"/docs/errors\">codes and examples</a>.</p>\n"
     );
     put!(
         &mut out,
-        "<h2 id=\"guide\">Guide</h2>\n<p>How it behaves, how to feed it and how to run it: <a href=\"/docs/guide\">the guide</a>.</p>\n"
+        "<h2 id=\"guide\">Guide</h2>\n<p><a href=\"/docs/guide\">The guide</a> explains how the service behaves, how to feed it and how to run it.</p>\n"
     );
     out
 }
@@ -66,12 +72,18 @@ fn errors(document: &Document) -> String {
     let mut out = String::with_capacity(32 << 10);
     put!(
         &mut out,
-        "<h1>Errors</h1>\n<p>The code is for programs, the message says what to change, and the request id is "
+        "<h1>Errors</h1>\n<p>Programs should use the code; the message says what to change, and the request id is "
     );
-    put!(&mut out, "in the log of the service. Errors of <code>/v4</code> have the shape of The Odds API.</p>\n");
+    put!(&mut out, "in the log of the service. Errors of <code>/v4</code> have the format of The Odds API.</p>\n");
     for (name, title) in [("ErrorCode", "Codes of /v1"), ("V4ErrorCode", "Codes of /v4")] {
         if let Some(schema) = document.components.schemas.get(name) {
-            put!(&mut out, "<h2 id=\"{name}\">{title}</h2>\n<p>{}</p>\n", takes(schema));
+            put!(&mut out, "<h2 id=\"{name}\">{title}</h2>\n<p class=\"codes\">{}</p>\n", takes(schema));
+            // The description has a sentence for each status.
+            put!(&mut out, "<ul>\n");
+            for sentence in schema.description.trim_end_matches('.').split(". ") {
+                put!(&mut out, "<li>{}</li>\n", escaped(sentence));
+            }
+            put!(&mut out, "</ul>\n");
         }
     }
     put!(&mut out, "<h2 id=\"examples\">Examples</h2>\n");
@@ -146,9 +158,18 @@ pub(super) fn takes(schema: &Schema) -> String {
         put!(&mut text, ", at most {most}");
     }
     if let Some(default) = &schema.default {
-        put!(&mut text, "; default <code>{}</code>", escaped(default.get()));
+        put!(&mut text, "; default <code>{}</code>", escaped(&as_sent(default)));
     }
     text
+}
+
+/// A default value as a client would write it in a query.
+fn as_sent(value: &RawValue) -> String {
+    match serde_json::from_str(value.get()) {
+        Ok(Value::String(text)) => text,
+        Ok(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        _ => value.get().to_owned(),
+    }
 }
 
 fn type_names(schema: &Schema) -> String {

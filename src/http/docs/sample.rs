@@ -8,27 +8,32 @@ pub(super) fn samples(target: &str) -> [(&'static str, String); 4] {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let pairs: Vec<(&str, &str)> = query.split('&').filter_map(|pair| pair.split_once('=')).collect();
     [
-        ("curl", format!("curl -H \"X-API-Key: $ODDSBOX_KEY\" '{BASE_URL}{target}'")),
+        ("curl", curl(target)),
         ("Python", python(path, &pairs)),
         ("JavaScript", javascript(target)),
         ("Rust", rust(path, &pairs)),
     ]
 }
 
+/// In a demo the script puts a key in the place of the variable.
+pub(super) fn curl(target: &str) -> String {
+    format!("curl -H \"X-API-Key: $ODDSBOX_KEY\" \\\n  '{BASE_URL}{target}'")
+}
+
 fn python(path: &str, pairs: &[(&str, &str)]) -> String {
     let params: Vec<String> = pairs.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
     let params = if params.is_empty() { String::new() } else { format!("    params={{{}}},\n", params.join(", ")) };
     format!(
-        "import os\nimport requests\n\nanswer = requests.get(\n    \"{BASE_URL}{path}\",\n{params}    \
-         headers={{\"X-API-Key\": os.environ[\"ODDSBOX_KEY\"]}},\n    timeout=10,\n)\nanswer.raise_for_status()\n\
-         print(answer.json())"
+        "import os\nimport requests\n\nresponse = requests.get(\n    \"{BASE_URL}{path}\",\n{params}    \
+         headers={{\"X-API-Key\": os.environ[\"ODDSBOX_KEY\"]}},\n    timeout=10,\n)\nresponse.raise_for_status()\n\
+         print(response.json())"
     )
 }
 
 fn javascript(target: &str) -> String {
     format!(
-        "const answer = await fetch(\"{BASE_URL}{target}\", {{\n  headers: {{ \"X-API-Key\": process.env.ODDSBOX_KEY }},\n}});\n\
-         if (!answer.ok) throw new Error(await answer.text());\nconsole.log(await answer.json());"
+        "const response = await fetch(\"{BASE_URL}{target}\", {{\n  headers: {{ \"X-API-Key\": process.env.ODDSBOX_KEY }},\n}});\n\
+         if (!response.ok) throw new Error(await response.text());\nconsole.log(await response.json());"
     )
 }
 
@@ -36,8 +41,8 @@ fn rust(path: &str, pairs: &[(&str, &str)]) -> String {
     let params: Vec<String> = pairs.iter().map(|(name, value)| format!("(\"{name}\", \"{value}\")")).collect();
     let params = if params.is_empty() { String::new() } else { format!("    .query(&[{}])\n", params.join(", ")) };
     format!(
-        "let answer: serde_json::Value = reqwest::blocking::Client::new()\n    .get(\"{BASE_URL}{path}\")\n{params}    \
+        "let response: serde_json::Value = reqwest::blocking::Client::new()\n    .get(\"{BASE_URL}{path}\")\n{params}    \
          .header(\"X-API-Key\", std::env::var(\"ODDSBOX_KEY\")?)\n    .send()?\n    .error_for_status()?\n    .json()?;\n\
-         println!(\"{{answer:#}}\");"
+         println!(\"{{response:#}}\");"
     )
 }

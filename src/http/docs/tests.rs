@@ -3,13 +3,14 @@
 #[path = "../../../tests/harness/schema.rs"]
 mod schema;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use schema::{check, resolved};
 
-use super::{OPENAPI, SITE};
+use super::OPENAPI;
+use super::site::{Site, SitePage};
 use crate::http::exchange::error::{DETAILS_URL, invalid_code_of};
 use crate::http::exchange::query::Parameter;
 use crate::http::exchange::route::Route;
@@ -19,6 +20,18 @@ use crate::http::v4;
 
 fn document() -> Value {
     serde_json::from_str(OPENAPI).unwrap()
+}
+
+/// The files below `/docs`.
+fn files() -> &'static BTreeMap<String, SitePage> {
+    &Site::of(false).files
+}
+
+/// Every HTML page by its path below `/docs`, and the landing page as `/`.
+fn html_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let pages = files().iter().filter(|(_, page)| page.media_type.starts_with("text/html"));
+    let pages = pages.map(|(path, page)| (path.as_str(), page.text.as_str()));
+    pages.chain([("/", Site::of(false).landing.text.as_str())])
 }
 
 /// A path of the document with its variables filled in.
@@ -237,7 +250,7 @@ fn each_documented_operation_has_a_page_with_its_parameters() {
     let mut pages = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         let id = item["get"]["operationId"].as_str().unwrap();
-        let Some(page) = SITE.get(id) else {
+        let Some(page) = files().get(id) else {
             assert!(!Route::of(&filled(path)).needs_key(), "{path} has no page");
             continue;
         };
@@ -254,7 +267,7 @@ fn each_documented_operation_has_a_page_with_its_parameters() {
 fn example_of_each_operation_is_answered() {
     let (document, fixture) = (document(), Fixture::new());
     for (path, item) in document["paths"].as_object().unwrap() {
-        let Some(example) = item["get"]["x-example"].as_str() else { continue };
+        let example = item["get"]["x-example"].as_str().unwrap_or_else(|| panic!("{path} has no example"));
         assert_eq!(Route::of(&filled(path)).template(), Route::of(example.split('?').next().unwrap()).template());
         assert_eq!(fixture.get(&example.replace("EVENT_ID", "mma-1")).status, 200, "{example}");
     }
@@ -265,32 +278,32 @@ fn pages_list_every_error_code_and_load_nothing_from_elsewhere() {
     let document = document();
     for schema in ["ErrorCode", "V4ErrorCode"] {
         for code in document["components"]["schemas"][schema]["enum"].as_array().unwrap() {
-            assert!(SITE["errors"].text.contains(code.as_str().unwrap()), "{code}");
+            assert!(files()["errors"].text.contains(code.as_str().unwrap()), "{code}");
         }
     }
     let anchor = DETAILS_URL.split_once('#').unwrap().1;
-    assert!(SITE[""].text.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
-    for (path, page) in SITE.iter().filter(|(_, page)| page.media_type.starts_with("text/html")) {
-        assert!(!page.text.contains("src=\"http") && !page.text.contains("style="), "{path}");
-        assert_eq!(page.text.matches("<table>").count(), page.text.matches("</table>").count(), "{path}");
+    assert!(files()[""].text.contains(&format!("id=\"{anchor}\"")), "errors lead to {anchor}");
+    for (path, text) in html_pages() {
+        assert!(!text.contains("src=\"http") && !text.contains("style="), "{path}");
+        assert_eq!(text.matches("<table>").count(), text.matches("</table>").count(), "{path}");
     }
 }
 
 #[test]
 fn every_link_of_the_pages_leads_somewhere() {
-    let html = SITE.iter().filter(|(_, page)| page.media_type.starts_with("text/html"));
-    for (path, page) in html {
-        for link in page.text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+    for (path, text) in html_pages() {
+        for link in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
             let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = match target.strip_prefix("/docs") {
                 Some(target) => target.trim_start_matches('/'),
                 None if target.is_empty() => path,
                 None => {
-                    assert_eq!(target, "/openapi.json", "{path}");
+                    assert!(["/", "/openapi.json"].contains(&target), "{path} links to {link}");
                     continue;
                 }
             };
-            let found = SITE.get(target).unwrap_or_else(|| panic!("{path} links to {link}"));
+            let found = if target == "/" { Some(&Site::of(false).landing) } else { files().get(target) };
+            let found = found.unwrap_or_else(|| panic!("{path} links to {link}"));
             assert!(anchor.is_empty() || found.text.contains(&format!("id=\"{anchor}\"")), "{path} links to {link}");
         }
     }

@@ -22,7 +22,7 @@ pub(crate) enum Code {
     InvalidTimeRange,
     MissingKey,
     InvalidKey,
-    /// It was valid once.
+    /// It was valid before.
     DeactivatedKey,
     Forbidden,
     NotFound,
@@ -75,7 +75,7 @@ pub(crate) fn invalid_code_of(parameter: &str) -> &'static str {
 }
 
 impl Code {
-    /// The table: the word for it here and there, and its status. Two things have another status there.
+    /// The table: the code in `/v1`, the code in `/v4`, and the status. Two codes have another status in `/v4`.
     const fn row(self) -> (&'static str, &'static str, StatusCode) {
         match self {
             Code::InvalidParameter => ("invalid_parameter", BY_PARAMETER, StatusCode::BAD_REQUEST),
@@ -184,8 +184,8 @@ impl ApiError {
 }
 
 impl ApiError {
-    /// Says how to send a key, or that the one sent is no good. Which of the reasons it is stays with the operator, save
-    /// that `/v4` tells a key that was good once from one that never was.
+    /// Says how to send a key, or that the key is not valid. The exact reason is only logged and counted, except
+    /// that `/v4` distinguishes a key that was valid before from one that never was.
     pub(crate) fn of_key(error: &AuthError, version: Version) -> Self {
         let (code, message) = match error {
             AuthError::Missing if version == Version::V4 => {

@@ -30,7 +30,7 @@ use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Stan
 #[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
     Answer(HandledRequest),
-    /// The key has room but no lease: wait for its meter's lease and ask again.
+    /// The key has quota left but no lease: wait for its meter's lease and call again.
     NeedsLease(Grant),
 }
 
@@ -40,7 +40,7 @@ impl From<HandledRequest> for Handled {
     }
 }
 
-/// An answer, and what is worth keeping of it.
+/// An answer, and what the access log and the counters need of it.
 #[derive(Debug)]
 pub struct HandledRequest {
     reply: Reply,
@@ -267,7 +267,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         if let Err(error) = self.check_route(route) {
             return self.fail(&error);
         }
-        let Some(page) = self.service.pages.get(route) else { return self.fail(&ApiError::not_found()) };
+        let Some(page) = self.service.pages.get(route, &self.request) else { return self.fail(&ApiError::not_found()) };
         let mut reply = Reply::page(&self.request, &page.content, &self.request_id, self.freshness());
         for (name, value) in &page.headers {
             reply.insert(name.clone(), value.clone());

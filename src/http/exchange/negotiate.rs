@@ -1,4 +1,5 @@
-//! What a client accepts and what it has: content codings by quality (RFC 9110, 12.5.3) and validators (13.1.2).
+//! What a client accepts and what it has: media types and content codings by quality (RFC 9110, 12.5.1 and 12.5.3) and
+//! validators (13.1.2).
 
 use http::HeaderValue;
 
@@ -14,7 +15,7 @@ struct Weights {
 }
 
 /// The coding to answer with: the one the client weighs most, and of equals the smallest on the wire. A client that
-/// refuses everything gets the plain text all the same, which is more use to it than an error.
+/// accepts no coding gets the plain text nevertheless, which is more useful than an error.
 pub(crate) fn encoding<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>) -> Encoding {
     let (first, second) = (sent.next(), sent.next());
     if let (first, None) = (first, second)
@@ -86,7 +87,40 @@ fn weight(parameters: &str) -> Option<u16> {
     }
 }
 
-/// Whether the client holds what the tag names. Compared weakly, as a conditional GET is.
+/// Whether the client gives HTML a higher quality than JSON. Browsers do; `*/*` and no header at all do not.
+pub(crate) fn prefers_html<'r>(sent: impl Iterator<Item = &'r HeaderValue>) -> bool {
+    let (mut html, mut json) = (MediaWeight::default(), MediaWeight::default());
+    for member in sent.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')) {
+        let mut parts = member.split(';').map(str::trim_ascii);
+        let range = parts.next().unwrap_or_default();
+        // Parameters of the media type itself do not matter: there is one HTML page and one JSON document.
+        let quality = parts.find(|part| part.starts_with("q=") || part.starts_with("Q="));
+        let Some(weight) = weight(quality.unwrap_or_default()) else { continue };
+        html.add(range, ["*/*", "text/*", "text/html"], weight);
+        json.add(range, ["*/*", "application/*", "application/json"], weight);
+    }
+    html.weight > json.weight
+}
+
+/// The quality of one media type: that of the most specific range that matches it, 0 if none does.
+#[derive(Clone, Copy, Debug, Default)]
+struct MediaWeight {
+    /// 1 for `*/*`, 2 for a type, 3 for a subtype.
+    specificity: usize,
+    weight: u16,
+}
+
+impl MediaWeight {
+    /// `matching` are the ranges that match the media type, from general to specific.
+    fn add(&mut self, range: &str, matching: [&str; 3], weight: u16) {
+        let Some(at) = matching.iter().position(|known| range.eq_ignore_ascii_case(known)) else { return };
+        if at + 1 >= self.specificity {
+            *self = MediaWeight { specificity: at + 1, weight };
+        }
+    }
+}
+
+/// Whether the client has the representation that the tag names. Compared weakly, as a conditional GET is.
 pub(crate) fn has_current<'r>(mut sent: impl Iterator<Item = &'r HeaderValue>, etag: &[u8]) -> bool {
     sent.any(|value| value.as_bytes() == etag || names(value.as_bytes(), etag))
 }
@@ -159,6 +193,36 @@ mod tests {
     }
 
     #[test]
+    fn html_is_preferred_only_with_a_higher_quality_than_json() {
+        for (sent, html) in [
+            (&[][..], false),
+            (&[""], false),
+            (&["*/*"], false),
+            (&["text/html"], true),
+            (&["TEXT/HTML;Q=0.5"], true),
+            (&["text/*"], true),
+            (&["text/html;charset=utf-8;q=0.9, */*;q=0.8"], true),
+            // Firefox and Chrome.
+            (&["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], true),
+            (&["text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"], true),
+            (&["application/json"], false),
+            (&["application/json, text/html"], false),
+            (&["text/html, application/json;q=0.9"], true),
+            (&["text/html;q=0.9", "application/json"], false),
+            (&["text/html;q=0.9", "application/json;q=0.5"], true),
+            (&["application/*, text/html;q=0.5"], false),
+            (&["*/*, text/html;q=0.5"], false),
+            (&["*/*;q=0.1, text/html;q=0"], false),
+            (&["text/html;q=0"], false),
+            (&["text/html;q=2"], false),
+            (&["image/png"], false),
+        ] {
+            let values: Vec<HeaderValue> = sent.iter().map(|value| HeaderValue::from_str(value).unwrap()).collect();
+            assert_eq!(prefers_html(values.iter()), html, "{sent:?}");
+        }
+    }
+
+    #[test]
     fn tags_are_compared_weakly() {
         let etag = b"\"abc\"";
         for (sent, same) in [
@@ -187,6 +251,7 @@ mod tests {
             for text in [bytes, near] {
                 let value = HeaderValue::from_str(&text).unwrap();
                 let _ = (encoding([&value].into_iter()), has_current([&value].into_iter(), b"\"a\""));
+                let _ = prefers_html([&value].into_iter());
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The query string: which parameters were sent, decoded, each at most once and none empty.
 //!
-//! A mistake is never passed over. A misspelt `odd_format=decimal` that quietly returned American prices would cost
+//! A mistake is never ignored. A misspelt `odd_format=decimal` that quietly returned American prices would cost
 //! somebody money, so an unknown name is an error that names the nearest known one.
 
 use std::borrow::Cow;
@@ -54,8 +54,8 @@ pub(crate) fn api_key(query: Option<&str>, version: Version) -> Option<Cow<'_, s
     Some(percent::decode(value, Plus::Space).unwrap_or_default())
 }
 
-/// Rejects a repeated key on `/v1`. Only for requests that are authenticated by the query: beside the header nobody
-/// reads it.
+/// Rejects a repeated key on `/v1`. Only for requests that are authenticated by the query: a key in the
+/// header takes precedence, and the query's is not read.
 pub(crate) fn check_key(query: Option<&str>) -> Result<(), ApiError> {
     let mut keys = pieces(query.unwrap_or_default()).filter(|(sent, _)| is_named(sent, API_KEY.name));
     match (keys.next(), keys.next()) {

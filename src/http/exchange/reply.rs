@@ -24,7 +24,7 @@ use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
 
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
-/// Since the first of January 2026 the key in the query is accepted for those who still move over.
+/// 1 January 2026: since then the key in the query is deprecated.
 const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -39,7 +39,7 @@ const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-K
 /// Room for every header that an answer to a valid key can have.
 const HEADERS_EXPECTED: usize = 17;
 
-/// How long an answer may be kept by who asked.
+/// How long a client may cache an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Freshness {
     /// Until prices are next published.
@@ -58,7 +58,7 @@ pub(crate) struct Content {
     /// Whether the body outlives the request, so that compressing it is paid back.
     pub is_kept: bool,
     pub media_type: HeaderValue,
-    /// Where the next page is, for who has written it already.
+    /// The link to the next page, if it was rendered already.
     pub link: Option<HeaderValue>,
 }
 
@@ -75,7 +75,7 @@ impl Content {
     }
 }
 
-/// An answer in the making.
+/// An answer that is being built.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub status: StatusCode,
@@ -84,7 +84,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The content for the holder of a key, or 304 if he has it. `refresh_ms` is between two publications of prices.
+    /// The content for a client with a key, or 304 if it has it. `refresh_ms` is the time between two publications of prices.
     pub(crate) fn content(
         request: &RequestParts<'_>,
         content: Content,
@@ -106,7 +106,7 @@ impl Reply {
         Reply { status, headers: headers.into_map(), body }
     }
 
-    /// A page that anyone may read, or 304 for who has it.
+    /// A page that needs no key, or 304 if the client has it.
     pub(crate) fn page(
         request: &RequestParts<'_>,
         content: &Content,

@@ -3,7 +3,7 @@
 //! The headers are found in one pass over all of them. Our bounds are below those of the HTTP library, so that a request
 //! beyond them gets an error in our shape.
 
-use http::header::{ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
+use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version as HttpVersion};
 
@@ -63,8 +63,8 @@ impl<'r> RequestParts<'r> {
         self.check_host()
     }
 
-    /// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two parties on its
-    /// way take it for requests to different hosts. HTTP/2 has `:authority` instead.
+    /// RFC 9112, section 3.2: a request without a valid `Host`, or with several, gets 400, so that no two servers on its
+    /// way route it to different hosts. HTTP/2 has `:authority` instead.
     fn check_host(&self) -> Result<(), ApiError> {
         let fault = match self.headers.host {
             _ if self.version > HttpVersion::HTTP_11 => return Ok(()),
@@ -131,6 +131,11 @@ impl<'r> RequestHeaders<'r> {
             }
         }
         found
+    }
+
+    /// Not found in the pass over all headers: only one page depends on it.
+    pub(crate) fn accept(&self) -> impl Iterator<Item = &'r HeaderValue> {
+        self.all.get_all(ACCEPT).into_iter()
     }
 
     pub(crate) fn accept_encoding(&self) -> impl Iterator<Item = &'r HeaderValue> {

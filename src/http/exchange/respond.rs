@@ -1,9 +1,9 @@
 //! Answering requests of a connection: the pipeline of `handle`, the wait for a lease, counters and the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
-//! Never the key, and never the query string, which may hold one. What a key may ask is bounded by its limits. Requests
-//! that are charged to nobody are bounded by nothing else, so their lines are limited by [`LineKind`]; those without a valid
-//! key apart from those of a key, which a flood of them must not hide.
+//! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
+//! that are not charged are not, so their lines are limited by [`LineKind`]: one limit for requests without a valid key,
+//! which a flood of them uses up, and another for rejected requests of a key.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Service {
             }
             match self.handle_contained(request, peer, self.clock.now()) {
                 Handled::Answer(answer) => return answer,
-                // Others were quicker and took all of it: the deadline bounds how often that can happen.
+                // Other requests used up the lease: the deadline bounds how often that can happen.
                 Handled::NeedsLease(again) => grant = again,
             }
         }

@@ -179,7 +179,7 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// Whether asking counts for the minute only, so that watching the service costs nothing.
+    /// Whether a request counts for the minute only, so that health checks use no quota.
     pub(crate) fn is_free(&self) -> bool {
         match self {
             Route::Status => true,
@@ -252,7 +252,7 @@ impl<'p> V4Route<'p> {
         })
     }
 
-    /// What lists what there is costs nothing where the interface comes from.
+    /// Whether a request is free of charge, as the lists of sports and events are in The Odds API.
     const fn is_free(&self) -> bool {
         matches!(self, V4Route::Sports | V4Route::Events { .. })
     }
@@ -273,7 +273,7 @@ impl<'p> V4Route<'p> {
 
 pub(crate) const UNKNOWN_TEMPLATE: &str = "unknown";
 
-/// What requests are counted under: every template, and last what is no route.
+/// What requests are counted under: every template, and last unknown paths.
 pub(crate) static COUNTED: [&str; Route::TEMPLATES.len() + 1] = {
     let mut counted = [UNKNOWN_TEMPLATE; Route::TEMPLATES.len() + 1];
     let mut at = 0;

@@ -12,6 +12,7 @@ use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
 use crate::board::{Boards, Register, SportBoard, WorldBoard};
 use crate::clock::Clock;
+use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
@@ -62,10 +63,16 @@ impl Service {
             allow_query_key: AtomicBool::new(settings.allow_query_key),
             settings,
             request_ids: RequestIds::new(),
-            pages: Pages::new(),
+            pages: Pages::new(None),
             kept_books: KeptLists::default(),
             traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
         }
+    }
+
+    /// The same service, whose documentation offers the keys of a demo once they are set.
+    #[must_use]
+    pub fn with_demo_keys(self, keys: DemoKeys) -> Self {
+        Service { pages: Pages::new(Some(keys)), ..self }
     }
 
     /// What passes through here, counted.

@@ -15,7 +15,7 @@ pub(crate) const AFTER: Parameter = Parameter::new("after", "what the Link heade
 pub(crate) const REGIONS_TAKE: &str = "us, us2, us_dfs, us_ex, uk, eu, fr, se and au, separated by commas";
 pub(crate) const EVENT_IDS: Parameter = Parameter::list("event_ids", "up to 100 event ids, separated by commas");
 
-/// Anything but 1 to 500 is refused, never brought into range: a client that asks for 1000 would take 500 for all.
+/// Anything but 1 to 500 is rejected, never clamped: a client that sends 1000 would take 500 results for all.
 pub(crate) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
     let parse = |text: &str| {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -24,7 +24,7 @@ pub(crate) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
     Ok(params.parse(&LIMIT, parse)?.unwrap_or(Limit::DEFAULT))
 }
 
-/// A place in any list: a list of events begins behind the event that it names.
+/// A position in any list: a list of events begins after the event that it names.
 pub(crate) fn after(params: &Params<'_>) -> Result<Option<Cursor>, ApiError> {
     params.parse(&AFTER, Cursor::parse)
 }
@@ -61,7 +61,7 @@ pub(crate) fn event_ids(params: &Params<'_>, named: &'static Parameter) -> Resul
     params.parse(named, parse)
 }
 
-/// Which whole second stands for a moment between two.
+/// How a time between two whole seconds is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
     Down,

@@ -76,7 +76,15 @@ fn sides(id: &str, home: &str, away: &str, commence: i32, status: EventStatus) -
 
 fn event(id: &str, competition: &str, contest: Contest, commence: i32, status: EventStatus) -> Arc<Event> {
     let id = EventId::new(id).unwrap();
-    Arc::new(Event { id, competition: competition.into(), commence: at(commence), contest, status, changed: at(-300) })
+    Arc::new(Event {
+        id,
+        competition: competition.into(),
+        competition_key: "mma_mixed_martial_arts".into(),
+        commence: at(commence),
+        contest,
+        status,
+        changed: at(-300),
+    })
 }
 
 fn outcomes(items: &[(&str, &str, Option<&str>)]) -> Box<[Outcome]> {

@@ -10,7 +10,7 @@ use crate::http::testing::{Fixture, request};
 const ODDS: &str = "/v1/sports/mma/odds?regions=us,uk";
 
 #[test]
-fn what_the_client_has_is_not_sent_again() {
+fn cached_representation_is_not_sent_again() {
     let fixture = Fixture::new();
     let full = fixture.get(ODDS);
     let etag = full.header("etag").unwrap();

@@ -49,7 +49,7 @@ fn parameters_at_fault_are_named() {
 }
 
 #[test]
-fn the_body_names_the_request_and_is_not_kept() {
+fn error_body_has_the_request_id_and_is_not_cacheable() {
     let fixture = Fixture::new();
     let got = fixture.get_as(&fixture.sandbox, "/v1/sports/mma/odds?limit=501", &[("x-request-id", "job-7")]);
     assert_eq!(
@@ -81,7 +81,7 @@ fn what_is_not_there() {
 }
 
 #[test]
-fn nothing_versioned_is_told_without_a_key() {
+fn versioned_paths_without_a_key_get_401() {
     let fixture = Fixture::new();
     let mistyped = format!("{}x", fixture.sandbox);
     for target in ["/v1", "/v1/nothing", "/v1/books", "/v1/sports/curling/odds?limit=0"] {
@@ -138,7 +138,7 @@ fn the_header_wins_whatever_key_the_query_holds() {
 }
 
 #[test]
-fn checks_come_in_their_order() {
+fn checks_are_in_the_documented_order() {
     let fixture = Fixture::new();
     let send =
         |key: &str, method: Method, target: &str| fixture.send(&request(method, target, &[("x-api-key", key)])).error();
@@ -153,7 +153,7 @@ fn checks_come_in_their_order() {
 }
 
 #[test]
-fn bounds_come_first_for_everyone() {
+fn bounds_are_checked_before_the_key() {
     let fixture = Fixture::new();
     let long = format!("/v1/books?a={}", "x".repeat(9000));
     assert_eq!(fixture.anonymous(Method::GET, &long).error(), (414, "uri_too_long".into()));
@@ -167,7 +167,7 @@ fn bounds_come_first_for_everyone() {
 }
 
 #[test]
-fn maintenance_closes_the_data_and_costs_nothing() {
+fn maintenance_rejects_data_requests_and_charges_nothing() {
     let fixture = Fixture::new();
     let condition = fixture.service.boards.condition();
     let since = Timestamp::from_unix(NOW - 5);
@@ -186,9 +186,9 @@ fn maintenance_closes_the_data_and_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_one_request_its_answer_and_nothing_else() {
+async fn panic_fails_one_request_only() {
     let mut fixture = Fixture::new();
-    // A world without boards: reading one of its sports is a bug that no request should be able to meet.
+    // A world without boards: reading one of its sports panics.
     let empty = WorldBoard::new(Box::default(), Arc::clone(fixture.service.boards.load(World::Live).register()));
     let boards = Boards::new(Arc::clone(fixture.service.boards.catalogue()), [empty.clone(), empty]);
     let keyring = Arc::clone(&fixture.service.keyring);

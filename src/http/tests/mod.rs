@@ -1,8 +1,9 @@
-//! What clients can rely on: asked through `handle`, and over sockets.
+//! What clients can rely on: through `handle`, over sockets, and over streams in memory.
 
 mod answers;
 mod any_input;
 mod caching;
+mod deadlines;
 mod errors;
 mod limits;
 mod repeated;

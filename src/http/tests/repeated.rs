@@ -102,7 +102,7 @@ fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: test\r\nAccept: */*\r\n\r\n")
 }
 
-/// What differs from answer to answer is blanked out.
+/// A head without the values that differ between answers.
 fn blanked(head: &str) -> String {
     let varies = ["date: ", "x-request-id: ", "x-requests-used: ", "x-requests-remaining: ", "ratelimit: "];
     let blank = |line: &str| {
@@ -201,7 +201,7 @@ async fn repeated_request_that_waits_for_a_lease_is_charged_once() {
     for number in 1..=4 {
         assert_eq!(used(&ask(&mut stream, &request).await.0), number);
     }
-    // A new day: the lease for it has to be stored before anyone is answered.
+    // A new day: its lease has to be stored before the request is answered.
     fixture.clock.advance(Duration::from_hours(1));
     stream.write_all(request.as_bytes()).await.unwrap();
     for id in fixture.requests.next().await {
@@ -227,7 +227,7 @@ async fn body_that_looks_like_a_request_is_not_answered() {
     assert_eq!(echo.requests(), 3);
     let length = format!("GET /long HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", known.len());
     assert_eq!(ask(&mut stream, &length).await.1, "GET /long");
-    // The body comes when the answer is out, and alone. The library closes where a body was not read.
+    // The body is sent after the answer, in a packet of its own. hyper closes a connection whose body was not read.
     let _ = stream.write_all(known.as_bytes()).await;
     let mut more = Vec::new();
     let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut more)).await.unwrap();
@@ -319,7 +319,8 @@ async fn client_that_stops_reading_is_dropped() {
     let server = start(&echo, short(60_000, 60_000)).await;
     let mut stream = stuck(&server).await;
     until(&echo, 3).await;
-    // Its connection is gone when there is nothing more to wait for.
+    // The write deadline passes well before the drain.
+    tokio::time::pause();
     server.stop.send(()).unwrap();
     assert_eq!(tokio::time::timeout(PATIENCE, server.running).await.unwrap().unwrap().dropped, 0);
     let mut taken = Vec::new();

@@ -1,9 +1,11 @@
-//! The listener over real sockets: keep-alive, pipelining, HTTP/2, deadlines, bounds and the orderly stop.
+//! The listener over real sockets: keep-alive, pipelining, HTTP/2, bounds and the orderly stop.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -61,6 +63,17 @@ impl Server {
         format!("GET {target} HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\n\r\n", self.fixture.sandbox)
     }
 
+    /// Asserts that `waiting`, whose request was sent before, is not served while others are on `open`.
+    async fn assert_unanswered(&self, open: &mut TcpStream, waiting: &TcpStream) {
+        for _ in 0..5 {
+            open.write_all(self.head("/v1/books").as_bytes()).await.unwrap();
+            read_answer(open).await;
+        }
+        let read = waiting.try_read(&mut [0]);
+        assert!(read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock), "{read:?}");
+        assert_eq!(self.fixture.service.traffic().connections(), 1);
+    }
+
     pub(super) async fn stop(self) -> ListenerSummary {
         self.stop.send(()).unwrap();
         tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
@@ -78,6 +91,10 @@ pub(super) fn short(head: u64, idle: u64) -> Options {
 
 /// Reads one answer with a known length; its head and its body.
 async fn read_answer(stream: &mut TcpStream) -> (String, String) {
+    tokio::time::timeout(PATIENCE, read_answer_unbounded(stream)).await.unwrap()
+}
+
+async fn read_answer_unbounded(stream: &mut TcpStream) -> (String, String) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.unwrap());
@@ -144,55 +161,12 @@ async fn http2_with_prior_knowledge() {
         assert_eq!(response.headers()["content-length"], "229");
         assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), length);
     }
-    assert_eq!(server.stop().await.dropped, 0, "an idle connection goes away when asked");
+    assert_eq!(server.stop().await.dropped, 0, "an idle connection closes on shutdown");
     driven.await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn slow_heads_are_closed_and_rest_is_allowed_for_longer() {
-    let server = Server::start(short(60, 10_000)).await;
-    let mut silent = server.connect().await;
-    assert_eq!(read_to_end(&mut silent).await, "");
-    let mut preface = server.connect().await;
-    preface.write_all(b"PRI * HT").await.unwrap();
-    assert_eq!(read_to_end(&mut preface).await, "");
-    let mut slow = server.connect().await;
-    slow.write_all(b"GET /v1/books HTTP/1.1\r\nHost:").await.unwrap();
-    assert_eq!(read_to_end(&mut slow).await, "");
-
-    let mut resting = server.connect().await;
-    resting.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
-    read_answer(&mut resting).await;
-    assert!(tokio::time::timeout(Duration::from_millis(300), resting.read_u8()).await.is_err(), "still open");
-    resting.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
-    read_answer(&mut resting).await;
-    assert_eq!(server.stop().await.dropped, 0);
-}
-
-#[tokio::test]
-async fn a_connection_that_rests_too_long_is_closed() {
-    let server = Server::start(short(60, 80)).await;
-    let mut stream = server.connect().await;
-    stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
-    read_answer(&mut stream).await;
-    assert_eq!(read_to_end(&mut stream).await, "");
-}
-
-#[tokio::test]
-async fn a_reader_that_takes_nothing_is_dropped() {
-    let server = Server::start(short(60_000, 60_000)).await;
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
-    let mut stream = socket.connect(server.address).await.unwrap();
-    // Pipelines pages without reading until the way back is full; then the server gives up, and so does our write.
-    let docs = "GET /docs HTTP/1.1\r\nHost: test\r\n\r\n".repeat(50);
-    let flood = async { while stream.write_all(docs.as_bytes()).await.is_ok() {} };
-    tokio::time::timeout(PATIENCE, flood).await.unwrap();
-    assert_eq!(server.stop().await.dropped, 0);
-}
-
-#[tokio::test]
-async fn oversize_requests_get_an_answer_in_our_shape() {
+async fn oversize_requests_get_an_error_body() {
     let server = Server::start(Options::default()).await;
     let header = |count: usize, length: usize| -> String {
         let line = |number| format!("X-{number}: {}\r\n", "v".repeat(length));
@@ -215,11 +189,11 @@ async fn oversize_requests_get_an_answer_in_our_shape() {
 async fn head_beyond_64_kib_is_answered_only_where_a_valid_key_was_used() {
     let server = Server::start(Options::default()).await;
     let long = format!("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\nX-Pad: {}\r\n\r\n", "a".repeat(80_000));
-    let mut stranger = server.connect().await;
-    // It may be closed before it is all sent, and what was answered may be lost with it.
-    let _ = stranger.write_all(long.as_bytes()).await;
+    let mut unknown = server.connect().await;
+    // It may be closed before everything is sent, and the answer may be lost with it.
+    let _ = unknown.write_all(long.as_bytes()).await;
     let mut text = Vec::new();
-    let _ = tokio::time::timeout(PATIENCE, stranger.read_to_end(&mut text)).await.unwrap();
+    let _ = tokio::time::timeout(PATIENCE, unknown.read_to_end(&mut text)).await.unwrap();
     let text = String::from_utf8(text).unwrap();
     assert!(text.is_empty() || text.starts_with("HTTP/1.1 431"), "{text}");
     let mut known = server.connect().await;
@@ -229,7 +203,7 @@ async fn head_beyond_64_kib_is_answered_only_where_a_valid_key_was_used() {
     assert!(read_to_end(&mut known).await.contains("{\"error\":{\"code\":\"headers_too_large\""));
 }
 
-/// Bytes that begin a request, and more of the same headers than the library allocates room for anyway.
+/// An unfinished head that is larger than the buffer that hyper allocates for each connection.
 fn unfinished(bytes: usize) -> Vec<u8> {
     let mut head = b"GET /v1/books HTTP/1.1\r\nHost: t\r\nX-Pad: ".to_vec();
     head.resize(bytes, b'a');
@@ -242,18 +216,18 @@ async fn unfinished_heads_are_bounded_over_all_connections() {
     let heads = Arc::new(Heads::new(16 * COUNTED_EACH));
     let server = Server::start(Options { heads: Arc::clone(&heads), ..short(60_000, 60_000) }).await;
     let mut good = server.connect().await;
-    let mut strangers = Vec::new();
+    let mut unknown = Vec::new();
     for number in 0..100 {
         let mut stream = server.connect().await;
         let _ = stream.write_all(&unfinished(COUNTED_EACH + (8 << 10))).await;
-        strangers.push(stream);
+        unknown.push(stream);
         if number % 10 == 0 {
             good.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
             assert!(read_answer(&mut good).await.0.starts_with("HTTP/1.1 200"));
         }
         assert!(heads.bytes() <= heads.max());
     }
-    // A quarter of the bytes is not for strangers: twelve of them have the rest.
+    // A quarter of the bytes is reserved for clients with a key: twelve of the others share the rest.
     let closed = async {
         while server.fixture.service.traffic().connections() > 1 + 12 || heads.refused() < 88 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -261,13 +235,13 @@ async fn unfinished_heads_are_bounded_over_all_connections() {
     };
     tokio::time::timeout(PATIENCE, closed).await.expect("the others are closed");
     assert!(heads.bytes() <= 12 * COUNTED_EACH, "{}", heads.bytes());
-    // Known clients have that quarter, also for long heads.
+    // Clients with a key may use that quarter, also for long heads.
     let long = server.head("/v1/books").replace("Host", &format!("X-Pad: {}\r\nHost", "a".repeat(14 << 10)));
     good.write_all(long.as_bytes()).await.unwrap();
     assert!(read_answer(&mut good).await.0.starts_with("HTTP/1.1 200"));
-    drop((strangers, good));
+    drop((unknown, good));
     server.stop().await;
-    assert_eq!(heads.bytes(), 0, "all is given back");
+    assert_eq!(heads.bytes(), 0, "all bytes are released");
 }
 
 #[tokio::test]
@@ -284,12 +258,12 @@ async fn headers_without_an_end_are_bounded_in_http2() {
     let mut stream = server.connect().await;
     let hello = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, &[]), &frame(1, &fields)].concat();
     stream.write_all(&hello).await.unwrap();
-    let held = async {
+    let counted = async {
         while heads.bytes() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, held).await.expect("unfinished heads are counted");
+    tokio::time::timeout(PATIENCE, counted).await.expect("unfinished heads are counted");
     for _ in 0..4 {
         let _ = stream.write_all(&frame(9, &vec![b'a'; 16_000])).await;
     }
@@ -301,7 +275,7 @@ async fn headers_without_an_end_are_bounded_in_http2() {
 }
 
 #[tokio::test]
-async fn a_stop_lets_a_request_end() {
+async fn shutdown_waits_for_a_request_in_flight() {
     let server = Server::start(Options { drain: PATIENCE, ..Options::default() }).await;
     let (address, mut stream) = (server.address, server.connect().await);
     // A new day: the request waits for a lease while the service stops.
@@ -311,9 +285,12 @@ async fn a_stop_lets_a_request_end() {
     let wanting = fixture.requests.next().await;
     stop.send(()).unwrap();
     // The listener is closed before anything else happens.
-    while TcpStream::connect(address).await.is_ok() {
-        tokio::task::yield_now().await;
-    }
+    let closed = async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, closed).await.unwrap();
     for id in wanting {
         let entry = fixture.service.keyring.get(&id).unwrap();
         let lease = entry.meter().plan_lease(fixture.clock.now()).unwrap();
@@ -325,43 +302,46 @@ async fn a_stop_lets_a_request_end() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_in_time_is_dropped() {
-    let server = Server::start(Options { drain: Duration::from_millis(50), ..Options::default() }).await;
+async fn request_that_outlasts_the_drain_is_dropped() {
+    // Shorter than the wait for a lease.
+    let server = Server::start(Options { drain: Duration::from_secs(1), ..Options::default() }).await;
     server.fixture.clock.advance(Duration::from_hours(1));
     let mut stream = server.connect().await;
     stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
     let Server { mut fixture, stop, running, .. } = server;
     fixture.requests.next().await;
+    // Only the drain is left to wait for.
+    tokio::time::pause();
     stop.send(()).unwrap();
     assert_eq!(running.await.unwrap().dropped, 1);
     assert_eq!(read_to_end(&mut stream).await, "");
 }
 
 #[tokio::test]
-async fn connections_beyond_the_bound_wait_their_turn() {
+async fn connections_beyond_the_bound_wait_in_the_accept_queue() {
     let server = Server::start(Options { connections_max: 1, ..Options::default() }).await;
     let mut first = server.connect().await;
     first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
     read_answer(&mut first).await;
     let mut second = server.connect().await;
     second.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
-    assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "no place yet");
+    server.assert_unanswered(&mut first, &second).await;
     drop(first);
     assert!(read_answer(&mut second).await.0.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]
-async fn many_who_come_at_once_wait_until_they_are_accepted() {
+async fn connections_that_come_at_once_wait_in_the_accept_queue() {
     let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.local_addr().unwrap();
-    let come = async {
+    let connecting = async {
         let mut waiting = Vec::new();
         for _ in 0..300 {
             waiting.push(TcpStream::connect(address).await.unwrap());
         }
         waiting
     };
-    assert_eq!(tokio::time::timeout(PATIENCE, come).await.unwrap().len(), 300);
+    assert_eq!(tokio::time::timeout(PATIENCE, connecting).await.unwrap().len(), 300);
 }
 
 #[tokio::test]
@@ -377,20 +357,22 @@ async fn loopback_has_no_bound_per_address() {
 }
 
 #[tokio::test]
-async fn bounds_that_change_are_those_of_the_next_connection() {
+async fn changed_bounds_apply_to_new_connections() {
     let server = Server::start(Options { connections_max: 1, ..short(60_000, 60_000) }).await;
     let mut first = server.connect().await;
     first.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
     read_answer(&mut first).await;
     let mut second = server.connect().await;
     second.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
-    assert!(tokio::time::timeout(Duration::from_millis(100), second.read_u8()).await.is_err(), "there is no place");
+    server.assert_unanswered(&mut first, &second).await;
     server.changes.send_modify(|options| options.connections_max = 2);
     tokio::time::timeout(PATIENCE, read_answer(&mut second)).await.unwrap();
-    // Both keep the time that they came with; the next one has less.
+    // Open connections keep their deadlines; the next one has shorter ones.
     server.changes.send_replace(Options { connections_max: 3, ..short(100, 100) });
     let mut third = server.connect().await;
+    tokio::time::pause();
     assert_eq!(read_to_end(&mut third).await, "");
+    tokio::time::resume();
     for stream in [&mut first, &mut second] {
         stream.write_all(server.head("/v1/books").as_bytes()).await.unwrap();
         read_answer(stream).await;
@@ -400,7 +382,7 @@ async fn bounds_that_change_are_those_of_the_next_connection() {
     assert_eq!(server.stop().await, ListenerSummary { accepted: 3, rejected: 0, dropped: 0 });
 }
 
-/// A service in the middle of an answer: it meets the test twice, when it has begun and before it ends.
+/// A handler that synchronises with the test twice: when it has begun, and before it ends.
 struct Midway {
     meeting: Barrier,
     has_answered: AtomicBool,
@@ -412,8 +394,6 @@ impl Respond for Midway {
         Box::pin(async {
             self.meeting.wait();
             self.meeting.wait();
-            // Long enough that a listener which does not wait is gone; one that does has this time on top.
-            std::thread::sleep(Duration::from_millis(50));
             self.has_answered.store(true, Ordering::SeqCst);
             Response::default()
         })
@@ -425,7 +405,7 @@ impl Respond for Midway {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_answers_when_it_hurries_is_waited_for() {
+async fn hurried_shutdown_waits_for_a_running_handler() {
     let traffic = Arc::new(Traffic::new(&[], &[]));
     let midway = Arc::new(Midway { meeting: Barrier::new(2), has_answered: AtomicBool::new(false), traffic });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -435,12 +415,19 @@ async fn what_answers_when_it_hurries_is_waited_for() {
         let met = Arc::clone(&midway);
         tokio::task::spawn_blocking(move || met.meeting.wait()).await.unwrap();
     };
-    let hurry = async {
-        midway.meeting.wait();
-    };
+    let has_hurried = AtomicBool::new(false);
+    let hurry = async { has_hurried.store(true, Ordering::SeqCst) };
     let options = watch::Sender::new(Options::default());
-    let running = run(listener, midway.clone(), options.subscribe(), shutdown, hurry);
+    let mut running = pin!(run(listener, midway.clone(), options.subscribe(), shutdown, hurry));
+    // A listener that does not wait is done in the poll in which it is to hurry.
+    let waits = poll_fn(|context| match running.as_mut().poll(context) {
+        Poll::Ready(summary) => Poll::Ready(Err(summary)),
+        Poll::Pending if has_hurried.load(Ordering::SeqCst) => Poll::Ready(Ok(())),
+        Poll::Pending => Poll::Pending,
+    });
+    assert_eq!(tokio::time::timeout(PATIENCE, waits).await.unwrap(), Ok(()));
+    midway.meeting.wait();
     let summary = tokio::time::timeout(PATIENCE, running).await.unwrap();
     assert_eq!((summary.accepted, summary.dropped), (1, 1));
-    assert!(midway.has_answered.load(Ordering::SeqCst), "what it counts can be written now");
+    assert!(midway.has_answered.load(Ordering::SeqCst), "its counters are final");
 }

@@ -3,7 +3,7 @@
 //!
 //! Anyone can send `X-Forwarded-For`, so the header is read only if the peer is in `trusted_proxies`, and from the right:
 //! each proxy appends the address that it saw. The rightmost address that is not itself a trusted proxy is the client;
-//! everything left of it was sent by the client and proves nothing.
+//! everything left of it was sent by the client and is not trusted.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -60,7 +60,7 @@ impl Peer {
         }
         let mut client = self.address;
         for hop in forwarded(headers) {
-            // A proxy may hide whom it asks for: then it is the last address that is known.
+            // A proxy may hide the client's address: then its own is the last one known.
             let Some(address) = hop else { break };
             client = address;
             if !self.trusted.contains(client) {

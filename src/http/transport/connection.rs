@@ -117,7 +117,7 @@ async fn begin(mut stream: BoxedStream, within: Duration, http2: bool) -> Option
     Some(Begun { stream, ahead, protocol })
 }
 
-/// Completes the handshake and reads the first bytes, as a connection in plain text has to bring some too.
+/// Completes the handshake and reads the first bytes, which a connection in plain text must send too.
 async fn begin_tls(stream: BoxedStream, acceptor: &Acceptor, handler: &Handler, within: Duration) -> Option<Begun> {
     let deadline = tokio::time::Instant::now() + within;
     let accepted = tokio::time::timeout_at(deadline, acceptor.accept(stream)).await;

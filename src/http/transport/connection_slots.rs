@@ -144,11 +144,11 @@ mod tests {
     fn an_address_holds_no_more_than_its_number() {
         let addresses = Addresses::default();
         let address = IpAddr::from([127, 0, 0, 1]);
-        let held = addresses.enter(address, Some(1));
-        assert!(held.is_some());
+        let entered = addresses.enter(address, Some(1));
+        assert!(entered.is_some());
         assert!(addresses.enter(address, Some(1)).is_none());
         assert!(addresses.enter([127, 0, 0, 2].into(), Some(1)).is_some());
-        drop(held);
+        drop(entered);
         assert!(addresses.enter(address, Some(1)).is_some());
         assert!(addresses.0.lock().unwrap().len() <= 1);
     }

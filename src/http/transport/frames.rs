@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(read(&settled), 0, "{piece}");
             assert_eq!(read(&sent[settled.len()..]), 3018, "{piece}");
             assert_eq!(read(&end[..200]), 3218, "{piece}");
-            assert_eq!(read(&end[200..15_000]), 0, "{piece}: data is not held");
+            assert_eq!(read(&end[200..15_000]), 0, "{piece}: data is not buffered");
             assert_eq!(read(&end[15_000..]), 0, "{piece}");
         }
     }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// The HTTP library's bound on a head, which it enforces without a response body: far above the bounds of any service.
 pub(crate) const HEAD_BYTES_MAX: usize = 96 << 10;
-/// The same before a valid key was used: far enough above our bounds on URL and headers that who exceeds one of them is
-/// answered with the error for it.
+/// The same before a valid key was used: far enough above our bounds on URL and headers that a request beyond one of them
+/// still gets its error.
 pub(crate) const UNKNOWN_HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// The library allocates this much for every connection, so it is not counted: heads of ordinary size cost nothing here.
@@ -70,9 +70,9 @@ impl Heads {
 pub(crate) struct UnfinishedHead {
     heads: Arc<Heads>,
     /// At least what the library has read and not handled.
-    held: AtomicUsize,
+    buffered: AtomicUsize,
     last_read: AtomicUsize,
-    /// What of `held` is counted in `heads`.
+    /// What of `buffered` is counted in `heads`.
     counted: AtomicUsize,
     /// Whether a valid key was used on this connection.
     is_known: AtomicBool,
@@ -83,7 +83,7 @@ impl UnfinishedHead {
     pub(crate) fn new(heads: Arc<Heads>) -> Self {
         UnfinishedHead {
             heads,
-            held: AtomicUsize::new(0),
+            buffered: AtomicUsize::new(0),
             last_read: AtomicUsize::new(0),
             counted: AtomicUsize::new(0),
             is_known: AtomicBool::new(false),
@@ -94,13 +94,13 @@ impl UnfinishedHead {
     /// More bytes of a head came; false if they are too many.
     pub(crate) fn grows_by(&self, bytes: usize) -> bool {
         self.last_read.store(bytes, Ordering::Relaxed);
-        self.set(self.held.load(Ordering::Relaxed) + bytes)
+        self.set(self.buffered.load(Ordering::Relaxed) + bytes)
     }
 
     /// The head is complete. The last read may have brought the beginning of the next one.
     pub(crate) fn is_complete(&self) {
         self.has_answered.store(true, Ordering::Relaxed);
-        let next = self.held.load(Ordering::Relaxed).min(self.last_read.load(Ordering::Relaxed));
+        let next = self.buffered.load(Ordering::Relaxed).min(self.last_read.load(Ordering::Relaxed));
         self.set(next);
     }
 
@@ -110,15 +110,15 @@ impl UnfinishedHead {
         self.set(0);
     }
 
-    /// Exactly so many bytes of a head are held, whatever else is complete; false if they are too many.
+    /// Sets how many bytes of an unfinished head are buffered; false if they are too many.
     pub(crate) fn is_now(&self, bytes: usize) -> bool {
         self.last_read.store(usize::MAX, Ordering::Relaxed);
         self.set(bytes)
     }
 
-    fn set(&self, held: usize) -> bool {
-        self.held.store(held, Ordering::Relaxed);
-        let (wanted, counted) = (held.saturating_sub(UNCOUNTED_BYTES), self.counted.load(Ordering::Relaxed));
+    fn set(&self, buffered: usize) -> bool {
+        self.buffered.store(buffered, Ordering::Relaxed);
+        let (wanted, counted) = (buffered.saturating_sub(UNCOUNTED_BYTES), self.counted.load(Ordering::Relaxed));
         let Some(more) = wanted.checked_sub(counted) else {
             self.heads.give_back(counted - wanted);
             self.counted.store(wanted, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl UnfinishedHead {
         }
         let is_known = self.is_known();
         // The library closes the connections of the others at their own bound.
-        let fits = (is_known || held <= UNKNOWN_HEAD_BYTES_MAX) && self.heads.take(more, is_known);
+        let fits = (is_known || buffered <= UNKNOWN_HEAD_BYTES_MAX) && self.heads.take(more, is_known);
         if fits {
             self.counted.store(wanted, Ordering::Relaxed);
         } else {

@@ -233,7 +233,7 @@ impl AcceptLoop {
             let options = self.options.borrow();
             (options.connections_max_of(address), Peer::new(address, &options.trusted_proxies))
         };
-        let Some(held) = self.addresses.enter(address, max) else {
+        let Some(count) = self.addresses.enter(address, max) else {
             self.reject();
             limited!(
                 LineKind::Connection,
@@ -246,7 +246,7 @@ impl AcceptLoop {
         };
         // Responses are written whole: waiting to fill a packet would only delay them. A failure costs just that delay.
         let _ = stream.set_nodelay(true);
-        self.spawn(Box::new(stream), peer, (held, slot));
+        self.spawn(Box::new(stream), peer, (count, slot));
     }
 
     /// On a Unix socket the kernel knows who connected. A connection that it has no credentials of is rejected.
@@ -272,7 +272,7 @@ impl AcceptLoop {
         self.service.traffic().count_rejected_connection();
     }
 
-    fn spawn(&mut self, stream: BoxedStream, peer: Peer, held: (AddressCount, OwnedSemaphorePermit)) {
+    fn spawn(&mut self, stream: BoxedStream, peer: Peer, guards: (AddressCount, OwnedSemaphorePermit)) {
         self.accepted += 1;
         let Options { deadlines, tls, heads, http, lifetime_max, .. } = self.options.borrow().clone();
         let bounds = connection::ConnectionBounds { deadlines, heads, http };
@@ -285,7 +285,7 @@ impl AcceptLoop {
                 None => connection.await,
                 Some(max) => drop(tokio::time::timeout(max, connection).await),
             }
-            drop((counted, held));
+            drop((counted, guards));
         });
     }
 }

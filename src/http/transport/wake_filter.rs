@@ -90,7 +90,7 @@ mod tests {
                 steps.send(step).await.unwrap();
             }
             end.send(()).unwrap();
-            // Held, so that only the end ends the loop below.
+            // Kept alive: dropping it would end the loop below too early.
             std::future::pending::<()>().await;
             drop(steps);
         });

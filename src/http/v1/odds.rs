@@ -26,7 +26,7 @@ pub(crate) const PARAMETERS: &[Parameter] =
     MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER, GROUP,
 ];
 
-/// Where bookmakers are taken from when nobody says otherwise.
+/// The region of a request that names none.
 const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
 pub(crate) fn get(view: &SportView<'_>, request: &RequestParts<'_>) -> Result<Content, ApiError> {

@@ -7,7 +7,7 @@ use crate::http::exchange::query::Params;
 use crate::http::exchange::reply::Content;
 use crate::model::{Sport, SportId, Timestamp, World};
 
-/// What a sport takes, about.
+/// The bytes of a sport, roughly.
 const SPORT_BYTES: usize = 128;
 
 /// The first sports of the catalogue, which clients of the first version expect in the list.

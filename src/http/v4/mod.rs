@@ -1,8 +1,8 @@
 //! The shape of The Odds API, version 4: its clients work here by changing their base URL.
 //!
-//! Only names and shapes are of its own. The keys, what they may read, what they are charged, the boards and the kept
-//! bodies are those of `/v1`. Where the two differ in manners, this follows the other: parameters that nobody knows are
-//! passed over, a mistake in a known one is 422 with a code of its own, and a spent quota is 401.
+//! Only names and shapes differ from `/v1`: keys, permissions, charges, boards and cached bodies are the same. Errors are
+//! those of The Odds API: unknown parameters are ignored, an invalid value of a known one is 422 with a code of its own,
+//! and an exhausted quota is 401.
 
 pub(crate) mod events;
 pub(crate) mod odds;

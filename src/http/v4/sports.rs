@@ -13,7 +13,7 @@ use crate::model::{Competition, World};
 
 pub(crate) const PARAMETERS: &[Parameter] = &[ALL];
 
-/// What a key takes, about.
+/// The bytes of a sport key, roughly.
 const KEY_BYTES: usize = 176;
 
 pub(crate) fn get(boards: &Boards, world: World, query: Option<&str>) -> Result<Content, ApiError> {

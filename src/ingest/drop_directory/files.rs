@@ -1,4 +1,4 @@
-//! The files of the drop directory, opened and moved so that whoever may write there gains no other access.
+//! The files of the drop directory, opened and moved so that a user who may write there gains no other access.
 //!
 //! Another user may be allowed to write in the directory, and may replace any name in it at any moment. So every file is
 //! opened relative to a directory's handle and never by path, no link is followed, no open blocks, and an opened file is
@@ -70,7 +70,7 @@ impl Directory {
         Ok(Directory(fs::openat(CWD, path, flags, Mode::empty())?))
     }
 
-    /// A directory inside this one, created if it is missing. It must belong to the user of the service, so that nobody
+    /// A directory inside this one, created if it is missing. It must belong to the user of the service, so that no one
     /// else can have put it there.
     pub(super) fn inside(&self, name: &str) -> io::Result<Self> {
         match fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o750)) {

@@ -82,22 +82,28 @@ struct FileReport<'a> {
 impl DropDirectory {
     /// Begins to watch a directory, which must exist. Files that were read go into two directories inside it.
     pub fn open(path: &Path) -> Result<Self, DropError> {
-        if !path.is_dir() {
-            return Err(DropError::Missing(path.to_owned()));
+        let directory = Self::opened(path)?;
+        for inside in [DONE, FAILED] {
+            directory.inside(inside).map_err(|error| DropError::Unusable { path: path.to_owned(), error })?;
         }
-        let opened = Directory::open(path).and_then(|directory| {
-            for inside in [DONE, FAILED] {
-                directory.inside(inside)?;
-            }
-            Ok(())
-        });
-        opened.map_err(|error| DropError::Unusable { path: path.to_owned(), error })?;
         Ok(DropDirectory {
             path: path.to_owned(),
             seen: BTreeMap::new(),
             stuck: BTreeMap::new(),
             last_warning: String::new(),
         })
+    }
+
+    /// Whether a directory can be watched, as far as that is known without writing to it.
+    pub fn validate(path: &Path) -> Result<(), DropError> {
+        Self::opened(path).map(|_| ())
+    }
+
+    fn opened(path: &Path) -> Result<Directory, DropError> {
+        if !path.is_dir() {
+            return Err(DropError::Missing(path.to_owned()));
+        }
+        Directory::open(path).map_err(|error| DropError::Unusable { path: path.to_owned(), error })
     }
 
     /// Reads files as they come, until it is dropped.

@@ -63,7 +63,7 @@ impl fmt::Debug for UpstreamClient {
 pub(super) enum UpstreamClientError {
     #[error("url takes an address such as https://host/v4")]
     Address,
-    #[error("the certificates in {0} cannot be read ({1}): ca takes a PEM file")]
+    #[error("cannot read the certificates in {0}: {1}; ca takes a PEM file")]
     Certificates(Box<str>, Box<str>),
     #[error("TLS cannot be used: {0}")]
     Tls(Box<str>),

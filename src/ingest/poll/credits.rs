@@ -76,6 +76,11 @@ impl Credits {
         self.reported.replace(ReportedLeft { left, at_ms: now_ms }).is_some_and(|before| before.left < left)
     }
 
+    /// The operator's budget of a day.
+    pub(super) fn per_day(&self) -> Option<u64> {
+        self.per_day
+    }
+
     /// What is left of the day's budget; `None` where there is none.
     pub(super) fn left_today(&mut self, now_ms: i64) -> Option<u64> {
         self.turn(now_ms);

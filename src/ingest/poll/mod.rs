@@ -1,8 +1,8 @@
 //! Polls an interface in the shape of The Odds API, one task for each feed.
 //!
-//! Each sport key is asked for its odds and, while an event is on, for its scores, one request after the other:
+//! The odds of each sport key and, while an event is on, its scores are requested one after the other:
 //! `schedule` knows when each is due, `requests` sends it and hands the answer to the writer. An answer that is not good
-//! changes nothing, is logged once, and the request is repeated later and later.
+//! changes nothing and is logged once; the request is retried with increasing delays.
 //!
 //! - `supervisor` runs the feeds of the configuration in force
 //! - `client` sends a request within bounds of time and size
@@ -32,7 +32,7 @@ use super::feed::{Feed, IngestContext};
 use super::ledger::{FeedKind, Upstream};
 use crate::clock::Moment;
 use crate::config::{FeedConfig, FeedKey};
-use crate::model::{SportId, World};
+use crate::model::{Catalogue, SportId, World};
 use crate::writer::WriteError;
 
 pub use supervisor::Pollers;
@@ -100,13 +100,20 @@ impl From<WriteError> for PollError {
     }
 }
 
-impl Poller {
-    fn new(config: FeedConfig, context: IngestContext, settings: PollSettings) -> Result<Self, FeedError> {
+/// What a feed's configuration refers to.
+struct PreparedFeed {
+    key: String,
+    client: UpstreamClient,
+    keys: SportKeys,
+}
+
+impl PreparedFeed {
+    fn new(config: &FeedConfig, catalogue: &Catalogue) -> Result<Self, FeedError> {
         let wrong = |what: String| FeedError { feed: config.name.clone(), what };
         let key = match &config.key {
             FeedKey::Text(key) => key.expose().to_owned(),
             FeedKey::File(path) => std::fs::read_to_string(path)
-                .map_err(|error| wrong(format!("key_file {} cannot be read ({error})", path.display())))?,
+                .map_err(|error| wrong(format!("cannot read key_file {}: {error}", path.display())))?,
         };
         if key.trim().is_empty() {
             return Err(wrong("its key is empty".to_owned()));
@@ -114,8 +121,15 @@ impl Poller {
         let client =
             UpstreamClient::new(&config.url, key.trim(), config.timeout, config.ca.as_deref(), &Matcher::from_env());
         let client = client.map_err(|error| wrong(error.to_string()))?;
-        let keys = SportKeys::new(&config.sports, context.boards.catalogue());
+        let keys = SportKeys::new(&config.sports, catalogue);
         let keys = keys.map_err(|UnknownSport(key)| wrong(format!("sports: there is no sport {key:?}")))?;
+        Ok(PreparedFeed { key, client, keys })
+    }
+}
+
+impl Poller {
+    fn new(config: FeedConfig, context: IngestContext, settings: PollSettings) -> Result<Self, FeedError> {
+        let PreparedFeed { key, client, keys } = PreparedFeed::new(&config, context.boards.catalogue())?;
         let now = context.clock.now();
         let spending = Spending::new(&config, key.trim(), now);
         context.ledger.open(&config.name, FeedKind::TheOddsApi, config.world);
@@ -319,6 +333,8 @@ impl Poller {
             budget_left: self.spending.pace.left_today(now.unix_ms),
             next_poll: Some(self.spending.used_up_until().unwrap_or(now.timestamp().plus_seconds(wait_s))),
             used_up_until: self.spending.used_up_until(),
+            budget_per_day: self.spending.pace.budget_per_day(),
+            plan: self.spending.pace.outlook(self.schedule.round_cost(), now.unix_ms),
         };
         self.context.ledger.upstream(self.account(), upstream);
     }

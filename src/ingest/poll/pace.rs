@@ -4,6 +4,7 @@
 //! Time and random numbers are passed in, so that all of it can be tested.
 
 use super::credits::{Credits, renewal_ms};
+use crate::ingest::ledger::UpstreamPlan;
 use crate::model::{FeedBudget, Timestamp};
 
 const DAY_MS: u128 = 86_400_000;
@@ -124,9 +125,27 @@ impl Pace {
     pub(super) fn plan(&mut self, round_cost: u64, now_ms: i64) -> Option<SpendingPlan> {
         let left = self.credits.upstream(now_ms)?.left;
         let interval_ms = self.interval_ms(round_cost, now_ms);
-        let per_day = u128::from(round_cost.min(left)) * DAY_MS / u128::from(interval_ms.max(1));
-        let (per_day, until) = (u64::try_from(per_day).unwrap_or(u64::MAX), renewal_ms(now_ms));
-        Some(SpendingPlan { left, until: Timestamp::from_unix_ms(until), per_day, interval_ms })
+        let per_day = per_day(round_cost.min(left), interval_ms);
+        Some(SpendingPlan { left, until: Timestamp::from_unix_ms(renewal_ms(now_ms)), per_day, interval_ms })
+    }
+
+    /// The same for an operator: what a day costs at the interval that follows from every limit, and when the upstream
+    /// renews its quota, if it has one. `None` while the cost of a round is unknown.
+    pub(super) fn outlook(&mut self, round_cost: u64, now_ms: i64) -> Option<UpstreamPlan> {
+        if round_cost == 0 {
+            return None;
+        }
+        let (interval_ms, plan) = (self.interval_ms(round_cost, now_ms), self.plan(round_cost, now_ms));
+        let credits_per_day = plan.map_or_else(|| per_day(round_cost, interval_ms), |plan| plan.per_day);
+        Some(UpstreamPlan {
+            credits_per_day: credits_per_day.min(self.budget_per_day().unwrap_or(u64::MAX)),
+            interval_s: interval_ms / 1000,
+            resets: plan.map(|plan| plan.until),
+        })
+    }
+
+    pub(super) fn budget_per_day(&self) -> Option<u64> {
+        self.credits.per_day()
     }
 
     pub(super) fn succeeded(&mut self) {
@@ -141,6 +160,11 @@ impl Pace {
         let wait = full / 2 + (full / 2) * u64::from(chance) / u64::from(u32::MAX);
         asked_wait_ms.map_or(wait, |asked| asked.min(ASKED_WAIT_MS_MAX).max(wait))
     }
+}
+
+/// What rounds of this cost at this interval cost in a day.
+fn per_day(cost: u64, interval_ms: u64) -> u64 {
+    u64::try_from(u128::from(cost) * DAY_MS / u128::from(interval_ms.max(1))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What a feed asks its upstream for, and how each answer goes to the writer.
 //!
-//! A good answer with odds is a complete poll: records that it no longer has are closed. Scores are asked for only while
+//! A good answer with odds is a complete poll: records that it no longer has are closed. Scores are requested only while
 //! an event is on. Every request is charged before it is sent.
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::client::{RequestError, UpstreamQuota, UpstreamResponse};
 use super::schedule::{PollSubject, markets};
 use super::{PollError, Poller};
-use crate::ingest::delivery::Delivery;
+use crate::ingest::delivery::{Delivery, DeliveryBatch};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::payload;
 use crate::ingest::the_odds_api::{Payload, read_sports};
@@ -51,7 +51,7 @@ impl Poller {
         let register = Arc::clone(self.context.boards.load_full(self.config.world).register());
         let listed = payload.listed(register.bookmakers(), self.config.regions);
         let mut delivery = self.delivery();
-        let news = payload::accept(payload, listed, &mut delivery).news;
+        let DeliveryBatch { news, origins, .. } = payload::accept(payload, listed, &mut delivery);
         let has_more = self.schedule.is_more_due(sport, Some(at), &self.config, self.now());
         let budget = self.spending.charge(self.schedule.next_cost(), now).budget;
         let poll = Poll {
@@ -64,7 +64,7 @@ impl Poller {
             has_more,
             budget: Some(budget),
         };
-        let closed = delivery.send_poll(poll).await?;
+        let closed = delivery.send_poll(poll, &origins).await?;
         self.spending.is_stored(budget);
         if has_more {
             self.rounds.insert(sport)
@@ -91,7 +91,7 @@ impl Poller {
         let payload = self.read(response, sport, self.now().timestamp()).await?;
         let mut delivery = self.delivery();
         let mut news = payload::accept(payload, Vec::new(), &mut delivery).news;
-        // Events that nobody announced, or that were removed long after their end, stay out.
+        // Events that were not announced, or that were removed long after their end, are left out.
         let board = self.context.boards.load_full(self.config.world);
         let is_known = |id: &EventId| board.sport(sport).current().get(id.as_str()).is_some();
         news.retain(|news| match news {
@@ -116,7 +116,7 @@ impl Poller {
         Ok(self.end_other_polls().await?)
     }
 
-    /// Closes the prices of sport keys that are not asked for any more.
+    /// Closes the prices of sport keys that are no longer polled.
     pub(super) async fn end_other_polls(&self) -> Result<(), WriteError> {
         let kept = self.keys.iter().map(|(key, _)| key.into()).collect();
         self.context.writer.end_polls(self.config.world, &self.config.name, kept).await.map(|_| ())

@@ -1,4 +1,4 @@
-//! When a feed asks for what: one task for each thing that it polls, and the time at which each is due.
+//! The schedule of a feed: one task for each resource that it polls, and the time at which each is due.
 
 use super::sport_keys::SportKeys;
 use crate::clock::Moment;
@@ -10,7 +10,7 @@ const ROUND_GAP_MS: u64 = 1_000;
 /// What scores of the last day cost where the upstream does not say so.
 const SCORES_COST: u64 = 2;
 
-/// What is asked for.
+/// What is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PollSubject {
     /// The list of sport keys.
@@ -68,7 +68,7 @@ impl PollSchedule {
         self.tasks.iter().position(|task| task.subject == PollSubject::Odds)
     }
 
-    /// Lets nothing that costs credits be asked for before a time.
+    /// Lets no request that costs credits be sent before a time.
     pub(super) fn put_off(&mut self, until_ms: u64) {
         for task in self.tasks.iter_mut().filter(|task| task.subject != PollSubject::SportKeys) {
             task.due_ms = task.due_ms.max(until_ms);
@@ -126,7 +126,7 @@ impl PollSchedule {
     }
 }
 
-/// The names of the markets that are asked for, as far as the sport has them.
+/// The names of the polled markets, as far as the sport has them.
 pub(super) fn markets(config: &FeedConfig, sport: SportId, catalogue: &Catalogue) -> Vec<&'static str> {
     let kind = catalogue[sport].kind;
     config.markets.iter().filter(|market| market.is_of(kind)).map(|market| market.v4_key()).collect()

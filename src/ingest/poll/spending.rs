@@ -75,7 +75,7 @@ impl Spending {
         }
     }
 
-    /// Notes that odds are about to be asked for.
+    /// Records that odds are about to be requested.
     pub(super) fn polls(&mut self, now: Timestamp) {
         self.polled = Some(now);
     }
@@ -165,7 +165,7 @@ impl Spending {
     }
 }
 
-/// A checksum of what is asked for, as far as it decides what an answer contains.
+/// A checksum of the parameters that decide what an answer contains.
 fn scope(config: &FeedConfig) -> u32 {
     let regions: Vec<&str> = config.regions.iter().map(Region::key).collect();
     let markets: Vec<&str> = config.markets.iter().map(|market| market.key()).collect();

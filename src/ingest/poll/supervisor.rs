@@ -8,9 +8,10 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::task::JoinSet;
 
-use super::{FeedError, PollSettings, Poller};
+use super::{FeedError, PollSettings, Poller, PreparedFeed};
 use crate::config::{Config, FeedConfig, FeedKey};
 use crate::ingest::IngestContext;
+use crate::model::Catalogue;
 
 /// Every polled feed. Dropping it ends them: a poll is written whole or not at all.
 #[derive(Debug)]
@@ -35,6 +36,11 @@ impl Pollers {
         let prepare = |feed: FeedConfig| Ok((feed.clone(), Poller::new(feed, context.clone(), settings)?));
         let waiting = feeds.into_iter().map(prepare).collect::<Result<_, FeedError>>()?;
         Ok(Pollers { context, settings, config, waiting, running: BTreeMap::new(), tasks: JoinSet::new() })
+    }
+
+    /// Whether the feeds could be polled, as far as that is known without asking their upstreams.
+    pub fn validate(feeds: &[FeedConfig], catalogue: &Catalogue) -> Result<(), FeedError> {
+        feeds.iter().try_for_each(|feed| PreparedFeed::new(feed, catalogue).map(|_| ()))
     }
 
     pub async fn run(mut self) {

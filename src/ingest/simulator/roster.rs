@@ -41,7 +41,7 @@ pub(super) struct Pool {
     pub names: Names,
     pub first: usize,
     pub size: usize,
-    /// Consecutive slots draw from so many blocks of `size` names in turn, so that nobody competes twice in a week.
+    /// Consecutive slots draw from so many blocks of `size` names in turn, so that no one competes twice in a week.
     pub blocks: i64,
 }
 

@@ -72,7 +72,7 @@ impl Simulation {
         world.sports().iter().flat_map(|sport| sport.sources().iter()).map(|state| state.source.last_read).max()
     }
 
-    /// Events that began while nobody simulated them and that the simulator has long finished with: they would never
+    /// Events that began while no simulation ran and that the simulator has long finished with: they would never
     /// end by themselves.
     fn left_behind(&self, opening: &[News], now: Timestamp) -> Vec<News> {
         let announced: HashSet<(SportId, &str)> = opening.iter().filter_map(as_event).collect();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::model::{EventId, EventNews, EventStatus, Market, OddsNews, Outcome, Point, Score};
+use crate::testing::short_or_long;
 
 const SEED: u64 = 2026;
 /// 2026-01-05, a Monday.
@@ -27,6 +28,13 @@ fn market_of(odds: &OddsNews) -> Market {
     Market::find(odds.market.as_str()).unwrap()
 }
 
+/// In the short form of a test with every fourth bookmaker: prices of one do not depend on the others.
+fn smaller_simulator() -> Simulator {
+    let mut simulator = simulator();
+    simulator.books = std::mem::take(&mut simulator.books).into_iter().step_by(short_or_long(4, 1)).collect();
+    simulator
+}
+
 fn catalogue() -> Catalogue {
     crate::config::catalogue::builtin()
 }
@@ -35,9 +43,12 @@ fn at(seconds: u32) -> Timestamp {
     Timestamp::from_unix(seconds)
 }
 
-/// Moments spread over a year, the same in every run.
+/// Moments spread over a year, the same in every run. In order, so that neighbours share fixtures that are built once.
 fn moments(count: i64) -> impl Iterator<Item = u32> {
-    (0..count).map(|n| START + u32::try_from(Seed::new(99).nth(n).below(i64::from(YEAR))).unwrap())
+    let moment = |n| START + u32::try_from(Seed::new(99).nth(n).below(i64::from(YEAR))).unwrap();
+    let mut moments: Vec<u32> = (0..count).map(moment).collect();
+    moments.sort_unstable();
+    moments.into_iter()
 }
 
 /// Prices, and when they last changed.

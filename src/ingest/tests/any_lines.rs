@@ -22,7 +22,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     });
     let price = prop::sample::select(vec!["1.91", "2.5", "1.0", "\"x\"", "null", "-3", "1e400"]);
     let odds = (0..5u8, 0..3usize, 0..10u8, vec(price, 0..4)).prop_map(move |(id, book, second, prices)| {
-        let book = ["house", "betmgm", "nobody"][book];
+        let book = ["acme", "betmgm", "nobody"][book];
         let outcomes: Vec<String> = prices.iter().map(|price| format!(r#"{{"name":"A","price":{price}}}"#)).collect();
         text(format!(r#"{{"type":"odds","sport":"mma","event":"e{id}","bookmaker":"{book}","market":"moneyline","last_update":"{TIME}{second}:00Z","format":"decimal","outcomes":[{}]}}"#, outcomes.join(",")))
     });
@@ -31,7 +31,7 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
         text(format!(r#"{{"type":"score","sport":"mma","event":"e{id}","status":"{status}","home_score":0,"away_score":0,"updated_at":"{TIME}{second}:00Z"}}"#))
     });
     let remove = (0..5u8).prop_map(move |id| text(format!(r#"{{"type":"remove","sport":"mma","event":"e{id}"}}"#)));
-    let book = Just(br#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}"#.to_vec());
+    let book = Just(br#"{"type":"bookmaker","key":"acme","title":"Acme","regions":["us"]}"#.to_vec());
     let read = (0..10u8).prop_map(move |second| {
         text(format!(
             r#"{{"type":"read","sport":"mma","bookmaker":"betmgm","at":"{TIME}{second}:00Z","latency_ms":7}}"#

@@ -1,6 +1,7 @@
 //! Inputs on their way to a writer on a temporary directory.
 
 mod any_lines;
+mod rejected;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +18,11 @@ use crate::writer::{self, Stopped, Writer, WriterOptions};
 const NOON_MS: i64 = 1_794_657_600_000;
 
 pub(super) const EVENT: &str = r#"{"type":"event","sport":"mma","id":"e1","competition":"c","commence_time":"2026-11-15T00:00:00Z","home":"A","away":"B","status":"scheduled"}"#;
-pub(super) const BOOK: &str = r#"{"type":"bookmaker","key":"house","title":"House","regions":["us"]}"#;
+pub(super) const BOOK: &str = r#"{"type":"bookmaker","key":"acme","title":"Acme","regions":["us"]}"#;
 
 pub(super) fn odds(event: &str, price: &str, second: u32) -> String {
     format!(
-        r#"{{"type":"odds","sport":"mma","event":"{event}","bookmaker":"house","market":"moneyline","last_update":"2026-11-14T11:59:{second:02}Z","format":"decimal","outcomes":[{{"name":"A","price":{price}}},{{"name":"B","price":2.0}}]}}"#
+        r#"{{"type":"odds","sport":"mma","event":"{event}","bookmaker":"acme","market":"moneyline","last_update":"2026-11-14T11:59:{second:02}Z","format":"decimal","outcomes":[{{"name":"A","price":{price}}},{{"name":"B","price":2.0}}]}}"#
     )
 }
 

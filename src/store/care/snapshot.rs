@@ -1,6 +1,6 @@
 //! A snapshot of the file, for reading it as a whole beside the writer, and the progress of such a reading.
 //!
-//! A snapshot is one read transaction: its reader sees no later commit, and blocks none. While it lives the file cannot
+//! A snapshot is one read transaction: its reader sees no later commit, and blocks none. While it is open the file cannot
 //! reuse the pages that the writer replaces, so it grows by what is written meanwhile: a snapshot is for readings that
 //! only the disk paces, and [`Snapshot::copy_to`] fails when the file has doubled. It also keeps the file open, so a
 //! store that has to reopen its file cancels it.
@@ -56,7 +56,7 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Progress of a long reading, shared by the reader and whoever follows it.
+/// Progress of a long reading, shared by the reader and its observers.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,

@@ -158,8 +158,8 @@ fn read_bookmakers(txn: &ReadTransaction, damage: &mut DamageList) -> Result<[Bo
     // The highest number stays taken, also when its bookmaker is removed or its row is lost.
     for (books, highest) in worlds.iter_mut().zip(highest_book_numbers(txn)?) {
         let Some(id) = highest.map(BookId::from_number) else { continue };
-        let nobody = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
-        books.put(id, Arc::new(nobody));
+        let placeholder = Bookmaker { key: "".into(), title: "".into(), regions: Regions::NONE };
+        books.put(id, Arc::new(placeholder));
         books.remove(id);
     }
     scan_books(txn, damage, |world, id, row| {

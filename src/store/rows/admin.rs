@@ -22,14 +22,13 @@ impl KeyRow {
             revoked: seconds(key.revoked),
             hash: key.hash.0,
             last_four: key.last_four.to_string(),
-            retired: key.retired.iter().map(|old| (old.hash.0, old.until.unix())).collect(),
+            retired: retired_rows(&key.retired),
             last_used: seconds(key.last_used),
         }
     }
 
     pub(in crate::store) fn key(self, id: &str) -> Result<KeyRecord, Flaw> {
         let kind = KeyKind::ALL.get(usize::from(self.kind)).copied();
-        let retired = |(hash, until)| Retired { hash: SecretHash(hash), until: Timestamp::from_unix(until) };
         Ok(KeyRecord {
             id: KeyId::new(id).ok_or(Flaw::Invalid("its id is not one"))?,
             kind: kind.ok_or(Flaw::Invalid("its kind is unknown"))?,
@@ -46,7 +45,7 @@ impl KeyRow {
             revoked: timestamp(self.revoked),
             hash: SecretHash(self.hash),
             last_four: self.last_four.into(),
-            retired: self.retired.into_iter().map(retired).collect(),
+            retired: retired_secrets(self.retired),
             last_used: timestamp(self.last_used),
         })
     }
@@ -60,6 +59,7 @@ impl FeederRow {
             revoked: seconds(feeder.revoked),
             hash: feeder.hash.0,
             last_four: feeder.last_four.to_string(),
+            retired: retired_rows(&feeder.retired),
         }
     }
 
@@ -72,8 +72,19 @@ impl FeederRow {
             revoked: timestamp(self.revoked),
             hash: SecretHash(self.hash),
             last_four: self.last_four.into(),
+            retired: retired_secrets(self.retired),
         })
     }
+}
+
+/// Replaced secrets of a key or a feeder: the hash and the end of the grace period.
+fn retired_rows(retired: &[Retired]) -> Vec<([u8; 32], u32)> {
+    retired.iter().map(|old| (old.hash.0, old.until.unix())).collect()
+}
+
+fn retired_secrets(rows: Vec<([u8; 32], u32)>) -> Box<[Retired]> {
+    let retired = |(hash, until)| Retired { hash: SecretHash(hash), until: Timestamp::from_unix(until) };
+    rows.into_iter().map(retired).collect()
 }
 
 impl UsageRow {

@@ -184,7 +184,7 @@ fn batch_with_nothing_to_compare_counts_as_not_committed() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Also for batches that remove a thing and put it again, and the other way round.
+    /// Also for batches that remove a row and put it again, and the other way round.
     #[test]
     fn committed_batch_is_recognised(batches in batches()) {
         let mut store = Memory::new(Vec::new()).open();

@@ -105,7 +105,7 @@ fn flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     assert_eq!(spoiled(&tables::KEYS).1.keys.len(), 0);
     assert_eq!(spoiled(&tables::FEEDERS).1.feeders.len(), 0);
     assert_eq!(spoiled(&tables::BUDGETS).1.feed_budgets.len(), 0);
-    assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "whose sport is lost, nobody can find");
+    assert_eq!(count(&spoiled(&tables::SPORTS).1), (0, 0), "events of a lost sport cannot be found");
     assert_eq!(count(&spoiled(&tables::BOOKS).1), (2, 2), "the first row is the sandbox's");
 }
 
@@ -309,9 +309,9 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
         };
         let is_same = picture(&loaded) == sound;
         let report = store.check();
-        let is_told = !loaded.damage.is_empty() || !report.is_ok_and(|report| report.is_clean());
-        assert!(is_same || is_told, "byte {at} changed what is served, and nobody noticed");
-        if is_told {
+        let is_reported = !loaded.damage.is_empty() || !report.is_ok_and(|report| report.is_clean());
+        assert!(is_same || is_reported, "byte {at} changed what is served, and no damage was reported");
+        if is_reported {
             reported += 1;
         } else {
             unharmed += 1;
@@ -329,7 +329,7 @@ fn check_announces_how_many_rows_it_reads() {
     assert_eq!(progress.rows(), (sealed, sealed));
 }
 
-/// No row is forgotten by the check, or by whoever takes out what it finds.
+/// Both the check and dropping damaged rows cover every row.
 #[test]
 fn check_reports_every_damaged_row_of_every_table() {
     fn named<K: TableKey, R>(table: &Table<K, R>) {

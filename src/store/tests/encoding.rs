@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::keys::{Retired, Usage};
+use crate::keys::Usage;
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
@@ -167,7 +167,7 @@ fn bytes_of_administrative_rows_are_pinned() {
     check(
         "feeder",
         &FEEDERS.seal(&"scraper", &FeederRow::of(&feeder())).unwrap(),
-        "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956",
+        "0201fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16ad070729b",
     );
     let reported = ReportedCredits { left: 480, at: at(4) };
     let (reported, polled) = (Some(reported), Some(at(5)));
@@ -200,4 +200,14 @@ fn bytes_of_administrative_rows_are_pinned() {
         "0103fb245101fb2c0104eff4e09a",
     );
     check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
+}
+
+#[test]
+fn feeder_row_of_version_1_is_read_without_rotated_tokens() {
+    let row =
+        "0101fc813bb16a01fc823bb16a0707070707070707070707070707070707070707070707070707070707070707047778797a36d25956";
+    let bytes: Vec<u8> =
+        (0..row.len()).step_by(2).map(|at| u8::from_str_radix(&row[at..at + 2], 16).unwrap()).collect();
+    let read = FEEDERS.unseal(&"scraper", &bytes).unwrap().feeder("scraper").unwrap();
+    assert_eq!(read, Feeder { retired: Box::default(), ..feeder() });
 }

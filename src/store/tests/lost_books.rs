@@ -1,12 +1,14 @@
-//! The failure that this prevents: a row that says whose a number is gets lost, the number is given to another
-//! bookmaker or sport, and the prices of the one are served as those of the other.
+//! The failure that this prevents: the row that assigns a number to a bookmaker or a sport is lost, the number is
+//! assigned again, and prices of one are served as those of another.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::store::LoadedWorld;
+use crate::testing::short_or_long;
 
-const PAGE: usize = 4096;
+/// Longer than the rest of a row beside its name.
+const ROW_BYTES: usize = 24;
 
 /// A closed file with prices of each bookmaker, each on another market or event.
 fn closed_file() -> Vec<u8> {
@@ -30,17 +32,17 @@ fn closed_file() -> Vec<u8> {
     memory.bytes()
 }
 
-/// Whose prices are there, of what.
+/// The prices in a file: of which world, sport, event, bookmaker and market.
 fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
     let loaded = Memory::new(bytes).inspect().ok()?.load().ok()?;
     let mut prices = BTreeSet::new();
     for world in World::ALL {
         let LoadedWorld { sports, bookmakers, .. } = loaded.world(world);
         let events =
-            sports.iter().enumerate().flat_map(|(sport, held)| held.events.iter().map(move |event| (sport, event)));
+            sports.iter().enumerate().flat_map(|(sport, stored)| stored.events.iter().map(move |event| (sport, event)));
         for (sport, event) in events {
             for record in &event.records {
-                let book = bookmakers.get(record.bookmaker).map_or("nobody", |book| &*book.key);
+                let book = bookmakers.get(record.bookmaker).map_or("unknown", |book| &*book.key);
                 prices.insert(format!("{world} {sport} {} {book} {}", event.event.id, record.market.key()));
             }
         }
@@ -48,25 +50,37 @@ fn prices(bytes: Vec<u8>) -> Option<BTreeSet<String>> {
     Some(prices)
 }
 
+/// Whether a byte is in a row of a bookmaker or of a sport: near their names.
+fn is_near_a_name(page: &[u8], at: usize) -> bool {
+    let row = &page[at.saturating_sub(ROW_BYTES)..(at + ROW_BYTES).min(page.len())];
+    BOOKS
+        .into_iter()
+        .chain(["mma", "tennis"])
+        .any(|name| row.windows(name.len()).any(|text| text.eq_ignore_ascii_case(name.as_bytes())))
+}
+
 #[test]
 fn no_damaged_byte_gives_a_price_to_another_bookmaker_or_sport() {
     let whole = closed_file();
     let stored = prices(whole.clone()).unwrap();
     assert_eq!(stored.len(), 6);
-    let pages = whole.len() / PAGE;
-    // The pages of the bookmakers and of the sports.
-    let has_names =
-        |page: &usize| whole[page * PAGE..][..PAGE].windows(6).any(|text| text == b"BETMGM" || text == b"tennis");
-    let books: Vec<usize> = (0..pages).filter(has_names).flat_map(|page| page * PAGE..page * PAGE + PAGE).collect();
-    let used = books.into_iter().filter(|at| whole[*at] != 0);
-    let beginnings = (0..pages).flat_map(|page| page * PAGE..page * PAGE + 8);
+    let has_names = |page: &[u8]| page.windows(6).any(|text| text == b"BETMGM" || text == b"tennis");
+    let every = short_or_long(7, 1);
     let mut with_less = 0;
-    for (at, bit) in used.chain(beginnings).flat_map(|at| [(at, 0), (at, at % 8)]) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 1 << bit;
-        let Some(found) = prices(bytes) else { continue };
-        assert!(found.is_subset(&stored), "bit {bit} of byte {at}: {:?}", found.difference(&stored));
-        with_less += usize::from(found.len() < stored.len());
+    for start in written_pages(&whole) {
+        let page = &whole[start..start + PAGE_BYTES];
+        let has_names = has_names(page);
+        let is_tried = |at: &usize| {
+            let is_used = page[*at] != 0 && has_names;
+            *at < 8 || (is_used && (at.is_multiple_of(every) || is_near_a_name(page, *at)))
+        };
+        for (at, bit) in (0..PAGE_BYTES).filter(is_tried).flat_map(|at| [(start + at, 0), (start + at, at % 8)]) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << bit;
+            let Some(found) = prices(bytes) else { continue };
+            assert!(found.is_subset(&stored), "bit {bit} of byte {at}: {:?}", found.difference(&stored));
+            with_less += usize::from(found.len() < stored.len());
+        }
     }
     assert!(with_less > 0, "too little was hit");
 }

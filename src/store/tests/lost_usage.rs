@@ -1,12 +1,11 @@
-//! The failure that this prevents: a page rots, rows of counters are gone or cannot be read, and their keys begin with a
-//! fresh quota. What a key has used is known, or it counts as spent: it is never taken for less.
+//! The failure that this prevents: a page is damaged, rows of counters are lost or cannot be read, and their keys begin with
+//! a fresh quota. A key whose usage is unknown counts as exhausted.
 
 use super::*;
 use crate::keys::Usage;
 use crate::store::Integrity;
 
 const KEYS: u64 = 8;
-const PAGE: usize = 4096;
 
 /// What the key with a number has used.
 fn used(number: u64) -> Usage {
@@ -30,21 +29,21 @@ fn closed_file() -> Vec<u8> {
     memory.bytes()
 }
 
-/// Looks into a spoilt file; how many of its keys are there and count as spent. None is there with less than it has used.
+/// Loads a damaged file and returns how many of its keys count as exhausted. No key has a lower usage than before.
 fn spent(bytes: Vec<u8>, what: &str) -> Option<usize> {
     let loaded = Memory::new(bytes).inspect().ok()?.load().ok()?;
     for number in 0..KEYS {
         let id = key(&name(number)).id.clone();
         let Some((_, usage)) = loaded.keys.iter().find(|(key, _)| key.id == id) else { continue };
         let is_known = *usage == used(number) || loaded.damaged_usage.contains(&id);
-        assert!(is_known, "{what}: {id} has used {usage:?}, and nobody says that it is lost");
+        assert!(is_known, "{what}: {id} has used {usage:?}, and it is not reported as lost");
     }
     Some(loaded.damaged_usage.len())
 }
 
 /// Where a page begins: what it is, and how many rows it holds.
 fn beginnings(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
-    (0..bytes.len()).filter(|at| at % PAGE < 8)
+    written_pages(bytes).flat_map(|page| page..page + 8)
 }
 
 #[test]
@@ -52,7 +51,7 @@ fn no_ruined_page_resets_the_usage_of_a_key() {
     let whole = closed_file();
     assert_eq!(spent(whole.clone(), "the whole file"), Some(0));
     let (mut refused, mut some_spent) = (0, 0);
-    let others = (0..whole.len()).filter(|at| at % 401 == 0);
+    let others = written_pages(&whole).flat_map(|page| page..page + PAGE_BYTES).step_by(401);
     for at in beginnings(&whole).chain(others) {
         for change in [0xff, 1] {
             let mut bytes = whole.clone();

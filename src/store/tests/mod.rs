@@ -1,4 +1,4 @@
-//! Shared by the tests of the store: a small catalogue, things to store, and storage in memory that can fail.
+//! Shared by the tests of the store: a small catalogue, records to store, and storage in memory that can fail.
 
 // A store and a score are not easily taken for each other.
 #![allow(clippy::similar_names)]
@@ -27,13 +27,16 @@ use std::time::Duration;
 use redb::StorageBackend;
 
 use super::{AuditNote, Change, Loaded, Store, StoreOptions};
-use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, SecretHash};
+use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, OddsFormat, Outcome, Point,
     Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
+/// More writes than any operation here needs.
+const WRITES_MAX: u64 = 1_000;
+const PAGE_BYTES: usize = 4096;
 const BOOKS: [&str; 3] = ["unibet", "betmgm", "coral"];
 
 fn sport(key: &str, kind: SportKind) -> Sport {
@@ -51,6 +54,11 @@ fn catalogue_of(sports: &[&str], books: &[&str]) -> Arc<Catalogue> {
 
 fn catalogue() -> Arc<Catalogue> {
     catalogue_of(&["mma", "tennis"], &BOOKS)
+}
+
+/// Where the pages begin that were ever written. Nothing is read from the others.
+fn written_pages(file: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..file.len()).step_by(PAGE_BYTES).filter(|at| file[*at..].iter().take(PAGE_BYTES).any(|byte| *byte != 0))
 }
 
 fn sport_id(index: usize) -> SportId {
@@ -146,6 +154,7 @@ fn feeder() -> Feeder {
         revoked: Some(at(2)),
         hash: SecretHash([7; 32]),
         last_four: "wxyz".into(),
+        retired: [Retired { hash: SecretHash([9; 32]), until: at(3) }].into(),
     }
 }
 

@@ -106,7 +106,7 @@ fn interrupted_creation_never_leaves_an_empty_file() {
     half_made.fail_after(6);
     assert!(half_made.open_with(&catalogue()).is_err());
     for begun in [unfinished_file(), half_made.bytes()] {
-        for writes in 0.. {
+        for writes in 0..WRITES_MAX {
             let attempt = Memory::new(begun.clone());
             attempt.fail_after(writes);
             if attempt.open_with(&catalogue()).is_ok() {
@@ -125,6 +125,7 @@ fn interrupted_creation_never_leaves_an_empty_file() {
 fn file_whose_creation_was_interrupted_is_created_again() {
     let mut writes = 0;
     loop {
+        assert!(writes < WRITES_MAX);
         let attempt = Memory::new(Vec::new());
         attempt.fail_after(writes);
         let opened = attempt.open_with(&catalogue());
@@ -243,7 +244,7 @@ fn errors_distinguish_directories_from_wrong_paths() {
 
 #[test]
 fn missing_permission_is_reported() {
-    // The kernel lets nobody make a directory there, not even root, who runs the tests in a container.
+    // Nobody can create a directory there, not even root, as which the tests run in a container.
     if Path::new("/sys/kernel").exists() {
         assert!(matches!(refusal(Path::new("/sys/kernel/oddsbox/oddsbox.redb")), OpenError::Permission { .. }));
     }

@@ -69,8 +69,8 @@ impl Plain {
                 let key = (world, sport.index(), event.id.clone());
                 let (score, odds) = (None, BTreeMap::new());
                 let new = PlainEvent { event: Arc::clone(&event), owner: EventOwner::Nobody, score, odds };
-                let held = self.events.entry(key).or_insert(new);
-                (held.event, held.owner) = (event, owner);
+                let stored = self.events.entry(key).or_insert(new);
+                (stored.event, stored.owner) = (event, owner);
             }
             Change::RemoveEvent { world, sport, event } => {
                 self.events.remove(&(world, sport.index(), event));

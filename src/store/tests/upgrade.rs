@@ -97,11 +97,11 @@ fn every_format_has_a_step_to_the_next() {
 fn older_file_is_copied_and_then_upgraded_without_loss() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("oddsbox.redb");
-    let held = first_format(&path);
+    let stored = first_format(&path);
     let before = fs::read(&path).unwrap();
 
     let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
-    assert_eq!(picture(&store.load().unwrap()), held);
+    assert_eq!(picture(&store.load().unwrap()), stored);
     assert!(store.check().unwrap().is_clean());
     store.store_catalogue("text").unwrap();
     drop(store);
@@ -159,7 +159,7 @@ fn event_of_an_older_file_belongs_to_nobody_until_it_is_put_with_an_owner() {
 fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
     let old = Memory::new(Vec::new());
     fill(&mut old.open());
-    let held = {
+    let stored = {
         let mut loaded = old.open().load().unwrap();
         loaded.keys.reverse();
         picture(&loaded)
@@ -167,6 +167,7 @@ fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
     make_first_format(&old.raw());
     let (mut writes, mut formats) = (0, std::collections::BTreeSet::new());
     loop {
+        assert!(writes < WRITES_MAX);
         let attempt = Memory::new(old.bytes());
         attempt.fail_after(writes);
         let is_done = attempt.open_with(&catalogue()).is_ok();
@@ -179,7 +180,7 @@ fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
             }
             formats.insert(format_of(&Memory::new(left.bytes()).raw()));
             let mut store = left.open();
-            assert_eq!(picture(&store.load().unwrap()), held, "after {writes} writes");
+            assert_eq!(picture(&store.load().unwrap()), stored, "after {writes} writes");
             assert!(store.check().unwrap().is_clean(), "after {writes} writes");
         }
         if is_done {

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -11,6 +12,9 @@ use crate::keys::{KeyChange, KeyId, Keyring};
 use crate::writer::operation::{FastOp, NewsReader, Op};
 use crate::writer::queue::{FAST_RUN_MAX, Lanes, Next};
 use crate::writer::{MEANWHILE_EVERY, Whole, WriterHandle, spawn};
+
+/// Far beyond what any wait here takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn is_revoked(keyring: &Keyring, id: &KeyId) -> bool {
     keyring.get(id).unwrap().record().revoked.is_some()
@@ -25,11 +29,19 @@ fn blocking_news(reached: mpsc::Sender<()>, release: mpsc::Receiver<()>) -> News
     })))
 }
 
-/// Waits without a clock until as many operations as given are queued.
+/// Waits until a condition holds, which is checked whenever the other tasks have run.
+async fn until(mut holds: impl FnMut() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+}
+
+/// Waits until as many operations as given are queued.
 async fn until_queued(handle: &WriterHandle, other: usize, fast: usize) {
-    while handle.queue_len() < other || handle.fast_queue_len() < fast {
-        tokio::task::yield_now().await;
-    }
+    until(|| handle.queue_len() >= other && handle.fast_queue_len() >= fast).await;
     assert_eq!((handle.queue_len(), handle.fast_queue_len()), (other, fast));
 }
 
@@ -47,9 +59,7 @@ async fn revocation_overtakes_the_ingest_batches_in_the_queue() {
         let handle = handle.clone();
         async move { handle.ingest_whole(WORLD, blocking_news(reached, gate), Whole::Taken).await }
     });
-    while is_reached.try_recv().is_err() {
-        tokio::task::yield_now().await;
-    }
+    until(|| is_reached.try_recv().is_ok()).await;
     // Each batch notes whether it is taken while the key is still in force.
     let before_revocation = Arc::new(AtomicUsize::new(0));
     let mut batches = Vec::new();
@@ -106,9 +116,7 @@ async fn revocation_takes_effect_before_a_strict_ingest_has_read_its_lines() {
         let handle = handle.clone();
         async move { handle.ingest_whole(WORLD, NewsReader(Box::new(news)), Whole::Taken).await }
     });
-    while is_reached.try_recv().is_err() {
-        tokio::task::yield_now().await;
-    }
+    until(|| is_reached.try_recv().is_ok()).await;
     let revocation = tokio::spawn({
         let (handle, id) = (handle.clone(), id.clone());
         async move { handle.revoke_key(id.as_str(), "test").await }
@@ -133,9 +141,7 @@ async fn commands_run_in_order() {
         let handle = handle.clone();
         async move { handle.ingest_whole(WORLD, blocking_news(reached, gate), Whole::Taken).await }
     });
-    while is_reached.try_recv().is_err() {
-        tokio::task::yield_now().await;
-    }
+    until(|| is_reached.try_recv().is_ok()).await;
     let mut commands = Vec::new();
     for number in 0..40 {
         let (sender, id) = (handle.clone(), id.clone());

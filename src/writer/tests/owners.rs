@@ -47,7 +47,7 @@ fn event_without_an_owner_is_stored_with_the_first_that_announces_it_again() {
         drop(writer);
 
         let mut writer = open_in(&directory, NOW_MS);
-        assert_eq!(send(&mut writer, Some("token/b"), vec![remove(sport, "a")]), 1, "it belongs to nobody");
+        assert_eq!(send(&mut writer, Some("token/b"), vec![remove(sport, "a")]), 1, "it has no owner");
         // The announcement changes nothing else of the event.
         assert_eq!(send(&mut writer, name, vec![event(sport, "a")]), 0);
         drop(writer);

@@ -42,6 +42,8 @@ function show() {
     shown.page.turn(rest);
   } else {
     shown?.page.close?.();
+    // A form belongs to its page. A secret stays until it is stored: it is not shown again.
+    for (const dialog of document.querySelectorAll("dialog:not(:has(.secret))")) dialog.close();
     main.replaceChildren();
     shown = { name, page: PAGES[name](main, rest) };
   }

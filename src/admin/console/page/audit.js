@@ -1,6 +1,6 @@
 // Audit log: who did what and when, with filters and export.
 
-import { h, setText, time } from "./dom.js";
+import { count, h, setText, stackedCell, stackedRow, stackedTable, time } from "./dom.js";
 import { command } from "./server.js";
 
 const LOOK_EVERY = 5;
@@ -31,7 +31,7 @@ export function audit(root) {
       h("button", { type: "button", onclick: () => save("oddsbox-audit.json", "application/json", JSON.stringify(selected(), null, 2)) }, "Export JSON")),
     h("div", { class: "filters" }, search, action, who), summary,
     h("section", { class: "card" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Audit log" },
-      h("table", {}, h("thead", {}, h("tr", {}, column("Time"), column("Who"), column("Action"), column("Subject"), column("Detail"))), rows))));
+      stackedTable([column("Time"), column("Who"), column("Action"), column("Subject"), column("Detail")], rows))));
 
   const csv = () => [FIELDS.join(","), ...selected().map((entry) => FIELDS.map((name) => quoted(harmless(entry[name]))).join(","))].join("\r\n");
 
@@ -45,11 +45,11 @@ export function audit(root) {
 
   function show() {
     const list = selected();
-    rows.replaceChildren(...list.map((entry) => h("tr", {},
-      h("td", { title: entry.at }, time(entry.at)), h("td", {}, entry.who), h("td", {}, h("b", {}, entry.action)),
-      h("td", { class: "wrap" }, entry.subject), h("td", { class: "wrap" }, entry.detail))));
-    const whole = entries.length === ENTRIES_MAX ? `the last ${ENTRIES_MAX}` : String(entries.length);
-    setText(summary, list.length === entries.length ? `${whole} entries, newest first` : `${list.length} of ${whole} entries, newest first`);
+    rows.replaceChildren(...list.map((entry) => stackedRow({},
+      stackedCell("Time", { title: entry.at }, time(entry.at)), stackedCell("Who", {}, entry.who), stackedCell("Action", {}, h("b", {}, entry.action)),
+      stackedCell("Subject", { class: "wrap" }, entry.subject), stackedCell("Detail", { class: "wrap" }, entry.detail))));
+    const whole = `${entries.length === ENTRIES_MAX ? "the last " : ""}${count(entries.length)} ${entries.length === 1 ? "entry" : "entries"}`;
+    setText(summary, `${list.length === entries.length ? `${whole[0].toUpperCase()}${whole.slice(1)}` : `${count(list.length)} of ${whole}`}, newest first`);
   }
 
   function offer(select, first, values) {

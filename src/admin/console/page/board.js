@@ -1,6 +1,6 @@
 // Board: what a client sees. Events as rows, bookmakers as columns, the best price of each outcome marked.
 
-import { choice, copy, h, setText, time, words } from "./dom.js";
+import { choice, copy, count, counted, h, redraw, setText, time, titlesOf, words } from "./dom.js";
 import { makeFilters } from "./filters.js";
 import { sparkline } from "./plot.js";
 import { OUTCOMES_SHOWN, grouped, signed, written } from "./prices.js";
@@ -13,6 +13,7 @@ const SPARKLINES_EVERY = 15;
 const SOURCES_EVERY = 5;
 const MARKETS_EVERY = 10;
 const SCORES_EVERY = 2;
+const TOTALS_EVERY = 5;
 /** The order in which a sport's markets are tried when none was chosen. */
 const FIRST_MARKETS = ["moneyline", "outright"];
 const STORED = "board";
@@ -45,6 +46,8 @@ export function board(root, rest) {
   let titles = new Map();
   let scores = new Map();
   let isPartial = false;
+  /** Of the whole view, however few pages are loaded. */
+  let totals = { events: 0, bookmakers: 0 };
   let stale = new Set();
   let named = new Map();
   let lines = new Map();
@@ -63,8 +66,8 @@ export function board(root, rest) {
   const more = h("button", { type: "button", hidden: true, onclick: () => { pages += 1; } }, "More events");
   const curl = h("button", { type: "button", onclick: () => copy(curlLine(), "The curl line") }, "Copy as curl");
   const simulated = h("span", { class: "state warn", hidden: true }, "simulated");
-  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), simulated, curl), controls, filters.element, summary,
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Prices" }, table), more);
+  const prices = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Prices", hidden: true }, table);
+  root.append(h("div", { class: "title" }, h("h1", {}, "Board"), simulated, curl), controls, filters.element, summary, prices, more);
 
   /** Exactly this view, for a client with a key of this world. */
   function curlLine() {
@@ -112,28 +115,27 @@ export function board(root, rest) {
     return { all: cut ? all.filter(({ event_id }) => event_id !== cut) : all, hasMore: Boolean(after) };
   }
 
-  async function events(ids) {
-    const found = new Map();
+  /** What a view (`events` or `scores`) has of these events. */
+  async function ofEvents(path, ids) {
+    const found = [];
     for (let from = 0; from < ids.length; from += EVENTS_PER_VIEW) {
       const list = ids.slice(from, from + EVENTS_PER_VIEW).map(encodeURIComponent).join(",");
-      const { document } = await view(`/api/events?world=${at.world}&sport=${at.sport}&event_ids=${list}`);
-      for (const event of document) found.set(event.id, event);
+      found.push(...(await view(`/api/${path}?world=${at.world}&sport=${at.sport}&event_ids=${list}`)).document);
     }
     return found;
   }
 
   /** The title of a bookmaker, with its key where several share the title. */
   function name(book) {
-    const title = titles.get(book) ?? book;
-    const isShared = [...titles].some(([other, shared]) => other !== book && shared === title);
-    return isShared ? `${title} (${book})` : title;
+    const { title, key } = titles.get(book) ?? { title: book, key: null };
+    return key ? `${title} (${key})` : title;
   }
 
   function showHead() {
     head.replaceChildren(
       h("th", { scope: "col", class: "what" }, "Event"), h("th", { scope: "col", class: "hour" }, "Last hour"), h("th", { scope: "col", class: "best" }, "Best"),
       ...shownBooks.map((book) => h("th", { scope: "col", class: stale.has(book) ? "book stale" : "book", title: stale.has(book) ? `${name(book)}: no good read of late` : name(book) },
-        h("span", { class: "name" }, name(book)), stale.has(book) ? h("span", { class: "mark" }, "stale") : null)));
+        h("span", { class: "name" }, titles.get(book)?.title ?? book), titles.get(book)?.key ? h("span", { class: "own-key" }, book) : null, stale.has(book) ? h("span", { class: "mark" }, "stale") : null)));
   }
 
   function shownNames(group) {
@@ -147,13 +149,18 @@ export function board(root, rest) {
     const cell = (kind) => h("td", { class: kind }, names.map(line));
     const meta = h("span", { class: "meta" });
     const opener = group.names.length > OUTCOMES_SHOWN
-      ? h("button", { type: "button", class: "quiet", onclick: () => { opened.has(group.id) ? opened.delete(group.id) : opened.add(group.id); draw(false); } },
+      ? h("button", { type: "button", class: "quiet", "data-id": group.id, "aria-expanded": String(opened.has(group.id)), onclick: () => toggle(group.id) },
         opened.has(group.id) ? "Show fewer" : `Show all ${group.names.length}`)
       : null;
     const what = h("th", { scope: "row", class: "what" }, meta, names.map((name) => h("span", { class: "line" }, name)), opener);
     const row = { shape: shapeOf(group), meta, hour: h("td", { class: "hour" }), best: cell("best"), cells: new Map(shownBooks.map((book) => [book, cell("book")])), values: new Map() };
     row.tr = h("tr", {}, what, row.hour, row.best, ...row.cells.values());
     return row;
+  }
+
+  function toggle(id) {
+    if (!opened.delete(id)) opened.add(id);
+    draw(false);
   }
 
   const shapeOf = (group) => `${shownNames(group).join("\n")}\n\n${shownBooks.join(" ")}`;
@@ -187,7 +194,7 @@ export function board(root, rest) {
     if (spark && row.spark !== spark) {
       row.spark = spark;
       const known = spark.points.filter((point) => point !== null);
-      const share = (point) => `${(point / 100).toFixed(1)} %`;
+      const share = (point) => `${(point / 100).toFixed(1)}\u00a0%`;
       const label = known.length ? `Chance of ${spark.outcome}: ${share(known[0])} to ${share(known.at(-1))}` : "Nothing known of the last hour";
       row.hour.replaceChildren(sparkline(spark.points, label), h("span", { class: "share" }, known.length ? `${spark.outcome} ${share(known.at(-1))}` : ""));
       row.hour.title = label;
@@ -230,15 +237,23 @@ export function board(root, rest) {
     }
     rows = kept;
     const isSame = trs.length === body.children.length && trs.every((tr, number) => body.children[number] === tr);
-    if (!isSame) body.replaceChildren(...trs);
+    if (!isSame) redraw(body, trs);
+    prices.hidden = !trs.length;
     showSummary(list.length, columns.length);
   }
 
-  function showSummary(events, columns) {
-    const total = isPartial ? `the first ${groups.size}` : `${groups.size}`;
-    const some = events === groups.size ? `${isPartial ? "The first " : ""}${events} events` : `${events} of ${total} events`;
-    setText(summary, groups.size
-      ? `${some} at ${columns} bookmakers, as a client with a ${at.world} key sees them`
+  /** The numbers are those of the whole view, whatever part of it is loaded. */
+  function showSummary(shown, columns) {
+    const loaded = groups.size;
+    const all = isPartial ? Math.max(totals.events, loaded) : loaded;
+    const isFiltered = shown !== loaded;
+    const [some, books] = isPartial && isFiltered
+      ? [`${count(shown)} of the first ${counted(loaded, "event")}, ${count(all)} in all,`, columns]
+      : isPartial
+        ? [`The first ${count(loaded)} of ${counted(all, "event")}`, Math.max(totals.bookmakers, columns)]
+        : [isFiltered ? `${count(shown)} of ${counted(all, "event")}` : counted(all, "event"), columns];
+    setText(summary, loaded
+      ? `${some} at ${counted(books, "bookmaker")}, as a client with a ${at.world === "live" ? "production" : "sandbox"} key sees them`
       : `No prices${at.market ? ` of ${words(at.market)}` : ""} in ${at.regions.split(",").join(", ")} now`);
   }
 
@@ -247,6 +262,7 @@ export function board(root, rest) {
     at = chosen(rest);
     localStorage.setItem(STORED, JSON.stringify(at));
     if (before.world !== at.world || before.sport !== at.sport) [markets, titles, stale] = [[], new Map(), new Set()];
+    totals = { events: 0, bookmakers: 0 };
     [pages, named, lines, groups, rows, books, shownBooks, scores] = [1, new Map(), new Map(), new Map(), new Map(), [], [], new Map()];
     if (before.world !== at.world || before.sport !== at.sport) filters.reset();
     opened.clear();
@@ -268,7 +284,7 @@ export function board(root, rest) {
         markets = priced.document;
         showControls();
       }
-      titles = new Map(listed.document.map(({ key, title }) => [key, title]));
+      titles = titlesOf(listed.document);
     }
     if (number % SOURCES_EVERY === 0) {
       const { sources } = await command("feeds", { world: at.world, stale: true });
@@ -280,7 +296,8 @@ export function board(root, rest) {
     if (isOther()) return;
     groups = grouped(all, at.format);
     isPartial = hasMore;
-    named = await events([...groups.keys()]);
+    if (isPartial && (number % TOTALS_EVERY === 0 || !totals.events)) totals = (await view(`/api/totals?world=${at.world}&sport=${at.sport}&market=${at.market}&regions=${at.regions}`)).document;
+    named = new Map((await ofEvents("events", [...groups.keys()])).map((event) => [event.id, event]));
     if (number % SCORES_EVERY === 0) await readScores();
     if (number % SPARKLINES_EVERY === 0 && groups.size) {
       const { document, isNew } = await view(`/api/sparklines?world=${at.world}&sport=${at.sport}&market=${at.market}`);
@@ -301,11 +318,8 @@ export function board(root, rest) {
   }
 
   async function readScores() {
-    const live = [...named.values()].filter(({ status }) => status === "live").map(({ id }) => id).slice(0, EVENTS_PER_VIEW);
-    if (!live.length) return;
-    const list = live.map(encodeURIComponent).join(",");
-    const { document } = await view(`/api/scores?world=${at.world}&sport=${at.sport}&event_ids=${list}`);
-    scores = new Map(document.map((score) => [score.event_id, score]));
+    const live = [...named.values()].filter(({ status }) => status === "live").map(({ id }) => id);
+    scores = new Map((await ofEvents("scores", live)).map((score) => [score.event_id, score]));
   }
 
   /** Neither changes while a server runs. */

@@ -21,7 +21,14 @@ export function dialog(title, content, label, act, kind = "primary") {
       go.disabled = false;
     }
   });
-  box.addEventListener("close", () => box.remove());
+  // The table behind may have been drawn anew: then the focus goes to the same button of the new one.
+  const opener = document.activeElement;
+  const name = opener?.getAttribute("aria-label");
+  box.addEventListener("close", () => {
+    box.remove();
+    const target = opener?.isConnected ? opener : name && document.querySelector(`main [aria-label="${CSS.escape(name)}"]`);
+    if (target && document.activeElement === document.body) target.focus();
+  });
   document.body.append(box);
   box.showModal();
   return box;

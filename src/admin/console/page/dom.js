@@ -24,6 +24,8 @@ const whole = new Intl.NumberFormat("en-GB");
 const brief = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
 
 export const count = (number) => whole.format(number);
+/** A number with its noun: `1 event`, `2 events`. */
+export const counted = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 export const short = (number) => (Math.abs(number) < 10_000 ? whole.format(number) : brief.format(number));
 
 export function bytes(number) {
@@ -43,6 +45,17 @@ export function seconds(number) {
   return `${Math.floor(number / 86_400)} d`;
 }
 
+/** A time between two events, in its two largest units: `2 h 23 min`. */
+export function interval(number) {
+  const units = [["d", 86_400], ["h", 3600], ["min", 60], ["s", 1]];
+  const first = Math.max(units.findIndex(([, size]) => number >= size), 0);
+  const parts = units.slice(first, first + 2).map(([unit, size], at) => {
+    const whole = Math.floor((at ? number % units[first][1] : number) / size);
+    return at && !whole ? "" : `${whole} ${unit}`;
+  });
+  return number < 1 ? "0 s" : parts.filter(Boolean).join(" ");
+}
+
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const dated = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
@@ -55,6 +68,33 @@ export function time(text) {
 
 export const hour = (moment) => clock.format(moment);
 export const words = (key) => key.replaceAll("_", " ");
+
+/** The titles of bookmakers by key. Where several share a title, each has its key as well. */
+export function titlesOf(books) {
+  const uses = new Map();
+  for (const { title } of books) uses.set(title, (uses.get(title) ?? 0) + 1);
+  return new Map(books.map(({ key, title }) => [key, { title, key: uses.get(title) > 1 ? key : null }]));
+}
+
+/** What tells a control from the others, however often it is drawn anew. */
+const identity = (element) => element.getAttribute("aria-label") ?? element.getAttribute("href") ?? element.dataset.id;
+
+/** Replaces children; a control that has the focus keeps it if there is one like it again. */
+export function redraw(parent, children) {
+  const active = document.activeElement;
+  const focused = active && parent !== active && parent.contains(active) ? identity(active) : null;
+  parent.replaceChildren(...children);
+  if (focused) [...parent.querySelectorAll("a, button, summary")].find((element) => identity(element) === focused)?.focus({ preventScroll: true });
+}
+
+// On a small screen a `stacked` table is drawn as a list, which takes its roles away unless they are named.
+export const stackedRow = (attributes, ...cells) => h("tr", { role: "row", ...attributes }, ...cells);
+export const stackedCell = (label, attributes, ...children) => h("td", { role: "cell", "data-label": label, ...attributes }, ...children);
+export const stackedTable = (heads, body) => {
+  body.setAttribute("role", "rowgroup");
+  for (const head of heads) head.setAttribute("role", "columnheader");
+  return h("table", { role: "table", class: "stacked" }, h("thead", { role: "rowgroup" }, stackedRow({}, ...heads)), body);
+};
 
 let hiding;
 

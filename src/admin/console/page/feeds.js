@@ -1,73 +1,100 @@
 // Feeds: what each feed brought and what was rejected, the tokens of feeders, and how fresh each source is.
 
 import { dialog, field, showSecret, text } from "./dialog.js";
-import { count, h, notify, seconds, time, words } from "./dom.js";
+import { count, counted, h, interval, notify, redraw, seconds, stackedCell, stackedRow, stackedTable, time, titlesOf, words } from "./dom.js";
 import { strip } from "./plot.js";
 import { command, view } from "./server.js";
 
 const LOOK_EVERY = 5;
 
 const column = (name, kind) => h("th", { scope: "col", class: kind ?? null }, name);
-const number = (value) => h("td", { class: "number" }, value);
-
-function reasons(rejected) {
-  const list = Object.entries(rejected).sort((one, other) => other[1] - one[1]);
-  return list.length ? list.map(([reason, times]) => `${words(reason)} ${count(times)}`).join(", ") : "";
-}
-
-function budget(upstream) {
-  if (!upstream) return "\u2013";
-  const parts = [];
-  if (upstream.remaining !== null) parts.push(`${count(upstream.remaining)} left upstream`);
-  if (upstream.budget_left !== null) parts.push(`${count(upstream.budget_left)} left of today's budget`);
-  if (upstream.used_up_until) parts.push("used up upstream");
-  if (upstream.next_poll) parts.push(`next poll ${time(upstream.next_poll)}`);
-  return parts.join(", ") || "\u2013";
-}
+const cell = stackedCell;
+const number = (label, value) => cell(label, { class: "number" }, value);
+const rowHead = (...children) => h("th", { scope: "row", role: "rowheader" }, ...children);
+const emptyRow = (columns, text) => stackedRow({}, cell(null, { colspan: columns, class: "soft" }, text));
+/** A table in a card. */
+const table = (label, heads, body) => h("section", { class: "card" },
+  h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, stackedTable(heads, body)));
 
 function feedRow(feed) {
-  return h("tr", {},
-    h("th", { scope: "row" }, feed.name, " ", h("span", { class: "soft" }, feed.kind)),
-    h("td", {}, feed.world),
-    h("td", {}, feed.last_good ? time(feed.last_good) : "never"),
-    number(count(feed.accepted)),
-    number(count(feed.rejected)),
-    h("td", { class: "wrap" }, reasons(feed.rejected_by_reason), feed.last_failure ? h("div", { class: "bad" }, `${time(feed.last_failure.at)}: ${feed.last_failure.why}`) : null),
-    h("td", { class: "wrap" }, budget(feed.upstream)));
+  return stackedRow({},
+    rowHead(feed.name, feed.kind === feed.name ? null : h("span", { class: "soft" }, ` ${feed.kind}`)),
+    cell("World", {}, feed.world),
+    cell("Last good", {}, feed.last_good ? time(feed.last_good) : "never"),
+    number("Accepted", count(feed.accepted)),
+    number("Rejected", count(feed.rejected)),
+    cell("Last failure", { class: "wrap" }, feed.last_failure ? h("span", { class: "bad" }, `${time(feed.last_failure.at)}: ${feed.last_failure.why}`) : "\u2013"));
+}
+
+/** What is left of a polled feed's credits, and how they are spent. */
+function creditsRow({ name, upstream }) {
+  const { plan } = upstream;
+  const budget = upstream.budget_per_day === null ? "\u2013" : `${count(upstream.budget_left ?? 0)} of ${count(upstream.budget_per_day)}`;
+  const left = upstream.remaining === null ? "not reported" : count(upstream.remaining);
+  return stackedRow({},
+    rowHead(name),
+    cell("Left upstream", { class: "number" }, left, upstream.used_up_until ? h("span", { class: "state bad" }, "used up") : null),
+    number("Credits a day", plan ? count(plan.credits_per_day) : "\u2013"),
+    number("Interval", plan ? interval(plan.interval_s) : "\u2013"),
+    cell("Resets", {}, plan?.resets ? time(plan.resets) : "\u2013"),
+    number("Own budget today", budget),
+    cell("Next poll", {}, upstream.next_poll ? time(upstream.next_poll) : "\u2013"));
+}
+
+/** A reason for which messages of a feed were rejected, with the last of them. */
+function reasonItem(feed, reason, times, open) {
+  const id = `${feed.world} ${feed.name} ${reason}`;
+  const messages = (feed.rejected_messages[reason] ?? []).toReversed();
+  const title = [h("b", {}, words(reason)), " ", h("span", { class: "soft" }, count(times))];
+  if (!messages.length) return h("p", { class: "reason" }, title);
+  // Only messages of a payload have no text and are counted by event; a line that is too long is not kept.
+  const place = (line, text) => (line ? `, ${text === null && reason !== "line_too_long" ? "event" : "line"} ${count(line)}` : "");
+  const message = ({ at, line, detail, text }) => h("li", {},
+    h("span", { class: "soft" }, `${time(at)}${place(line, text)}: `), detail, text === null ? null : h("code", {}, text));
+  return h("details", { class: "reason", open: open.has(id), ontoggle: (event) => { event.target.open ? open.add(id) : open.delete(id); } },
+    h("summary", { "data-id": id }, title), h("ul", {}, messages.map(message)));
+}
+
+function rejectionCard(feed, open) {
+  const reasons = Object.entries(feed.rejected_by_reason).sort((one, other) => other[1] - one[1]);
+  return h("section", { class: "card" },
+    h("header", {}, h("h3", {}, feed.name), h("span", { class: "soft" }, `${counted(feed.rejected, "message")}, ${feed.world}`)),
+    reasons.map(([reason, times]) => reasonItem(feed, reason, times, open)));
 }
 
 function sourceRow(source, strips, titles) {
   const ages = strips.ages_s[`${source.world}/${source.sport}/${source.bookmaker}`] ?? [];
   const minutes = Math.round((strips.samples_max * strips.sample_s) / 60);
   const worst = Math.max(0, ...ages);
+  const name = titles.get(source.bookmaker);
   const label = `Age over the last ${minutes} minutes, at most ${seconds(worst)}`;
   return h("tr", { class: source.stale ? "stale" : null },
-    h("th", { scope: "row", title: source.bookmaker }, titles.get(source.bookmaker) ?? source.bookmaker),
+    h("th", { scope: "row", title: source.bookmaker }, name?.title ?? source.bookmaker, name?.key ? h("small", {}, name.key) : null),
     h("td", { class: "number" }, source.stale ? h("span", { class: "state bad" }, `stale ${seconds(source.age_s)}`) : seconds(source.age_s)),
     h("td", { class: "strip-cell", title: label }, strip(ages, source.stale_after_s, strips.samples_max, label)),
-    number(source.latency_ms ? `${count(source.latency_ms)} ms` : "\u2013"));
-}
-
-async function titlesOf(world) {
-  const { document } = await view(`/api/books?world=${world}`);
-  const shared = (title) => document.filter((other) => other.title === title).length > 1;
-  return new Map(document.map(({ key, title }) => [key, shared(title) ? `${title} (${key})` : title]));
+    h("td", { class: "number" }, source.latency_ms ? `${count(source.latency_ms)} ms` : "\u2013"));
 }
 
 export function feeds(root) {
   const rows = h("tbody");
   const sources = h("div", { class: "sources" });
   const tokens = h("tbody");
+  const credits = h("tbody");
+  const creditsPart = h("div", { hidden: true },
+    h("div", { class: "title section" }, h("h2", {}, "Credits")),
+    table("Credits", [column("Feed"), column("Left upstream", "number"), column("Credits a day", "number"), column("Interval", "number"), column("Resets"), column("Own budget today", "number"), column("Next poll")], credits));
+  const rejections = h("div", { class: "rejections" });
+  /** The reasons whose messages are shown. */
+  const open = new Set();
   let listed = "";
+  let rejected = "";
   root.append(
     h("h1", {}, "Feeds"),
-    h("section", { class: "card" },
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Feeds" },
-        h("table", {}, h("thead", {}, h("tr", {}, column("Feed"), column("World"), column("Last good"), column("Accepted", "number"), column("Rejected", "number"), column("Why"), column("Upstream"))), rows))),
+    table("Feeds", [column("Feed"), column("World"), column("Last good"), column("Accepted", "number"), column("Rejected", "number"), column("Last failure")], rows),
+    creditsPart,
+    h("h2", {}, "Rejections"), rejections,
     h("div", { class: "title section" }, h("h2", {}, "Feeders"), h("button", { type: "button", onclick: issue }, "Issue a token")),
-    h("section", { class: "card" },
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Feeders" },
-        h("table", {}, h("thead", {}, h("tr", {}, column("Feeder"), column("World"), column("Token"), column("Since"), column("State"), column("Actions"))), tokens))),
+    table("Feeders", [column("Feeder"), column("World"), column("Token"), column("Since"), column("State"), column("Actions", "row-actions")], tokens),
     h("h2", {}, "Sources"),
     h("p", { class: "soft legend" }, "How long ago each bookmaker was last read well, over the last hour: ",
       h("span", { class: "swatch good" }, "fresh"), " ", h("span", { class: "swatch warn" }, "ageing"), " ", h("span", { class: "swatch bad" }, "stale")),
@@ -95,11 +122,19 @@ export function feeds(root) {
     const state = JSON.stringify(all);
     if (state === listed) return;
     listed = state;
-    const row = (token) => h("tr", {},
-      h("th", { scope: "row" }, token.name), h("td", {}, token.world), h("td", {}, h("code", {}, token.hint)), h("td", {}, time(token.created)),
-      h("td", {}, h("span", { class: `state ${token.status === "active" ? "good" : "bad"}` }, token.status)),
-      h("td", {}, token.status === "active" ? h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke ${token.name}`, onclick: () => revoke(token) }, "Revoke") : null));
-    tokens.replaceChildren(...(all.length ? all.map(row) : [h("tr", {}, h("td", { colspan: "6", class: "soft" }, "No feeder has a token."))]));
+    const row = (token) => stackedRow({},
+      rowHead(token.name), cell("World", {}, token.world), cell("Token", {}, h("code", {}, token.hint)), cell("Since", {}, time(token.created)),
+      cell("State", {}, h("span", { class: `state ${token.status === "active" ? "good" : "bad"}` }, token.status)),
+      cell("Actions", { class: "row-actions" }, token.status === "active" ? h("button", { type: "button", class: "quiet danger", "aria-label": `Revoke ${token.name}`, onclick: () => revoke(token) }, "Revoke") : null));
+    redraw(tokens, all.length ? all.map(row) : [emptyRow(6, "No feeder has a token.")]);
+  }
+
+  function showRejections(all) {
+    const some = all.filter(({ rejected }) => rejected > 0);
+    const state = JSON.stringify(some.map(({ world, name, rejected_by_reason, rejected_messages }) => [world, name, rejected_by_reason, rejected_messages]));
+    if (state === rejected && rejections.firstChild) return;
+    rejected = state;
+    redraw(rejections, some.length ? some.map((feed) => rejectionCard(feed, open)) : [h("p", { class: "soft" }, "Nothing was rejected since the start.")]);
   }
 
   function showSources(all, strips, titles) {
@@ -120,8 +155,13 @@ export function feeds(root) {
       if (number % LOOK_EVERY !== 0) return;
       const { feeds, tokens: issued, sources: all } = await command("feeds");
       showTokens(issued ?? []);
-      const titles = { live: await titlesOf("live"), sandbox: await titlesOf("sandbox") };
-      rows.replaceChildren(...(feeds?.length ? feeds.map(feedRow) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "Nothing has come in since the start."))]));
+      const titles = {};
+      for (const world of ["live", "sandbox"]) titles[world] = titlesOf((await view(`/api/books?world=${world}`)).document);
+      rows.replaceChildren(...(feeds?.length ? feeds.map(feedRow) : [emptyRow(6, "Nothing has come in since the start.")]));
+      const polled = (feeds ?? []).filter(({ upstream }) => upstream);
+      creditsPart.hidden = !polled.length;
+      credits.replaceChildren(...polled.map(creditsRow));
+      showRejections(feeds ?? []);
       showSources(all, (await view("/api/strips")).document, titles);
     },
   };

@@ -1,7 +1,7 @@
 // Keys: who may read, and how much of their limits they use.
 
 import { dialog, field, showSecret, text, whole } from "./dialog.js";
-import { count, h, notify, time } from "./dom.js";
+import { count, counted, h, notify, redraw, setText, stackedCell, stackedRow, stackedTable, time } from "./dom.js";
 import { command, who } from "./server.js";
 
 const LOOK_EVERY = 3;
@@ -23,20 +23,21 @@ const daysToSeconds = (text) => numberOf(text) === null ? null : numberOf(text) 
 export function keys(root) {
   const rows = h("tbody");
   const filter = h("input", { type: "checkbox", onchange: () => refresh() });
+  const summary = h("p", { class: "soft", role: "status" });
   let listed = "";
   root.append(
     h("div", { class: "title" }, h("h1", {}, "Keys"),
       h("label", { class: "inline" }, filter, "Show revoked and expired"),
-      h("button", { type: "button", class: "primary", onclick: issue }, "Issue a key")),
+      h("button", { type: "button", class: "primary", onclick: issue }, "Issue a key")), summary,
     h("section", { class: "card keys" }, h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Keys" },
-      h("table", {}, h("thead", {}, h("tr", {}, column("Name"), column("Kind"), column("Today"), column("A minute", "number"), column("Last used"), column("State"), column("Actions"))), rows))));
+      stackedTable([column("Name"), column("Kind"), column("Today"), column("A minute", "number"), column("Last used"), column("State"), column("Actions", "row-actions")], rows))));
 
   function use(key) {
     const limit = key.limits.requests_per_day;
     const text = limit === null ? `${count(key.used_today)}` : `${count(key.used_today)} of ${count(limit)}`;
     const month = key.limits.requests_per_month;
     const meter = limit === null ? null : h("meter", { min: 0, max: limit, value: Math.min(key.used_today, limit), high: limit * 0.8, optimum: 0, "aria-label": `Used today: ${text}` });
-    return h("td", { class: "use" }, h("span", {}, text), meter, month === null ? null : h("small", {}, `${count(key.used_this_month)} of ${count(month)} this month`));
+    return stackedCell("Today", { class: "use" }, h("span", {}, text), meter, month === null ? null : h("small", {}, `${count(key.used_this_month)} of ${count(month)} this month`));
   }
 
   function row(key) {
@@ -47,13 +48,13 @@ export function keys(root) {
       key.old_secret_until ? `old secret until ${time(key.old_secret_until)}` : null,
     ].filter(Boolean);
     const action = (label, act, kind) => h("button", { type: "button", class: kind ?? "quiet", "aria-label": `${label} ${key.name}`, onclick: () => act(key) }, label);
-    return h("tr", { "data-key": key.id },
-      h("th", { scope: "row" }, h("span", {}, key.name), h("small", {}, h("code", {}, key.hint)), notes.length ? h("small", {}, notes.join("; ")) : null),
-      h("td", {}, key.kind), use(key),
-      h("td", { class: "number" }, count(key.limits.burst_per_minute)),
-      h("td", {}, key.last_used ? time(key.last_used) : "never"),
-      h("td", {}, h("span", { class: `state ${isActive ? "good" : "bad"}` }, key.status)),
-      h("td", { class: "row-actions" }, isActive ? [action("Edit", edit), action("Rotate", rotate), action("Revoke", revoke, "quiet danger")] : null));
+    return stackedRow({ "data-key": key.id },
+      h("th", { scope: "row", role: "rowheader" }, h("span", {}, key.name), h("small", {}, h("code", {}, key.hint)), notes.length ? h("small", {}, notes.join("; ")) : null),
+      stackedCell("Kind", {}, key.kind), use(key),
+      stackedCell("A minute", { class: "number" }, count(key.limits.burst_per_minute)),
+      stackedCell("Last used", {}, key.last_used ? time(key.last_used) : "never"),
+      stackedCell("State", {}, h("span", { class: `state ${isActive ? "good" : "bad"}` }, key.status)),
+      stackedCell("Actions", { class: "row-actions" }, isActive ? [action("Edit", edit), action("Rotate", rotate), action("Revoke", revoke, "quiet danger")] : null));
   }
 
   function issue() {
@@ -124,13 +125,13 @@ export function keys(root) {
   /** Rows are replaced only if something changed, so that a button keeps its focus. */
   async function refresh() {
     const all = await command("keys-list");
-    const shown = all.filter(({ status }) => filter.checked || status === "active");
+    const active = all.filter(({ status }) => status === "active");
+    const shown = filter.checked ? all : active;
+    setText(summary, `${counted(active.length, "active key")}, ${count(all.length - active.length)} revoked or expired`);
     const text = JSON.stringify(shown);
     if (text !== listed) {
       listed = text;
-      const focused = document.activeElement?.getAttribute("aria-label");
-      rows.replaceChildren(...(shown.length ? shown.map(row) : [h("tr", {}, h("td", { colspan: "7", class: "soft" }, "There are no keys yet."))]));
-      if (focused) [...rows.querySelectorAll("button")].find((button) => button.getAttribute("aria-label") === focused)?.focus();
+      redraw(rows, shown.length ? shown.map(row) : [stackedRow({}, stackedCell(null, { colspan: "7", class: "soft" }, all.length ? "No key is active." : "There are no keys yet."))]);
     }
   }
 

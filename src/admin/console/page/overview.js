@@ -1,6 +1,6 @@
 // Overview: how the service is, what it answered in the last hour, and what each world holds.
 
-import { bytes, count, h, seconds, setText, short, time } from "./dom.js";
+import { bytes, count, counted, h, redraw, seconds, setText, short, time } from "./dom.js";
 import { plot } from "./plot.js";
 import { command, view } from "./server.js";
 
@@ -59,14 +59,14 @@ export function overview(root) {
       const isInvented = name === "live" && held.simulated;
       shown.status.className = `state ${isInvented && held.status === "ok" ? "warn" : { ok: "good", degraded: "warn" }[held.status] ?? "bad"}`;
       setText(shown.status, isInvented ? `simulated, ${held.status}` : held.status);
-      setText(shown.summary, `${count(held.records)} prices of ${count(held.events)} events from ${count(held.sources)} sources, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
+      setText(shown.summary, `${counted(held.records, "price")} of ${counted(held.events, "event")} from ${counted(held.sources, "source")}, ${held.sources_stale ? `${count(held.sources_stale)} of them stale` : "none stale"}`);
     }
   }
 
   async function showSports(name) {
     const { document, isNew } = await view(`/api/sports?world=${name}`);
     if (!isNew && worlds[name].rows.firstChild) return;
-    worlds[name].rows.replaceChildren(...document.sports.map((sport) => h("tr", {},
+    redraw(worlds[name].rows, document.sports.map((sport) => h("tr", {},
       h("th", { scope: "row" }, h("a", { href: `#/board/${name}/${sport.key}` }, sport.title)),
       h("td", { class: "number" }, count(sport.events)),
       h("td", { class: "number" }, count(sport.books)),

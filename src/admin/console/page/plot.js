@@ -43,7 +43,7 @@ export function plot(title, series, write) {
   });
   const when = h("span", { class: "soft" }, "now");
   const drawing = svg("svg", { class: "plot", role: "img", tabindex: "0" });
-  const figure = h("figure", {}, h("figcaption", {}, h("h3", {}, title), ...legend.map(({ item }) => item), when), drawing);
+  const figure = h("figure", {}, h("figcaption", {}, h("h2", {}, title), ...legend.map(({ item }) => item), when), drawing);
   let held = { times: [], columns: [] };
   let chosen = null;
   /** Where the lines may be, in pixels, so that letters are as large as everywhere else. */

@@ -1,4 +1,4 @@
-//! The drop directory, scanned by hand on a clock that stands still.
+//! The drop directory, scanned explicitly on a manual clock.
 
 mod attacks;
 
@@ -120,7 +120,7 @@ async fn a_payload_of_the_odds_api_is_taken_as_well() {
     watched.end().await;
 }
 
-/// A server that dies in the middle of a file, or before it could put it away, takes it again.
+/// A file is read again if the server was killed while reading it, or before moving it.
 #[tokio::test]
 async fn a_file_that_was_taken_in_part_is_taken_again_without_harm() {
     let lines = [

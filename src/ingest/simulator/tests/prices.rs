@@ -44,10 +44,11 @@ fn check_points(market: Market, outcomes: &[Outcome]) {
 }
 
 #[test]
-fn every_market_has_a_margin_at_two_thousand_moments_of_a_year() {
+fn every_market_has_a_margin_at_any_moment_of_a_year() {
     let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue()));
     let (mut records, mut highest) = (0, 0);
-    for (n, unix) in moments(2_000).enumerate() {
+    let count = short_or_long(240, 2_000);
+    for (n, unix) in moments(count).enumerate() {
         let now = i64::from(unix);
         let simulator = &simulators[n % SEEDS.len()];
         // One book at a time: all of them come round.
@@ -65,7 +66,7 @@ fn every_market_has_a_margin_at_two_thousand_moments_of_a_year() {
             });
         }
     }
-    assert!(records > 200_000, "{records}");
+    assert!(records > count * 100, "{records}");
     assert!(highest < 1_320, "{highest}");
 }
 
@@ -74,7 +75,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
     let catalogue = catalogue();
     let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue));
     let mut markets = BTreeSet::new();
-    for (n, unix) in moments(45).enumerate() {
+    for (n, unix) in moments(short_or_long(9, 45)).enumerate() {
         let simulator = &simulators[n % SEEDS.len()];
         assert!(simulator.books.len() >= 20);
         let news = simulator.opening(at(unix));
@@ -106,7 +107,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
 }
 
 #[test]
-fn books_quote_as_they_do_at_home() {
+fn books_quote_in_the_format_of_their_region() {
     let simulator = simulator();
     let catalogue = catalogue();
     let formats: Vec<(&str, OddsFormat)> = simulator.books.iter().map(|book| (&*book.key, book.format)).collect();
@@ -126,8 +127,9 @@ fn some_fights_are_priced_with_a_draw_and_markets_close_and_open_again() {
     let draws = world.prices.values().filter(|quote| quote.outcomes.iter().any(|outcome| &*outcome.name == "Draw"));
     assert!(draws.count() > 50);
     let (mut closed, mut reopened) = (BTreeSet::new(), 0);
-    for now in (start..start + 4 * 3_600).step_by(60) {
-        let news = simulator.between(at(now), at(now + 60));
+    let step_s = short_or_long(300, 60);
+    for now in (start..start + 4 * 3_600).step_by(usize::try_from(step_s).unwrap()) {
+        let news = simulator.between(at(now), at(now + step_s));
         for news in &news {
             if let News::Odds(odds) = news {
                 let key = (odds.event.clone(), odds.bookmaker.clone(), market_of(odds));

@@ -1,5 +1,5 @@
 //! Every call of the crate `the-odds-api` that this service answers, against a running `oddsbox demo`.
-//! Reads `BASE_URL` and `KEY` from the environment, and stops at the first thing that is not as it must be.
+//! Reads `BASE_URL` and `KEY` from the environment, and stops at the first failed check.
 
 use chrono::{Duration, Utc};
 use the_odds_api::{DateFormat, Error, Market, OddsFormat, Region, TheOddsApiClient};
