@@ -51,6 +51,8 @@ macro_rules! plain_keys {
     )*};
 }
 plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey);
+#[cfg(test)]
+plain_keys!((u8, u16, u32, u16, u8));
 
 impl TableKey for &'static str {
     type Owned = String;

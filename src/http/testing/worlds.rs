@@ -6,9 +6,9 @@ use super::NOW;
 use crate::board::{Register, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
 use crate::model::v4::Pattern;
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome,
-    Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, Source, Sport, SportKind, Timestamp,
-    V4Keys, V4Names,
+    BookId, Bookmaker, Bookmakers, Catalogue, Competitions, Contest, Event, EventId, EventStatus, Market, OddsFormat,
+    Outcome, Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, SeenCompetition, Source, Sport,
+    SportKind, Timestamp, V4Keys, V4Names,
 };
 
 /// A moment so many seconds from now.
@@ -22,7 +22,8 @@ pub(super) fn catalogue() -> Catalogue {
         title: title.into(),
         group: group.into(),
         kind,
-        hides_fields: false, v4: Some(V4Names { group: title.into(), keys: v4 }),
+        hides_fields: false,
+        v4: Some(V4Names { group: title.into(), keys: v4 }),
     };
     let whole = |key: &str, title: &str| V4Keys::Whole {
         key: key.into(),
@@ -75,11 +76,17 @@ fn sides(id: &str, home: &str, away: &str, commence: i32, status: EventStatus) -
 }
 
 fn event(id: &str, competition: &str, contest: Contest, commence: i32, status: EventStatus) -> Arc<Event> {
+    let competition_key = match id.split('-').next() {
+        Some("mma") => "mma_mixed_martial_arts",
+        Some("nfl") => "americanfootball_nfl",
+        Some("golf") => "golf_the_open_winner",
+        _ => "tennis_test_league",
+    };
     let id = EventId::new(id).unwrap();
     Arc::new(Event {
         id,
         competition: competition.into(),
-        competition_key: "mma_mixed_martial_arts".into(),
+        competition_key: competition_key.into(),
         commence: at(commence),
         contest,
         status,
@@ -190,9 +197,23 @@ fn board(drafts: Vec<Draft>, books: &Arc<Register>, sources: &[(BookId, u32)]) -
     SportBoard::new(index, Arc::new(published), states)
 }
 
+fn register(catalogue: &Catalogue) -> Arc<Register> {
+    let mut competitions = Competitions::default();
+    for (key, title) in [
+        ("mma_mixed_martial_arts", "MMA"),
+        ("americanfootball_nfl", "NFL"),
+        ("golf_the_open_winner", "The Open Winner"),
+        ("tennis_test_league", "Test League"),
+    ] {
+        let (sport, _) = catalogue.find_v4(key).unwrap();
+        competitions.put(key.into(), SeenCompetition { sport, title: title.into() });
+    }
+    Arc::new(Register::new(bookmakers()).with_competitions(Arc::new(competitions)))
+}
+
 /// Boxing is stale and mma is in part.
 pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
-    let books = Arc::new(Register::new(bookmakers()));
+    let books = register(catalogue);
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "mma" => board(fights(), &books, &[(BET365, 500), (BETMGM, 20), (UNIBET, 20)]),
         "boxing" => board(Vec::new(), &books, &[(BETMGM, 500)]),
@@ -204,7 +225,7 @@ pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
 }
 
 pub(super) fn live_world(catalogue: &Catalogue) -> WorldBoard {
-    let books = Arc::new(Register::new(bookmakers()));
+    let books = register(catalogue);
     let sports = catalogue.sports().map(|(_, sport)| match &*sport.key {
         "tennis" => board(tennis(1), &books, &[(BETMGM, 20)]),
         _ => board(Vec::new(), &books, &[]),

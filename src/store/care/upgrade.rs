@@ -138,10 +138,10 @@ const MARKETS_BY_NAME: u32 = 4;
 /// The eleven markets of format 3 and before, in the order of their numbers.
 const MARKETS_BEFORE: [Market; 11] = Market::FEATURED;
 
-type OddsKeyBefore = (u8, u16, u32, u16, u8);
-const ODDS_BEFORE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds");
+pub(in crate::store) type OddsKeyBefore = (u8, u16, u32, u16, u8);
+pub(in crate::store) const ODDS_BEFORE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds");
 const ODDS_ASIDE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds_before_4");
-const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> = TableDefinition::new("coverage");
+pub(in crate::store) const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> = TableDefinition::new("coverage");
 
 /// Renames the prices and deletes their index. `false` if the file has no prices' table at all.
 fn set_prices_aside(txn: &WriteTransaction) -> Result<bool, StoreError> {

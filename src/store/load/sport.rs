@@ -78,6 +78,10 @@ impl<'a> SportLoader<'a> {
                 let rank = |record: &Record| self.context.book_ranks[record.bookmaker.index()];
                 rank(one).cmp(&rank(other)).then_with(|| one.market.cmp_in_records(other.market))
             });
+            // Not by the numbers of names, which depend on what was stored first.
+            event.closed.sort_unstable_by(|one, other| {
+                one.bookmaker.cmp(&other.bookmaker).then_with(|| one.market.cmp_in_records(other.market))
+            });
         }
         let sport = LoadedSport { events, sources: self.sources()? };
         let market_names = self.markets.into_keys().collect();

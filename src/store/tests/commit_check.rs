@@ -9,7 +9,7 @@ use redb::ReadableDatabase;
 use super::property::batches;
 use super::*;
 use crate::keys::Usage;
-use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, Source};
+use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, SeenCompetition, Source};
 use crate::store::BookOrigin;
 use crate::store::encode_batch::BatchEncoder;
 
@@ -35,6 +35,10 @@ macro_rules! batch_of_each {
 batch_of_each! {
     PutBookmaker => [Change::PutBookmaker { world: WORLD, id: BookId::from_number(4), bookmaker: Arc::new(book("new")), origin: BookOrigin::Declared }],
     RemoveBookmaker => [Change::RemoveBookmaker { world: WORLD, id: DECLARED }],
+    PutCompetition => [put_competition("mma_old", "Other title")],
+    RemoveCompetition => [Change::RemoveCompetition { world: WORLD, key: "mma_old".into() }],
+    PutMarket => [Change::PutMarket { world: WORLD, market: prop("player_new") }],
+    RemoveMarket => [Change::RemoveMarket { world: WORLD, market: prop("player_old") }],
     PutEvent => [put_event(WORLD, "a", 9)],
     RemoveEvent => [Change::RemoveEvent { world: WORLD, sport: sport_id(0), event: event_id("a") }],
     PutScore => [put_score("b", 3)],
@@ -55,6 +59,11 @@ batch_of_each! {
     PutFeedBudget => [put_budget("new", 1)],
     RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
     Audit => [Change::Audit(note("something"))],
+}
+
+fn put_competition(key: &str, title: &str) -> Change {
+    let competition = SeenCompetition { sport: sport_id(0), title: title.into() };
+    Change::PutCompetition { world: WORLD, key: key.into(), competition }
 }
 
 fn put_score(event: &str, points: i32) -> Change {
@@ -105,6 +114,8 @@ fn base() -> Vec<u8> {
                 bookmaker: Arc::new(declared),
                 origin: BookOrigin::Declared,
             },
+            put_competition("mma_old", "Old"),
+            Change::PutMarket { world: WORLD, market: prop("player_old") },
             put_event(WORLD, "a", 1),
             put_event(WORLD, "b", 2),
             put_score("a", 1),

@@ -29,8 +29,8 @@ use redb::StorageBackend;
 use super::{AuditNote, Change, Loaded, Store, StoreOptions};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
-    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, OddsFormat, Outcome, Point,
-    Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, MarketKey, OddsFormat, Outcome,
+    Point, Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
@@ -77,7 +77,7 @@ fn event(id: &str, commence: u32) -> Arc<Event> {
     Arc::new(Event {
         id: event_id(id),
         competition: "Open".into(),
-        competition_key: "some_key".into(),
+        competition_key: "mma".into(),
         commence: at(commence),
         contest: Contest::Sides { home: format!("{id} home").into(), away: format!("{id} away").into() },
         status: EventStatus::Scheduled,
@@ -89,6 +89,11 @@ fn outcome(name: &str, price: &str, point: Option<i32>) -> Outcome {
     let format = if price.contains('/') { OddsFormat::Fractional } else { OddsFormat::American };
     let point = point.map(|milli| Point::from_milli(milli).unwrap());
     Outcome { name: name.into(), price: Price::parse(price, format).unwrap(), point }
+}
+
+/// A market that is not one of the featured ones.
+fn prop(key: &str) -> Market {
+    Market::intern(&MarketKey::New(key.into())).unwrap()
 }
 
 /// A record of one of [`BOOKS`], whose numbers in the file are their positions.

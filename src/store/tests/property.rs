@@ -1,13 +1,13 @@
 //! Random batches against a plain model of what a file should hold, with the file closed and opened after each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{
-    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, Source,
+    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, SeenCompetition, Source,
 };
 use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
@@ -20,6 +20,8 @@ type Scope = (World, Box<str>);
 #[derive(Clone, Debug, Default)]
 struct Plain {
     books: BTreeMap<(World, u16), Option<Arc<Bookmaker>>>,
+    competitions: BTreeMap<(World, Arc<str>), SeenCompetition>,
+    markets: BTreeSet<(World, Market)>,
     events: BTreeMap<(World, usize, EventId), PlainEvent>,
     sources: BTreeMap<(World, usize, u16), Source>,
     keys: BTreeMap<String, (KeyRecord, Usage)>,
@@ -65,6 +67,12 @@ impl Plain {
                 self.books.insert((world, id.number()), Some(bookmaker));
             }
             Change::RemoveBookmaker { world, id } => self.remove_book(world, id),
+            Change::PutCompetition { world, key, competition } => {
+                self.competitions.insert((world, key), competition);
+            }
+            Change::RemoveCompetition { world, key } => drop(self.competitions.remove(&(world, key))),
+            Change::PutMarket { world, market } => drop(self.markets.insert((world, market))),
+            Change::RemoveMarket { world, market } => drop(self.markets.remove(&(world, market))),
             Change::PutEvent { world, sport, event, owner } => {
                 let key = (world, sport.index(), event.id.clone());
                 let (score, odds) = (None, BTreeMap::new());
@@ -185,6 +193,10 @@ impl Plain {
                     target.bookmakers.remove(id);
                 }
             }
+            for ((_, key), competition) in self.competitions.iter().filter(|((at, _), _)| *at == world) {
+                target.competitions.put(Arc::clone(key), competition.clone());
+            }
+            target.markets = self.markets.iter().filter(|(at, _)| *at == world).map(|(_, market)| *market).collect();
             target.sports = (0..SPORTS.len()).map(|sport| self.sport(world, sport, &target.bookmakers)).collect();
             target.polls = self.polls(world);
             let uses = self.uses.iter().filter(|((at, _), _)| *at == world);
@@ -211,9 +223,12 @@ impl Plain {
 impl PlainEvent {
     fn loaded(&self, books: &Bookmakers) -> LoadedEvent {
         let mut records: Vec<_> = self.odds.values().filter_map(|odds| odds.clone().ok()).collect();
-        records.sort_by_key(|record| (books.key(record.bookmaker).to_owned(), record.market.key()));
+        records.sort_by_key(|record| {
+            (books.key(record.bookmaker).to_owned(), !record.market.is_featured(), record.market.key())
+        });
         let marks = self.odds.values().filter_map(|odds| odds.as_ref().err().copied());
-        let closed = marks.filter(|closed| books.get(closed.bookmaker).is_some()).collect();
+        let mut closed: Vec<Closed> = marks.filter(|closed| books.get(closed.bookmaker).is_some()).collect();
+        closed.sort_by_key(|mark| (mark.bookmaker, !mark.market.is_featured(), mark.market.key()));
         let (event, owner) = (Arc::clone(&self.event), self.owner.clone());
         LoadedEvent { event, owner, score: self.score.clone(), records, closed }
     }
@@ -232,7 +247,10 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
     let id = format!("e{}", pick(2, 4));
     let number = u16::from(pick(3, 8)) % NUMBERS;
     let bookmaker = BookId::from_number(number);
-    let market = Market::FEATURED[usize::from(pick(4, 11))];
+    let market = match pick(4, 14) {
+        at @ 0..11 => Market::FEATURED[usize::from(at)],
+        at => prop(["player_points", "moneyline_lay", "alternate_spread_q1"][usize::from(at - 11)]),
+    };
     let time = at(u32::from(pick(5, 4)));
     let event = event_id(&id);
     match kind {
@@ -272,6 +290,13 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             let revoked = seed[6].is_multiple_of(2).then_some(time);
             Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
         }
+        37 => Change::PutMarket { world, market },
+        38 => Change::RemoveMarket { world, market },
+        39 => {
+            let competition = SeenCompetition { sport, title: format!("title {}", pick(6, 3)).into() };
+            Change::PutCompetition { world, key: id.into(), competition }
+        }
+        40 => Change::RemoveCompetition { world, key: id.into() },
         33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
         34 => {
             let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
@@ -327,7 +352,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
 }
 
 pub(super) fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..37, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..41, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

@@ -1,5 +1,6 @@
 //! The failure that this prevents: a new version of the program that loses, or half changes, the file of the old one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -7,18 +8,41 @@ use redb::{ReadableDatabase, ReadableTable};
 
 use super::*;
 use crate::store::OpenError;
-use crate::store::care::upgrade::UPGRADES;
-use crate::store::codec::{self, ContestRow, EventRow, Flaw, Row};
-use crate::store::table_keys::EventKey;
-use crate::store::tables::{BUDGETS, CATALOGUE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, Table};
+use crate::model::SeenCompetition;
+use crate::store::care::upgrade::{COVERAGE_BEFORE, ODDS_BEFORE, OddsKeyBefore, UPGRADES};
+use crate::store::codec::{self, ContestRow, EventRow, Flaw, OddsRow, OwnerRow, PollRow, PollRowBefore, Row};
+use crate::store::table_keys::{EventKey, PollKey, TableKey};
+use crate::store::tables::{
+    BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, MARKETS, NAMES, ODDS, POLLS,
+    Table,
+};
 
 fn fill(store: &mut Store) {
     let mut late = (*key("a")).clone();
     late.created = at(9);
     store
         .commit(&[
+            Change::PutCompetition {
+                world: World::Live,
+                key: "mma".into(),
+                competition: SeenCompetition { sport: sport_id(0), title: "Open".into() },
+            },
             put_event(World::Live, "a", 1),
             put_odds(World::Live, "a", 0, Market::MONEYLINE),
+            put_odds(World::Live, "a", 1, Market::ROUND_LEADER),
+            Change::PutPoll {
+                world: World::Live,
+                scope: "feed".into(),
+                sport: sport_id(0),
+                stale_after_s: 300,
+                books: [BookId::from_number(0)].into(),
+            },
+            Change::PutPolled {
+                world: World::Live,
+                scope: "feed".into(),
+                event: event_id("a"),
+                records: [(BookId::from_number(0), Market::MONEYLINE)].into(),
+            },
             Change::PutKey(Arc::new(late)),
             Change::PutKey(key("b")),
         ])
@@ -52,8 +76,97 @@ fn forget_owners(txn: &redb::WriteTransaction) {
     }
 }
 
+/// The row of an event as format 3 had it.
+#[derive(bincode::Encode, bincode::Decode)]
+struct EventWithoutKey {
+    id: String,
+    competition: u32,
+    commence: u32,
+    contest: ContestRow,
+    status: u8,
+    changed: u32,
+    owner: OwnerRow,
+}
+
+impl Row for EventWithoutKey {
+    const VERSION: u8 = 2;
+}
+
+/// Makes the file what format 3 was: eleven markets by position, and nothing that says what a world has had.
+fn make_third_format(db: &redb::Database) {
+    let txn = db.begin_write().unwrap();
+    let markets = market_positions(&txn);
+    let odds: Vec<_> = rows_of(&txn, &ODDS);
+    txn.delete_table(ODDS.definition).unwrap();
+    txn.delete_table(COVERAGE.definition).unwrap();
+    let before = Table::<OddsKeyBefore, OddsRow>::new("odds", |_, _| String::new(), &[], false);
+    for ((world, sport, event, book, market), row) in odds {
+        let key = (world, sport, event, book, markets[&market]);
+        if !row.outcomes.is_empty() {
+            let coverage = (world, sport, book, event, markets[&market]);
+            txn.open_table(COVERAGE_BEFORE).unwrap().insert(coverage, ()).unwrap();
+        }
+        txn.open_table(ODDS_BEFORE).unwrap().insert(key, &*before.seal(&key, &row).unwrap()).unwrap();
+    }
+    forget_competition_keys(&txn);
+    forget_names_of_polled_markets(&txn, &markets);
+    txn.delete_table(COMPETITIONS.definition).unwrap();
+    txn.delete_table(MARKETS.definition).unwrap();
+    txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 3).unwrap();
+    txn.commit().unwrap();
+}
+
+/// Deletes the names of markets, and returns the position of each by the number of its name.
+fn market_positions(txn: &redb::WriteTransaction) -> BTreeMap<u32, u8> {
+    let mut names = txn.open_table(NAMES.definition).unwrap();
+    let mut positions = BTreeMap::new();
+    names
+        .retain(|number, row| {
+            let name = NAMES.unseal(&number, row).unwrap().0;
+            let position = Market::FEATURED.iter().position(|market| market.key() == name);
+            positions.extend(position.map(|position| (number, u8::try_from(position).unwrap())));
+            position.is_none()
+        })
+        .unwrap();
+    positions
+}
+
+fn forget_competition_keys(txn: &redb::WriteTransaction) {
+    let before = Table::<EventKey, EventWithoutKey>::new(EVENTS.name, |_, _| String::new(), &[], false);
+    for (key, row) in rows_of(txn, &EVENTS) {
+        let EventRow { id, competition, competition_key: _, commence, contest, status, changed, owner } = row;
+        let row = EventWithoutKey { id, competition, commence, contest, status, changed, owner };
+        txn.open_table(EVENTS.definition).unwrap().insert(key, &*before.seal(&key, &row).unwrap()).unwrap();
+    }
+}
+
+fn forget_names_of_polled_markets(txn: &redb::WriteTransaction, markets: &BTreeMap<u32, u8>) {
+    let before = Table::<PollKey, PollRowBefore>::new(POLLS.name, |_, _| String::new(), &[], false);
+    for (key, row) in rows_of(txn, &POLLS) {
+        let row = match row {
+            PollRow::Scope { sport, stale_after_s, books } => PollRowBefore::Scope { sport, stale_after_s, books },
+            PollRow::Event { records } => PollRowBefore::Event {
+                records: records.into_iter().map(|(book, market)| (book, markets[&market])).collect(),
+            },
+        };
+        let key = PollKey::borrowed(&key);
+        txn.open_table(POLLS.definition).unwrap().insert(key, &*before.seal(&key, &row).unwrap()).unwrap();
+    }
+}
+
+/// Every row of a table.
+fn rows_of<K: TableKey, R: Row>(txn: &redb::WriteTransaction, table: &Table<K, R>) -> Vec<(K::Owned, R)> {
+    let rows = txn.open_table(table.definition).unwrap();
+    let rows = rows.iter().unwrap().map(|row| {
+        let (key, row) = row.unwrap();
+        (K::owned(&key.value()), table.unseal(&key.value(), row.value()).unwrap())
+    });
+    rows.collect()
+}
+
 /// Makes the file what format 2 was: without the budgets of polled feeds and the owners of events.
 fn make_second_format(db: &redb::Database) {
+    make_third_format(db);
     let txn = db.begin_write().unwrap();
     forget_owners(&txn);
     txn.delete_table(BUDGETS.definition).unwrap();

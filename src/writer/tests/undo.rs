@@ -3,8 +3,8 @@
 use super::*;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, Record, Region, Regions, Score,
-    ScoreStatus, Source,
+    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Record, Region, Regions,
+    Score, ScoreStatus, SeenCompetition, Source,
 };
 use crate::store::{AuditNote, BookOrigin, Change};
 use crate::writer::{Poll, PollScope, Sender};
@@ -29,6 +29,11 @@ fn bookmaker(key: &str, title: &str) -> Bookmaker {
     Bookmaker { key: key.into(), title: title.into(), regions: Regions::only(Region::Uk) }
 }
 
+fn of_market(news: News, key: &str) -> News {
+    let News::Odds(odds) = news else { panic!("no odds") };
+    News::Odds(OddsNews { market: MarketKey::New(key.into()), ..odds })
+}
+
 fn filled() -> Base {
     let (directory, mut writer) = open();
     let sport = tennis(&writer);
@@ -42,6 +47,7 @@ fn filled() -> Base {
         odds(sport, "a", "unibet", some),
         odds(sport, "a", "betmgm", None),
         odds(sport, "b", "declared", some),
+        of_market(odds(sport, "b", "declared", some), "player_seen"),
     ];
     assert_eq!(writer.ingest(WORLD, news, true).unwrap().rejected(), 0);
     let scope = PollScope { world: WORLD, feed: "feed".into(), key: "old".into() };
@@ -100,7 +106,7 @@ impl Base {
         let worlds = loaded.worlds.map(|world| {
             // Numbers that no bookmaker has any more do not matter.
             let books: Vec<_> = world.bookmakers.iter().map(|(id, book)| (id, Arc::clone(book))).collect();
-            (books, world.sports, world.polls, world.feeder_uses)
+            (books, world.competitions, world.markets, world.sports, world.polls, world.feeder_uses)
         });
         let state =
             (worlds, loaded.keys, loaded.feeders, loaded.feed_budgets, loaded.maintenance, loaded.simulated_live);
@@ -132,6 +138,10 @@ batches_of_each! { base;
         [Change::RemoveBookmaker { world: WORLD, id: base.declared }],
         [Change::RemoveBookmaker { world: WORLD, id: base.retitled }],
     ],
+    PutCompetition => [[put_competition(base.sport, "tennis_new")], [put_competition(base.sport, "tennis_open")]],
+    RemoveCompetition => [[Change::RemoveCompetition { world: WORLD, key: "tennis_open".into() }]],
+    PutMarket => [[Change::PutMarket { world: WORLD, market: prop("player_new") }]],
+    RemoveMarket => [[Change::RemoveMarket { world: WORLD, market: prop("player_seen") }]],
     PutEvent => [[base.put_event("a")], [base.put_event("c")], [base.put_event("new")]],
     RemoveEvent => [[Change::RemoveEvent { world: WORLD, sport: base.sport, event: event_id("a") }]],
     PutScore => [[put_score(base.sport)]],
@@ -155,6 +165,15 @@ batches_of_each! { base;
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
     RemoveFeedBudget => [[Change::RemoveFeedBudget { feed: "old".into() }]],
     Audit => [[Change::Audit(AuditNote { at: now(), who: "w".into(), action: "a".into(), subject: "s".into(), detail: "d".into() })]],
+}
+
+fn put_competition(sport: SportId, key: &str) -> Change {
+    let competition = SeenCompetition { sport, title: "Another title".into() };
+    Change::PutCompetition { world: WORLD, key: key.into(), competition }
+}
+
+fn prop(key: &str) -> Market {
+    Market::intern(&MarketKey::New(key.into())).unwrap()
 }
 
 fn put_score(sport: SportId) -> Change {
