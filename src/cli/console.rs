@@ -9,8 +9,8 @@ use crate::admin::{Access, Command, ConsoleAnswer, SignedOutAnswer};
 
 /// Print a link to the console that works once, within 5 minutes
 ///
-/// Needs a running server with `[console] listen` set; `--sign-out` works without one as well. The audit log records
-/// actions in the console under the name of the user who ran this command.
+/// Safe on a running server, and needs one with `[console] listen` set; `--sign-out` works without one as well. The audit
+/// log records actions in the console under the name of the user who ran this command.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

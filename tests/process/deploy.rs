@@ -27,7 +27,10 @@ fn annotated_example_configuration_is_valid() {
 fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
     let text = fs::read_to_string(deployed("oddsbox.toml")).expect("a file");
     let lines: Vec<&str> = text.lines().map(|line| uncommented(line).unwrap_or(line)).collect();
-    let (_kept, path) = file_with(lines.join("\n").as_bytes());
+    // `config show` reads what `serve` would, the upstream's key included.
+    let (_kept_key, key) = file_with(b"an-upstream-key");
+    let text = lines.join("\n").replace("/etc/oddsbox/upstream.key", &key.display().to_string());
+    let (_kept, path) = file_with(text.as_bytes());
     let path = path.display().to_string();
     (Directory::new().json(&format!("config show --config {path}")), path)
 }

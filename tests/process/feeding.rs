@@ -73,7 +73,7 @@ fn feeds_are_shown_with_a_server_and_their_sources_without() {
     assert_eq!((&feed["name"], &feed["kind"], &feed["accepted"]), (&"push".into(), &"push".into(), &4.into()));
     assert_eq!(served["sources"].as_array().map(Vec::len), Some(1));
     let text = directory.run("feeds").succeeded().stdout;
-    assert!(text.starts_with("FEED\tKIND\tWORLD") && text.contains("\nhouse\tlive\tmma\t"), "{text:.800}");
+    assert!(text.starts_with("FEED\tKIND\tWORLD") && text.contains("\nacme\tlive\tmma\t"), "{text:.800}");
     server.stop();
 }
 

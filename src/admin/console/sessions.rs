@@ -202,7 +202,7 @@ impl ConsoleSessions {
         self.lock().sessions.retain(|active| active.stored.hash != sent);
     }
 
-    /// Ends every session and every link; how many sessions there were. [`ConsoleSessions::store`] keeps them ended after
+    /// Ends every session and every link; how many sessions there were. `store` keeps them ended after
     /// a restart.
     pub fn sign_out_all(&self) -> usize {
         let now = self.clock.now();
