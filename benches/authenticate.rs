@@ -17,8 +17,14 @@ const KEYS: usize = 10_000;
 const NOON: Moment = Moment::unset(1_794_657_600_000, 0);
 
 fn catalogue() -> Catalogue {
-    let mma =
-        Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind: SportKind::Fight, hides_fields: false, v4: None };
+    let mma = Sport {
+        key: "mma".into(),
+        title: "MMA".into(),
+        group: "combat".into(),
+        kind: SportKind::Fight,
+        hides_fields: false,
+        v4: None,
+    };
     Catalogue::new(vec![mma], Vec::new()).unwrap()
 }
 

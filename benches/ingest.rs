@@ -34,7 +34,8 @@ fn catalogue() -> Arc<Catalogue> {
         title: (*key).into(),
         group: (*key).into(),
         kind: SportKind::HeadToHead,
-        hides_fields: false, v4: None,
+        hides_fields: false,
+        v4: None,
     };
     let book = |number: u16| Bookmaker {
         key: format!("book{number:02}").into(),
@@ -62,6 +63,7 @@ impl Board {
             Arc::new(Event {
                 id: EventId::new(&format!("evt_{number:08x}")).expect("it is an id"),
                 competition: format!("Competition {}", number % 100).into(),
+                competition_key: format!("competition_{}", number % 100).into(),
                 commence: Timestamp::from_unix(1_790_000_000 + number % 5000 * 600),
                 contest,
                 status: EventStatus::Scheduled,
@@ -87,9 +89,9 @@ impl Board {
             let american = 100 + i64::from((number * 7 + u32::from(book) * 13 + round * 5 + shift) % 400);
             Price::from_american(if shift == 0 { -american } else { american }).expect("it is a price")
         };
-        let point = |milli: i32| market.has_point().then(|| Point::from_milli(milli)).flatten();
+        let point = |milli: i32| market.has_point().and_then(|has| has.then(|| Point::from_milli(milli)).flatten());
         let outcome = |name: Option<&Arc<str>>, shift, milli| Outcome {
-            name: Arc::clone(name.expect("it has sides")),
+            name: Arc::clone(name.expect("it has sides")).into(),
             price: price(shift),
             point: point(milli),
         };

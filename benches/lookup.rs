@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use oddsbox::board::{Register, Cursor, Edit, EventIds, Index, Limit, OddsQuery};
+use oddsbox::board::{Cursor, Edit, EventIds, EventScope, Index, Limit, OddsQuery, Register};
 use oddsbox::model::{BookId, Market, OddsFormat, Region, Regions};
 
 use support::{RARE, RECORDS_PER_EVENT, SPORT, bookmakers, event, event_id, fresh_board, index, node};
@@ -30,10 +30,13 @@ fn questions(events: usize) -> Vec<(&'static str, OddsQuery)> {
     let one = EventIds::new(vec![event_id(events / 2)]);
     let fractional = OddsQuery { format: OddsFormat::Fractional, ..us.clone() };
     vec![
-        ("one_event", OddsQuery { events: Some(one), ..OddsQuery::default() }),
+        (
+            "one_event",
+            OddsQuery { scope: EventScope { events: Some(one), ..EventScope::default() }, ..OddsQuery::default() },
+        ),
         ("100_records", us.clone()),
         ("100_fractional", fractional),
-        ("100_of_one_market", OddsQuery { market: Some(Market::SPREAD), ..us.clone() }),
+        ("100_of_one_market", OddsQuery { markets: Market::SPREAD.into(), ..us.clone() }),
         (
             "rare_bookmaker",
             OddsQuery { bookmaker: Some(BookId::from_number(RARE)), limit: limit(2), ..OddsQuery::default() },

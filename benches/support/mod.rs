@@ -6,7 +6,7 @@ pub mod service;
 
 use std::sync::Arc;
 
-use oddsbox::board::{Register, Draft, EventNode, Index, Published, SportBoard};
+use oddsbox::board::{Draft, EventNode, Index, Published, Register, SportBoard};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Contest, Event, EventId, EventStatus, Market, Outcome, Point, Price, Record,
     RecordId, Region, Timestamp,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::{HeaderValue, Request, Response};
-use oddsbox::board::{Boards, Register, Draft, Index, Published, SourceState, SportBoard, WorldBoard};
+use oddsbox::board::{Boards, Draft, Index, Published, Register, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
 use oddsbox::http::{Handled, Peer, ResponseBody, Service, ServiceSettings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::pieces::{self, PieceSource};
-use crate::board::{Boards, Register, EventNode, SportBoard, WorldBoard};
+use crate::board::{Boards, EventNode, Register, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
     BookId, Catalogue, ClosedNews, EventNews, EventStatus, News, OddsNews, ScoreNews, SourceNews, SportId, World,
@@ -63,7 +63,13 @@ impl Export {
         self.hand_on().await
     }
 
-    async fn event(&mut self, sport: SportId, node: &EventNode, board: &SportBoard, register: &Register) -> Result<(), Gone> {
+    async fn event(
+        &mut self,
+        sport: SportId,
+        node: &EventNode,
+        board: &SportBoard,
+        register: &Register,
+    ) -> Result<(), Gone> {
         let event = node.event();
         let as_it_is = |status: EventStatus| {
             let news = EventNews {
@@ -71,7 +77,10 @@ impl Export {
                 id: event.id.clone(),
                 competition: Arc::clone(&event.competition),
                 competition_key: Some(Arc::clone(&event.competition_key)),
-                competition_title: register.competitions().get(&event.competition_key).map(|seen| Arc::clone(&seen.title)),
+                competition_title: register
+                    .competitions()
+                    .get(&event.competition_key)
+                    .map(|seen| Arc::clone(&seen.title)),
                 commence: event.commence,
                 contest: event.contest.clone(),
                 status,
@@ -122,7 +131,14 @@ impl Export {
         for (bookmaker, market, at) in closed {
             // A bookmaker that the catalogue no longer lists is gone, and its marks mean nothing.
             if !bookmaker.is_empty() {
-                self.tell(&News::Closed(ClosedNews { sport, event: event.clone(), bookmaker, market: market.into(), at })).await?;
+                self.tell(&News::Closed(ClosedNews {
+                    sport,
+                    event: event.clone(),
+                    bookmaker,
+                    market: market.into(),
+                    at,
+                }))
+                .await?;
             }
         }
         Ok(())

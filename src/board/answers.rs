@@ -78,7 +78,10 @@ impl SportBoard {
 }
 
 /// An event of a competition that is not over.
-fn open_event<'a>(competition: Option<&'a CompetitionView>, id: &EventId) -> Option<(&'a CompetitionView, &'a EventNode)> {
+fn open_event<'a>(
+    competition: Option<&'a CompetitionView>,
+    id: &EventId,
+) -> Option<(&'a CompetitionView, &'a EventNode)> {
     let node = competition?.index.get(id.as_str()).filter(|node| !node.event().status.is_over())?;
     Some((competition?, node))
 }

@@ -180,7 +180,8 @@ mod tests {
             };
             bodies.get_or_render(&query, || Body::new("[]", None));
         }
-        let ids_bytes = |query: OddsQuery| query.scope.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
+        let ids_bytes =
+            |query: OddsQuery| query.scope.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
         let kept: u64 = bodies.0.iter().map(|(query, _)| ids_bytes(query)).sum();
         assert!(bodies.0.len() > 10, "{} are kept", bodies.0.len());
         assert!(kept < bodies.kept_bytes() && bodies.kept_bytes() <= BYTES_MAX, "{kept} bytes of ids are kept");

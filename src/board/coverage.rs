@@ -94,7 +94,9 @@ impl Coverage {
                 found.is_ok_and(|at| meets(&self.rows[at * self.width..][..self.width]))
             }),
             // The featured ones come first.
-            MarketFilter::Featured => self.rows().take_while(|(market, _)| market.is_featured()).any(|(_, row)| meets(row)),
+            MarketFilter::Featured => {
+                self.rows().take_while(|(market, _)| market.is_featured()).any(|(_, row)| meets(row))
+            }
             MarketFilter::All => self.rows().any(|(market, row)| !market.is_lay() && meets(row)),
         }
     }

@@ -120,10 +120,12 @@ impl EventNode {
             Some(by_market) if !matches!(markets, MarketFilter::All) => Positions::Of(by_market.positions(markets)),
             _ => Positions::All(0..self.records.len()),
         };
-        positions.filter(move |at| {
-            let (book, market) = self.pairs[*at];
-            markets.accepts(market) && accept(book)
-        }).map(|at| &self.records[at])
+        positions
+            .filter(move |at| {
+                let (book, market) = self.pairs[*at];
+                markets.accepts(market) && accept(book)
+            })
+            .map(|at| &self.records[at])
     }
 
     /// The record of a bookmaker in a market.

@@ -4,8 +4,8 @@
 //! key under which a rendered answer is cached.
 
 use super::body::HeapBytes;
-use crate::model::text::hex_pair;
 use crate::model::market::KeyParts;
+use crate::model::text::hex_pair;
 use crate::model::{BookId, EventId, EventStatus, MarketFilter, OddsFormat, Regions, ScoreStatus, Timestamp};
 
 /// How many results an answer holds at most: 1 to 500.

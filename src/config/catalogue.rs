@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::model::v4::Pattern;
 use crate::model::market::{KeyParts, MarketShape};
+use crate::model::v4::Pattern;
 use crate::model::{
-    Bookmaker, Catalogue, CatalogueError, Competition, MarketFamilies, MarketTraits, Region, Regions, Settlement, Sport,
-    SportKind, V4Keys, V4Names,
+    Bookmaker, Catalogue, CatalogueError, Competition, MarketFamilies, MarketTraits, Region, Regions, Settlement,
+    Sport, SportKind, V4Keys, V4Names,
 };
 
 /// The text of the built-in catalogue.

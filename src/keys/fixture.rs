@@ -30,7 +30,8 @@ pub(super) fn catalogue() -> Catalogue {
         title: key.into(),
         group: group.into(),
         kind,
-        hides_fields: false, v4: None,
+        hides_fields: false,
+        v4: None,
     };
     let fights = ["mma", "boxing"].map(|key| sport(key, "combat", SportKind::Fight));
     let sports = fights.into_iter().chain([sport("tennis", "tennis", SportKind::HeadToHead)]);

@@ -46,7 +46,11 @@ impl FeederUse {
     /// The usage on `day`: the daily counts start at zero on a new day.
     #[must_use]
     pub fn on(self, day: u32) -> Self {
-        if self.day == day { self } else { FeederUse { day, bookmakers_today: 0, events_today: 0, names_today: 0, ..self } }
+        if self.day == day {
+            self
+        } else {
+            FeederUse { day, bookmakers_today: 0, events_today: 0, names_today: 0, ..self }
+        }
     }
 
     /// Whether nothing has been added, leaving aside the events that are there now: their owners say how many those are.

@@ -65,7 +65,9 @@ pub enum CatalogueError {
     TooManySports(usize),
     #[error("the key {0:?} is listed twice")]
     Duplicate(Box<str>),
-    #[error("{0:?} is not a valid key: use 1 to 40 (a competition's up to {COMPETITION_KEY_MAX}) of a to z, 0 to 9 and _")]
+    #[error(
+        "{0:?} is not a valid key: use 1 to 40 (a competition's up to {COMPETITION_KEY_MAX}) of a to z, 0 to 9 and _"
+    )]
     BadKey(Box<str>),
     #[error("the key {0:?} begins with no listed sport's v4 key")]
     NoSportOf(Box<str>),

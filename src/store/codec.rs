@@ -375,9 +375,15 @@ pub(super) struct SourceRow {
 /// What the last complete poll of a scope brought: one row for the scope, one for each event.
 #[derive(Debug, Encode, Decode)]
 pub(super) enum PollRow {
-    Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
+    Scope {
+        sport: u16,
+        stale_after_s: u32,
+        books: Vec<u16>,
+    },
     /// Bookmakers and the numbers of their markets' names.
-    Event { records: Vec<(u16, u32)> },
+    Event {
+        records: Vec<(u16, u32)>,
+    },
 }
 
 /// [`PollRow`] in format 3 and before.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::change::{BookOrigin, Change};
 use super::codec::{
-    AuditRow, BookRow, BookStanding, BudgetRow, CompetitionRow, EventRow, FeederRow, KeyRow, MarketRow, MetaRow, NameRow,
-    OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
+    AuditRow, BookRow, BookStanding, BudgetRow, CompetitionRow, EventRow, FeederRow, KeyRow, MarketRow, MetaRow,
+    NameRow, OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
@@ -17,8 +17,8 @@ use super::row_batch::RowBatch;
 use super::rows::NumberNames;
 use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
-    AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE, META_SIMULATED, NAMES, ODDS,
-    POLLS, SCORES, SOURCES, USAGE, meta_use_key,
+    AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE,
+    META_SIMULATED, NAMES, ODDS, POLLS, SCORES, SOURCES, USAGE, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 

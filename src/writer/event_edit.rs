@@ -105,9 +105,7 @@ impl EventEdit {
 
     /// The records whose prices the batch changed.
     pub(super) fn price_changes(&self, id: &EventId, changes: &mut Vec<RecordChange>) {
-        let before = |pair: (BookId, Market)| {
-            self.before.as_ref()?.record(pair.0, pair.1).map(Arc::clone)
-        };
+        let before = |pair: (BookId, Market)| self.before.as_ref()?.record(pair.0, pair.1).map(Arc::clone);
         let mut pairs = self.touched.clone();
         if self.removed {
             let gone = self.before.iter().flat_map(|node| node.records());

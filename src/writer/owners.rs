@@ -189,14 +189,8 @@ mod tests {
     use super::*;
     use crate::config::catalogue;
 
-    const QUOTA: FeederQuota = FeederQuota {
-        bookmakers_per_day: 1,
-        bookmakers: 2,
-        events_per_day: 2,
-        events: 3,
-        names_per_day: 1,
-        names: 2,
-    };
+    const QUOTA: FeederQuota =
+        FeederQuota { bookmakers_per_day: 1, bookmakers: 2, events_per_day: 2, events: 3, names_per_day: 1, names: 2 };
 
     fn sport() -> SportId {
         catalogue::builtin().sport_ids().next().unwrap()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::owners::Owners;
 use super::poll::{self, PollState, Polls};
-use crate::board::{Register, Draft, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::board::{Draft, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard};
 use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
 use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
 

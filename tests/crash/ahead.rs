@@ -38,6 +38,7 @@ fn event(id: &str, changed: Timestamp) -> Event {
     Event {
         id: EventId::new(id).expect("an id"),
         competition: "Cup".into(),
+        competition_key: "tennis_cup".into(),
         commence: start().plus_seconds(7200),
         contest: Contest::Sides { home: format!("Home {id}").into(), away: format!("Away {id}").into() },
         status: EventStatus::Live,

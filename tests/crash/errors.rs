@@ -76,7 +76,7 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
             sport,
             event: event.clone(),
             bookmaker: (*book).into(),
-            market: Market::MONEYLINE,
+            market: Market::MONEYLINE.into(),
             last_update: Timestamp::from_unix_ms(NOON_MS),
             bookmaker_update: None,
             outcomes: [outcome("home"), outcome("away")].into(),
@@ -168,9 +168,12 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutFeederUse { .. } => Some(Asked::Push),
         Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
-        // When a file is opened; when a source is retired; to undo a key or a budget that was never in force.
+        Change::PutCompetition { .. } | Change::PutMarket { .. } => Some(Asked::Ingest),
+        // When a file is opened; when a source is retired; to undo what was never in force.
         Change::RemoveBookmaker { .. }
         | Change::RemoveSource { .. }
+        | Change::RemoveCompetition { .. }
+        | Change::RemoveMarket { .. }
         | Change::RemoveKey(_)
         | Change::RemoveFeedBudget { .. } => None,
     }

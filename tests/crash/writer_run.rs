@@ -311,7 +311,7 @@ fn odds_news(random: &mut Random, sport: SportId, event: EventId, last_update: T
         sport,
         event,
         bookmaker: pick(random, &BOOKS).into(),
-        market,
+        market: market.into(),
         last_update,
         bookmaker_update: None,
         outcomes,

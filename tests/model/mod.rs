@@ -6,24 +6,28 @@ mod plain;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oddsbox::board::{Cursor, EventIds, EventsQuery, Limit, OddsQuery, ScoresQuery, WorldBoard};
+use oddsbox::board::{
+    CompetitionKeys, Cursor, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery, WorldBoard,
+};
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
 use oddsbox::model::{
-    Catalogue, Contest, EventId, EventNews, EventStatus, Market, News, OddsFormat, OddsNews, Outcome, Point, Price,
-    Region, Regions, Score, ScoreNews, ScoreStatus, SportId, Timestamp, World,
+    Catalogue, Contest, EventId, EventNews, EventStatus, Market, MarketFilter, News, OddsFormat, OddsNews, Outcome,
+    Point, Price, Region, Regions, Score, ScoreNews, ScoreStatus, SportId, SportKind, Timestamp, World,
 };
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Poll, PollScope, Writer, WriterOptions};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use plain::{Asked, Plain};
+use plain::{Asked, MarketsAsked, Plain};
 
 const START_MS: i64 = 1_800_000_000_000;
 const EVENTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const BOOKS: [&str; 4] = ["betmgm", "draftkings", "ladbrokes_uk", "unibet"];
-const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
+/// Featured ones, further ones and lay prices.
+const MARKETS: [&str; 7] =
+    ["moneyline", "spread", "total_points", "player_points", "alternate_spread", "moneyline_s1", "moneyline_lay"];
 
 fn at(seconds: u32) -> Timestamp {
     Timestamp::from_unix(1_799_000_000 + seconds)
@@ -36,18 +40,31 @@ fn event_id() -> impl Strategy<Value = EventId> {
 fn event(sport: SportId) -> impl Strategy<Value = News> {
     (event_id(), 0..4_u32, select(EventStatus::ALL.as_slice())).prop_map(move |(id, hour, status)| {
         let contest = Contest::Sides { home: format!("home {id}").into(), away: format!("away {id}").into() };
-        News::Event(EventNews { sport, id, competition: "cup".into(), competition_key: None, competition_title: None, commence: at(hour * 3600), contest, status })
+        // Each event has one competition; two of them share one.
+        let number = id.as_str().as_bytes()[0] % 4;
+        News::Event(EventNews {
+            sport,
+            id,
+            competition: format!("Cup {number}").into(),
+            competition_key: Some(format!("tennis_cup_{number}").into()),
+            competition_title: None,
+            commence: at(hour * 3600),
+            contest,
+            status,
+        })
     })
 }
 
 fn odds(sport: SportId) -> impl Strategy<Value = News> {
     let book = select(BOOKS.as_slice());
-    let market = select(MARKETS.as_slice());
+    let market = select(MARKETS.as_slice())
+        .prop_map(|key| catalogue::builtin().markets().read(key, SportKind::HeadToHead).unwrap());
     (event_id(), book, market, 0..6_u32, prop::collection::vec(100..105_i64, 0..4)).prop_map(
         move |(event, bookmaker, market, time, prices)| {
-            let point = market.has_point().unwrap_or_default().then(|| Point::from_milli(2500).unwrap());
+            let has_point = market == Market::SPREAD || market == Market::TOTAL_POINTS;
+            let point = has_point.then(|| Point::from_milli(2500).unwrap());
             let outcome = |(side, price): (usize, i64)| Outcome {
-                name: format!("side {side}").into(),
+                name: format!("side {side}").as_str().into(),
                 price: Price::from_american(price).unwrap(),
                 point,
             };
@@ -106,19 +123,25 @@ fn poll(key: &str, news: Vec<News>) -> Poll {
 }
 
 fn asked() -> impl Strategy<Value = Asked> {
-    let regions = prop::option::of((0..16_u8).prop_map(|bits| Regions::from_bits(bits).unwrap()));
+    let regions = prop::option::of((0..512_u16).prop_map(|bits| Regions::from_bits(bits).unwrap()));
+    let named = prop::collection::vec(select(MARKETS.as_slice()), 1..4).prop_map(MarketsAsked::Named);
     (
-        prop::option::of(select(MARKETS.as_slice())),
+        prop_oneof![Just(MarketsAsked::Default), Just(MarketsAsked::All), named],
         prop::option::of(select(BOOKS.as_slice())),
         regions,
         prop::option::of(prop::collection::vec(event_id(), 0..3)),
+        prop::option::weighted(
+            0.3,
+            prop::collection::vec((0..4).prop_map(|number| format!("tennis_cup_{number}")), 0..3),
+        ),
         1..8_u64,
     )
-        .prop_map(|(market, bookmaker, regions, events, limit)| Asked {
-            market,
+        .prop_map(|(markets, bookmaker, regions, events, competitions, limit)| Asked {
+            markets,
             bookmaker,
             regions,
             events,
+            competitions,
             limit,
         })
 }
@@ -135,11 +158,23 @@ fn open(path: &std::path::Path, catalogue: &Arc<Catalogue>, clock: &Clock) -> Wr
 fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<String> {
     let register = world.register().bookmakers();
     let mut query = OddsQuery {
-        market: asked.market,
+        markets: match &asked.markets {
+            MarketsAsked::Default => MarketFilter::Featured,
+            MarketsAsked::All => MarketFilter::All,
+            // A market that nothing was ever priced in is not known.
+            MarketsAsked::Named(keys) => MarketFilter::only(keys.iter().filter_map(|key| Market::find(key)).collect()),
+        },
         bookmaker: asked.bookmaker.map(|key| register.find(key).unwrap()),
         regions: asked.regions,
         format: OddsFormat::American,
-        events: asked.events.clone().map(EventIds::new),
+        scope: EventScope {
+            events: asked.events.clone().map(EventIds::new),
+            competitions: asked
+                .competitions
+                .as_ref()
+                .map(|keys| CompetitionKeys::new(keys.iter().map(|key| key.as_str().into()).collect())),
+            ..EventScope::default()
+        },
         limit: Limit::new(asked.limit).unwrap(),
         after: None,
         by_bout: false,
@@ -175,19 +210,12 @@ fn compare(writer: &Writer, plain: &Plain, sport: SportId, key: &str, questions:
     }
     let board = world.sport(sport);
     for status in std::iter::once(None).chain(EventStatus::ALL.map(Some)) {
-        let query = EventsQuery {
-            status,
-            events: None,
-            commence_from: None,
-            commence_to: None,
-            limit: Limit::DEFAULT,
-            after: None,
-        };
+        let query = EventsQuery { status, scope: EventScope::default(), limit: Limit::DEFAULT, after: None };
         let events = listed(&board.events(key, &query), &["id", "commence_time", "status", "markets"]);
         assert_eq!(events, plain.events(status));
     }
     for status in std::iter::once(None).chain(ScoreStatus::ALL.map(Some)) {
-        let query = ScoresQuery { status, events: None, limit: Limit::DEFAULT, after: None };
+        let query = ScoresQuery { status, scope: EventScope::default(), limit: Limit::DEFAULT, after: None };
         let scores = listed(&board.scores(key, &query), &["event_id", "status", "home_score"]);
         assert_eq!(scores, plain.scores(status));
     }

@@ -9,11 +9,35 @@ use oddsbox::model::{
 /// A query for odds.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    pub market: Option<Market>,
+    pub markets: MarketsAsked,
     pub bookmaker: Option<&'static str>,
     pub regions: Option<Regions>,
     pub events: Option<Vec<EventId>>,
+    pub competitions: Option<Vec<String>>,
     pub limit: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum MarketsAsked {
+    /// The featured ones.
+    Default,
+    /// Every one but lay prices.
+    All,
+    Named(Vec<&'static str>),
+}
+
+impl MarketsAsked {
+    fn accept(&self, key: &str) -> bool {
+        match self {
+            MarketsAsked::Default => is_featured(key),
+            MarketsAsked::All => !key.ends_with("_lay"),
+            MarketsAsked::Named(keys) => keys.contains(&key),
+        }
+    }
+}
+
+fn is_featured(key: &str) -> bool {
+    Market::FEATURED.into_iter().any(|market| market.key() == key)
 }
 
 #[derive(Clone)]
@@ -22,11 +46,11 @@ struct PlainEvent {
     status: EventStatus,
     score: Option<Score>,
     /// By bookmaker and market key; a closed market has no outcomes.
-    prices: BTreeMap<(String, &'static str), (Timestamp, Vec<Outcome>)>,
+    prices: BTreeMap<(String, String), (Timestamp, Vec<Outcome>)>,
 }
 
 /// An event, a bookmaker and a market.
-type Triple = (String, String, &'static str);
+type Triple = (String, String, String);
 
 pub struct Plain {
     regions: BTreeMap<String, Regions>,
@@ -60,7 +84,7 @@ impl Plain {
         for news in news {
             let triple = match &news {
                 News::Odds(odds) if !odds.outcomes.is_empty() => {
-                    Some((odds.event.as_str().to_owned(), odds.bookmaker.to_string(), odds.market.key()))
+                    Some((odds.event.as_str().to_owned(), odds.bookmaker.to_string(), odds.market.as_str().to_owned()))
                 }
                 _ => None,
             };
@@ -72,10 +96,10 @@ impl Plain {
             }
         }
         for (event, book, market) in had.difference(&mentioned) {
-            let triple = (event.clone(), book.clone(), *market);
+            let triple = (event.clone(), book.clone(), market.clone());
             let elsewhere = self.polled.values().any(|stored| stored.contains(&triple));
             let Some(event) = self.events.get_mut(event).filter(|_| !elsewhere) else { continue };
-            if let Some((_, outcomes)) = event.prices.get_mut(&(book.clone(), *market)) {
+            if let Some((_, outcomes)) = event.prices.get_mut(&(book.clone(), market.clone())) {
                 outcomes.clear();
             }
         }
@@ -106,7 +130,7 @@ impl Plain {
             }
             News::Odds(news) => {
                 let Some(event) = self.events.get_mut(news.event.as_str()) else { return false };
-                let key = (news.bookmaker.to_string(), news.market.key());
+                let key = (news.bookmaker.to_string(), news.market.as_str().to_owned());
                 let stored = event.prices.get(&key);
                 let late = stored.is_some_and(|(at, _)| news.last_update < *at);
                 let over = event.status.is_over() && !news.outcomes.is_empty();
@@ -150,9 +174,15 @@ impl Plain {
             if asked.events.as_ref().is_some_and(|ids| !ids.contains(&event.news.id)) {
                 continue;
             }
-            for ((book, market), (time, outcomes)) in &event.prices {
+            let is_of = |keys: &Vec<String>| keys.iter().any(|key| event.news.competition_key.as_deref() == Some(key));
+            if asked.competitions.as_ref().is_some_and(|keys| !is_of(keys)) {
+                continue;
+            }
+            let mut prices: Vec<_> = event.prices.iter().collect();
+            prices.sort_by_key(|((book, market), _)| (book, !is_featured(market), market));
+            for ((book, market), (time, outcomes)) in prices {
                 let wanted = !outcomes.is_empty()
-                    && asked.market.is_none_or(|wanted| wanted.key() == *market)
+                    && asked.markets.accept(market)
                     && asked.bookmaker.is_none_or(|wanted| wanted == book)
                     && asked.regions.is_none_or(|regions| self.regions[book].intersects(regions));
                 if wanted {
@@ -170,8 +200,10 @@ impl Plain {
         wanted
             .map(|event| {
                 let open: BTreeSet<&str> = event.open_markets().collect();
-                let markets: Vec<&str> =
-                    Market::FEATURED.into_iter().map(Market::key).filter(|market| open.contains(market)).collect();
+                let mut markets: Vec<&str> = open.into_iter().collect();
+                // Featured ones in the order of their list, the others by key.
+                let place = |key: &str| Market::FEATURED.iter().position(|market| market.key() == key);
+                markets.sort_by_key(|key| place(key).unwrap_or(Market::FEATURED.len()));
                 let markets = serde_json::to_string(&markets).unwrap();
                 format!("\"{}\" \"{}\" \"{}\" {markets}", event.news.id, event.news.commence, event.status)
             })
@@ -209,12 +241,12 @@ impl Plain {
 }
 
 impl PlainEvent {
-    fn open(&self) -> impl Iterator<Item = &(String, &'static str)> {
+    fn open(&self) -> impl Iterator<Item = &(String, String)> {
         self.prices.iter().filter(|(_, (_, outcomes))| !outcomes.is_empty()).map(|(key, _)| key)
     }
 
-    fn open_markets(&self) -> impl Iterator<Item = &'static str> {
-        self.open().map(|(_, market)| *market)
+    fn open_markets(&self) -> impl Iterator<Item = &str> {
+        self.open().map(|(_, market)| market.as_str())
     }
 
     /// The clock is after every time in the test, so nothing reopens a finished event.

@@ -85,7 +85,7 @@ fn sources(boards: &Boards) -> Vec<(StripKey, SourceState)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::{Register, Index, Published, SportBoard, WorldBoard};
+    use crate::board::{Index, Published, Register, SportBoard, WorldBoard};
     use crate::config::catalogue;
     use crate::model::{Bookmaker, Bookmakers, Regions, Source};
     use std::sync::Arc;

@@ -118,12 +118,12 @@ fn odds(given: &Given<'_>, context: &Context) -> ViewResult {
 fn totals(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, _| {
         let (market, published) = (given.market()?, board.published());
-        let query = OddsQuery { market: Some(market), regions: Some(given.regions()?), ..OddsQuery::default() };
+        let query = OddsQuery { markets: market.into(), regions: Some(given.regions()?), ..OddsQuery::default() };
         let books = published.books_of(&query);
-        let is_asked = |book: BookId, of: Market| of == market && books.as_ref().is_none_or(|set| set.contains(book));
+        let is_asked = |book: BookId| books.as_ref().is_none_or(|set| set.contains(book));
         let (mut events, mut bookmakers) = (0_u64, BTreeSet::new());
         for node in published.index().iter() {
-            let mut records = node.records_of(is_asked).map(|record| record.bookmaker).peekable();
+            let mut records = node.records_of(&query.markets, is_asked).map(|record| record.bookmaker).peekable();
             events += u64::from(records.peek().is_some());
             bookmakers.extend(records);
         }
@@ -182,7 +182,8 @@ fn figure(number: u64) -> f64 {
 /// The markets of a sport that have a price now.
 fn markets(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, _| {
-        let markets: Vec<&str> = board.published().index().coverage().markets().iter().map(|market| market.key()).collect();
+        let markets: Vec<&str> =
+            board.published().index().coverage().markets().iter().map(|market| market.key()).collect();
         Ok(document(&markets))
     })
 }

@@ -148,7 +148,14 @@ mod tests {
 
     fn key() -> KeyRecord {
         let kind = SportKind::Fight;
-        let sport = Sport { key: "mma".into(), title: "MMA".into(), group: "combat".into(), kind, hides_fields: false, v4: None };
+        let sport = Sport {
+            key: "mma".into(),
+            title: "MMA".into(),
+            group: "combat".into(),
+            kind,
+            hides_fields: false,
+            v4: None,
+        };
         let catalogue = Catalogue::new(vec![sport], Vec::new()).unwrap();
         let limits = Limits::default_of(KeyKind::Sandbox);
         let (kind, expires, approved_by) = (KeyKind::Sandbox, None, None);

@@ -58,7 +58,8 @@ impl<'a> OddsWriter<'a> {
         self.begin_event(node);
         let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
         let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
-        let names = records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
+        let names =
+            records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
         let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
         writer.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
     }

@@ -9,8 +9,8 @@ mod query;
 
 pub(crate) use competitions::{CompetitionView, CompetitionViews};
 pub use query::{
-    DateFormat, Extras, ListQuery, Listed, MarketsByKind, Priced, PricedBooks, PricedQuery, Prices, Scoped,
-    Shown, UpcomingQuery,
+    DateFormat, Extras, ListQuery, Listed, MarketsByKind, Priced, PricedBooks, PricedQuery, Prices, Scoped, Shown,
+    UpcomingQuery,
 };
 
 use super::body::{Bodies, HeapBytes};

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::NOW;
-use crate::board::{Register, Draft, EventNode, Index, Published, PublishedSource, SourceState, SportBoard, WorldBoard};
+use crate::board::{
+    Draft, EventNode, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard,
+};
 use crate::model::v4::Pattern;
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Competitions, Contest, Event, EventId, EventStatus, Market, OddsFormat,
-    Outcome, Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, SeenCompetition, Source, Sport,
-    SportKind, Timestamp, V4Keys, V4Names,
+    Outcome, Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, SeenCompetition, Source,
+    Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
 
 /// A moment so many seconds from now.

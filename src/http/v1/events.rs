@@ -1,11 +1,11 @@
 //! List Events: `/v1/sports/{sport_key}/events`, a bare array; and Get Event, one of them by its id.
 
+use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION};
 use crate::board::EventsQuery;
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::service::SportView;
-use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION};
 use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
 use crate::model::{EventStatus, MarketFilter};
 

@@ -9,8 +9,10 @@ use crate::model::market::KeyParts;
 use crate::model::{Market, MarketFilter, MarketKey, SportKind};
 use crate::nearest::nearest;
 
-pub(super) const COMPETITION: Parameter =
-    Parameter::list("competition", "keys of competitions, as /v1/sports/{sport_key}/competitions lists them, separated by commas");
+pub(super) const COMPETITION: Parameter = Parameter::list(
+    "competition",
+    "keys of competitions, as /v1/sports/{sport_key}/competitions lists them, separated by commas",
+);
 pub(super) const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
 pub(super) const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
 const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
@@ -25,11 +27,7 @@ const EVERY_MARKET: &str = "all";
 
 /// Which events a request is about. Those with a field are left out of sports whose events have two sides by the
 /// specification, unless the request names them.
-pub(super) fn scope(
-    view: &SportView<'_>,
-    params: &Params<'_>,
-    markets: &MarketFilter,
-) -> Result<EventScope, ApiError> {
+pub(super) fn scope(view: &SportView<'_>, params: &Params<'_>, markets: &MarketFilter) -> Result<EventScope, ApiError> {
     let events = values::event_ids(params, &EVENT_IDS)?;
     let competitions = competitions(view, params)?;
     let names_fields = events.is_some() || competitions.is_some() || markets.is_only(Market::OUTRIGHT);

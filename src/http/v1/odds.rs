@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
+use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET};
 use crate::attachment::Attachment;
 use crate::board::OddsQuery;
 use crate::http::exchange::error::ApiError;
@@ -12,7 +13,6 @@ use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::service::SportView;
 use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
-use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET};
 use crate::model::{Market, MarketFilter, OddsFormat, Region, Regions, SportKind};
 
 const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
@@ -21,9 +21,19 @@ const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
 const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
 const GROUP: Parameter = Parameter::new("group", "bout, for fight sports only");
 
-pub(crate) const PARAMETERS: &[Parameter] =
-    &[
-    MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER, GROUP,
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    MARKET,
+    BOOKMAKER,
+    REGIONS,
+    REGION,
+    ODDS_FORMAT,
+    EVENT_IDS,
+    COMPETITION,
+    COMMENCE_FROM,
+    COMMENCE_TO,
+    LIMIT,
+    AFTER,
+    GROUP,
 ];
 
 /// The region of a request that names none.

@@ -1,12 +1,12 @@
 //! Get Scores: `/v1/sports/{sport_key}/scores`, with period detail.
 
+use super::filters::{self, COMPETITION};
 use crate::board::ScoresQuery;
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::service::SportView;
 use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
-use super::filters::{self, COMPETITION};
 use crate::model::{MarketFilter, ScoreStatus};
 
 const STATUS: Parameter = Parameter::new("status", "scheduled, live or final");

@@ -3,7 +3,7 @@
 use super::sport_keys::SportKeys;
 use crate::clock::Moment;
 use crate::config::FeedConfig;
-use crate::model::{Catalogue, Market, SportId};
+use crate::model::{Catalogue, SportId};
 
 /// Polls of a sport that are due within this belong to one round.
 const ROUND_GAP_MS: u64 = 1_000;

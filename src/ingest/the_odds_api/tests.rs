@@ -24,7 +24,8 @@ fn catalogue() -> Catalogue {
         title: key.into(),
         group: key.into(),
         kind,
-        hides_fields: false, v4: Some(V4Names { group: key.into(), keys }),
+        hides_fields: false,
+        v4: Some(V4Names { group: key.into(), keys }),
     };
     let sports = vec![
         sport("mma", SportKind::Fight, whole("mma_mixed_martial_arts", "MMA")),
@@ -129,8 +130,10 @@ fn a_price_that_is_none_costs_its_outcome_and_the_rest_stands() {
 fn lay_prices_and_markets_that_nobody_knows_are_left_out_and_counted() {
     let outcomes = json!([{"name": "Ada Stone", "price": 2.0, "point": 1.5}]);
     let market = |key: &str| json!({"key": key, "outcomes": outcomes});
-    let markets: Vec<Value> =
-        ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals", "handicaps"].map(market).into_iter().collect();
+    let markets: Vec<Value> = ["h2h_lay", "outrights_lay", "spreads", "player_points", "totals", "handicaps"]
+        .map(market)
+        .into_iter()
+        .collect();
     let payload = decimal(&json!([bout(json!([book(json!(markets))]))]));
     let taken: Vec<&str> = odds(&payload).iter().map(|record| record.market.as_str()).collect();
     assert_eq!(taken, ["moneyline_lay", "outright_lay", "spread", "player_points", "total_rounds"]);

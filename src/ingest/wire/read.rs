@@ -171,7 +171,9 @@ impl RawLine<'_> {
         let key = given.string()?;
         let is_of_sport = catalogue[sport].v4.as_ref().is_none_or(|names| names.has(&key));
         if !is_competition_key(&key) || !is_of_sport {
-            return Err(given.takes(format_args!("a competition's key that begins with the sport's, such as soccer_epl")));
+            return Err(
+                given.takes(format_args!("a competition's key that begins with the sport's, such as soccer_epl"))
+            );
         }
         Ok(Some((*key).into()))
     }

@@ -95,7 +95,11 @@ mod tests {
 
     fn outcome(name: &str, description: Option<&str>, point: Option<&str>) -> Outcome {
         let price = Price::from_american(-110).unwrap();
-        Outcome { name: OutcomeName::new(name, description), price, point: point.map(|text| Point::parse(text).unwrap()) }
+        Outcome {
+            name: OutcomeName::new(name, description),
+            price,
+            point: point.map(|text| Point::parse(text).unwrap()),
+        }
     }
 
     fn grouped(shape: MarketShape, outcomes: &[Outcome]) -> Vec<OutcomeGroup> {

@@ -22,14 +22,14 @@ use crate::keys::KeyKind;
 use crate::model::Market;
 use crate::store::codec::{self, Flaw, MetaRow, NameRow, OddsRow, PollRow, PollRowBefore};
 use crate::store::error::StoreError;
+use crate::store::indexes;
 use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
-use crate::store::indexes;
 use crate::store::table_keys::{PollKey, TableKey};
 use crate::store::tables::{
-    AUDIT, FORMAT, FORMAT_KEY, FORMATS, IndexTable, KEY_ORDER, KEYS, META, META_COUNTERS, META_SIMULATED, NAMES, ODDS, POLLS,
-    Table, TableVisitor, for_each_table, table_names,
+    AUDIT, FORMAT, FORMAT_KEY, FORMATS, IndexTable, KEY_ORDER, KEYS, META, META_COUNTERS, META_SIMULATED, NAMES, ODDS,
+    POLLS, Table, TableVisitor, for_each_table, table_names,
 };
 
 type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
@@ -139,9 +139,11 @@ const MARKETS_BY_NAME: u32 = 4;
 const MARKETS_BEFORE: [Market; 11] = Market::FEATURED;
 
 pub(in crate::store) type OddsKeyBefore = (u8, u16, u32, u16, u8);
-pub(in crate::store) const ODDS_BEFORE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds");
+pub(in crate::store) const ODDS_BEFORE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> =
+    TableDefinition::new("odds");
 const ODDS_ASIDE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = TableDefinition::new("odds_before_4");
-pub(in crate::store) const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> = TableDefinition::new("coverage");
+pub(in crate::store) const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> =
+    TableDefinition::new("coverage");
 
 /// Renames the prices and deletes their index. `false` if the file has no prices' table at all.
 fn set_prices_aside(txn: &WriteTransaction) -> Result<bool, StoreError> {

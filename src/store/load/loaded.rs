@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmakers, Closed, Competitions, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
-    Source, SportId, World,
+    BookId, Bookmakers, Closed, Competitions, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market,
+    Record, Score, Source, SportId, World,
 };
 use crate::store::error::DamageList;
 

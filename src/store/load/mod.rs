@@ -25,8 +25,8 @@ use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
-    BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_SIMULATED, ODDS, POLLS, SCORES, USAGE,
-    meta_use_of,
+    BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_SIMULATED, ODDS,
+    POLLS, SCORES, USAGE, meta_use_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::market::KeyParts;
@@ -84,7 +84,7 @@ pub(super) fn read(
         let LoadedWorld { competitions, markets, .. } = read_register(txn, world, served, &mut damage)?;
         let bookmakers = context.bookmakers;
         let feeder_uses = std::mem::take(&mut meta.feeder_uses[world.index()]);
-        loaded.worlds[world.index()] = 
+        loaded.worlds[world.index()] =
             LoadedWorld { bookmakers, competitions, markets, sports, polls: Vec::new(), feeder_uses };
     }
     read_polls(txn, sports, (&names, &mut market_names), &mut loaded, &mut damage)?;

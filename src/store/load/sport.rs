@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use redb::ReadTransaction;
 
-use super::{WorldContext, market_of};
 use super::loaded::{LoadedEvent, LoadedSport};
+use super::{WorldContext, market_of};
 use crate::model::{BookId, Closed, Market, Record, RecordId};
 use crate::store::care::RowNames;
 use crate::store::codec::{Flaw, OddsRow};

@@ -6,7 +6,9 @@ use crate::model::{
     Bookmaker, Contest, Event, EventId, EventOwner, EventStatus, Period, Regions, Score, ScoreStatus, SeenCompetition,
     Source, Timestamp,
 };
-use crate::store::codec::{BookRow, BookStanding, CompetitionRow, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow};
+use crate::store::codec::{
+    BookRow, BookStanding, CompetitionRow, ContestRow, EventRow, Flaw, OwnerRow, ScoreRow, SourceRow,
+};
 use crate::store::id_maps::NamesByNumber;
 
 impl BookRow {

@@ -193,7 +193,14 @@ fn bytes_of_administrative_rows_are_pinned() {
     check("counters", &META.seal(&"counters", &counters).unwrap(), "0100fc70110100fb803e05847b8911");
     let maintenance = MetaRow::of_maintenance(Maintenance { since: at(1), until: Some(at(2)) });
     check("maintenance", &META.seal(&"maintenance", &maintenance).unwrap(), "0101fc813bb16a01fc823bb16aeda10b31");
-    let used = FeederUse { day: 20_772, bookmakers_today: 1, bookmakers: 300, events_today: 4, events: 9, ..FeederUse::default() };
+    let used = FeederUse {
+        day: 20_772,
+        bookmakers_today: 1,
+        bookmakers: 300,
+        events_today: 4,
+        events: 9,
+        ..FeederUse::default()
+    };
     check(
         "feeder use",
         &META.seal(&"use/live/token/a", &MetaRow::of_use(used)).unwrap(),

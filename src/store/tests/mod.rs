@@ -29,8 +29,8 @@ use redb::StorageBackend;
 use super::{AuditNote, Change, Loaded, Store, StoreOptions};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
-    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, MarketKey, OddsFormat, Outcome,
-    Point, Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
+    BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, MarketKey, OddsFormat,
+    Outcome, Point, Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{
-    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, SeenCompetition, Source,
+    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, SeenCompetition,
+    Source,
 };
 use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
@@ -328,7 +329,14 @@ fn feeder_change(kind: u8, world: World, sport: SportId, id: &str, seed: [u8; 8]
     let feed = ["drop", "token/a"][usize::from(seed[5] % 2)];
     if kind == 36 {
         let (day, bookmakers, events_today) = (seed[2].into(), (seed[6] % 3).into(), (seed[7] % 2).into());
-        let used = FeederUse { day, bookmakers_today: bookmakers, bookmakers, events_today, events: 9, ..FeederUse::default() };
+        let used = FeederUse {
+            day,
+            bookmakers_today: bookmakers,
+            bookmakers,
+            events_today,
+            events: 9,
+            ..FeederUse::default()
+        };
         return Change::PutFeederUse { world, feed: feed.into(), used };
     }
     let owners = [EventOwner::Nobody, EventOwner::Operator, EventOwner::Feeder(feed.into())];

@@ -7,14 +7,14 @@ use std::path::Path;
 use redb::{ReadableDatabase, ReadableTable};
 
 use super::*;
-use crate::store::OpenError;
 use crate::model::SeenCompetition;
+use crate::store::OpenError;
 use crate::store::care::upgrade::{COVERAGE_BEFORE, ODDS_BEFORE, OddsKeyBefore, UPGRADES};
 use crate::store::codec::{self, ContestRow, EventRow, Flaw, OddsRow, OwnerRow, PollRow, PollRowBefore, Row};
 use crate::store::table_keys::{EventKey, PollKey, TableKey};
 use crate::store::tables::{
-    BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, MARKETS, NAMES, ODDS, POLLS,
-    Table,
+    BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, MARKETS, NAMES, ODDS,
+    POLLS, Table,
 };
 
 fn fill(store: &mut Store) {

@@ -20,10 +20,10 @@ use super::owners::{Additions, Sender};
 use super::poll::Polls;
 use super::report::IngestReport;
 use super::state::{SourceEntry, SportState, WorldState};
-use crate::board::{Applied, Register, Draft, Edit, Index};
+use crate::board::{Applied, Draft, Edit, Index, Register};
 use crate::model::{
-    BookId, Bookmakers, Catalogue, Competitions, EventId, FeederQuota, Market, News, Reason, Source, SportId, Timestamp,
-    World,
+    BookId, Bookmakers, Catalogue, Competitions, EventId, FeederQuota, Market, News, Reason, Source, SportId,
+    Timestamp, World,
 };
 use crate::store::Change;
 
@@ -60,7 +60,14 @@ impl WorldUpdate {
     /// An update of sports alone, which no news caused.
     pub(super) fn of_sports(sports: Vec<SportUpdate>) -> Self {
         let additions = Additions::default();
-        WorldUpdate { register: None, rebooked: false, sports, touched: Vec::new(), price_changes: Vec::new(), additions }
+        WorldUpdate {
+            register: None,
+            rebooked: false,
+            sports,
+            touched: Vec::new(),
+            price_changes: Vec::new(),
+            additions,
+        }
     }
 }
 

@@ -66,7 +66,14 @@ fn drop_directory_without_a_token_keeps_its_used_quota() {
     let writer = open_in(&directory, NOW_MS);
     let used: Vec<_> = writer.feeder_uses(WORLD).map(|(name, used)| (name.to_string(), used)).collect();
     let today = u32::try_from(NOW_MS / DAY_MS).unwrap();
-    let expected = FeederUse { day: today, bookmakers_today: 1, bookmakers: 1, events_today: 1, events: 1, ..FeederUse::default() };
+    let expected = FeederUse {
+        day: today,
+        bookmakers_today: 1,
+        bookmakers: 1,
+        events_today: 1,
+        events: 1,
+        ..FeederUse::default()
+    };
     assert_eq!(used, [("drop".to_owned(), expected)]);
     assert_eq!(writer.feeder_uses(World::Sandbox).count(), 0);
 }

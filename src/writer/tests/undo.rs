@@ -3,8 +3,8 @@
 use super::*;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Record, Region, Regions,
-    Score, ScoreStatus, SeenCompetition, Source,
+    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Record, Region,
+    Regions, Score, ScoreStatus, SeenCompetition, Source,
 };
 use crate::store::{AuditNote, BookOrigin, Change};
 use crate::writer::{Poll, PollScope, Sender};

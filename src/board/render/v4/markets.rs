@@ -21,7 +21,8 @@ pub(crate) fn event_markets(
     is_published: bool,
 ) -> Body {
     let books = if is_published { book_set(published, books) } else { Arc::default() };
-    let records: Vec<&Record> = node.records().iter().filter(|record| books.contains(record.bookmaker)).map(|record| &**record).collect();
+    let records: Vec<&Record> =
+        node.records().iter().filter(|record| books.contains(record.bookmaker)).map(|record| &**record).collect();
     let register = published.register().bookmakers();
     render::body(|out| {
         open_event(node.event(), competition.into(), dates, out);

@@ -10,7 +10,11 @@ use crate::board::v4::CompetitionView;
 use crate::model::{Market, Sport};
 
 /// `current` has the sides; the field of a tournament is every name with an outright price in `published`.
-pub(crate) fn participants(current: Option<&CompetitionView>, published: Option<&CompetitionView>, sport: &Sport) -> Body {
+pub(crate) fn participants(
+    current: Option<&CompetitionView>,
+    published: Option<&CompetitionView>,
+    sport: &Sport,
+) -> Body {
     let outright = Market::OUTRIGHT.into();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for node in current.into_iter().flat_map(|competition| competition.index.iter()) {

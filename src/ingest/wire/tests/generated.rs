@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::super::{read, write};
 use crate::model::{
     Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey, News, OddsFormat,
-    OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId,
-    SportKind, Timestamp,
+    OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source,
+    SourceNews, SportId, SportKind, Timestamp,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
@@ -104,8 +104,7 @@ fn event() -> impl Strategy<Value = News> {
     let competition = (text(), key, prop::option::of(text()));
     (sport(), event_id(), competition, time(), (text(), text(), any::<bool>()), status).prop_map(
         |(sport, id, (competition, key, competition_title), commence, (home, away, has_field), status)| {
-            let contest =
-                if has_field { Contest::Tournament { title: home } } else { Contest::Sides { home, away } };
+            let contest = if has_field { Contest::Tournament { title: home } } else { Contest::Sides { home, away } };
             let prefix = CATALOGUE[sport].v4.as_ref().map_or("", |names| names.prefix());
             let competition_key = key.map(|key| format!("{prefix}_{key}").into());
             News::Event(EventNews {
@@ -124,11 +123,9 @@ fn event() -> impl Strategy<Value = News> {
 
 /// What only an export tells.
 fn held() -> impl Strategy<Value = News> {
-    let closed = (sport(), event_id(), key(), market(), time()).prop_map(
-        |(sport, event, bookmaker, market, at)| {
-            News::Closed(ClosedNews { sport, event, bookmaker: bookmaker.into(), market, at })
-        },
-    );
+    let closed = (sport(), event_id(), key(), market(), time()).prop_map(|(sport, event, bookmaker, market, at)| {
+        News::Closed(ClosedNews { sport, event, bookmaker: bookmaker.into(), market, at })
+    });
     let source = (sport(), key(), time(), 0..=3_600_000u32, prop::option::of(time())).prop_map(
         |(sport, bookmaker, last_read, latency_ms, empty_since)| {
             let source = Source { last_read, latency_ms, empty_since };
