@@ -16,7 +16,7 @@ use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::register::Register;
 use super::target_cache::TargetCache;
 use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
-use crate::model::{BookId, Catalogue, Competitions, EventId, Source, SportId, Timestamp, World};
+use crate::model::{BookId, Catalogue, Competitions, EventId, SeenCompetition, Source, SportId, Timestamp, World};
 
 /// Bound on the rendered odds of one publication of a sport.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
@@ -24,6 +24,9 @@ const ODDS_BYTES_MAX: u64 = 16 << 20;
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
 /// Bound on the rendered answers across the sports of a world.
 const UPCOMING_BYTES_MAX: u64 = 8 << 20;
+
+/// The first sports of the catalogue, which clients of the first version expect in the list.
+const ALWAYS_LISTED: usize = 5;
 
 /// A source as of a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,6 +240,13 @@ impl WorldBoard {
 
     pub fn register(&self) -> &Arc<Register> {
         &self.register
+    }
+
+    /// Whether a list of sports has this one: those of the first version always, another once the world has had an event
+    /// of it.
+    pub fn lists(&self, sport: SportId) -> bool {
+        let is_of = |seen: &SeenCompetition| seen.sport == sport;
+        sport.index() < ALWAYS_LISTED || self.register.competitions().iter().any(|(_, seen)| is_of(seen))
     }
 
     pub fn record_count(&self) -> usize {

@@ -69,7 +69,7 @@ pub(super) struct IssueArgs {
         long,
         value_name = "LIST",
         value_parser = flags::groups,
-        help = "Sport groups that a production key is restricted to, separated by commas: combat, tennis, american_football, golf"
+        help = "Sport groups that a production key is restricted to, separated by commas: combat, tennis, american_football, golf, soccer, basketball, baseball, ice_hockey, cricket, rugby_league, rugby_union, aussie_rules, lacrosse, handball, politics"
     )]
     groups: Option<Groups>,
     /// Requests per minute [default: 60 for sandbox, 600 for production keys]
@@ -242,7 +242,7 @@ pub(super) struct SetArgs {
         long,
         value_name = "LIST",
         value_parser = flags::groups,
-        help = "Sport groups separated by commas (combat, tennis, american_football, golf), or none to lift the restriction"
+        help = "Sport groups separated by commas (combat, tennis, american_football, golf, soccer, basketball, baseball, ice_hockey, cricket, rugby_league, rugby_union, aussie_rules, lacrosse, handball, politics), or none to lift the restriction"
     )]
     groups: Option<Groups>,
     /// Requests per minute

@@ -224,7 +224,14 @@ pub fn parse(text: &str) -> Result<Catalogue, CatalogueFileError> {
         let start = line.key.span().start;
         competitions.push(competition(line).map_err(|problem| at(start, problem))?);
     }
-    let markets = market_families(file.market_families, file.props).map_err(|(start, problem)| at(start, problem))?;
+    // A file that says nothing of markets has the built-in ones.
+    let markets = if file.market_families.is_empty() && file.props.is_empty() {
+        let builtin: CatalogueFile = toml::from_str(BUILTIN)?;
+        market_families(builtin.market_families, builtin.props)
+    } else {
+        market_families(file.market_families, file.props)
+    };
+    let markets = markets.map_err(|(start, problem)| at(start, problem))?;
     let catalogue = Catalogue::new(sports, bookmakers).and_then(|catalogue| catalogue.with_competitions(competitions));
     let catalogue = catalogue.map_err(|error| match last_position(&positions, &error) {
         Some(start) => at(start, EntryProblem::Key(error)),

@@ -30,6 +30,7 @@ use crate::board::{Body, Encoding};
 use crate::http::{self, ResponseBody, negotiate};
 use crate::log::{LineKind, limited};
 use crate::metrics::Traffic;
+use crate::model::{Market, Region, World};
 
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
@@ -260,8 +261,10 @@ fn is_for_console(command: &Command) -> bool {
 
 fn described(console: &Console, session: &Session) -> ConsoleReply {
     let boards = &console.context.boards;
-    let sports: Vec<_> =
-        boards.catalogue().sports().map(|(_, sport)| json!({ "key": sport.key, "title": sport.title })).collect();
+    let worlds = World::ALL.map(|world| boards.load(world));
+    let listed = |id| worlds.iter().any(|board| board.lists(id));
+    let sports = boards.catalogue().sports().filter(|(id, _)| listed(*id));
+    let sports: Vec<_> = sports.map(|(_, sport)| json!({ "key": sport.key, "title": sport.title })).collect();
     let described = json!({
         "who": &*session.who,
         "csrf": &*session.csrf,
@@ -269,7 +272,8 @@ fn described(console: &Console, session: &Session) -> ConsoleReply {
         "version": env!("CARGO_PKG_VERSION"),
         "groups": boards.catalogue().groups(),
         "sports": sports,
-        "markets": crate::model::Market::FEATURED.map(crate::model::Market::key),
+        "markets": Market::FEATURED.map(Market::key),
+        "regions": Region::ALL.map(Region::key),
     });
     json_reply(StatusCode::OK, &described)
 }

@@ -45,7 +45,7 @@ impl<'q> Given<'q> {
 
     fn regions(&self) -> Result<Regions, BadView> {
         let regions = self.get("regions").and_then(|text| text.split(',').map(Region::parse).collect());
-        regions.ok_or(BadView("regions takes us, uk, eu and au, separated by commas"))
+        regions.ok_or(BadView("regions takes regions such as us and uk, separated by commas"))
     }
 
     fn events(&self) -> Result<EventIds, BadView> {

@@ -13,8 +13,9 @@ pub(super) struct Chapter {
     text: &'static str,
 }
 
-pub(super) const CHAPTERS: [Chapter; 7] = [
+pub(super) const CHAPTERS: [Chapter; 8] = [
     Chapter { path: "api", title: "API", text: include_str!("guide/api.md") },
+    Chapter { path: "sports", title: "Sports and markets", text: include_str!("guide/sports.md") },
     Chapter { path: "feeds", title: "Feeds", text: include_str!("guide/feeds.md") },
     Chapter { path: "operating", title: "Operating", text: include_str!("guide/operating.md") },
     Chapter { path: "configuration", title: "Configuration", text: include_str!("guide/configuration.md") },

@@ -30,7 +30,7 @@ const EVERY_MARKET: &str = "all";
 pub(super) fn scope(view: &SportView<'_>, params: &Params<'_>, markets: &MarketFilter) -> Result<EventScope, ApiError> {
     let events = values::event_ids(params, &EVENT_IDS)?;
     let competitions = competitions(view, params)?;
-    let names_fields = events.is_some() || competitions.is_some() || markets.is_only(Market::OUTRIGHT);
+    let names_fields = events.is_some() || competitions.is_some() || markets.names(Market::OUTRIGHT);
     Ok(EventScope {
         sides_only: view.sport.hides_fields && !names_fields,
         events,

@@ -5,13 +5,10 @@ use crate::board::{Boards, SportBoard};
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::Params;
 use crate::http::exchange::reply::Content;
-use crate::model::{Sport, SportId, Timestamp, World};
+use crate::model::{Sport, Timestamp, World};
 
 /// The bytes of a sport, roughly.
 const SPORT_BYTES: usize = 128;
-
-/// The first sports of the catalogue, which clients of the first version expect in the list.
-const ALWAYS_LISTED: usize = 5;
 
 pub(crate) fn get(boards: &Boards, world: World, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {
     Params::read(query, &[])?;
@@ -24,12 +21,7 @@ pub(crate) fn document(boards: &Boards, world: World, now: Timestamp) -> Vec<u8>
     let board = boards.load(world);
     let mut out = Vec::with_capacity(SPORT_BYTES * catalogue.sport_count());
     out.extend_from_slice(b"{\"sports\":");
-    let seen = board.register().competitions();
-    // Those of the specification always, another once the world has had an event of it.
-    let is_listed = |(id, _): &(SportId, &Sport)| {
-        id.index() < ALWAYS_LISTED || seen.iter().any(|(_, competition)| competition.sport == *id)
-    };
-    let listed = catalogue.sports().filter(is_listed);
+    let listed = catalogue.sports().filter(|(id, _)| board.lists(*id));
     json::array(listed, &mut out, |(id, sport), out| write_sport(sport, board.sport(id), now, out));
     out.push(b'}');
     out

@@ -26,6 +26,11 @@ impl MarketFilter {
         matches!(self, MarketFilter::Only(markets) if **markets == [market])
     }
 
+    /// Whether this market is requested by name.
+    pub fn names(&self, market: Market) -> bool {
+        matches!(self, MarketFilter::Only(markets) if markets.contains(&market))
+    }
+
     #[inline]
     pub fn accepts(&self, market: Market) -> bool {
         match self {

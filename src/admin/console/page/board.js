@@ -7,7 +7,6 @@ import { OUTCOMES_SHOWN, grouped, signed, written } from "./prices.js";
 import { command, view, who } from "./server.js";
 
 const FORMATS = ["american", "decimal", "fractional"];
-const REGIONS = ["us", "uk", "eu", "au"];
 const EVENTS_PER_VIEW = 100;
 const SPARKLINES_EVERY = 15;
 const SOURCES_EVERY = 5;
@@ -23,12 +22,12 @@ function chosen(rest) {
   const sports = who().sports.map(({ key }) => key);
   const pick = (value, known, fallback) => (known.includes(value) ? value : fallback);
   const [world, sport, market, format, regions] = rest;
-  const list = (regions ?? stored.regions ?? "us").split(",").filter((region) => REGIONS.includes(region));
+  const list = (regions ?? stored.regions ?? "us").split(",").filter((region) => who().regions.includes(region));
   return {
     world: pick(world ?? stored.world, ["live", "sandbox"], "live"),
     sport: pick(sport ?? stored.sport, sports, sports[0]),
     // Empty until the markets of the sport are known.
-    market: pick(market ?? (sport ? "" : stored.market), who().markets, ""),
+    market: (market ?? (sport ? null : stored.market))?.match(/^[a-z0-9_]+$/)?.[0] ?? "",
     format: pick(format ?? stored.format, FORMATS, "american"),
     regions: (list.length ? list : ["us"]).join(","),
   };
@@ -87,16 +86,24 @@ export function board(root, rest) {
     };
     const region = (key) => {
       const list = at.regions.split(",");
-      const next = list.includes(key) ? list.filter((one) => one !== key) : REGIONS.filter((one) => one === key || list.includes(one));
+      const next = list.includes(key) ? list.filter((one) => one !== key) : who().regions.filter((one) => one === key || list.includes(one));
       return button("region", key, key, list.includes(key), { regions: (next.length ? next : list).join(",") });
     };
     const listed = !at.market || markets.includes(at.market) ? markets : [at.market, ...markets];
-    controls.replaceChildren(
+    // An event can have hundreds of markets: those that are not featured are in a list.
+    const [featured, others] = [true, false].map((is) => listed.filter((market) => who().markets.includes(market) === is));
+    const option = (market) => h("option", { value: market, selected: market === at.market }, words(market));
+    const more = h("select", { "aria-label": "Further markets", onchange: () => { if (more.value) go({ market: more.value }); } },
+      h("option", { value: "" }, counted(others.length, "further market")), others.map(option));
+    more.dataset.choice = "market list";
+    controls.replaceChildren(...[
       group("World", ["live", "sandbox"].map((world) => button("world", world, world, world === at.world, { world }))),
       group("Sport", who().sports.map(({ key, title }) => button("sport", key, title, key === at.sport, { sport: key, market: "" }))),
-      group("Market", listed.map((market) => button("market", market, words(market), market === at.market, { market }))),
-      group("Regions", REGIONS.map(region)),
-      group("Format", FORMATS.map((format) => button("format", format, format, format === at.format, { format }))));
+      group("Market", featured.map((market) => button("market", market, words(market), market === at.market, { market }))),
+      others.length ? more : [],
+      group("Regions", who().regions.map(region)),
+      group("Format", FORMATS.map((format) => button("format", format, format, format === at.format, { format }))),
+    ].flat());
     if (focused) controls.querySelector(`[data-choice="${focused}"]`)?.focus();
   }
 
