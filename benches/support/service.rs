@@ -6,13 +6,12 @@ use std::sync::Arc;
 use http::{HeaderValue, Request, Response};
 use oddsbox::board::{Boards, Draft, Index, Published, Register, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
-use oddsbox::http::{Handled, Peer, ResponseBody, Service, ServiceSettings, handle};
+use oddsbox::http::{Handled, ResponseBody, Service, ServiceSettings, handle};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
     Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
-use oddsbox::networks::Networks;
 
 pub const ODDS_V4: &str = "/v4/sports/mma_mixed_martial_arts/odds?regions=us&markets=h2h";
 pub const ODDS: &str = "/v1/sports/mma/odds?market=moneyline&regions=us";
@@ -27,7 +26,6 @@ const KEYS: usize = 8;
 pub struct Bench {
     service: Service,
     /// The connection that every request comes from.
-    peer: Peer,
     clock: Clock,
     secrets: Vec<String>,
 }
@@ -51,8 +49,7 @@ impl Bench {
             keyring.get(id).unwrap().meter().grant(lease);
         }
         let service = Service::new(boards, keyring, clock.clone(), ServiceSettings::default());
-        let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
-        Bench { service, peer, clock, secrets }
+        Bench { service, clock, secrets }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -85,7 +82,7 @@ impl Bench {
 
     /// The answer that the HTTP library gets.
     pub fn answer(&self, request: &Request<()>) -> Response<ResponseBody> {
-        match handle(&self.service, request, &self.peer, self.clock.now()) {
+        match handle(&self.service, request, self.clock.now()) {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
         }

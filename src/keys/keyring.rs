@@ -19,7 +19,7 @@ use crate::keys::grant::Grant;
 use crate::keys::leases::LeaseQueue;
 use crate::keys::meter::Meter;
 use crate::keys::record::{KeyId, KeyRecord, SecretHash, Usage};
-use crate::keys::secret::{HashMemo, Secret};
+use crate::keys::secret::HashMemo;
 use crate::model::{Catalogue, SportSet, Timestamp};
 
 /// A key in memory: its record, its meter, and the sports that its groups resolve to.
@@ -176,25 +176,14 @@ impl Keyring {
         Keyring { map: ArcSwap::from_pointee(map), changing: Mutex::new(()), catalogue, queue }
     }
 
-    /// Authenticates a secret. An empty text counts as missing.
-    pub fn authenticate(&self, text: Option<&str>, now: Moment) -> Result<Grant, AuthError> {
-        self.grant(text.map(str::as_bytes), now, |text| Secret::hash_of(text).map(|(_, hash)| hash))
-    }
-
-    /// The same for a connection, which need not hash a text that it has just presented. Whether the key is in force is
-    /// looked up each time.
-    pub fn authenticate_again(&self, text: Option<&[u8]>, memo: &HashMemo, now: Moment) -> Result<Grant, AuthError> {
-        self.grant(text, now, |text| memo.hash_of(text))
-    }
-
-    fn grant(
-        &self,
-        text: Option<&[u8]>,
-        now: Moment,
-        hash_of: impl FnOnce(&[u8]) -> Option<SecretHash>,
-    ) -> Result<Grant, AuthError> {
-        let text = text.filter(|text| !text.is_empty()).ok_or(AuthError::Missing)?;
-        let hash = hash_of(text).ok_or(AuthError::Malformed)?;
+    /// Authenticates a secret. An empty text counts as missing. A text that this thread has just seen is not hashed again;
+    /// whether its key is in force is looked up each time.
+    pub fn authenticate<T>(&self, text: Option<&T>, now: Moment) -> Result<Grant, AuthError>
+    where
+        T: AsRef<[u8]> + ?Sized,
+    {
+        let text = text.map(AsRef::as_ref).filter(|text: &&[u8]| !text.is_empty()).ok_or(AuthError::Missing)?;
+        let hash = HashMemo::hash_on_this_thread(text).ok_or(AuthError::Malformed)?;
         let map = self.map.load();
         map.by_secret.get(&hash).ok_or(AuthError::Unknown)?.authorise(now.timestamp())
     }

@@ -32,4 +32,4 @@ pub use meter::{
     BURST_MAX, BurstStanding, Charge, Cost, Meter, QUOTA_MAX, QuotaStanding, Refusal, Standing, lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
-pub use secret::{HashMemo, Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};
+pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};

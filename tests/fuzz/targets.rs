@@ -7,11 +7,10 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use oddsbox::clock::Clock;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::http::{Handled, Peer, ResponseBody, Service, handle};
+use oddsbox::http::{Handled, ResponseBody, Service, handle};
 use oddsbox::ingest::{the_odds_api, wire};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
 use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};
-use oddsbox::networks::Networks;
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
@@ -81,13 +80,12 @@ pub fn request(data: &[u8]) {
         builder = builder.header("host", "fuzz");
     }
     let Ok(request) = builder.body(()) else { return };
-    let peer = Peer::new([127, 0, 0, 1].into(), &Networks::default());
-    let mut handled = handle(service, &request, &peer, clock.now());
+    let mut handled = handle(service, &request, clock.now());
     if let Handled::NeedsLease(grant) = handled {
         // Nothing here outlives the process, so leases need not be stored.
         let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
         grant.meter().grant(usage);
-        handled = handle(service, &request, &peer, clock.now());
+        handled = handle(service, &request, clock.now());
     }
     let Handled::Answer(answer) = handled else { panic!("a lease was granted") };
     let response = answer.into_response();

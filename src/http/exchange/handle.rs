@@ -21,9 +21,9 @@ use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
 use super::usage::UsageHeaders;
 use crate::clock::Moment;
-use crate::http::transport::{Peer, ResponseBody};
+use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Charge, Cost, Grant, HashMemo, KeyId, Refusal, Standing};
+use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Note {
 }
 
 /// Answers one request, following the steps above.
-pub fn handle<B>(service: &Service, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
+pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
     // 1. Its id.
     let mut exchange = Exchange::begin(service, request, now);
     // 2. Bounds and host.
@@ -84,7 +84,7 @@ pub fn handle<B>(service: &Service, request: &Request<B>, peer: &Peer, now: Mome
     if service.boards.condition().has_writer_ended() {
         return exchange.fail(&ApiError::overloaded()).into();
     }
-    let grant = match exchange.authenticate(peer) {
+    let grant = match exchange.authenticate() {
         Ok(grant) => grant,
         Err(error) => return exchange.refuse_key(error).into(),
     };
@@ -152,22 +152,22 @@ impl<'s, 'r> Exchange<'s, 'r> {
         route
     }
 
-    fn authenticate(&mut self, peer: &Peer) -> Result<Grant, AuthError> {
-        let grant = self.grant(peer.key_memo())?;
+    fn authenticate(&mut self) -> Result<Grant, AuthError> {
+        let grant = self.grant()?;
         self.key = Some(grant.key_id().clone());
         Ok(grant)
     }
 
     /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
-    fn grant(&mut self, memo: &HashMemo) -> Result<Grant, AuthError> {
+    fn grant(&mut self) -> Result<Grant, AuthError> {
         let keyring = &self.service.keyring;
         match self.request.headers.api_key {
-            HeaderField::Once(value) => keyring.authenticate_again(Some(value.as_bytes()), memo, self.now),
+            HeaderField::Once(value) => keyring.authenticate(Some(value.as_bytes()), self.now),
             HeaderField::Repeated => Err(AuthError::Malformed),
             HeaderField::Missing if self.service.allows_query_key() => {
                 let text = query::api_key(self.request.query, self.version);
                 self.key_in_query = text.is_some();
-                keyring.authenticate_again(text.as_deref().map(str::as_bytes), memo, self.now)
+                keyring.authenticate(text.as_deref(), self.now)
             }
             HeaderField::Missing => Err(AuthError::Missing),
         }

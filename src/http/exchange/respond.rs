@@ -45,7 +45,7 @@ impl Service {
     /// Answers a request and writes its line of the log, unless it has to wait for a lease.
     pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<ResponseBody>> {
         let started = Instant::now();
-        match self.handle_contained(request, peer, self.clock.now_at(started)) {
+        match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => {
                 self.note(request, peer, &answer.note, started);
                 Some(answer.into_response())
@@ -57,9 +57,9 @@ impl Service {
     /// The same for any request. The only wait is for a lease, and it is bounded.
     pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
         let started = Instant::now();
-        let answer = match self.handle_contained(request, peer, self.clock.now_at(started)) {
+        let answer = match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => answer,
-            Handled::NeedsLease(grant) => self.wait_and_handle(request, peer, grant).await,
+            Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
         };
         self.note(request, peer, &answer.note, started);
         answer.into_response()
@@ -75,7 +75,7 @@ impl Service {
         log_access(request, peer, note, took);
     }
 
-    async fn wait_and_handle<B>(&self, request: &Request<B>, peer: &Peer, mut grant: Grant) -> HandledRequest {
+    async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> HandledRequest {
         let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
         loop {
             let lease = grant.meter().lease_arrives(self.clock.now());
@@ -83,7 +83,7 @@ impl Service {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant, self.clock.now()),
             }
-            match self.handle_contained(request, peer, self.clock.now()) {
+            match self.handle_contained(request, self.clock.now()) {
                 Handled::Answer(answer) => return answer,
                 // Other requests used up the lease: the deadline bounds how often that can happen.
                 Handled::NeedsLease(again) => grant = again,
@@ -92,8 +92,8 @@ impl Service {
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>, peer: &Peer, now: Moment) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle(self, request, peer, now)))
+    fn handle_contained<B>(&self, request: &Request<B>, now: Moment) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle(self, request, now)))
             .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

@@ -110,7 +110,7 @@ impl Fixture {
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
         for _ in 0..2 {
-            match handle(&self.service, request, &local(), self.clock.now()) {
+            match handle(&self.service, request, self.clock.now()) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsLease(grant) => grant_lease(&self.service.keyring, grant.key_id(), &self.clock),
             }

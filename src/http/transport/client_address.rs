@@ -10,7 +10,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use http::header::FORWARDED;
 use http::{HeaderMap, HeaderName};
 
-use crate::keys::HashMemo;
 use crate::networks::Networks;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -23,24 +22,18 @@ pub struct Peer {
     user: Option<u32>,
     /// Empty unless the peer itself is one of them.
     trusted: Networks,
-    /// The hash of the last key that it presented.
-    key_memo: HashMemo,
 }
 
 impl Peer {
     pub fn new(address: IpAddr, trusted_proxies: &Networks) -> Peer {
         let address = address.to_canonical();
         let trusted = if trusted_proxies.contains(address) { trusted_proxies.clone() } else { Networks::default() };
-        Peer { address, user: None, trusted, key_memo: HashMemo::default() }
+        Peer { address, user: None, trusted }
     }
 
     /// The other end of a Unix socket, on this machine.
     pub fn local(user: u32) -> Peer {
         Peer { user: Some(user), ..Peer::new(Ipv4Addr::LOCALHOST.into(), &Networks::default()) }
-    }
-
-    pub(crate) fn key_memo(&self) -> &HashMemo {
-        &self.key_memo
     }
 
     /// The id of the user at the other end of a Unix socket, as the kernel reports it.

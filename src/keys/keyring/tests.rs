@@ -5,6 +5,7 @@ use crate::keys::fixture::{NOON, at, catalogue, issued, new_key, noon_and, wall}
 use crate::keys::issue::{NewKey, revoke, rotate};
 use crate::keys::meter::Cost;
 use crate::keys::record::{KeyKind, Limits};
+use crate::keys::secret::Secret;
 use crate::model::World;
 
 fn keyring(keys: impl IntoIterator<Item = KeyRecord>) -> Keyring {
@@ -32,7 +33,7 @@ fn rejection_has_a_reason() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let keyring = keyring([key]);
     let mistyped = secret.expose().replace("ob_", "ob-");
-    assert_eq!(keyring.authenticate(None, wall(NOON)).err(), Some(AuthError::Missing));
+    assert_eq!(keyring.authenticate(None::<&str>, wall(NOON)).err(), Some(AuthError::Missing));
     assert_eq!(keyring.authenticate(Some(""), wall(NOON)).err(), Some(AuthError::Missing));
     assert_eq!(keyring.authenticate(Some("hunter2"), wall(NOON)).err(), Some(AuthError::Malformed));
     assert_eq!(keyring.authenticate(Some(&mistyped), wall(NOON)).err(), Some(AuthError::Malformed));
