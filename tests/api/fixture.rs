@@ -2,7 +2,7 @@
 
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Answer, Service};
 
@@ -106,6 +106,14 @@ pub fn every_sport() -> String {
         odds("golf", "g1", "draftkings", "outright", golf),
     ]
     .concat()
+}
+
+/// An event of a payload of The Odds API, `Home <id>` against `Away <id>`; `bookmakers` may be null.
+pub fn payload_event(id: &str, sport_key: &str, sport_title: &str, bookmakers: Value) -> Value {
+    json!({
+        "id": id, "sport_key": sport_key, "sport_title": sport_title, "commence_time": EVENING,
+        "home_team": format!("Home {id}"), "away_team": format!("Away {id}"), "bookmakers": bookmakers,
+    })
 }
 
 /// Every path under `/v1` that returns 200 once [`every_sport`] is ingested.
