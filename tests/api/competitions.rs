@@ -79,6 +79,8 @@ async fn keys_of_a_payload_are_returned_unchanged() {
     ]);
     let report = ingest_payload(&service, &events).await;
     assert_eq!((report.accepted, report.rejected), (2, 0), "{report:?}");
+    // Without prices nothing is published before the tick.
+    service.advance(30).await;
     for (key, title, id) in [("soccer_epl", "EPL", "p1"), (CUP, "Iceland Cup", "p2")] {
         let v4 = service.get(&format!("/v4/sports/{key}/odds?regions=us")).await;
         assert_eq!((fields(&v4, "id"), fields(&v4, "sport_key")), (vec![id.to_owned()], vec![key.to_owned()]));

@@ -11,7 +11,6 @@ use crate::model::{
     Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, MarketKey, News, OddsNews, Period, ReadNews,
     Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
 };
-use crate::nearest::nearest;
 
 /// Every field of every type of line, unparsed: a line is scanned once, and fields that its type does not use are ignored.
 /// Names are compared in this order, so those of odds lines come first.
@@ -112,7 +111,7 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection>
 }
 
 pub(in crate::ingest) fn unknown_market(key: &str, catalogue: &Catalogue) -> Rejection {
-    let nearest = nearest(key, catalogue.markets().keys());
+    let nearest = catalogue.markets().nearest(key, std::iter::empty());
     let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is {nearest}"));
     Rejection::new(Reason::UnknownMarket, format!("{key:?} does not read as a market{hint}"))
 }
@@ -248,7 +247,7 @@ impl RawLine<'_> {
             Field::new("status", self.status).one_of(ScoreStatus::parse, &ScoreStatus::ALL.map(ScoreStatus::key))?;
         let score = Score {
             status,
-            points: self.points(kind)?,
+            points: self.points()?,
             periods: self.periods(kind)?,
             winner: self.winner(kind, status)?,
             updated: Field::new("updated_at", self.updated_at).time()?,
@@ -256,11 +255,10 @@ impl RawLine<'_> {
         Ok(ScoreNews { sport, event, score })
     }
 
-    fn points(&self, kind: SportKind) -> Result<Option<(i32, i32)>, Rejection> {
+    /// Whether there are sides to have points is known only from the event, so the writer checks that.
+    fn points(&self) -> Result<Option<(i32, i32)>, Rejection> {
         let (home, away) = (Field::new("home_score", self.home_score), Field::new("away_score", self.away_score));
-        if kind == SportKind::Tournament {
-            home.absent("a tournament has no sides")?;
-            away.absent("a tournament has no sides")?;
+        if !home.is_given() && !away.is_given() {
             return Ok(None);
         }
         Ok(Some((home.whole(0..=SCORE_MAX)?, away.whole(0..=SCORE_MAX)?)))
@@ -306,7 +304,7 @@ impl RawLine<'_> {
             Some(regions) if !regions.is_empty() => {
                 Ok(Bookmaker { key: key.as_ref().into(), title: title.as_ref().into(), regions })
             }
-            _ => Err(field.takes("at least one of us, uk, eu, au")),
+            _ => Err(field.takes("at least one of us, us2, us_dfs, us_ex, uk, eu, fr, se, au")),
         }
     }
 

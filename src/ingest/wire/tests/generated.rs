@@ -15,8 +15,8 @@ use crate::model::{
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
 
 fn text() -> impl Strategy<Value = Arc<str>> {
-    "[\\PC&&[^ ]]([\\PC ]{0,30}[\\PC&&[^ ]])?"
-        .prop_filter("a text is trimmed and bounded", |text: &String| text.trim() == text && text.len() <= 200)
+    "[\\PC ]{1,32}"
+        .prop_filter("a text is bounded and not blank", |text: &String| !text.trim().is_empty() && text.len() <= 200)
         .prop_map(Arc::from)
 }
 
