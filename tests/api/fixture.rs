@@ -117,7 +117,7 @@ pub fn payload_event(id: &str, sport_key: &str, sport_title: &str, bookmakers: V
 }
 
 /// Every path under `/v1` that returns 200 once [`every_sport`] is ingested.
-pub const ROUTES: [&str; 7] = [
+pub const ROUTES: [&str; 9] = [
     "/v1/sports",
     "/v1/books",
     "/v1/status",
@@ -125,6 +125,8 @@ pub const ROUTES: [&str; 7] = [
     "/v1/sports/mma/scores",
     "/v1/sports/mma/events",
     "/v1/sports/mma/events/m1",
+    "/v1/sports/mma/competitions",
+    "/v1/markets",
 ];
 
 /// One field of each element of an array.

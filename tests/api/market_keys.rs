@@ -381,3 +381,37 @@ async fn odds_are_filtered_by_the_start_of_their_event() {
         );
     }
 }
+
+#[tokio::test]
+async fn responses_with_every_kind_of_market_are_as_documented() {
+    let service = Service::start().await;
+    let prop = r#"[{"name":"Over","description":"K. Li","price":-110,"point":2.5},{"name":"Yes","price":150}]"#;
+    let field = super::fixture::tournament("w1", "The Winner", EVENING).replace("\"golf\"", "\"basketball\"");
+    let lines = game(&["moneyline", "moneyline_lay", "alternate_spread"])
+        + &odds("basketball", "b1", "betmgm", "player_points", prop)
+        + &field
+        + &odds("basketball", "w1", "betmgm", "outright", PAIR);
+    service.ingest(&lines).await;
+    let document: Value = serde_json::from_str(service.get("/openapi.json").await.text()).expect("a document");
+    for (template, path) in [
+        ("/v1/sports", "/v1/sports"),
+        ("/v1/books", "/v1/books"),
+        ("/v1/markets", "/v1/markets"),
+        ("/v1/sports/{sport_key}/competitions", "/v1/sports/basketball/competitions"),
+        ("/v1/sports/{sport_key}/odds", "/v1/sports/basketball/odds?market=player_points,outright,moneyline_lay"),
+        ("/v1/sports/{sport_key}/events", "/v1/sports/basketball/events"),
+        ("/v1/sports/{sport_key}/events/{event_id}", "/v1/sports/basketball/events/w1"),
+        ("/v1/sports/{sport_key}/scores", "/v1/sports/basketball/scores"),
+        (
+            "/v4/sports/{sport}/events/{event_id}/odds",
+            "/v4/sports/basketball_cup/events/b1/odds?regions=us&markets=player_points",
+        ),
+        ("/v4/sports/{sport}/events/{event_id}/markets", "/v4/sports/basketball_cup/events/b1/markets?regions=us"),
+    ] {
+        let answer = service.get(path).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let schema = &document["paths"][template]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        crate::harness::schema::check(&document, schema, &answer.json())
+            .unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
+}

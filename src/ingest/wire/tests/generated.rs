@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use super::super::{read, write};
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey, News, OddsFormat,
-    OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source,
-    SourceNews, SportId, SportKind, Timestamp,
+    Bookmaker, Catalogue, ClosedNews, CompetitionNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey,
+    News, OddsFormat, OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews,
+    ScoreStatus, SeenCompetition, Source, SourceNews, SportId, SportKind, Timestamp,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
@@ -132,7 +132,12 @@ fn held() -> impl Strategy<Value = News> {
             News::Source(SourceNews { sport, bookmaker: bookmaker.into(), source })
         },
     );
-    prop_oneof![closed, source]
+    let competition = (sport(), "[a-z0-9_]{1,40}", text()).prop_map(|(sport, key, title)| {
+        let prefix = CATALOGUE[sport].v4.as_ref().map_or("", |names| names.prefix());
+        let competition = SeenCompetition { sport, title };
+        News::Competition(CompetitionNews { key: format!("{prefix}_{key}").into(), competition })
+    });
+    prop_oneof![closed, source, competition, market().prop_map(News::Market)]
 }
 
 fn news() -> impl Strategy<Value = News> {
