@@ -1,7 +1,8 @@
 //! What a lookup costs, on boards of ten thousand to a million records.
 //!
 //! `cached` is answered from a kept body; everything else renders. `hot` asks the same question again and again of
-//! fresh boards, `roaming` begins each time at another place of the board, so that the records come from main memory.
+//! fresh boards, `wide` does so where an event has three hundred markets, `roaming` begins each time at another place of
+//! the board, so that the records come from main memory.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark may stop, and prints what it measures")]
 
 mod support;
@@ -13,7 +14,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_ma
 use oddsbox::board::{Cursor, Edit, EventIds, EventScope, Index, Limit, OddsQuery, Register};
 use oddsbox::model::{BookId, Market, OddsFormat, Region, Regions};
 
-use support::{RARE, RECORDS_PER_EVENT, SPORT, bookmakers, event, event_id, fresh_board, index, node};
+use support::{RARE, RECORDS_PER_EVENT, SPORT, bookmakers, event, event_id, fresh_board, index, node, wide_index};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -60,6 +61,23 @@ fn lookups(c: &mut Criterion) {
         roaming(c, &index, &books, size);
         cached(c, &index, &books, size);
         publish(c, &index, size);
+    }
+}
+
+/// Events of three hundred markets: those that were not asked for are skipped.
+fn wide_lookups(c: &mut Criterion) {
+    let size = 1_000_000;
+    let (index, books) = (wide_index(size), Arc::new(Register::new(bookmakers())));
+    let us = OddsQuery { regions: Some(Regions::only(Region::Us)), ..OddsQuery::default() };
+    let spread = OddsQuery { markets: Market::SPREAD.into(), ..us.clone() };
+    for (name, query) in [("100_records", us), ("100_of_one_market", spread)] {
+        c.bench_function(&format!("wide/{name}/{size}"), |b| {
+            b.iter_batched_ref(
+                || fresh_board(&index, &books),
+                |board| black_box(board.odds(SPORT, &query)),
+                BatchSize::SmallInput,
+            );
+        });
     }
 }
 
@@ -135,6 +153,6 @@ fn resident_bytes() -> usize {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(30).measurement_time(std::time::Duration::from_secs(2)).warm_up_time(std::time::Duration::from_millis(500));
-    targets = memory, lookups
+    targets = memory, lookups, wide_lookups
 }
 criterion_main!(benches);

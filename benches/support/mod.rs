@@ -1,4 +1,4 @@
-//! Boards of any size for the benchmarks: events of sixty records, twenty bookmakers and three markets each.
+//! Boards of any size for the benchmarks: events of twenty bookmakers with three markets each, or with three hundred.
 #![allow(dead_code, unreachable_pub, reason = "each benchmark uses the part that it needs")]
 #![allow(clippy::expect_used, reason = "a benchmark may stop")]
 
@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use oddsbox::board::{Draft, EventNode, Index, Published, Register, SportBoard};
 use oddsbox::model::{
-    BookId, Bookmaker, Bookmakers, Contest, Event, EventId, EventStatus, Market, Outcome, Point, Price, Record,
-    RecordId, Region, Timestamp,
+    BookId, Bookmaker, Bookmakers, Contest, Event, EventId, EventStatus, Market, MarketKey, Outcome, Point, Price,
+    Record, RecordId, Region, Timestamp,
 };
 
 pub const SPORT: &str = "american_football";
 pub const BOOKS: u16 = 20;
 pub const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 pub const RECORDS_PER_EVENT: usize = BOOKS as usize * MARKETS.len();
+const WIDE_MARKETS: usize = 300;
 /// A bookmaker that prices one event in a hundred.
 pub const RARE: u16 = BOOKS;
 
@@ -75,9 +76,14 @@ pub fn event(number: usize) -> Event {
 }
 
 pub fn node(books: &Bookmakers, number: usize, turn: u32) -> EventNode {
+    node_of(&MARKETS, books, number, turn)
+}
+
+fn node_of(markets: &[Market], books: &Bookmakers, number: usize, turn: u32) -> EventNode {
     let event = Arc::new(event(number));
     let names = [Arc::clone(event.home().expect("two sides")), Arc::clone(event.away().expect("two sides"))];
-    let mut pairs: Vec<(u16, Market)> = (0..BOOKS).flat_map(|book| MARKETS.map(|market| (book, market))).collect();
+    let mut pairs: Vec<(u16, Market)> =
+        (0..BOOKS).flat_map(|book| markets.iter().map(move |market| (book, *market))).collect();
     if number.is_multiple_of(100) {
         pairs.push((RARE, Market::MONEYLINE));
     }
@@ -91,6 +97,15 @@ pub fn node(books: &Bookmakers, number: usize, turn: u32) -> EventNode {
 pub fn index(records: usize) -> Index {
     let books = bookmakers();
     Index::from_sorted((0..records / RECORDS_PER_EVENT).map(|number| Arc::new(node(&books, number, 0))).collect())
+}
+
+/// The same with events that have three hundred markets.
+pub fn wide_index(records: usize) -> Index {
+    let prop = |number: usize| MarketKey::New(format!("player_stat_{number:03}").into());
+    let props = (MARKETS.len()..WIDE_MARKETS).map(|number| Market::intern(&prop(number)).expect("room for it"));
+    let markets: Vec<Market> = MARKETS.into_iter().chain(props).collect();
+    let (books, events) = (bookmakers(), records / (usize::from(BOOKS) * WIDE_MARKETS));
+    Index::from_sorted((0..events).map(|number| Arc::new(node_of(&markets, &books, number, 0))).collect())
 }
 
 /// A board that has rendered nothing yet.

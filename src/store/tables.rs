@@ -279,7 +279,7 @@ tables! {
     }
     POLLS polls: PollKey => PollRow {
         describe: |(world, scope, event), _| format!("{} {scope} {event}", world_name(*world)).trim_end().to_owned(),
-        refers_to: [World, Book],
+        refers_to: [World, Book, Name],
         updates_index: false
     }
     KEYS keys: &'static str => KeyRow {

@@ -10,7 +10,8 @@ use oddsbox::config::{SETTINGS, Settings, catalogue};
 use oddsbox::http::{Handled, ResponseBody, Service, handle};
 use oddsbox::ingest::{the_odds_api, wire};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
-use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, Timestamp, World};
+use oddsbox::model::market::KeyParts;
+use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, SportKind, Timestamp, World};
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
@@ -19,13 +20,14 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets; each has a directory of the same name in the corpus.
 #[allow(dead_code, reason = "the fuzzer names the functions themselves")]
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("request", request),
     ("feed_line", feed_line),
     ("payload", payload),
     ("codec", codec),
     ("key_text", key_text),
     ("price_text", price_text),
+    ("market_key", market_key),
     ("config", config),
 ];
 
@@ -148,6 +150,19 @@ pub fn codec(data: &[u8]) {
     }
 }
 
+/// The key of a market: whatever is read is well-formed, and is read again as the same market.
+pub fn market_key(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let markets = the_catalogue().markets();
+    for kind in [SportKind::HeadToHead, SportKind::Fight, SportKind::Tournament] {
+        let Some(read) = markets.read(text, kind) else { continue };
+        let key = read.as_str();
+        let parts = KeyParts::split(key).expect("a key that was read");
+        assert!(parts.is_prop || markets.traits(key).is_some(), "{text} was read as {key}, which is of no family");
+        assert_eq!(markets.read(key, kind).expect("a key that was read").as_str(), key, "{text}");
+    }
+}
+
 /// A new file with one row written without the store.
 fn planted(table: u8, row: &[u8]) -> oddsbox::store::BackendFactory {
     static BASE: OnceLock<Vec<u8>> = OnceLock::new();
@@ -162,18 +177,20 @@ fn planted(table: u8, row: &[u8]) -> oddsbox::store::BackendFactory {
     let memory = Memory::of(base.clone());
     let db = redb::Database::builder().set_cache_size(1 << 20).create_with_backend(memory.clone()).expect("a file");
     let txn = db.begin_write().expect("a transaction");
-    match table % 11 {
+    match table % 13 {
         0 => plant::<&str>(&txn, "meta", &"maintenance", row),
         1 => plant::<u16>(&txn, "sports", &1, row),
         2 => plant::<(u8, u16)>(&txn, "books", &(1, 1), row),
         3 => plant::<u32>(&txn, "names", &1, row),
         4 => plant::<(u8, u16, u32)>(&txn, "events", &(1, 1, 1), row),
         5 => plant::<(u8, u16, u32)>(&txn, "scores", &(1, 1, 1), row),
-        6 => plant::<(u8, u16, u32, u16, u8)>(&txn, "odds", &(1, 1, 1, 1, 1), row),
+        6 => plant::<(u8, u16, u32, u16, u32)>(&txn, "odds", &(1, 1, 1, 1, 1), row),
         7 => plant::<(u8, u16, u16)>(&txn, "sources", &(1, 1, 1), row),
         8 => plant::<&str>(&txn, "keys", &"key_000000000001", row),
         9 => plant::<&str>(&txn, "usage", &"key_000000000001", row),
-        _ => plant::<u64>(&txn, "audit", &1, row),
+        10 => plant::<u64>(&txn, "audit", &1, row),
+        11 => plant::<(u8, &str)>(&txn, "competitions", &(1, "tennis_cup"), row),
+        _ => plant::<(u8, &str)>(&txn, "markets", &(1, "player_points"), row),
     }
     txn.commit().expect("a commit");
     drop(db);

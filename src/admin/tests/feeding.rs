@@ -164,7 +164,7 @@ fn payload() -> String {
         "commence_time": "2026-11-15T00:00:00Z", "home_team": "A", "away_team": "B",
         "bookmakers": [{"key": "newbook", "title": "New Book", "last_update": "2026-11-14T11:59:00Z", "markets": [
             {"key": "h2h", "outcomes": [{"name": "A", "price": 1.91}, {"name": "B", "price": 2}, {"name": "Draw", "price": 1.0}]},
-            {"key": "h2h_lay", "outcomes": [{"name": "A", "price": 2.0}]},
+            {"key": "winning margin", "outcomes": [{"name": "A", "price": 2.0}]},
         ]}],
     }])
     .to_string()
@@ -208,7 +208,7 @@ async fn a_payload_is_reported_alike_with_and_without_a_server() {
     assert_eq!(reports[0], reports[1]);
     let report = &reports[0];
     assert_eq!((&report["lines"], &report["accepted"], &report["changed"]), (&json!(4), &json!(3), &json!(3)));
-    assert_eq!(report["rejected_by_reason"], json!({"lay_market": 1}));
+    assert_eq!(report["rejected_by_reason"], json!({"unknown_market": 1}));
     assert_eq!(report["dropped_outcomes_by_reason"], json!({"price_too_short": 1}));
     assert_eq!(report["examples"][0]["line"], 1);
 }

@@ -144,8 +144,9 @@ pub(super) struct Schema {
     pub types: Option<Types>,
     #[serde(default)]
     pub description: String,
+    /// `None` where null is one of them.
     #[serde(default, rename = "enum")]
-    pub values: Vec<String>,
+    pub values: Vec<Option<String>>,
     pub default: Option<Box<RawValue>>,
     pub minimum: Option<i64>,
     pub maximum: Option<i64>,

@@ -144,7 +144,7 @@ pub(super) fn takes(schema: &Schema) -> String {
         (None, Some(items)) => format!("list of {}", takes(items)),
         (None, None) if !schema.values.is_empty() => {
             let values: Vec<String> =
-                schema.values.iter().map(|value| format!("<code>{}</code>", escaped(value))).collect();
+                schema.values.iter().flatten().map(|value| format!("<code>{}</code>", escaped(value))).collect();
             values.join(" ")
         }
         (None, None) => type_names(schema),

@@ -116,13 +116,14 @@ fn events_one_and_all() {
     let fixture = Fixture::new();
     assert_eq!(
         ok(&fixture.get("/v1/sports/golf/events/golf-1")),
-        r#"{"id":"golf-1","sport_key":"golf","title":"The Open","competition":"Major","#.to_owned()
+        r#"{"id":"golf-1","sport_key":"golf","title":"The Open","competition":"Major","competition_key":"golf_the_open_winner","#.to_owned()
             + r#""commence_time":"2026-11-13T22:39:00Z","home_team":null,"away_team":null,"status":"live","#
             + r#""markets":["outright","top5"]}"#
     );
     assert_eq!(
         ok(&fixture.get("/v1/sports/american_football/events")),
         r#"[{"id":"nfl-1","sport_key":"american_football","competition":"Test League","#.to_owned()
+            + r#""competition_key":"americanfootball_nfl","#
             + r#""commence_time":"2026-11-15T00:09:00Z","home_team":"Bears","away_team":"Packers","status":"scheduled","#
             + r#""markets":["spread","total_points"]}]"#
     );

@@ -124,7 +124,8 @@ fn points_stand_exactly_where_the_market_has_them() {
 fn odds_lines_are_checked_field_by_field() {
     refused(&ODDS.replace("\"format\":\"decimal\",", ""), Reason::MissingField, "\"format\"");
     refused(&ODDS.replace("\"decimal\"", "\"dec\""), Reason::BadField, "american, decimal, fractional");
-    refused(&ODDS.replace("moneyline", "h2h"), Reason::UnknownMarket, "moneyline");
+    assert_eq!(take(&ODDS.replace("moneyline", "h2h")).news, take(ODDS).news, "both names are understood");
+    refused(&ODDS.replace("moneyline", "moneylines"), Reason::UnknownMarket, "moneyline");
     refused(&ODDS.replace("\"mma\"", "\"chess\""), Reason::UnknownSport, "chess");
     refused(&ODDS.replace("betmgm", "BetMGM"), Reason::BadField, "\"bookmaker\"");
     refused(&ODDS.replace("\"e1\"", "\"e 1\""), Reason::BadField, "\"event\"");
@@ -137,15 +138,20 @@ fn odds_lines_are_checked_field_by_field() {
 }
 
 #[test]
-fn an_event_has_the_shape_of_its_sport() {
+fn an_event_has_two_sides_or_a_title() {
     let News::Event(event) = take(EVENT).news else { panic!() };
     assert_eq!(event.contest, Contest::Sides { home: "Zoë \"Z\" A".into(), away: "B".into() });
     assert_eq!((&*event.competition, event.commence.to_string().as_str()), ("Night 1", "2026-11-14T23:00:00Z"));
     let News::Event(event) = take(GOLF).news else { panic!() };
     assert_eq!(event.contest, Contest::Tournament { title: "Open".into() });
 
-    refused(&EVENT.replace("\"mma\"", "\"golf\""), Reason::BadField, "\"home\"");
-    refused(&GOLF.replace("\"golf\"", "\"mma\""), Reason::BadField, "\"title\"");
+    for (line, sport, other) in [(EVENT, "mma", "golf"), (GOLF, "golf", "mma")] {
+        let News::Event(event) = take(&line.replace(&format!("\"{sport}\""), &format!("\"{other}\""))).news else {
+            panic!()
+        };
+        assert_eq!(matches!(event.contest, Contest::Tournament { .. }), sport == "golf", "in any sport");
+    }
+    refused(&GOLF.replace("\"home\":null", "\"home\":\"A\""), Reason::BadField, "\"home\"");
     refused(&GOLF.replace("\"title\":\"Open\",", ""), Reason::MissingField, "\"title\"");
     refused(&EVENT.replace("scheduled", "postponed"), Reason::BadField, "scheduled, live, final, cancelled");
     refused(&EVENT.replace("\"B\"", &format!("\"{}\"", "x".repeat(201))), Reason::BadField, "\"away\"");

@@ -12,6 +12,9 @@ use crate::store::tables::{self, IndexTable, Table, TableVisitor, for_each_table
 use crate::store::{Integrity, OpenError};
 
 /// Two events with a price each, and one row at least in every table.
+/// The number that the name of the moneyline has in the file of [`filled`].
+const MONEYLINE: u32 = 6;
+
 pub(super) fn filled() -> Memory {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
@@ -23,6 +26,8 @@ pub(super) fn filled() -> Memory {
         .commit(&[
             put_event(world, "a", 1),
             put_event(world, "b", 2),
+            put_competition("mma"),
+            Change::PutMarket { world, market: Market::MONEYLINE },
             put_odds(world, "a", 0, Market::MONEYLINE),
             put_odds(world, "b", 1, Market::SPREAD),
             Change::PutScore { world, sport, event: event_id("a"), score: Arc::new(score) },
@@ -186,10 +191,10 @@ fn row_that_the_model_refuses_is_damage_although_its_checksum_matches() {
     ];
     for row in bad {
         let memory = filled();
-        plant(&memory, &tables::ODDS, &(1, 0, 0, 0, 0), &row);
+        plant(&memory, &tables::ODDS, &(1, 0, 0, 0, MONEYLINE), &row);
         let loaded = memory.open().load().unwrap();
         assert_eq!(loaded.damage.count(), 1, "{row:?}");
-        assert_eq!(loaded.damage.listed()[0].key, "live sport number 0 event number 0 bookmaker number 0 moneyline");
+        assert_eq!(loaded.damage.listed()[0].key, "live sport number 0 event number 0 bookmaker number 0 market 6");
         assert_eq!(loaded.world(World::Live).sports[0].events[0].records.len(), 0);
     }
 }
@@ -199,11 +204,11 @@ fn dangling_references_are_damage() {
     let record = record("mma", "a", 0, Market::SPREAD, 5);
     let row = || OddsRow::of(&record, &mut Fixed);
     for (key, reason) in [
-        ((1, 0, 77, 0, 0), "its event is missing"),
-        ((1, 0, 0, 77, 0), "its bookmaker is missing"),
-        ((1, 0, 0, 0, 77), "its market is unknown"),
-        ((1, 77, 0, 0, 0), "they belong to no known sport"),
-        ((7, 0, 0, 0, 0), "they belong to no known sport"),
+        ((1, 0, 77, 0, MONEYLINE), "its event is missing"),
+        ((1, 0, 0, 77, MONEYLINE), "its bookmaker is missing"),
+        ((1, 0, 0, 0, 77), "its name 77 is missing"),
+        ((1, 77, 0, 0, MONEYLINE), "they belong to no known sport"),
+        ((7, 0, 0, 0, MONEYLINE), "they belong to no known sport"),
     ] {
         let memory = filled();
         plant(&memory, &tables::ODDS, &key, &row());
@@ -230,11 +235,11 @@ fn mismatches_of_index_and_rows_are_found() {
         (report.problems.listed()[0].reason.clone(), events)
     };
     let uncovered = with(&|txn| {
-        txn.open_table(tables::COVERAGE.definition).unwrap().remove((1, 0, 0, 0, 0)).unwrap().unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().remove((1, 0, 0, 0, MONEYLINE)).unwrap().unwrap();
     });
     assert_eq!(uncovered, ("it is not in the coverage".to_owned(), 2));
     let dangling = with(&|txn| {
-        txn.open_table(tables::COVERAGE.definition).unwrap().insert((1, 0, 2, 0, 0), ()).unwrap();
+        txn.open_table(tables::COVERAGE.definition).unwrap().insert((1, 0, 2, 0, MONEYLINE), ()).unwrap();
     });
     assert_eq!(dangling, ("it points to no record".to_owned(), 2));
     let unscheduled = with(&|txn| {
@@ -384,8 +389,8 @@ fn check_of_a_sound_file_counts_its_rows() {
     let report = memory.open().check().unwrap();
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
-    assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 5));
-    assert_eq!(rows.len(), 18);
+    assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 8));
+    assert_eq!(rows.len(), 20);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));

@@ -30,7 +30,8 @@ use super::{AuditNote, Change, Loaded, Store, StoreOptions};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, MarketKey, OddsFormat,
-    Outcome, Point, Price, Record, RecordId, Region, Regions, Sport, SportId, SportKind, Timestamp, World,
+    Outcome, Point, Price, Record, RecordId, Region, Regions, SeenCompetition, Sport, SportId, SportKind, Timestamp,
+    World,
 };
 
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
@@ -117,6 +118,11 @@ fn put_event(world: World, id: &str, commence: u32) -> Change {
 fn put_odds(world: World, id: &str, book: u16, market: Market) -> Change {
     let record = record("mma", id, book, market, 5);
     Change::PutOdds { world, sport: sport_id(0), event: event_id(id), record }
+}
+
+fn put_competition(key: &str) -> Change {
+    let competition = SeenCompetition { sport: sport_id(0), title: "Open".into() };
+    Change::PutCompetition { world: World::Live, key: key.into(), competition }
 }
 
 fn put_poll(scope: &str) -> Change {

@@ -16,7 +16,7 @@ fn filled() -> (Memory, Store) {
             put_odds(World::Live, "b", 0, Market::MONEYLINE),
         ])
         .unwrap();
-    assert_eq!(name_count(&mut store), 5);
+    assert_eq!(name_count(&mut store), 7);
     (memory, store)
 }
 
@@ -30,7 +30,7 @@ fn running_store_deletes_unused_names() {
     assert_eq!(store.sweep_names().unwrap(), 0);
     store.commit(&[remove("a")]).unwrap();
     assert_eq!(store.sweep_names().unwrap(), 2);
-    assert_eq!(name_count(&mut store), 3);
+    assert_eq!(name_count(&mut store), 5);
     assert_eq!(store.sweep_names().unwrap(), 0);
 
     // A swept name can come back, under a new number.

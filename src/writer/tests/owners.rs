@@ -72,7 +72,9 @@ fn drop_directory_without_a_token_keeps_its_used_quota() {
         bookmakers: 1,
         events_today: 1,
         events: 1,
-        ..FeederUse::default()
+        // The competition of the event.
+        names_today: 1,
+        names: 1,
     };
     assert_eq!(used, [("drop".to_owned(), expected)]);
     assert_eq!(writer.feeder_uses(World::Sandbox).count(), 0);

@@ -8,6 +8,8 @@ use crate::model::{OddsFormat, Region};
 
 /// Worlds differ in who leaves out what; the promises hold in all of them.
 const SEEDS: [u64; 3] = [SEED, 0, u64::MAX];
+/// Those of the simulator's bookmakers.
+const REGIONS: [Region; 4] = [Region::Us, Region::Uk, Region::Eu, Region::Au];
 const BILLION: u64 = 1_000_000_000;
 
 /// The chance that a price implies, in billionths, cut.
@@ -96,7 +98,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
         }
         assert!((90..=200).contains(&events), "{events} at {}", at(unix));
         assert!((3_800..=7_500).contains(&records), "{records} at {}", at(unix));
-        for (sport, region) in catalogue.sport_ids().flat_map(|sport| Region::ALL.map(|region| (sport, region))) {
+        for (sport, region) in catalogue.sport_ids().take(5).flat_map(|sport| REGIONS.map(|region| (sport, region))) {
             let offered =
                 |key: &str| catalogue.bookmakers().iter().any(|b| *b.key == *key && b.regions.contains(region));
             let books = sources.iter().filter(|(own, key)| *own == sport && offered(key)).count();

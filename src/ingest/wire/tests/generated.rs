@@ -152,6 +152,21 @@ fn news() -> impl Strategy<Value = News> {
     prop_oneof![4 => odds(), 2 => score(), 2 => event(), 1 => bookmaker, 1 => remove, 1 => good_read, 1 => held(), 2 => dated]
 }
 
+/// Markets by key: other tests of this process may have had a price of one that is new here.
+fn as_text(mut news: News) -> News {
+    let market = match &mut news {
+        News::Odds(odds) => Some(&mut odds.market),
+        News::Closed(closed) => Some(&mut closed.market),
+        News::Market(market) => Some(market),
+        News::AsOf(at, news) => return News::AsOf(*at, Box::new(as_text((**news).clone()))),
+        _ => None,
+    };
+    if let Some(market) = market {
+        *market = MarketKey::New(market.as_str().into());
+    }
+    news
+}
+
 fn line_of(news: &News) -> Vec<u8> {
     let mut line = Vec::new();
     write(news, &CATALOGUE, &mut line);
@@ -165,7 +180,7 @@ proptest! {
         prop_assert_eq!(line.iter().position(|byte| *byte == b'\n'), Some(line.len() - 1));
         let reading = read(&line, &CATALOGUE).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(reading.dropped.is_empty());
-        prop_assert_eq!(reading.news, news);
+        prop_assert_eq!(as_text(reading.news), as_text(news));
     }
 
     #[test]
