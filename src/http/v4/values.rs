@@ -69,11 +69,13 @@ fn regions(names: Vec<&str>) -> Result<Regions, ApiError> {
     names.into_iter().map(|name| Region::parse(name).ok_or_else(|| REGIONS.refuse(name))).collect()
 }
 
-/// Who wins, unless other markets are named: two sides have a moneyline, a field has outrights. A key that reads and that
-/// nobody has priced matches nothing.
+/// Who wins, unless other markets are named. A key that reads and that nobody has priced matches nothing.
 fn markets(params: &Params<'_>, families: &MarketFamilies) -> Result<MarketsByKind, ApiError> {
     let Some(named) = items(params, &MARKETS) else {
-        return Ok(MarketsByKind::new(|_| MarketFilter::only(vec![Market::MONEYLINE, Market::OUTRIGHT])));
+        return Ok(MarketsByKind::new(|kind| match kind {
+            SportKind::Tournament => Market::OUTRIGHT.into(),
+            _ => Market::MONEYLINE.into(),
+        }));
     };
     if let Some(unreadable) = named.iter().find(|name| families.read(name, SportKind::HeadToHead).is_none()) {
         return Err(MARKETS.refuse(unreadable));
@@ -174,8 +176,7 @@ mod tests {
         let default = asked("").unwrap();
         assert!(default.of(SportKind::Fight).accepts(Market::MONEYLINE));
         assert!(default.of(SportKind::Tournament).accepts(Market::OUTRIGHT));
-        assert!(default.of(SportKind::HeadToHead).accepts(Market::OUTRIGHT), "a field can be in any sport");
-        assert!(!default.of(SportKind::HeadToHead).accepts(Market::SPREAD));
+        assert!(!default.of(SportKind::Tournament).accepts(Market::MONEYLINE));
         assert_eq!(asked("markets=").unwrap(), default);
         let totals = asked("markets=totals,h2h_lay").unwrap();
         assert!(totals.of(SportKind::Fight).accepts(Market::TOTAL_ROUNDS));
