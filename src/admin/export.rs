@@ -2,7 +2,7 @@
 //! in what is stored beyond the answers (times of the last changes, which markets are closed since when, since when a
 //! source holds no price), so that what is late or due for removal here is so there.
 //!
-//! Lines come in an order in which each can be taken: bookmakers, then sport by sport each event with its score, its
+//! Lines come in an order in which each can be taken: bookmakers, competitions and markets, then sport by sport each event with its score, its
 //! prices and its closed markets, then the sport's sources. They are written from one snapshot, piece by piece as they
 //! are taken, and block nothing.
 
@@ -16,7 +16,8 @@ use super::pieces::{self, PieceSource};
 use crate::board::{Boards, EventNode, Register, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
-    BookId, Catalogue, ClosedNews, EventNews, EventStatus, News, OddsNews, ScoreNews, SourceNews, SportId, World,
+    BookId, Catalogue, ClosedNews, CompetitionNews, EventNews, EventStatus, Market, News, OddsNews, ScoreNews,
+    SourceNews, SportId, World,
 };
 
 const PIECE_BYTES: usize = 64 << 10;
@@ -48,6 +49,16 @@ impl Export {
         let register = board.register();
         for (_, book) in register.bookmakers().iter() {
             self.tell(&News::Bookmaker((**book).clone())).await?;
+        }
+        // Also those that no event has any more: lists and parameters know them.
+        for (key, competition) in register.competitions().iter() {
+            let (key, competition) = (Arc::clone(key), competition.clone());
+            self.tell(&News::Competition(CompetitionNews { key, competition })).await?;
+        }
+        let mut markets: Vec<Market> = register.markets().iter().copied().collect();
+        markets.sort_unstable_by_key(|market| market.key());
+        for market in markets {
+            self.tell(&News::Market(market.into())).await?;
         }
         let catalogue = Arc::clone(&self.catalogue);
         for sport in catalogue.sport_ids() {

@@ -89,7 +89,7 @@ pub(super) fn groups(text: &str) -> Result<Groups, String> {
 /// `us,uk`.
 pub(super) fn regions(text: &str) -> Result<Regions, String> {
     let regions: Option<Regions> = text.split(',').map(|region| Region::parse(region.trim())).collect();
-    regions.ok_or_else(|| "takes us, uk, eu, au, separated by commas".to_owned())
+    regions.ok_or_else(|| "takes us, us2, us_dfs, us_ex, uk, eu, fr, se, au, separated by commas".to_owned())
 }
 
 pub(super) fn odds_format(text: &str) -> Result<OddsFormat, String> {

@@ -45,8 +45,8 @@ const INTERRUPTED: u8 = 130;
 /// code is 130. A strict input or a payload is then not written.
 ///
 /// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events,
-/// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have and lay
-/// markets are rejected.
+/// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have
+/// are rejected.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -73,7 +73,7 @@ pub(super) struct IngestArgs {
     /// Price format of a payload, if it cannot be detected: american, decimal or fractional
     #[arg(long, value_name = "FORMAT", value_parser = flags::odds_format, requires = "format")]
     odds_format: Option<OddsFormat>,
-    /// Regions of a payload's undeclared bookmakers: us, uk, eu, au
+    /// Regions of a payload's undeclared bookmakers: us, us2, us_dfs, us_ex, uk, eu, fr, se, au
     #[arg(long, value_name = "LIST", value_parser = flags::regions, requires = "format")]
     regions: Option<Regions>,
 }

@@ -24,7 +24,7 @@ pub const FEED_SETTINGS: &[Setting] = &[
     Setting { name: "key_file", default: "", help: "file with the API key, in place of key" },
     Setting { name: "world", default: "live", help: "world that the feed writes to: live or sandbox" },
     Setting { name: "sports", default: "", help: "sports to poll, by oddsbox's keys or those of The Odds API" },
-    Setting { name: "regions", default: "us", help: "regions to poll: us, uk, eu, au" },
+    Setting { name: "regions", default: "us", help: "regions to poll: us, us2, us_dfs, us_ex, uk, eu, fr, se, au" },
     Setting {
         name: "markets",
         default: "h2h,spreads,totals,outrights",
@@ -200,9 +200,11 @@ impl FeedTable<'_> {
             key: self.key()?,
             world: self.parse("world", "takes live or sandbox", World::parse)?,
             sports: self.parse("sports", "takes at least one sport, such as mma,tennis", names)?,
-            regions: self.parse("regions", "takes us, uk, eu, au, separated by commas", |text| {
-                names(text)?.iter().map(|region| Region::parse(region)).collect()
-            })?,
+            regions: self.parse(
+                "regions",
+                "takes us, us2, us_dfs, us_ex, uk, eu, fr, se, au, separated by commas",
+                |text| names(text)?.iter().map(|region| Region::parse(region)).collect(),
+            )?,
             markets: self.parse("markets", "takes h2h, spreads, totals, outrights, or our own keys", markets)?,
             odds_format: self.parse("odds_format", "takes decimal or american", |text| {
                 OddsFormat::parse(text).filter(|format| *format != OddsFormat::Fractional)

@@ -82,7 +82,8 @@ impl InputOptions {
                 }
                 _ => {
                     let regions: Option<Regions> = value.split(',').map(Region::parse).collect();
-                    options.regions = regions.ok_or_else(|| takes("us, uk, eu, au, between commas"))?;
+                    options.regions =
+                        regions.ok_or_else(|| takes("us, us2, us_dfs, us_ex, uk, eu, fr, se, au, between commas"))?;
                 }
             }
         }

@@ -28,7 +28,7 @@ pub use competition::{Competition, Competitions, SeenCompetition};
 pub use event::{Contest, Event, EventId, EventOwner, EventStatus};
 pub use maintenance::Maintenance;
 pub use market::{Market, MarketFamilies, MarketFilter, MarketKey, MarketTraits, Settlement};
-pub use news::{ClosedNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};
+pub use news::{ClosedNews, CompetitionNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};
 pub use odds::{Closed, Outcome, OutcomeName, Point, Record, RecordId};
 pub use price::{OddsFormat, Price, PriceError};
 pub use quota::{FeederQuota, FeederUse};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::bookmaker::Bookmaker;
+use super::competition::SeenCompetition;
 use super::event::{Contest, EventId, EventStatus};
 use super::market::MarketKey;
 use super::odds::Outcome;
@@ -33,6 +34,10 @@ pub enum News {
     Closed(ClosedNews),
     /// The state of a source, as exported by another instance.
     Source(SourceNews),
+    /// A competition that the world has had an event of, as exported by another instance.
+    Competition(CompetitionNews),
+    /// A market that the world has had a price of, as exported by another instance.
+    Market(MarketKey),
 }
 
 /// Adds or changes an event. It carries no time, so the last one to arrive wins.
@@ -96,4 +101,11 @@ pub struct SourceNews {
     pub sport: SportId,
     pub bookmaker: Arc<str>,
     pub source: Source,
+}
+
+/// A competition that has had an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompetitionNews {
+    pub key: Arc<str>,
+    pub competition: SeenCompetition,
 }

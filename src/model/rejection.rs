@@ -123,7 +123,10 @@ impl Reason {
                 "the feeder has added as many bookmakers, events, competitions or markets as it may; `oddsbox feeds` shows its quota"
             }
             Reason::NotOwnEvent => "a feeder removes only events that it announced first",
-            Reason::BadField => "the winner is neither of the two sides",
+            Reason::BadField => {
+                "the winner is neither of the two sides, or the event has a field and so neither points nor a winner"
+            }
+            Reason::MissingField => "the event has two sides: send home_score and away_score",
             _ => "it conflicts with the stored data",
         }
     }

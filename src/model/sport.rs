@@ -139,7 +139,7 @@ impl Catalogue {
         let Some(names) = v4 else { return Cow::Borrowed(key) };
         let listed = |title: &str| {
             let mut own = self.competitions().filter(|listed| names.has(&listed.key));
-            own.find(|listed| *listed.title == *title).map(|listed| Cow::Borrowed(&*listed.key))
+            own.find(|listed| *listed.title == *title.trim()).map(|listed| Cow::Borrowed(&*listed.key))
         };
         let by_field = match contest {
             Contest::Sides { .. } => None,

@@ -15,14 +15,19 @@ pub(super) fn fight_score(score: Score, event: &Event) -> Result<Score, Reason> 
         Some((ours, theirs)) if ours < theirs => away.cloned(),
         _ => None,
     };
-    let winner = score.winner.clone().or(by_points);
-    let points = match &winner {
-        None => (0, 0),
-        Some(name) if Some(name) == home => (1, 0),
-        Some(name) if Some(name) == away => (0, 1),
-        Some(_) => return Err(Reason::BadField),
+    let Some(named) = score.winner.clone().or(by_points) else {
+        return Ok(Score { points: Some((0, 0)), winner: None, ..score });
     };
-    Ok(Score { points: Some(points), winner, ..score })
+    // Some feeds pad a name here and not there.
+    let is_named = |side: &&Arc<str>| side.trim() == named.trim();
+    let (winner, points) = match (home.filter(is_named), away.filter(is_named)) {
+        (Some(home), _) if *home == named => (home, (1, 0)),
+        (_, Some(away)) if *away == named => (away, (0, 1)),
+        (Some(home), _) => (home, (1, 0)),
+        (_, Some(away)) => (away, (0, 1)),
+        (None, None) => return Err(Reason::BadField),
+    };
+    Ok(Score { points: Some(points), winner: Some(Arc::clone(winner)), ..score })
 }
 
 /// The score of a fight whose sides were renamed or swapped after its end: the winner gets the new name, and keeps the

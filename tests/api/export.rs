@@ -10,13 +10,13 @@ use oddsbox::model::{News, Timestamp, World};
 use serde_json::Value;
 
 use super::fixture::{
-    EVENING, bookmaker, closed, event, event_with, fields, limited, moneyline, moneyline_at, odds_in, read, remove,
-    score, score_with, tournament,
+    EVENING, UPDATED, bookmaker, closed, event, event_with, fields, limited, moneyline, moneyline_at, odds_in, read,
+    remove, score, score_with, tournament,
 };
 use crate::harness::{START_MS, Service, config};
 
 const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
-const ALL_REGIONS: &str = "regions=us,uk,eu,au";
+const ALL_REGIONS: &str = "regions=us,us2,us_dfs,us_ex,uk,eu,fr,se,au";
 
 async fn export(access: &AdminAccess) -> String {
     let mut source = access.export(World::Live).await.expect("an export");
@@ -76,14 +76,19 @@ async fn pages(service: &Service, key: &str, path: &str) -> Vec<(String, String)
 async fn everything(service: &Service) -> Vec<(String, String)> {
     let key = limited(service, 1_000_000, Some(1_000_000), None).await.secret;
     let mut all = Vec::new();
-    for path in ["/v1/sports", "/v1/books", "/v1/status"] {
+    for path in ["/v1/sports", "/v1/books", "/v1/status", "/v1/markets", "/v4/sports?all=true"] {
         all.extend(pages(service, &key, path).await);
     }
-    for sport in SPORTS {
-        for format in ["american", "decimal", "fractional"] {
-            let path = format!("/v1/sports/{sport}/odds?limit=500&odds_format={format}&{ALL_REGIONS}");
+    let catalogue = catalogue::builtin();
+    for (_, sport) in catalogue.sports() {
+        let sport = &*sport.key;
+        for (format, market) in [("american", ""), ("decimal", ""), ("fractional", ""), ("decimal", "&market=all")] {
+            let path = format!("/v1/sports/{sport}/odds?limit=500&odds_format={format}{market}&{ALL_REGIONS}");
             all.extend(pages(service, &key, &path).await);
         }
+        let lay = format!("/v1/sports/{sport}/odds?market=moneyline_lay,outright&{ALL_REGIONS}");
+        all.extend(pages(service, &key, &lay).await);
+        all.extend(pages(service, &key, &format!("/v1/sports/{sport}/competitions")).await);
         if ["mma", "boxing"].contains(&sport) {
             let path = format!("/v1/sports/{sport}/odds?group=bout&limit=500&{ALL_REGIONS}");
             all.extend(pages(service, &key, &path).await);
@@ -209,6 +214,63 @@ async fn rare_records_round_trip() {
     service.ingest(&read("mma", "betmgm", "2026-11-14T23:43:30Z", 5)).await;
     service.ingest(&read("boxing", "betmgm", "2026-11-14T23:43:31Z", 7)).await;
     service.advance(30).await;
+    assert_round_trip(service).await;
+}
+
+/// Sports, competitions and markets beyond those of the first version, also those of which only the memory is left.
+#[tokio::test]
+async fn world_with_every_kind_of_market_round_trips() {
+    let service = Service::start().await;
+    let keyed = |sport: &str, id: &str, key: &str| {
+        let given = format!(r#""competition_key":"{key}","competition_title":"  The {key} ","competition":"#);
+        event(sport, id, EVENING).replace(r#""competition":"#, &given)
+    };
+    let field =
+        |sport: &str, id: &str| tournament(id, "The Winner", EVENING).replace("\"golf\"", &format!("\"{sport}\""));
+    let props = r#"[{"name":" Over ","description":"K. \"Kay\" Li ","price":1.909,"point":0.25},{"name":" Over ","description":"K. \"Kay\" Li ","price":1.909,"point":0.25},{"name":"Under","price":2.0,"point":-1.125},{"name":"Ünder","price":3.5}]"#;
+    let priced = |sport: &str, id: &str, market: &str| odds_in("decimal", sport, id, "betmgm", market, UPDATED, props);
+    let names = r#"[{"name":"A","price":5.5},{"name":" B","price":8.0}]"#;
+    let named = |sport: &str, id: &str, market: &str| odds_in("decimal", sport, id, "ballybet", market, UPDATED, names);
+    let over = |sport: &str, id: &str, more: &str| {
+        format!(
+            r#"{{"type":"score","sport":"{sport}","event":"{id}","status":"final","updated_at":"{UPDATED}"{more}}}"#
+        ) + "\n"
+    };
+    let lines = [
+        keyed("soccer", "s1", "soccer_epl"),
+        priced("soccer", "s1", "alternate_team_totals_corners_h1"),
+        priced("soccer", "s1", "player_export_only_alternate"),
+        named("soccer", "s1", "h2h_lay"),
+        named("soccer", "s1", "double_chance"),
+        // The key that follows from a name may have letters that no other key has.
+        event("soccer", "s3", EVENING).replace("\"Cup\"", "\"Íslenska B-deild\""),
+        event("soccer", "s4", EVENING).replace("\"Cup\"", "\"Ís\""),
+        remove("soccer", "s4"),
+        // Gone, with a competition, a sport and a market that nothing else has.
+        keyed("soccer", "s2", "soccer_iceland_cup"),
+        keyed("handball", "h1", "handball_export_cup"),
+        priced("handball", "h1", "player_gone_export"),
+        remove("soccer", "s2"),
+        remove("handball", "h1"),
+        // Fields in sports of two sides and the other way round, open and over.
+        field("american_football", "w1"),
+        named("american_football", "w1", "outrights"),
+        field("mma", "w2"),
+        over("mma", "w2", ""),
+        field("politics", "w3"),
+        named("politics", "w3", "outrights_lay"),
+        event("golf", "ryder", EVENING),
+        over("golf", "ryder", r#","home_score":15,"away_score":13"#),
+        event("mma", "m1", EVENING),
+        priced("mma", "m1", "spreads").replace(r#",{"name":"Ünder","price":3.5}"#, ""),
+        closed("mma", "m1", "betmgm", "alternate_total_rounds", UPDATED),
+    ];
+    service.ingest(&lines.concat()).await;
+    let path = "/v1/sports/handball/odds?market=player_gone_export";
+    assert_eq!(service.get(path).await.text(), "[]");
+    let other = beside(&service, &[]).await;
+    ingest(&server_door(&other).await, &export(&server_door(&service).await).await).await;
+    assert_eq!(other.get(path).await.text(), "[]", "a market that had a price is known");
     assert_round_trip(service).await;
 }
 

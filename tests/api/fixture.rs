@@ -2,7 +2,7 @@
 
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Answer, Service};
 
@@ -108,8 +108,16 @@ pub fn every_sport() -> String {
     .concat()
 }
 
+/// An event of a payload of The Odds API, `Home <id>` against `Away <id>`; `bookmakers` may be null.
+pub fn payload_event(id: &str, sport_key: &str, sport_title: &str, bookmakers: Value) -> Value {
+    json!({
+        "id": id, "sport_key": sport_key, "sport_title": sport_title, "commence_time": EVENING,
+        "home_team": format!("Home {id}"), "away_team": format!("Away {id}"), "bookmakers": bookmakers,
+    })
+}
+
 /// Every path under `/v1` that returns 200 once [`every_sport`] is ingested.
-pub const ROUTES: [&str; 7] = [
+pub const ROUTES: [&str; 9] = [
     "/v1/sports",
     "/v1/books",
     "/v1/status",
@@ -117,6 +125,8 @@ pub const ROUTES: [&str; 7] = [
     "/v1/sports/mma/scores",
     "/v1/sports/mma/events",
     "/v1/sports/mma/events/m1",
+    "/v1/sports/mma/competitions",
+    "/v1/markets",
 ];
 
 /// One field of each element of an array.

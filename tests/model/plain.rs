@@ -140,7 +140,9 @@ impl Plain {
                 event.prices.insert(key, (news.last_update, news.outcomes.into_vec()));
             }
             News::Bookmaker(_) | News::Listed(_) | News::Read(_) => {}
-            News::AsOf(..) | News::Closed(_) | News::Source(_) => panic!("only an export tells these"),
+            News::AsOf(..) | News::Closed(_) | News::Source(_) | News::Competition(_) | News::Market(_) => {
+                panic!("only an export tells these")
+            }
         }
         true
     }

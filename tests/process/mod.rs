@@ -22,6 +22,7 @@ mod ingest;
 mod leak;
 mod lifecycle;
 mod log_lines;
+mod markets;
 mod operator;
 mod polled;
 mod ports;

@@ -15,7 +15,7 @@ pub(crate) fn bouts(board: &Published, sport_key: &str, query: &OddsQuery) -> Bo
     let moneyline = Market::MONEYLINE.into();
     let pick = Pick { markets: &moneyline, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());
-    let (page, next) = select::events(board.index(), &scope, query.limit.get(), |_| true);
+    let (page, next) = select::events(board.index(), &scope, query.limit.get(), |node| node.event().home().is_some());
     let register = board.register().bookmakers();
     let sources =
         board.sources().iter().filter(|source| books.as_ref().is_none_or(|set| set.contains(source.bookmaker)));

@@ -89,7 +89,10 @@ fn market(view: &SportView<'_>, key: &str, kind: SportKind) -> Result<Option<Mar
     match families.read(key, kind).filter(is_known) {
         Some(MarketKey::Known(market)) => Ok(Some(market)),
         Some(MarketKey::New(_)) => Ok(None),
-        None => Err(unknown(&MARKET, key, nearest(key, families.keys()))),
+        None => {
+            let seen = view.register().markets().iter().map(|market| market.key());
+            Err(unknown(&MARKET, key, families.nearest(key, seen).as_deref()))
+        }
     }
 }
 

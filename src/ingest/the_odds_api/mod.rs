@@ -2,8 +2,8 @@
 //!
 //! [`read()`] parses a whole payload: odds as a list, of one event, or of an archive (`{"timestamp":…,"data":…}`),
 //! scores, or bare events. What is invalid is rejected and counted by its reason, and the rest is kept: a record without
-//! a bad outcome, an event without a bad record. Parsing knows nothing of what is stored, of the
-//! clock or of any upstream. [`read_sports`] parses the list of sport keys.
+//! a bad outcome, an event without a bad record. Parsing knows nothing of what is stored, of the clock or of any
+//! upstream. [`read_sports`] parses the list of sport keys.
 
 mod book;
 mod event;

@@ -68,9 +68,10 @@ fn points(list: Field<'_>, home: &str, away: &str) -> Result<Option<(i32, i32)>,
     for Object(side) in &sides {
         let name = Field::new("scores.name", side.name).text()?;
         let score = Field::new("scores.score", side.score);
-        let points = if name == home {
+        // Some feeds pad a name here and not there.
+        let points = if name.trim() == home.trim() {
             &mut ours
-        } else if name == away {
+        } else if name.trim() == away.trim() {
             &mut theirs
         } else {
             let detail = format!("\"scores\" names {name:?}, who is neither side");

@@ -74,13 +74,11 @@ impl<'a> Field<'a> {
         unquote(self.json()?).ok_or_else(|| self.takes("a string"))
     }
 
-    /// A name for people: trimmed, not empty, bounded, without control characters.
+    /// A name for people: not blank, bounded, without control characters. It is kept as it is, blanks around it
+    /// included: what comes in goes out unchanged.
     pub(in crate::ingest) fn text(self) -> Result<Cow<'a, str>, Rejection> {
-        let text = match self.string()? {
-            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
-            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
-        };
-        let fits = (1..=TEXT_BYTES_MAX).contains(&text.len());
+        let text = self.string()?;
+        let fits = text.len() <= TEXT_BYTES_MAX && !text.trim().is_empty();
         if fits && !text.chars().any(char::is_control) {
             return Ok(text);
         }

@@ -1,5 +1,6 @@
 //! Parses a line: its type first, then the fields of that type, each checked on its own.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -8,10 +9,10 @@ use super::field::{Field, Object, Raw};
 use super::{LINE_BYTES_MAX, ParsedLine, Rejection, outcomes};
 use crate::model::sport::is_competition_key;
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, EventStatus, MarketKey, News, OddsNews, Period, ReadNews,
-    Reason, Region, Regions, Score, ScoreNews, ScoreStatus, Source, SourceNews, SportId, SportKind,
+    Bookmaker, Catalogue, ClosedNews, CompetitionNews, Contest, EventNews, EventStatus, MarketKey, News, OddsNews,
+    Period, ReadNews, Reason, Region, Regions, Score, ScoreNews, ScoreStatus, SeenCompetition, Source, SourceNews,
+    SportId, SportKind,
 };
-use crate::nearest::nearest;
 
 /// Every field of every type of line, unparsed: a line is scanned once, and fields that its type does not use are ignored.
 /// Names are compared in this order, so those of odds lines come first.
@@ -103,8 +104,11 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection>
         "bookmaker" => News::Bookmaker(line.declared_bookmaker()?),
         "closed" => News::Closed(line.closed(catalogue)?),
         "source" => News::Source(line.source(catalogue)?),
+        "competition" => News::Competition(line.seen_competition(catalogue)?),
+        "market" => News::Market(read_market(Field::new("key", line.key), catalogue, SportKind::HeadToHead)?),
         other => {
-            let detail = format!("{other:?} is no type: event, odds, score, remove, bookmaker, read, closed, source");
+            let types = "event, odds, score, remove, bookmaker, read, closed, source, competition, market";
+            let detail = format!("{other:?} is no type: {types}");
             return Err(Rejection::new(Reason::UnknownType, detail));
         }
     };
@@ -112,9 +116,30 @@ pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection>
 }
 
 pub(in crate::ingest) fn unknown_market(key: &str, catalogue: &Catalogue) -> Rejection {
-    let nearest = nearest(key, catalogue.markets().keys());
+    let nearest = catalogue.markets().nearest(key, std::iter::empty());
     let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is {nearest}"));
     Rejection::new(Reason::UnknownMarket, format!("{key:?} does not read as a market{hint}"))
+}
+
+fn read_market(field: Field<'_>, catalogue: &Catalogue, kind: SportKind) -> Result<MarketKey, Rejection> {
+    let key = field.string()?;
+    catalogue.markets().read(&key, kind).ok_or_else(|| unknown_market(&key, catalogue))
+}
+
+/// `derived` is the key that the catalogue has for the competition's name. It may have other letters, and an export gives
+/// it like any other.
+fn read_competition_key<'c>(
+    field: Field<'_>,
+    catalogue: &Catalogue,
+    sport: SportId,
+    derived: impl FnOnce() -> Cow<'c, str>,
+) -> Result<Arc<str>, Rejection> {
+    let key = field.string()?;
+    let is_of_sport = catalogue[sport].v4.as_ref().is_none_or(|names| names.has(&key));
+    if (is_competition_key(&key) && is_of_sport) || key == derived() {
+        return Ok((*key).into());
+    }
+    Err(field.takes("a competition's key that begins with the sport's, such as soccer_epl"))
 }
 
 fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
@@ -150,32 +175,38 @@ impl RawLine<'_> {
 
     fn event_news(&self, catalogue: &Catalogue) -> Result<EventNews, Rejection> {
         let (sport, kind) = self.sport(catalogue)?;
+        let id = Field::new("id", self.id).event_id()?;
+        let competition: Arc<str> = Field::new("competition", self.competition).text()?.as_ref().into();
+        let contest = self.contest(kind)?;
+        let given = Field::new("competition_key", self.competition_key);
+        let derived = || catalogue.competition_key(sport, &competition, &contest);
+        let competition_key =
+            if given.is_given() { Some(read_competition_key(given, catalogue, sport, derived)?) } else { None };
         Ok(EventNews {
             sport,
-            id: Field::new("id", self.id).event_id()?,
-            competition: Field::new("competition", self.competition).text()?.as_ref().into(),
-            competition_key: self.competition_key(catalogue, sport)?,
+            id,
+            competition_key,
             competition_title: self.competition_title()?,
             commence: Field::new("commence_time", self.commence_time).time()?,
-            contest: self.contest(kind)?,
             status: Field::new("status", self.status)
                 .one_of(EventStatus::parse, &EventStatus::ALL.map(EventStatus::key))?,
+            competition,
+            contest,
         })
     }
 
-    fn competition_key(&self, catalogue: &Catalogue, sport: SportId) -> Result<Option<Arc<str>>, Rejection> {
-        let given = Field::new("competition_key", self.competition_key);
-        if !given.is_given() {
-            return Ok(None);
-        }
-        let key = given.string()?;
-        let is_of_sport = catalogue[sport].v4.as_ref().is_none_or(|names| names.has(&key));
-        if !is_competition_key(&key) || !is_of_sport {
-            return Err(
-                given.takes(format_args!("a competition's key that begins with the sport's, such as soccer_epl"))
-            );
-        }
-        Ok(Some((*key).into()))
+    fn seen_competition(&self, catalogue: &Catalogue) -> Result<CompetitionNews, Rejection> {
+        let (sport, _) = self.sport(catalogue)?;
+        let title: Arc<str> = Field::new("title", self.title).text()?.as_ref().into();
+        let derived = || match &catalogue[sport].v4 {
+            Some(names) => {
+                let name = names.competition(&title);
+                names.key_of(name, &Contest::Tournament { title: name.into() })
+            }
+            None => Cow::Borrowed(&*catalogue[sport].key),
+        };
+        let key = read_competition_key(Field::new("key", self.key), catalogue, sport, derived)?;
+        Ok(CompetitionNews { key, competition: SeenCompetition { sport, title } })
     }
 
     fn competition_title(&self) -> Result<Option<Arc<str>>, Rejection> {
@@ -237,8 +268,7 @@ impl RawLine<'_> {
 
     /// In the service's own names or in those of The Odds API.
     fn market(&self, catalogue: &Catalogue, sport: SportId) -> Result<MarketKey, Rejection> {
-        let key = Field::new("market", self.market).string()?;
-        catalogue.markets().read(&key, catalogue[sport].kind).ok_or_else(|| unknown_market(&key, catalogue))
+        read_market(Field::new("market", self.market), catalogue, catalogue[sport].kind)
     }
 
     fn score(&self, catalogue: &Catalogue) -> Result<ScoreNews, Rejection> {
@@ -248,7 +278,7 @@ impl RawLine<'_> {
             Field::new("status", self.status).one_of(ScoreStatus::parse, &ScoreStatus::ALL.map(ScoreStatus::key))?;
         let score = Score {
             status,
-            points: self.points(kind)?,
+            points: self.points()?,
             periods: self.periods(kind)?,
             winner: self.winner(kind, status)?,
             updated: Field::new("updated_at", self.updated_at).time()?,
@@ -256,11 +286,10 @@ impl RawLine<'_> {
         Ok(ScoreNews { sport, event, score })
     }
 
-    fn points(&self, kind: SportKind) -> Result<Option<(i32, i32)>, Rejection> {
+    /// Whether there are sides to have points is known only from the event, so the writer checks that.
+    fn points(&self) -> Result<Option<(i32, i32)>, Rejection> {
         let (home, away) = (Field::new("home_score", self.home_score), Field::new("away_score", self.away_score));
-        if kind == SportKind::Tournament {
-            home.absent("a tournament has no sides")?;
-            away.absent("a tournament has no sides")?;
+        if !home.is_given() && !away.is_given() {
             return Ok(None);
         }
         Ok(Some((home.whole(0..=SCORE_MAX)?, away.whole(0..=SCORE_MAX)?)))
@@ -306,7 +335,7 @@ impl RawLine<'_> {
             Some(regions) if !regions.is_empty() => {
                 Ok(Bookmaker { key: key.as_ref().into(), title: title.as_ref().into(), regions })
             }
-            _ => Err(field.takes("at least one of us, uk, eu, au")),
+            _ => Err(field.takes("at least one of us, us2, us_dfs, us_ex, uk, eu, fr, se, au")),
         }
     }
 

@@ -177,7 +177,7 @@ fn bookmakers_removals_and_reads() {
     let News::Bookmaker(declared) = take(book).news else { panic!() };
     assert_eq!(declared.regions.iter().map(crate::model::Region::key).collect::<Vec<_>>(), ["us", "au"]);
     refused(&book.replace(r#""au","us""#, ""), Reason::BadField, "\"regions\"");
-    refused(&book.replace("\"us\"", "\"usa\""), Reason::BadField, "us, uk, eu, au");
+    refused(&book.replace("\"us\"", "\"usa\""), Reason::BadField, "us, us2, us_dfs, us_ex, uk, eu, fr, se, au");
     assert!(matches!(take(r#"{"type":"remove","sport":"mma","event":"e1"}"#).news, News::Remove { .. }));
     let good = r#"{"type":"read","sport":"mma","bookmaker":"betmgm","at":"2026-11-14T23:39:00Z"}"#;
     let News::Read(own) = take(good).news else { panic!() };

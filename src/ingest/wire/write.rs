@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventNews, News, OddsFormat, OddsNews, Outcome, Period, ReadNews,
-    ScoreNews, SourceNews, SportId, Timestamp,
+    Bookmaker, Catalogue, ClosedNews, CompetitionNews, Contest, EventNews, News, OddsFormat, OddsNews, Outcome, Period,
+    ReadNews, ScoreNews, SourceNews, SportId, Timestamp,
 };
 
 /// Appends the line of a message, line end included.
@@ -37,6 +37,11 @@ impl LineWriter<'_> {
             }
             News::Closed(closed) => self.closed(closed),
             News::Source(source) => self.source(source),
+            News::Competition(news) => self.competition(news),
+            News::Market(key) => {
+                self.start("market");
+                self.text("key", key.as_str());
+            }
         }
     }
 
@@ -101,6 +106,13 @@ impl LineWriter<'_> {
             separator = ",";
         }
         self.raw("]");
+    }
+
+    fn competition(&mut self, news: &CompetitionNews) {
+        self.start("competition");
+        self.sport(news.competition.sport);
+        self.text("key", &news.key);
+        self.text("title", &news.competition.title);
     }
 
     fn event(&mut self, event: &EventNews) {

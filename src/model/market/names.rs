@@ -12,7 +12,7 @@ const RENAMED: [(&str, &str); 6] = [
     ("outright", "outrights"),
 ];
 
-const ALTERNATE: &str = "alternate_";
+pub(super) const ALTERNATE: &str = "alternate_";
 
 /// The key in The Odds API, if it differs.
 pub(super) fn to_v4(key: &str) -> Option<String> {

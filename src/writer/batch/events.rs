@@ -7,8 +7,8 @@ use super::super::fight::{fight_score, renamed_winner};
 use super::NewsBatch;
 use crate::board::{Applied, Draft};
 use crate::model::{
-    BookId, Closed, ClosedNews, Event, EventId, EventNews, EventStatus, Market, OddsNews, Reason, Record, RecordId,
-    ScoreNews, SportId, SportKind, Timestamp,
+    BookId, Closed, ClosedNews, Contest, Event, EventId, EventNews, EventStatus, Market, OddsNews, Reason, Record,
+    RecordId, ScoreNews, SportId, SportKind, Timestamp,
 };
 
 impl NewsBatch<'_> {
@@ -54,7 +54,13 @@ impl NewsBatch<'_> {
     pub(super) fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {
         let (now, kind) = (self.now, self.catalogue[news.sport].kind);
         let (draft, touched) = self.draft(news.sport, &news.event)?;
-        let score = if kind == SportKind::Fight { fight_score(news.score, draft.event())? } else { news.score };
+        let (points, winner) = (news.score.points, &news.score.winner);
+        let score = match &draft.event().contest {
+            Contest::Tournament { .. } if points.is_some() || winner.is_some() => return Err(Reason::BadField),
+            Contest::Sides { .. } if points.is_none() => return Err(Reason::MissingField),
+            Contest::Sides { .. } if kind == SportKind::Fight => fight_score(news.score, draft.event())?,
+            _ => news.score,
+        };
         if let Some(current) = draft.score() {
             if score.updated < current.updated {
                 return Ok(Applied::Late);

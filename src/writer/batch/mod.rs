@@ -162,6 +162,8 @@ impl<'w> NewsBatch<'w> {
             }
             News::Closed(news) => self.closed(&news),
             News::Source(news) => self.set_source(&news),
+            News::Competition(news) => self.seen_competition(news),
+            News::Market(key) => self.seen_market(&key),
         }
     }
 

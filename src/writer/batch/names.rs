@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::NewsBatch;
-use crate::model::{Competitions, EventNews, Market, MarketKey, Reason, SeenCompetition};
+use crate::board::Applied;
+use crate::model::{CompetitionNews, Competitions, EventNews, Market, MarketKey, Reason, SeenCompetition};
 use crate::store::Change;
 
 impl NewsBatch<'_> {
@@ -22,18 +23,31 @@ impl NewsBatch<'_> {
             (Some(title), _) => Arc::clone(title),
             (None, None) => catalogue.title_of(news.sport, &key, &news.competition, &news.contest),
         };
-        if known.is_none() {
-            if seen.len() >= Competitions::MAX {
-                return Err(Reason::TooManyCompetitions);
-            }
-            self.additions.name()?;
-        }
         let competition = SeenCompetition { sport: news.sport, title };
+        self.seen_competition(CompetitionNews { key: Arc::clone(&key), competition })?;
+        Ok(key)
+    }
+
+    pub(super) fn seen_competition(&mut self, news: CompetitionNews) -> Result<Applied, Reason> {
+        let CompetitionNews { key, competition } = news;
+        let seen = self.competitions.as_ref().unwrap_or(self.state.register.competitions());
+        match seen.get(&key) {
+            Some(known) if *known == competition => return Ok(Applied::Unchanged),
+            Some(_) => {}
+            None if seen.len() >= Competitions::MAX => return Err(Reason::TooManyCompetitions),
+            None => self.additions.name()?,
+        }
         let state = self.state;
         let seen = self.competitions.get_or_insert_with(|| (**state.register.competitions()).clone());
         seen.put(Arc::clone(&key), competition.clone());
-        self.changes.push(Change::PutCompetition { world: self.world, key: Arc::clone(&key), competition });
-        Ok(key)
+        self.changes.push(Change::PutCompetition { world: self.world, key, competition });
+        Ok(Applied::Changed)
+    }
+
+    pub(super) fn seen_market(&mut self, key: &MarketKey) -> Result<Applied, Reason> {
+        let before = self.changes.len();
+        self.market(key)?;
+        Ok(if self.changes.len() > before { Applied::Changed } else { Applied::Unchanged })
     }
 
     /// The market of a key, which becomes known with it.

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 
 use super::super::{read, write};
 use crate::model::{
-    Bookmaker, Catalogue, ClosedNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey, News, OddsFormat,
-    OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews, ScoreStatus, Source,
-    SourceNews, SportId, SportKind, Timestamp,
+    Bookmaker, Catalogue, ClosedNews, CompetitionNews, Contest, EventId, EventNews, EventStatus, Market, MarketKey,
+    News, OddsFormat, OddsNews, Outcome, OutcomeName, Period, Point, Price, ReadNews, Regions, Score, ScoreNews,
+    ScoreStatus, SeenCompetition, Source, SourceNews, SportId, SportKind, Timestamp,
 };
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(super::catalogue);
 
 fn text() -> impl Strategy<Value = Arc<str>> {
-    "[\\PC&&[^ ]]([\\PC ]{0,30}[\\PC&&[^ ]])?"
-        .prop_filter("a text is trimmed and bounded", |text: &String| text.trim() == text && text.len() <= 200)
+    "[\\PC ]{1,32}"
+        .prop_filter("a text is bounded and not blank", |text: &String| !text.trim().is_empty() && text.len() <= 200)
         .prop_map(Arc::from)
 }
 
@@ -132,7 +132,12 @@ fn held() -> impl Strategy<Value = News> {
             News::Source(SourceNews { sport, bookmaker: bookmaker.into(), source })
         },
     );
-    prop_oneof![closed, source]
+    let competition = (sport(), "[a-z0-9_]{1,40}", text()).prop_map(|(sport, key, title)| {
+        let prefix = CATALOGUE[sport].v4.as_ref().map_or("", |names| names.prefix());
+        let competition = SeenCompetition { sport, title };
+        News::Competition(CompetitionNews { key: format!("{prefix}_{key}").into(), competition })
+    });
+    prop_oneof![closed, source, competition, market().prop_map(News::Market)]
 }
 
 fn news() -> impl Strategy<Value = News> {
@@ -152,6 +157,7 @@ fn as_text(mut news: News) -> News {
     let market = match &mut news {
         News::Odds(odds) => Some(&mut odds.market),
         News::Closed(closed) => Some(&mut closed.market),
+        News::Market(market) => Some(market),
         News::AsOf(at, news) => return News::AsOf(*at, Box::new(as_text((**news).clone()))),
         _ => None,
     };
