@@ -3,7 +3,9 @@
 
 use crate::board::body::HeapBytes;
 use crate::board::query::{Cursor, EventScope};
-use crate::model::{BookId, EventId, MarketFilter, OddsFormat, Regions, SportKind, SportSet, Timestamp};
+use crate::model::{
+    BookId, Contest, Event, EventId, MarketFilter, OddsFormat, Regions, SportKind, SportSet, Timestamp,
+};
 
 /// How points in time are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -29,6 +31,15 @@ impl MarketsByKind {
             SportKind::Fight => &self.0[1],
             SportKind::Tournament => &self.0[2],
         }
+    }
+
+    /// Those of an event of a sport: every sport can have events with a field, and events with two sides.
+    pub const fn of_event(&self, kind: SportKind, event: &Event) -> &MarketFilter {
+        self.of(match (&event.contest, kind) {
+            (Contest::Tournament { .. }, _) => SportKind::Tournament,
+            (Contest::Sides { .. }, SportKind::Tournament) => SportKind::HeadToHead,
+            (Contest::Sides { .. }, kind) => kind,
+        })
     }
 }
 

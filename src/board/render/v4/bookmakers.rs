@@ -8,7 +8,7 @@ use crate::board::render::json;
 use crate::board::render::odds::name_and_price;
 use crate::board::snapshot::Published;
 use crate::board::v4::{Extras, PricedBooks, Prices};
-use crate::model::{Bookmakers, MarketFilter, Outcome, Record, SportKind};
+use crate::model::{Bookmakers, Outcome, Record, SportKind};
 
 use super::time;
 
@@ -24,7 +24,6 @@ pub(super) fn book_set(published: &Published, books: &PricedBooks) -> Arc<BookSe
 #[derive(Debug)]
 pub(super) struct BookmakerWriter<'a> {
     kind: SportKind,
-    markets: &'a MarketFilter,
     books: Arc<BookSet>,
     register: &'a Bookmakers,
     prices: &'a Prices,
@@ -36,7 +35,6 @@ impl<'a> BookmakerWriter<'a> {
     pub(super) fn new(published: &'a Published, kind: SportKind, prices: &'a Prices) -> Self {
         BookmakerWriter {
             kind,
-            markets: prices.markets.of(kind),
             books: book_set(published, &prices.books),
             register: published.register().bookmakers(),
             prices,
@@ -56,7 +54,8 @@ impl<'a> BookmakerWriter<'a> {
 
     /// `,"bookmakers":[…]}`: the end of an event.
     pub(super) fn close_event(&self, node: &EventNode, out: &mut Vec<u8>) {
-        let wanted = node.records_of(self.markets, |book| self.books.contains(book));
+        let markets = self.prices.markets.of_event(self.kind, node.event());
+        let wanted = node.records_of(markets, |book| self.books.contains(book));
         let records: Vec<&Record> = wanted.map(|record| &**record).collect();
         out.extend_from_slice(b",\"bookmakers\":");
         let by_book = records.chunk_by(|one, other| one.bookmaker == other.bookmaker);
