@@ -73,8 +73,13 @@ pub(super) struct IngestArgs {
     /// Price format of a payload, if it cannot be detected: american, decimal or fractional
     #[arg(long, value_name = "FORMAT", value_parser = flags::odds_format, requires = "format")]
     odds_format: Option<OddsFormat>,
-    /// Regions of a payload's undeclared bookmakers: us, us2, us_dfs, us_ex, uk, eu, fr, se, au
-    #[arg(long, value_name = "LIST", value_parser = flags::regions, requires = "format")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = flags::regions,
+        requires = "format",
+        help = "Regions of a payload's undeclared bookmakers: us, us2, us_dfs, us_ex, uk, eu, fr, se, au"
+    )]
     regions: Option<Regions>,
 }
 

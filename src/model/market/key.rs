@@ -47,6 +47,7 @@ pub enum MarketPeriod {
 
 /// The parts of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "any of them can occur together")]
 pub struct KeyParts<'k> {
     /// The family, or a prop with its prefix: `player_points`.
     pub base: &'k str,

@@ -1,6 +1,6 @@
 //! Which outcomes of a market belong together, and how many of them win.
 
-use super::super::odds::Outcome;
+use super::super::odds::{Outcome, Point};
 
 /// How the outcomes of a market relate to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,7 +79,7 @@ fn belongs(shape: MarketShape, outcomes: &[Outcome], group: &OutcomeGroup, outco
     if first.name.description() != outcome.name.description() || members().any(|member| member.name == outcome.name) {
         return false;
     }
-    let milli = |outcome: &Outcome| outcome.point.map(|point| point.milli());
+    let milli = |outcome: &Outcome| outcome.point.map(Point::milli);
     match shape {
         MarketShape::OverOnly => false,
         MarketShape::OverUnder | MarketShape::YesNo => group.len() < 2 && first.point == outcome.point,

@@ -36,7 +36,7 @@ type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// Each format with the step to the one after it.
 pub(in crate::store) const UPGRADES: &[(u32, UpgradeStep)] =
-    &[(1, add_key_order), (2, mark_simulated_world), (3, mark_seen_markets)];
+    &[(1, add_key_order), (2, mark_simulated_world), (3, name_markets)];
 
 /// The most copies of one file that are kept beside it.
 const COPIES_MAX: u32 = 9;
@@ -50,11 +50,10 @@ pub(in crate::store) fn is_known(format: u32) -> bool {
 pub(in crate::store) fn upgrade(db: &Database, format: u32) -> Result<(), StoreError> {
     let txn = begin(db)?;
     // What has other types of keys now makes room for the tables of today.
-    let old_prices = if format < MARKETS_BY_NAME { set_prices_aside(&txn)? } else { false };
-    create_tables(&txn)?;
-    if old_prices {
-        name_markets(&txn)?;
+    if format < MARKETS_BY_NAME {
+        set_prices_aside(&txn)?;
     }
+    create_tables(&txn)?;
     for (_, step) in UPGRADES.iter().filter(|(from, _)| *from >= format) {
         step(&txn)?;
     }
@@ -145,17 +144,18 @@ const ODDS_ASIDE: TableDefinition<'static, OddsKeyBefore, &'static [u8]> = Table
 pub(in crate::store) const COVERAGE_BEFORE: TableDefinition<'static, (u8, u16, u16, u32, u8), ()> =
     TableDefinition::new("coverage");
 
-/// Renames the prices and deletes their index. `false` if the file has no prices' table at all.
-fn set_prices_aside(txn: &WriteTransaction) -> Result<bool, StoreError> {
+/// Renames the prices and deletes their index.
+fn set_prices_aside(txn: &WriteTransaction) -> Result<(), StoreError> {
     match txn.rename_table(ODDS_BEFORE, ODDS_ASIDE) {
-        Err(TableError::TableDoesNotExist(_)) => return Ok(false),
-        renamed => renamed?,
+        Ok(()) | Err(TableError::TableDoesNotExist(_)) => {}
+        Err(error) => return Err(error.into()),
     }
     txn.delete_table(COVERAGE_BEFORE)?;
-    Ok(true)
+    Ok(())
 }
 
-/// Writes every price and every list of polled records under the names of their markets. A damaged row stays damaged.
+/// Format 4 has every price and every list of polled records under the names of their markets. A damaged row stays damaged.
+/// The competitions follow when the file is opened with a catalogue.
 fn name_markets(txn: &WriteTransaction) -> Result<(), StoreError> {
     let numbers = number_market_names(txn)?;
     let number = |market: u8| numbers.get(usize::from(market)).copied().unwrap_or(u32::MAX);
@@ -232,12 +232,6 @@ fn number_market_names(txn: &WriteTransaction) -> Result<Vec<u32>, StoreError> {
     let row = META.seal(&META_COUNTERS, &counters).map_err(refused)?;
     meta.insert(META_COUNTERS, &*row)?;
     Ok(numbers)
-}
-
-/// Format 4 has the markets and competitions that a world has had. Before, a world could have the eleven alone, which are
-/// known without a row; competitions follow when the file is opened with a catalogue.
-fn mark_seen_markets(_: &WriteTransaction) -> Result<(), StoreError> {
-    Ok(())
 }
 
 /// Copies a file beside itself under a name with its format, and returns that name.

@@ -181,7 +181,9 @@ impl StoredRow<PollKey> for PollRow {
         report(RowReference::World(*world));
         match self {
             PollRow::Scope { books, .. } => {
-                books.iter().for_each(|number| report(RowReference::BookIfPresent((*world, *number))));
+                for number in books {
+                    report(RowReference::BookIfPresent((*world, *number)));
+                }
             }
             PollRow::Event { records } => {
                 for (number, market) in records {

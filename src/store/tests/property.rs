@@ -280,24 +280,14 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutUsage { key: key(&id).id.clone(), usage, last_used: Some(time) }
         }
         14 => Change::SetMaintenance(seed[6].is_multiple_of(2).then_some(Maintenance { since: time, until: None })),
-        15 => Change::Audit(AuditNote {
-            at: time,
-            who: "w".into(),
-            action: id.into(),
-            subject: "s".into(),
-            detail: "".into(),
-        }),
+        15 => Change::Audit(AuditNote { at: time, ..note(&id) }),
         16 => {
             let revoked = seed[6].is_multiple_of(2).then_some(time);
             Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
         }
         37 => Change::PutMarket { world, market },
         38 => Change::RemoveMarket { world, market },
-        39 => {
-            let competition = SeenCompetition { sport, title: format!("title {}", pick(6, 3)).into() };
-            Change::PutCompetition { world, key: id.into(), competition }
-        }
-        40 => Change::RemoveCompetition { world, key: id.into() },
+        39 | 40 => competition_change(kind, world, sport, id.into(), pick(6, 3)),
         33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
         34 => {
             let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
@@ -322,6 +312,14 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutOdds { world, sport, event, record: Arc::new(record) }
         }
     }
+}
+
+fn competition_change(kind: u8, world: World, sport: SportId, key: Arc<str>, title: u8) -> Change {
+    if kind == 40 {
+        return Change::RemoveCompetition { world, key };
+    }
+    let competition = SeenCompetition { sport, title: format!("title {title}").into() };
+    Change::PutCompetition { world, key, competition }
 }
 
 /// An event with its owner, or what a feeder has used of its quota.
