@@ -65,7 +65,9 @@ impl SportBoard {
         let answers = self.v4(seen);
         let competition = answers.competitions.get(&query.key);
         answers.bodies.get_or_render(query, || match &query.what {
-            Listed::Events { dates, scope } => render::v4::events(competition, *dates, scope),
+            Listed::Events { dates, scope, rotation_numbers } => {
+                render::v4::events(competition, *dates, scope, *rotation_numbers)
+            }
             Listed::Scores { dates, scope, ended_since } => {
                 render::v4::scores(competition, *dates, scope, *ended_since)
             }

@@ -259,10 +259,12 @@ fn added(added: &AddedAnswer) -> String {
     let of = |what, today, per_day, all, max| format!("{what} {today}/{per_day} today, {all}/{max} in all");
     let AddedAnswer { bookmakers_today, bookmakers_per_day, bookmakers, bookmakers_max, .. } = added;
     let AddedAnswer { events_today, events_per_day, events, events_max, .. } = added;
+    let AddedAnswer { names_today, names_per_day, names, names_max, .. } = added;
     format!(
-        "{}; {}",
+        "{}; {}; {}",
         of("bookmakers", bookmakers_today, bookmakers_per_day, bookmakers, bookmakers_max),
-        of("events", events_today, events_per_day, events, events_max)
+        of("events", events_today, events_per_day, events, events_max),
+        of("competitions and markets", names_today, names_per_day, names, names_max)
     )
 }
 

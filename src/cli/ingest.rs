@@ -73,7 +73,7 @@ pub(super) struct IngestArgs {
     /// Price format of a payload, if it cannot be detected: american, decimal or fractional
     #[arg(long, value_name = "FORMAT", value_parser = flags::odds_format, requires = "format")]
     odds_format: Option<OddsFormat>,
-    /// Regions of a payload's undeclared bookmakers: us, us2, us_dfs, us_ex, uk, eu, fr, se, au
+    /// Regions of a payload's undeclared bookmakers, separated by commas, such as us or uk,eu
     #[arg(long, value_name = "LIST", value_parser = flags::regions, requires = "format")]
     regions: Option<Regions>,
 }

@@ -69,9 +69,12 @@ impl V4Names {
         key.split_once('_').is_some_and(|(prefix, rest)| prefix == self.prefix() && !rest.is_empty())
     }
 
-    /// Whether a key is the one that the sport has for all of its competitions.
-    pub fn is_whole(&self, key: &str) -> bool {
-        matches!(&self.keys, V4Keys::Whole { key: whole, .. } if **whole == *key)
+    /// Whether a competition that the catalogue does not list can have a key.
+    pub fn can_be(&self, key: &str) -> bool {
+        match &self.keys {
+            V4Keys::Whole { key: whole, .. } => **whole == *key,
+            V4Keys::ByCompetition { key: pattern, .. } => pattern.middle(key).is_some(),
+        }
     }
 
     /// The key of a competition that the catalogue does not list. A field's title names it, else the competition's name.

@@ -43,8 +43,12 @@ fn clamp(at: &mut Timestamp, now: Timestamp) -> Result<(), Reason> {
 /// a time at which something was reported.
 pub(super) fn admit(news: &mut News, now: Timestamp) -> Result<(), Reason> {
     match news {
-        News::Bookmaker(_) | News::Listed(_) | News::Event(_) | News::Remove { .. } => Ok(()),
-        News::Competition(_) | News::Market(_) => Ok(()),
+        News::Bookmaker(_)
+        | News::Listed(_)
+        | News::Event(_)
+        | News::Remove { .. }
+        | News::Competition(_)
+        | News::Market(_) => Ok(()),
         News::Odds(odds) => {
             odds.bookmaker_update.as_mut().map_or(Ok(()), |at| clamp(at, now))?;
             clamp(&mut odds.last_update, now)

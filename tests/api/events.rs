@@ -15,7 +15,8 @@ async fn an_event_of_two_sides_has_no_title() {
     ];
     service.ingest(&lines.concat()).await;
     let text = concat!(
-        r#"{"id":"m1","sport_key":"mma","competition":"Cup","commence_time":"2026-11-15T02:00:00Z","#,
+        r#"{"id":"m1","sport_key":"mma","competition":"Cup","competition_key":"mma_mixed_martial_arts","#,
+        r#""commence_time":"2026-11-15T02:00:00Z","#,
         r#""home_team":"Home m1","away_team":"Away m1","status":"scheduled","markets":["moneyline","total_rounds"]}"#
     );
     let one = service.get("/v1/sports/mma/events/m1").await;
@@ -31,7 +32,8 @@ async fn a_golf_event_has_a_title_and_null_sides() {
         [tournament("g1", "The Open", "2026-11-19T06:35:00Z"), odds("golf", "g1", "betmgm", "outright", winners)];
     service.ingest(&lines.concat()).await;
     let text = concat!(
-        r#"{"id":"g1","sport_key":"golf","title":"The Open","competition":"Tour","commence_time":"2026-11-19T06:35:00Z","#,
+        r#"{"id":"g1","sport_key":"golf","title":"The Open","competition":"Tour","#,
+        r#""competition_key":"golf_the_open_championship_winner","commence_time":"2026-11-19T06:35:00Z","#,
         r#""home_team":null,"away_team":null,"status":"scheduled","markets":["outright"]}"#
     );
     assert_eq!(service.get("/v1/sports/golf/events/g1").await.text(), text);

@@ -6,27 +6,27 @@ use crate::harness::Service;
 /// The parameters of each endpoint: name, a valid value, an invalid one, and what the message must say that it takes.
 type Row = (&'static str, &'static str, &'static str, &'static str);
 
-const ODDS: [Row; 8] = [
-    (
-        "market",
-        "moneyline",
-        "winner",
-        "moneyline, spread, total_rounds, total_points, outright, top5, top10, top20, three_ball, matchup",
-    ),
+const ODDS: [Row; 11] = [
+    ("market", "moneyline", "winner", "/v1/markets"),
+    ("competition", "mma_mixed_martial_arts", "fight_night", "/competitions"),
+    ("commence_from", "2026-11-14T23:39:00Z", "2026-11-14", "2026-11-14T23:39:00Z"),
+    ("commence_to", "2026-11-14T23:39:00Z", "tomorrow", "2026-11-14T23:39:00Z"),
     ("bookmaker", "betmgm", "nobody", "/v1/books"),
-    ("regions", "us,uk", "us,mars", "us, uk, eu"),
-    ("region", "us", "mars", "us, uk, eu"),
+    ("regions", "us,uk", "us,mars", "us, us2, us_dfs, us_ex, uk, eu, fr, se"),
+    ("region", "us", "mars", "us, us2, us_dfs, us_ex, uk, eu, fr, se"),
     ("odds_format", "decimal", "hongkong", "american, decimal or fractional"),
     ("event_ids", "m1,m2", "m1,,m2", "100"),
     ("limit", "5", "five", "1 to 500"),
     ("group", "bout", "round", "bout"),
 ];
-const SCORES: [Row; 3] = [
+const SCORES: [Row; 4] = [
+    ("competition", "mma_mixed_martial_arts,soccer_epl", "soccer_epl,fight_night", "/competitions"),
     ("status", "live", "cancelled", "scheduled, live or final"),
     ("event_ids", "m1", ",", "100"),
     ("limit", "5", "501", "1 to 500"),
 ];
-const EVENTS: [Row; 5] = [
+const EVENTS: [Row; 6] = [
+    ("competition", "mma_mixed_martial_arts", "mma", "/competitions"),
     ("status", "cancelled", "over", "scheduled, live, final or cancelled"),
     ("event_ids", "m1", "m1,", "100"),
     ("commence_from", "2026-11-14T23:39:00Z", "2026-11-14", "2026-11-14T23:39:00Z"),
@@ -162,7 +162,14 @@ async fn an_unknown_name_is_400_with_the_nearest_known_one() {
 async fn endpoints_without_parameters_refuse_every_name() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;
-    for path in ["/v1/sports", "/v1/books", "/v1/status", "/v1/sports/mma/events/m1"] {
+    for path in [
+        "/v1/sports",
+        "/v1/books",
+        "/v1/markets",
+        "/v1/status",
+        "/v1/sports/mma/events/m1",
+        "/v1/sports/mma/competitions",
+    ] {
         for name in ["limit", "x", "regions"] {
             refused(&service, path, &format!("{name}=1"), name, name).await;
         }

@@ -307,10 +307,11 @@ async fn feeder_beyond_its_quota_is_rejected_and_counted_and_others_are_served()
     let added = feed.added.expect("its quota");
     assert_eq!((added.bookmakers_today, added.bookmakers_per_day, added.bookmakers_max), (2, 2, 500));
     assert_eq!((added.events_today, added.events, added.events_max), (3, 3, 3));
+    assert_eq!((added.names_today, added.names), (1, 1), "the competition of the events");
     assert_eq!((feed.rejected_by_reason["feeder_quota"], feed.bytes > 500), (6, true));
     let last = feed.rejected_messages["feeder_quota"].last().expect("an example");
     assert!(last.text.as_ref().is_some_and(|text| text.contains("\"e9\"")), "{last:?}");
-    assert!(last.detail.contains("as many bookmakers or events as it may"), "{last:?}");
+    assert!(last.detail.contains("as many bookmakers, events, competitions or markets as it may"), "{last:?}");
     let report = pushed.post(&other, "", (lines() + &event("mma", "e9", EVENING)).as_bytes()).await.json();
     assert_eq!(report["rejected"], 0, "another feeder has a quota of its own: {report}");
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs clients of The Odds API that others wrote, unchanged, against `oddsbox demo`: only their base URL differs.
+# Runs clients of The Odds API that others wrote, unchanged, against two servers: `oddsbox demo`, and one that holds the files
+# of payloads/ and nothing else. Only the base URL of the clients differs. samples/ makes the calls of the vendor's samples.
 #   tests/clients/run.sh
 # Needs python3 with venv, a C compiler, pkg-config and OpenSSL's headers (for the Rust client), and reaches the package
-# registries of Python and Rust. Everything is installed into a directory of its own, kept in CLIENTS_DIR if that is set.
+# registries of Python and Rust. The samples in JavaScript and PHP are left out where node or php is missing. Everything is
+# installed into a directory of its own, kept in CLIENTS_DIR if that is set.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,8 +21,12 @@ if [ -n "$missing" ]; then
 fi
 
 scratch=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+servers=()
+finish() {
+  for server in "${servers[@]}"; do kill "$server" 2>/dev/null || true; done
+  rm -rf "$scratch"
+}
+trap finish EXIT
 kept=${CLIENTS_DIR:-$scratch}
 mkdir -p "$kept"
 kept=$(cd "$kept" && pwd)
@@ -30,22 +36,69 @@ target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_director
 cargo build --locked --quiet
 cargo build --locked --quiet --manifest-path tests/clients/rust/Cargo.toml --target-dir "$kept/rust"
 [ -x "$kept/venv/bin/python" ] || python3 -m venv "$kept/venv"
-"$kept/venv/bin/pip" install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+install() { "$kept/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile "$@"; }
+install -r tests/clients/requirements.txt
+install --no-deps -r tests/clients/requirements-no-deps.txt
 
-ODDSBOX_LOG=warn "$target/debug/oddsbox" --data "$scratch/data" demo --listen 127.0.0.1:0 >"$scratch/out" 2>"$scratch/err" &
-server=$!
-for _ in $(seq 240); do
-  grep -q 'production key' "$scratch/out" && break
-  kill -0 "$server" 2>/dev/null || { cat "$scratch/err" >&2; exit 1; }
-  sleep 0.25
+oddsbox=$target/debug/oddsbox
+# Starts a server in a directory of its own and waits for a line of its output.
+start() {
+  local name=$1 line=$2
+  shift 2
+  ODDSBOX_LOG=warn "$oddsbox" --data "$scratch/$name" "$@" --listen 127.0.0.1:0 >"$scratch/$name.out" 2>"$scratch/$name.err" &
+  servers+=($!)
+  for _ in $(seq 240); do
+    if grep -q "$line" "$scratch/$name.out"; then return; fi
+    kill -0 "${servers[-1]}" 2>/dev/null || break
+    sleep 0.25
+  done
+  echo "oddsbox $1 did not start" >&2
+  cat "$scratch/$name.err" >&2
+  exit 1
+}
+address() { sed -n 's/^ *listening on \(http[^ ]*\).*/\1/p' "$scratch/$1.out"; }
+
+start demo 'production key' demo
+BASE_URL=$(address demo)
+KEY=$(sed -n 's/^ *production key *\(sk_[^ ]*\).*/\1/p' "$scratch/demo.out")
+
+# Ingested before the server starts, so that everything is published when it listens.
+NOW=$(date +%s)
+export NOW
+mkdir "$scratch/filled"
+python3 tests/clients/fill_times.py "$scratch/filled" tests/clients/payloads/*.json
+for file in "$scratch"/filled/*.json; do
+  case $file in */soccer_*) format=decimal ;; *) format=american ;; esac
+  "$oddsbox" --data "$scratch/payloads" ingest --format the-odds-api --odds-format "$format" --regions eu --strict "$file" \
+    >"$scratch/ingest.out" || { cat "$scratch/ingest.out" >&2; exit 1; }
 done
-BASE_URL=$(sed -n 's/^ *listening on \(http[^ ]*\).*/\1/p' "$scratch/out")
-KEY=$(sed -n 's/^ *production key *\(sk_[^ ]*\).*/\1/p' "$scratch/out")
-export BASE_URL KEY
+PAYLOAD_KEY=$("$oddsbox" --data "$scratch/payloads" keys issue --live --name clients --approved-by tests --json |
+  sed 's/.*"key":"\([^"]*\)".*/\1/')
+start payloads 'listening on' serve
+PAYLOAD_URL=$(address payloads)
+export BASE_URL KEY PAYLOAD_URL PAYLOAD_KEY
 
 status=0
-"$kept/venv/bin/python" tests/clients/clients.py || status=1
-"$kept/rust/debug/oddsbox-v4-client" || status=1
-kill -0 "$server" || { echo "the server died" >&2; cat "$scratch/err" >&2; exit 1; }
-if grep -q panicked "$scratch/err"; then cat "$scratch/err" >&2; exit 1; fi
+run() { "$@" || { echo "FAILED: $*" >&2; status=1; }; }
+run "$kept/venv/bin/python" tests/clients/clients.py
+run "$kept/rust/debug/oddsbox-v4-client"
+run "$kept/venv/bin/python" tests/clients/markets.py
+run "$kept/venv/bin/python" tests/clients/samples/python.py
+if node -e 'process.exit(typeof fetch === "function" ? 0 : 1)' 2>/dev/null; then
+  run node tests/clients/samples/nodejs.mjs
+  run node tests/clients/samples/apps_script.mjs
+else
+  echo "Node.js 18 or newer is not installed: samples in Node.js and Apps Script are left out"
+fi
+if php -r 'exit(PHP_VERSION_ID >= 80000 ? 0 : 1);' 2>/dev/null; then
+  run php tests/clients/samples/php.php
+else
+  echo "PHP 8 or newer is not installed: the sample in PHP is left out"
+fi
+
+for server in "${servers[@]}"; do
+  kill -0 "$server" || { echo "a server died" >&2; status=1; }
+done
+if grep -q panicked "$scratch"/*.err; then status=1; fi
+[ "$status" = 0 ] || cat "$scratch"/*.err >&2
 exit "$status"

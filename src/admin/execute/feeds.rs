@@ -123,6 +123,10 @@ fn added(used: FeederUse, quota: FeederQuota) -> AddedAnswer {
         events_per_day: quota.events_per_day,
         events: used.events,
         events_max: quota.events,
+        names_today: used.names_today,
+        names_per_day: quota.names_per_day,
+        names: used.names,
+        names_max: quota.names,
     }
 }
 

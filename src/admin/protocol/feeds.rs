@@ -84,6 +84,11 @@ pub struct AddedAnswer {
     /// Those that exist now.
     pub events: u32,
     pub events_max: u32,
+    /// Competitions and markets.
+    pub names_today: u32,
+    pub names_per_day: u32,
+    pub names: u32,
+    pub names_max: u32,
 }
 
 /// When a feed failed as a whole, and why.

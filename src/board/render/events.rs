@@ -52,7 +52,7 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     // The markets that Get Odds serves now: published prices, not those that wait for the next tick.
     let priced = board.published().index().get(event.id.as_str());
     json::array(priced.map(|node| node.markets()).unwrap_or_default(), out, |market, out| {
-        json::string(market.key(), out)
+        json::string(market.key(), out);
     });
     out.push(b'}');
 }

@@ -122,6 +122,8 @@ pub enum Listed {
     Events {
         dates: DateFormat,
         scope: Scoped,
+        /// Adds fields for rotation numbers.
+        rotation_numbers: bool,
     },
     Scores {
         dates: DateFormat,

@@ -32,7 +32,7 @@ pub(crate) fn get(boards: &Boards, world: World, query: Option<&str>) -> Result<
         let traits = catalogue.markets().traits(market.key());
         json::optional_string(traits.map(|traits| traits.shape.key()), out);
         out.extend_from_slice(b",\"sports\":");
-        json::array(sports, out, |sport, out| json::string(sport, out));
+        json::array(sports, out, json::string);
         out.push(b'}');
     });
     Ok(Content::once(out))

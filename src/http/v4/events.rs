@@ -1,6 +1,8 @@
 //! The endpoints without prices: `/v4/sports/{sport}/events`, its scores and its participants.
 
-use super::values::{self, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, DATE_FORMAT, DAYS_FROM, EVENT_IDS};
+use super::values::{
+    self, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, DATE_FORMAT, DAYS_FROM, EVENT_IDS, INCLUDE_ROTATION_NUMBERS,
+};
 use crate::board::v4::Listed;
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::query::{Parameter, Params};
@@ -9,7 +11,8 @@ use crate::http::exchange::service::SportView;
 use crate::http::exchange::values::AFTER;
 use crate::model::Timestamp;
 
-pub(crate) const PARAMETERS: &[Parameter] = &[DATE_FORMAT, EVENT_IDS, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, AFTER];
+pub(crate) const PARAMETERS: &[Parameter] =
+    &[DATE_FORMAT, EVENT_IDS, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, INCLUDE_ROTATION_NUMBERS, AFTER];
 pub(crate) const OF_SCORES: &[Parameter] = &[DAYS_FROM, DATE_FORMAT, EVENT_IDS, AFTER];
 
 const DAY_S: u32 = 86_400;
@@ -19,7 +22,9 @@ const MINUTE_S: u32 = 60;
 /// The open events of a key.
 pub(crate) fn get(view: &SportView<'_>, key: &str, query: Option<&str>) -> Result<Content, ApiError> {
     let params = Params::read_leniently(query, PARAMETERS)?;
-    super::listed(view, key, Listed::Events { dates: values::dates(&params)?, scope: values::scope(&params)? })
+    let rotation_numbers = values::is_yes(&params, &INCLUDE_ROTATION_NUMBERS)?;
+    let (dates, scope) = (values::dates(&params)?, values::scope(&params)?);
+    super::listed(view, key, Listed::Events { dates, scope, rotation_numbers })
 }
 
 /// `/v4/sports/{sport}/scores`: the open events of a key with their scores, and those that ended in the last days.

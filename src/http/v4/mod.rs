@@ -23,7 +23,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Co
         let catalogue = boards.catalogue();
         let is_known = catalogue.competition(key).is_some()
             || boards.load(grant.world()).register().competitions().get(key).is_some();
-        let sport = catalogue.find_v4(key).filter(|(_, names)| is_known || names.is_whole(key));
+        let sport = catalogue.find_v4(key).filter(|(_, names)| is_known || names.can_be(key));
         authorized.view(sport.map(|(sport, _)| sport), key)
     };
     match route {

@@ -18,7 +18,7 @@ async fn invalid_value_is_422() {
         (format!("{MMA}/odds?regions=US"), "INVALID_REGION"),
         (format!("{odds}regions=%FF"), "INVALID_REGION"),
         (format!("{MMA}/odds?bookmakers=nobody,noone"), "INVALID_BOOKMAKERS"),
-        (format!("{odds}markets=h2h,handicaps"), "INVALID_MARKET"),
+        (format!("{odds}markets=h2h,winning_margin"), "INVALID_MARKET"),
         (format!("{odds}oddsFormat=hongkong"), "INVALID_ODDS_FORMAT"),
         (format!("{odds}dateFormat=julian"), "INVALID_DATE_FORMAT"),
         (format!("{MMA}/events?dateFormat=julian"), "INVALID_DATE_FORMAT"),

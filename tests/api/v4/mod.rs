@@ -5,6 +5,7 @@ mod chain;
 mod errors;
 mod event;
 mod events;
+mod extras;
 mod futures;
 mod keys;
 mod odds;

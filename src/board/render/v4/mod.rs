@@ -115,6 +115,11 @@ fn sides(event: &Event, out: &mut Vec<u8>) {
     json::optional_string(event.away().map(|name| &**name), out);
 }
 
+/// `,"home_rotation":null,"away_rotation":null`: they are not stored.
+fn no_rotation_numbers(out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"home_rotation\":null,\"away_rotation\":null");
+}
+
 fn time(at: Timestamp, dates: DateFormat, out: &mut Vec<u8>) {
     match dates {
         DateFormat::Unix => json::integer(at.unix(), out),

@@ -10,7 +10,7 @@ use crate::model::{Catalogue, SportKind};
 
 use super::bookmakers::BookmakerWriter;
 use super::upcoming::{UpcomingEvent, upcoming_events};
-use super::{Heading, LIST_BYTES_MAX, open_priced_event, page, sides, write_page};
+use super::{Heading, LIST_BYTES_MAX, no_rotation_numbers, open_priced_event, page, sides, write_page};
 
 /// Every open event, priced or not. A key without events has an empty list.
 pub(crate) fn odds(
@@ -77,7 +77,7 @@ fn write_event(
     open_priced_event(node.event(), heading, prices.dates, out);
     sides(node.event(), out);
     if prices.extras.rotation_numbers {
-        out.extend_from_slice(b",\"home_rotation_number\":null,\"away_rotation_number\":null");
+        no_rotation_numbers(out);
     }
     bookmakers.close_event(node, out);
 }

@@ -1,5 +1,6 @@
-//! Every call of the crate `the-odds-api` that this service answers, against a running `oddsbox demo`.
-//! Reads `BASE_URL` and `KEY` from the environment, and stops at the first failed check.
+//! Every call of the crate `the-odds-api` that this service answers, against a running `oddsbox demo`, and what it reads of
+//! other markets and sports from a server that holds the files of `payloads/`.
+//! Reads `BASE_URL`, `KEY`, `PAYLOAD_URL` and `PAYLOAD_KEY` from the environment, and stops at the first failed check.
 
 use chrono::{Duration, Utc};
 use the_odds_api::{DateFormat, Error, Market, OddsFormat, Region, TheOddsApiClient};
@@ -13,6 +14,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     one_event(&client).await?;
     scores(&client).await?;
     mistakes(&base, &client).await;
+    let (base, key) = (std::env::var("PAYLOAD_URL")?, std::env::var("PAYLOAD_KEY")?);
+    let client = TheOddsApiClient::builder(&key).base_url(&base).build();
+    props(&client).await?;
+    futures_and_lay(&client).await?;
     println!("the-odds-api (crates.io): every call passed");
     Ok(())
 }
@@ -119,6 +124,52 @@ async fn mistakes(base: &str, client: &TheOddsApiClient) {
     assert!(matches!(nobody.get_sports().await, Err(Error::Unauthorized)));
     let unknown = client.get_odds("curling").region(Region::Us).send().await;
     assert!(matches!(unknown, Err(Error::Api { status: 404, message }) if message.contains("UNKNOWN_SPORT")));
-    let market = client.get_odds("boxing_boxing").region(Region::Us).market("player_points".into()).send().await;
+    let market = client.get_odds("boxing_boxing").region(Region::Us).market("handicaps".into()).send().await;
     assert!(matches!(market, Err(Error::Api { status: 422, message }) if message.contains("INVALID_MARKET")));
+}
+
+/// Player props and alternate lines of one event, and which markets it has.
+async fn props(client: &TheOddsApiClient) -> the_odds_api::Result<()> {
+    let event = client
+        .get_event_odds("basketball_nba", "nba-1")
+        .regions(&[Region::Us2])
+        .custom_market("player_points")
+        .odds_format(OddsFormat::American)
+        .include_links(true)
+        .include_sids(true)
+        .include_multipliers(true)
+        .send()
+        .await?
+        .data;
+    assert_eq!(event.sport_title, "NBA");
+    let [book] = &event.bookmakers[..] else { panic!("{event:?}") };
+    assert_eq!((&*book.key, &*book.markets[0].key), ("hardrockbet", "player_points"));
+    let [over, under] = &book.markets[0].outcomes[..] else { panic!("{book:?}") };
+    assert_eq!((&*over.name, over.description.as_deref()), ("Over", Some("Nikola Jokic")));
+    assert_eq!((over.price, over.point, over.multiplier), (-102.0, Some(29.5), None));
+    assert_eq!((&*under.name, under.price, under.point), ("Under", -128.0, Some(29.5)));
+
+    let alternates = client.get_event_odds("basketball_nba", "nba-1").bookmakers(["draftkings"]).region(Region::Us);
+    let event = alternates.custom_market("alternate_spreads").odds_format(OddsFormat::American).send().await?.data;
+    let lines = event.bookmakers[0].markets[0].outcomes.iter().map(|outcome| (outcome.point, outcome.price));
+    let expected = [(Some(-4.5), -210.0), (Some(4.5), 170.0), (Some(-12.5), 150.0), (Some(12.5), -185.0)];
+    assert!(lines.eq(expected), "{event:?}");
+
+    let markets = client.get_event_markets("basketball_nba", "nba-1").region(Region::Us2).send().await?.data;
+    let books = markets.bookmakers.iter().map(|book| (&*book.key, &*book.markets[0].key, book.markets.len()));
+    assert!(books.eq([("espnbet", "h2h", 1), ("hardrockbet", "player_points", 1)]), "{markets:?}");
+    Ok(())
+}
+
+async fn futures_and_lay(client: &TheOddsApiClient) -> the_odds_api::Result<()> {
+    let winner = client.get_odds("americanfootball_nfl_super_bowl_winner").region(Region::Us).send().await?.data;
+    let market = &winner[0].bookmakers[0].markets[0];
+    assert_eq!((&*market.key, winner[0].home_team.as_ref()), ("outrights", None));
+    let prices = market.outcomes.iter().map(|outcome| (&*outcome.name, outcome.price));
+    assert!(prices.eq([("Buffalo Bills", 7.0), ("Green Bay Packers", 15.0), ("Chicago Bears", 51.0)]), "{market:?}");
+    let lay = client.get_odds("soccer_epl").region(Region::Eu).market(Market::H2hLay).event_ids(["epl-1"]);
+    let lay = lay.send().await?.data;
+    let market = &lay[0].bookmakers[0].markets[0];
+    assert_eq!((&*market.key, market.outcomes[2].price), ("h2h_lay", 3.45));
+    Ok(())
 }
