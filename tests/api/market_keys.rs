@@ -354,35 +354,6 @@ async fn bouts_carry_the_moneyline_alone() {
 }
 
 #[tokio::test]
-async fn odds_are_filtered_by_the_start_of_their_event() {
-    let service = Service::start().await;
-    let at = |id: &str, hour: u32| {
-        event("basketball", id, &format!("2026-11-15T{hour:02}:00:00Z"))
-            + &moneyline("basketball", id, "betmgm", -110, -110)
-    };
-    service.ingest(&(at("a", 1) + &at("b", 2) + &at("c", 3))).await;
-    for (query, found) in [
-        ("commence_from=2026-11-15T02:00:00Z", &["b", "c"][..]),
-        ("commence_to=2026-11-15T02:00:00Z", &["a", "b"]),
-        ("commence_from=2026-11-15T01:00:01Z&commence_to=2026-11-15T02:59:59Z", &["b"]),
-        ("commence_from=2026-11-15T04:00:00%2B02:00&limit=1", &["b"]),
-        ("commence_from=2026-11-15T03:00:01Z", &[]),
-        ("commence_to=2026-11-15T02:00:00Z&event_ids=b,c", &["b"]),
-    ] {
-        let answer = service.get(&format!("/v1/sports/basketball/odds?{query}")).await;
-        assert_eq!(fields(&answer, "event_id"), found, "{query}");
-        let events = service.get(&format!("/v1/sports/basketball/events?{query}")).await;
-        assert_eq!(fields(&events, "id"), found, "as List Events: {query}");
-    }
-    for query in ["commence_from=tomorrow", "commence_to=", "commence_from=2026-11-15"] {
-        assert_eq!(
-            error(&service.get(&format!("/v1/sports/basketball/odds?{query}")).await),
-            (400, "invalid_parameter".into())
-        );
-    }
-}
-
-#[tokio::test]
 async fn responses_with_every_kind_of_market_are_as_documented() {
     let service = Service::start().await;
     let prop = r#"[{"name":"Over","description":"K. Li","price":-110,"point":2.5},{"name":"Yes","price":150}]"#;

@@ -141,7 +141,7 @@ fn odds_lines_are_checked_field_by_field() {
 fn an_event_has_two_sides_or_a_title() {
     let News::Event(event) = take(EVENT).news else { panic!() };
     assert_eq!(event.contest, Contest::Sides { home: "Zoë \"Z\" A".into(), away: "B".into() });
-    assert_eq!((&*event.competition, event.commence.to_string().as_str()), ("Night 1", "2026-11-14T23:00:00Z"));
+    assert_eq!((&*event.competition, event.commence.to_string().as_str()), (" Night 1 ", "2026-11-14T23:00:00Z"));
     let News::Event(event) = take(GOLF).news else { panic!() };
     assert_eq!(event.contest, Contest::Tournament { title: "Open".into() });
 
@@ -168,7 +168,12 @@ fn a_score_has_the_shape_of_its_sport() {
     refused(&SCORE.replace(r#""number":1"#, r#""number":0"#), Reason::BadField, "periods.number");
     let twice = r#"{"number":1,"home_score":10,"away_score":9}"#;
     refused(&SCORE.replace(twice, &format!("{twice},{twice}")), Reason::BadField, "order");
-    refused(&SCORE.replace("\"mma\"", "\"golf\""), Reason::BadField, "\"home_score\"");
+    refused(&SCORE.replace("\"mma\"", "\"golf\""), Reason::BadField, "\"winner\"");
+    let News::Score(news) = take(&SCORE.replace(r#""home_score":1,"away_score":0,"periods""#, r#""periods""#)).news
+    else {
+        panic!()
+    };
+    assert_eq!(news.score.points, None, "whether it has sides is for the event to say");
 }
 
 #[test]
