@@ -155,7 +155,9 @@ const fn made_by(change: &Change) -> Option<Asked> {
         | Change::PutEvent { .. }
         | Change::RemoveEvent { .. }
         | Change::PutScore { .. }
-        | Change::PutOdds { .. } => Some(Asked::Ingest),
+        | Change::PutOdds { .. }
+        | Change::PutCompetition { .. }
+        | Change::PutMarket { .. } => Some(Asked::Ingest),
         Change::PutSource { .. } => Some(Asked::Flush),
         Change::CloseOdds { .. } | Change::PutPolled { .. } => Some(Asked::Poll),
         Change::PutPoll { .. } => Some(Asked::PollAgain),
@@ -168,7 +170,6 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutFeederUse { .. } => Some(Asked::Push),
         Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
-        Change::PutCompetition { .. } | Change::PutMarket { .. } => Some(Asked::Ingest),
         // When a file is opened; when a source is retired; to undo what was never in force.
         Change::RemoveBookmaker { .. }
         | Change::RemoveSource { .. }
