@@ -61,6 +61,7 @@ impl PricedBooks {
 
 /// Optional fields. Their values are never known here, so they are null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own, true or false")]
 pub struct Extras {
     pub links: bool,
     pub sids: bool,

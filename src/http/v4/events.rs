@@ -24,7 +24,7 @@ pub(crate) fn get(view: &SportView<'_>, key: &str, query: Option<&str>) -> Resul
     let params = Params::read_leniently(query, PARAMETERS)?;
     let rotation_numbers = values::is_yes(&params, &INCLUDE_ROTATION_NUMBERS)?;
     let (dates, scope) = (values::dates(&params)?, values::scope(&params)?);
-    super::listed(view, key, Listed::Events { dates, scope, rotation_numbers })
+    Ok(super::listed(view, key, Listed::Events { dates, scope, rotation_numbers }))
 }
 
 /// `/v4/sports/{sport}/scores`: the open events of a key with their scores, and those that ended in the last days.
@@ -44,10 +44,10 @@ pub(crate) fn get_scores(
     let minute = now.unix() - now.unix() % MINUTE_S;
     let ended_since = days.map(|days| Timestamp::from_unix(minute.saturating_sub(days * DAY_S)));
     let (dates, scope) = (values::dates(&params)?, values::scope(&params)?);
-    super::listed(view, key, Listed::Scores { dates, scope, ended_since })
+    Ok(super::listed(view, key, Listed::Scores { dates, scope, ended_since }))
 }
 
 /// `/v4/sports/{sport}/participants`: who competes. It takes no parameters.
-pub(crate) fn get_participants(view: &SportView<'_>, key: &str) -> Result<Content, ApiError> {
+pub(crate) fn get_participants(view: &SportView<'_>, key: &str) -> Content {
     super::listed(view, key, Listed::Participants)
 }

@@ -38,7 +38,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Co
         V4Route::Odds { sport } => odds::get(&view(sport)?, sport, query),
         V4Route::Scores { sport } => events::get_scores(&view(sport)?, sport, now, query),
         V4Route::Events { sport } => events::get(&view(sport)?, sport, query),
-        V4Route::Participants { sport } => events::get_participants(&view(sport)?, sport),
+        V4Route::Participants { sport } => Ok(events::get_participants(&view(sport)?, sport)),
         V4Route::EventOdds { sport, id } => odds::get_event(&view(sport)?, sport, id, query),
         V4Route::EventMarkets { sport, id } => odds::get_markets(&view(sport)?, sport, id, query),
     }
@@ -57,8 +57,8 @@ fn priced(view: &SportView<'_>, key: &str, what: Priced) -> Result<Content, ApiE
 }
 
 /// Events and scores under a key, as they come.
-fn listed(view: &SportView<'_>, key: &str, what: Listed) -> Result<Content, ApiError> {
+fn listed(view: &SportView<'_>, key: &str, what: Listed) -> Content {
     let query = ListQuery { key: key.into(), what };
     let body = view.board().v4_listed(view.sport, view.register().competitions(), &query);
-    Ok(Content::kept(body, Freshness::Revalidated))
+    Content::kept(body, Freshness::Revalidated)
 }
