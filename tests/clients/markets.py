@@ -163,7 +163,7 @@ def check_theoddsapi():
 
     refused = raises(requests.HTTPError, lambda: client.get_odds(sport="soccer_epl", regions="eu", markets="handicaps"))
     equal((refused.response.status_code, refused.response.json()["error_code"]), (422, "INVALID_MARKET"))
-    unknown = raises(requests.HTTPError, lambda: client.get_odds(sport="soccer_moon", regions="eu"))
+    unknown = raises(requests.HTTPError, lambda: client.get_odds(sport="curling_worlds", regions="eu"))
     equal((unknown.response.status_code, unknown.response.json()["error_code"]), (404, "UNKNOWN_SPORT"))
     print("theoddsapi (PyPI): every call passed")
 
