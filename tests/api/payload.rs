@@ -158,7 +158,7 @@ fn outcomes(key: &str, format: OddsFormat, turns: &mut Turns) -> Value {
         if let Some(description) = turns.next(&DESCRIPTIONS) {
             outcome["description"] = json!(description);
         }
-        if has_point || (!has_none && turns.0 % 3 == 0) {
+        if has_point || (!has_none && turns.0.is_multiple_of(3)) {
             outcome["point"] = json!(turns.next(&points));
         }
         outcome

@@ -5,7 +5,7 @@ use crate::harness::Service;
 
 const SUPER_BOWL: &str = "/v4/sports/americanfootball_nfl_super_bowl_winner";
 
-/// The default was once chosen by sport, so that the futures of american_football came without a price.
+/// The default was once chosen by sport, so that the futures of `american_football` came without a price.
 #[tokio::test]
 async fn default_market_follows_the_event_not_its_sport() {
     let service = Service::start().await;
