@@ -145,7 +145,7 @@ fn bytes_of_world_rows_are_pinned() {
     let scope = PollRow::Scope { sport: 3, stale_after_s: 180, books: vec![0, 300] };
     check("poll", &POLLS.seal(&(1, "pull/mma", ""), &scope).unwrap(), "020003b40200fb2c01328027c8");
     let polled = PollRow::Event { records: vec![(0, 1), (300, 2)] };
-    check("polled event", &POLLS.seal(&(1, "pull/mma", "e1"), &polled).unwrap(), "0101020001fb2c010273dba871");
+    check("polled event", &POLLS.seal(&(1, "pull/mma", "e1"), &polled).unwrap(), "0201020001fb2c0102b6e72548");
 }
 
 #[test]
