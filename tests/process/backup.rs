@@ -18,7 +18,7 @@ use super::client::{Connection, get};
 use super::command::{Directory, Issued, Server, Started, blocking, issue, revoke, rotate, run, sandbox, until};
 use super::seed::within_a_day;
 
-const ODDS: TableDefinition<(u8, u16, u32, u16, u8), &[u8]> = TableDefinition::new("odds");
+const ODDS: TableDefinition<(u8, u16, u32, u16, u32), &[u8]> = TableDefinition::new("odds");
 const USAGE: TableDefinition<&str, &[u8]> = TableDefinition::new("usage");
 const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("oddsbox");
 
@@ -381,6 +381,9 @@ fn older_file_is_kept_next_to_the_upgraded_one() {
     alter(&directory.file(), |txn| {
         txn.delete_table(TableDefinition::<u16, &[u8]>::new("catalogue")).expect("a table");
         txn.delete_table(TableDefinition::<u64, &str>::new("key_order")).expect("a table");
+        // Their keys were of other types.
+        txn.delete_table(ODDS).expect("a table");
+        txn.delete_table(TableDefinition::<(u8, u16, u16, u32, u32), ()>::new("coverage")).expect("a table");
         txn.open_table(FORMATS).expect("a table").insert("format", 1).expect("a row");
     });
     let before = fs::read(directory.file()).expect("a file");

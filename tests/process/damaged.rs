@@ -19,7 +19,7 @@ pub(super) const SPORTS: Rows<u16> = TableDefinition::new("sports");
 pub(super) const BOOKS: Rows<(u8, u16)> = TableDefinition::new("books");
 pub(super) const EVENTS: Rows<(u8, u16, u32)> = TableDefinition::new("events");
 pub(super) const SCORES: Rows<(u8, u16, u32)> = TableDefinition::new("scores");
-pub(super) const ODDS: Rows<(u8, u16, u32, u16, u8)> = TableDefinition::new("odds");
+pub(super) const ODDS: Rows<(u8, u16, u32, u16, u32)> = TableDefinition::new("odds");
 pub(super) const SOURCES: Rows<(u8, u16, u16)> = TableDefinition::new("sources");
 pub(super) const KEYS: Rows<&str> = TableDefinition::new("keys");
 pub(super) const USAGE: Rows<&str> = TableDefinition::new("usage");
@@ -150,7 +150,7 @@ fn check_reports_exactly_the_damaged_records() {
         let mut add = |table: &str, names: BTreeSet<String>| {
             expected.extend(names.into_iter().map(|name| (table.to_owned(), name)));
         };
-        let odds = |key: (u8, u16, u32, u16, u8)| {
+        let odds = |key: (u8, u16, u32, u16, u32)| {
             format!("{} {} moneyline", numbers.event((key.0, key.1, key.2)), numbers.book(key.3))
         };
         add("odds", spoil(&file, ODDS, &mut random, |key| Some(odds(key))));

@@ -33,7 +33,8 @@ impl RowNames {
     }
 
     pub(in crate::store) fn odds(&self, (world, sport, event, book, market): OddsKey) -> String {
-        let market = self.texts.market_key(market).map_or_else(|_| format!("market {market}"), ToOwned::to_owned);
+        let market =
+            self.texts.market_key(market).map_or_else(|_| format!("market number {market}"), ToOwned::to_owned);
         format!("{} {} {market}", self.event((world, sport, event)), self.book((world, book)))
     }
 

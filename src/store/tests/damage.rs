@@ -194,7 +194,10 @@ fn row_that_the_model_refuses_is_damage_although_its_checksum_matches() {
         plant(&memory, &tables::ODDS, &(1, 0, 0, 0, MONEYLINE), &row);
         let loaded = memory.open().load().unwrap();
         assert_eq!(loaded.damage.count(), 1, "{row:?}");
-        assert_eq!(loaded.damage.listed()[0].key, "live sport number 0 event number 0 bookmaker number 0 market 6");
+        assert_eq!(
+            loaded.damage.listed()[0].key,
+            "live sport number 0 event number 0 bookmaker number 0 market number 6"
+        );
         assert_eq!(loaded.world(World::Live).sports[0].events[0].records.len(), 0);
     }
 }
