@@ -14,6 +14,8 @@ use super::damaged::{AUDIT, BOOKS, EVENTS, FEEDERS, KEYS, ODDS, Rows, SCORES, SO
 use crate::pull::upstream::{Reply, Upstream};
 
 const NAMES: Rows<u32> = TableDefinition::new("names");
+const COMPETITIONS: Rows<(u8, &str)> = TableDefinition::new("competitions");
+const MARKETS: Rows<(u8, &str)> = TableDefinition::new("markets");
 const POLLS: Rows<(u8, &str, &str)> = TableDefinition::new("polls");
 const CATALOGUE: Rows<u16> = TableDefinition::new("catalogue");
 const META: Rows<&str> = TableDefinition::new("meta");
@@ -24,7 +26,8 @@ async fn filled() -> Directory {
     let key = Issued::from(&directory.json("keys issue --sandbox --name used"));
     directory.json("feeds token scraper");
     let score = r#"{"type":"score","sport":"mma","event":"e0","status":"live","home_score":0,"away_score":0,"periods":[],"updated_at":"2026-01-01T00:00:00Z"}"#;
-    ingest_offline(&directory, &(event(0) + &event(1) + score + "\n"));
+    let prop = r#"{"type":"odds","sport":"mma","event":"e0","bookmaker":"betmgm","market":"player_takedowns","last_update":"2026-01-01T00:00:00Z","format":"american","outcomes":[{"name":"Over","description":"A0","price":150,"point":2.5}]}"#;
+    ingest_offline(&directory, &[&event(0), &event(1), score, "\n", prop, "\n"].concat());
 
     let upstream = Upstream::start(None).await;
     let outcomes = json!([{"name": "Ada Stone", "price": 1.5}, {"name": "Bo Reed", "price": 2.5}]);
@@ -81,6 +84,8 @@ async fn restored_backup_has_every_row_of_every_table() {
     is_kept(from, to, SPORTS);
     is_kept(from, to, BOOKS);
     is_kept(from, to, NAMES);
+    is_kept(from, to, COMPETITIONS);
+    is_kept(from, to, MARKETS);
     is_kept(from, to, EVENTS);
     is_kept(from, to, SCORES);
     is_kept(from, to, ODDS);

@@ -3,7 +3,7 @@
 use super::sport_keys::SportKeys;
 use crate::clock::Moment;
 use crate::config::FeedConfig;
-use crate::model::{Catalogue, SportId};
+use crate::model::{Catalogue, Market, SportId, SportKind};
 
 /// Polls of a sport that are due within this belong to one round.
 const ROUND_GAP_MS: u64 = 1_000;
@@ -129,5 +129,13 @@ impl PollSchedule {
 /// The names of the polled markets, as far as the sport has them.
 pub(super) fn markets(config: &FeedConfig, sport: SportId, catalogue: &Catalogue) -> Vec<&'static str> {
     let kind = catalogue[sport].kind;
-    config.markets.iter().filter(|market| market.is_of(kind)).map(|market| market.v4_key()).collect()
+    config.markets.iter().filter(|market| is_usual(**market, kind)).map(|market| market.v4_key()).collect()
+}
+
+/// Whether events of a kind usually have a market. Every market that is requested costs credits, whether or not the upstream
+/// has prices in it.
+fn is_usual(market: Market, kind: SportKind) -> bool {
+    let is_of_sides =
+        matches!(market, Market::MONEYLINE | Market::SPREAD | Market::TOTAL_ROUNDS | Market::TOTAL_POINTS);
+    market.is_of(kind) && is_of_sides != (kind == SportKind::Tournament)
 }
