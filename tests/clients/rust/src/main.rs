@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = TheOddsApiClient::builder(&key).base_url(&base).build();
     props(&client).await?;
     futures_and_lay(&client).await?;
-    println!("the-odds-api (crates.io): every call passed");
+    println!("the-odds-api (Rust): every call passed");
     Ok(())
 }
 
