@@ -3,8 +3,8 @@
 #   tests/schemathesis.sh [EXAMPLES]        examples per operation and phase; 600 by default
 # Needs `st` on the PATH, or in the environment variable ST. Every check of schemathesis runs but one, on one operation:
 # that whatever the schema allows is accepted is not checked for odds, as `group=bout` is for some sports and markets
-# only, and no schema can tie one parameter to another. One value is not generated: a cursor (`after`) is opaque, so no
-# schema can describe which texts are one, and a fixed one is sent. Under /v4 what is unknown or empty is passed over, as
+# only, and no schema can tie one parameter to another. Two values are not generated but fixed: a cursor (`after`) is opaque,
+# so no schema can describe which texts are one, and a `competition` must be known to the catalogue or to the world. Under /v4 what is unknown or empty is passed over, as
 # clients of that interface expect, and one of two parameters is required: there neither what is accepted nor what is
 # refused is held against the schemas, only what is answered.
 set -euo pipefail
@@ -38,6 +38,7 @@ api_key = "${KEY}"
 api_key = "${KEY}"
 [parameters]
 "query.after" = "302061"
+"query.competition" = "mma_mixed_martial_arts"
 [checks.negative_data_rejection]
 expected-statuses = ["400", "401", "403", "404", "405", "414", "429", "431"]
 [[operations]]

@@ -53,7 +53,7 @@ const BY_PARAMETER: &str = "";
 pub(crate) const DETAILS_URL: &str = "/docs#shape-V4ErrorCode";
 
 /// The `/v4` code for a value that a parameter does not take.
-const INVALID_CODES: [(&str, &str); 14] = [
+const INVALID_CODES: [(&str, &str); 16] = [
     ("regions", "INVALID_REGION"),
     ("bookmakers", "INVALID_BOOKMAKERS"),
     ("markets", "INVALID_MARKET"),
@@ -65,6 +65,8 @@ const INVALID_CODES: [(&str, &str); 14] = [
     ("includeLinks", "INVALID_INCLUDE_LINKS"),
     ("includeSids", "INVALID_INCLUDE_SIDS"),
     ("includeBetLimits", "INVALID_INCLUDE_BET_LIMITS"),
+    ("includeMultipliers", "INVALID_INCLUDE_MULTIPLIERS"),
+    ("includeRotationNumbers", "INVALID_INCLUDE_ROTATION_NUMBERS"),
     ("daysFrom", "INVALID_SCORES_DAYS_FROM"),
     ("all", "INVALID_ALL_SPORTS_PARAM"),
     ("after", "INVALID_AFTER"),

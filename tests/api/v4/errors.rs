@@ -33,6 +33,8 @@ async fn invalid_value_is_422() {
         (format!("{odds}includeLinks=yes"), "INVALID_INCLUDE_LINKS"),
         (format!("{odds}includeSids=1"), "INVALID_INCLUDE_SIDS"),
         (format!("{odds}includeBetLimits=~"), "INVALID_INCLUDE_BET_LIMITS"),
+        (format!("{odds}includeMultipliers=AAA"), "INVALID_INCLUDE_MULTIPLIERS"),
+        (format!("{odds}includeRotationNumbers=AAA"), "INVALID_INCLUDE_ROTATION_NUMBERS"),
         (format!("{odds}after=xyz"), "INVALID_AFTER"),
         (format!("{MMA}/scores?daysFrom=0"), "INVALID_SCORES_DAYS_FROM"),
         (format!("{MMA}/scores?daysFrom=4"), "INVALID_SCORES_DAYS_FROM"),
