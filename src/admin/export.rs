@@ -2,9 +2,9 @@
 //! in what is stored beyond the answers (times of the last changes, which markets are closed since when, since when a
 //! source holds no price), so that what is late or due for removal here is so there.
 //!
-//! Lines come in an order in which each can be taken: bookmakers, competitions and markets, then sport by sport each event with its score, its
-//! prices and its closed markets, then the sport's sources. They are written from one snapshot, piece by piece as they
-//! are taken, and block nothing.
+//! Lines come in an order in which each can be taken: bookmakers, competitions and markets, then sport by sport each
+//! event with its score, its prices and its closed markets, then the sport's sources. They are written from one
+//! snapshot, piece by piece as they are taken, and block nothing.
 
 use std::io;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The catalogue of sports, competitions, markets and bookmakers, a TOML file: the built-in one, or the operator's own in its place.
+//! The catalogue of sports, competitions, markets and bookmakers, a TOML file: the built-in one, or the operator's own
+//! in its place.
 //!
 //! Parsing is strict: an unknown field, kind or region, a duplicate key or an empty title is an error that names the
 //! line, so that a typo never silently drops an entry.

@@ -1,5 +1,5 @@
-//! `/v4/sports`: every competition that has events now, with `all=true` every one that the catalogue lists as well. The list is the same for every key of a world, whatever the key is
-//! restricted to.
+//! `/v4/sports`: every competition that has events now, with `all=true` every one that the catalogue lists as well. The
+//! list is the same for every key of a world, whatever the key is restricted to.
 
 use std::collections::BTreeMap;
 
