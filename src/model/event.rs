@@ -87,7 +87,7 @@ impl fmt::Display for EventStatus {
 pub enum EventOwner {
     /// Stored by a version that did not keep owners, and not announced since.
     #[default]
-    Nobody,
+    Unknown,
     /// Announced by one of the operator's own feeds.
     Operator,
     /// By the name that the feeder sends under.

@@ -1,6 +1,6 @@
 //! Exact reading and writing of decimal numbers: text to scaled integers, without floating point.
 
-use super::text::{Room, digit};
+use super::text::{FixedBuffer, digit};
 
 /// A number times a power of ten, rounded half away from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,14 +86,14 @@ fn shift(mantissa: u128, power: i32) -> Option<(u128, bool)> {
 
 /// Writes thousandths as a decimal with one to three places: `2.0`, `1.91`, `1.909`.
 #[inline]
-pub(crate) fn write_milli(milli: u32, room: &mut Room<'_>) {
+pub(crate) fn write_milli(milli: u32, buffer: &mut FixedBuffer<'_>) {
     let (whole, fraction) = (milli / 1000, milli % 1000);
-    room.put_number(whole);
+    buffer.put_number(whole);
     let first = digit(fraction / 100);
     match fraction {
-        f if f % 100 == 0 => room.put(&[b'.', first]),
-        f if f % 10 == 0 => room.put(&[b'.', first, digit(fraction / 10)]),
-        _ => room.put(&[b'.', first, digit(fraction / 10), digit(fraction)]),
+        f if f % 100 == 0 => buffer.put(&[b'.', first]),
+        f if f % 10 == 0 => buffer.put(&[b'.', first, digit(fraction / 10)]),
+        _ => buffer.put(&[b'.', first, digit(fraction / 10), digit(fraction)]),
     }
 }
 

@@ -10,7 +10,7 @@ use super::event::EventId;
 use super::market::Market;
 use super::number::{Scaled, parse_scaled};
 use super::price::Price;
-use super::text::{Room, append, hex_pair};
+use super::text::{FixedBuffer, append, hex_pair};
 use super::time::Timestamp;
 
 /// A handicap or line, exact to a thousandth.
@@ -42,16 +42,16 @@ impl Point {
 
     /// Writes `-3.5`, `44.0`.
     #[inline]
-    pub(crate) fn put(self, room: &mut Room<'_>) {
+    pub(crate) fn put(self, buffer: &mut FixedBuffer<'_>) {
         if self.0 < 0 {
-            room.put(b"-");
+            buffer.put(b"-");
         }
-        super::number::write_milli(self.0.unsigned_abs(), room);
+        super::number::write_milli(self.0.unsigned_abs(), buffer);
     }
 
     /// Appends `-3.5`, `44.0`.
     pub fn write(self, out: &mut Vec<u8>) {
-        append::<{ Self::TEXT_MAX }>(out, |room| self.put(room));
+        append::<{ Self::TEXT_MAX }>(out, |buffer| self.put(buffer));
     }
 }
 

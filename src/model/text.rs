@@ -3,14 +3,14 @@
 
 /// A write cursor over reserved space. The caller reserves enough; writing past the end is a bug and panics.
 #[derive(Debug)]
-pub(crate) struct Room<'a> {
+pub(crate) struct FixedBuffer<'a> {
     bytes: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Room<'a> {
+impl<'a> FixedBuffer<'a> {
     pub(crate) fn new(bytes: &'a mut [u8], at: usize) -> Self {
-        Room { bytes, at }
+        FixedBuffer { bytes, at }
     }
 
     /// The position of the next piece.
@@ -74,11 +74,11 @@ fn put_ends<const N: usize>(text: &[u8], to: &mut [u8]) {
 }
 
 /// Appends what `write` writes, at most `N` bytes.
-pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, write: impl FnOnce(&mut Room<'_>)) {
+pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, write: impl FnOnce(&mut FixedBuffer<'_>)) {
     let mut bytes = [0; N];
-    let mut room = Room::new(&mut bytes, 0);
-    write(&mut room);
-    out.extend_from_slice(room.written());
+    let mut buffer = FixedBuffer::new(&mut bytes, 0);
+    write(&mut buffer);
+    out.extend_from_slice(buffer.written());
 }
 
 /// The two digits of each number below a hundred.
@@ -126,7 +126,7 @@ pub(crate) fn hex_pair(byte: u8) -> [u8; 2] {
 mod tests {
     use super::*;
 
-    fn written(write: impl FnOnce(&mut Room<'_>)) -> String {
+    fn written(write: impl FnOnce(&mut FixedBuffer<'_>)) -> String {
         let mut out = b"before ".to_vec();
         append::<120>(&mut out, write);
         String::from_utf8(out).unwrap()
@@ -136,12 +136,12 @@ mod tests {
     fn writes_pieces_of_every_length() {
         let text: String = ('!'..='~').collect();
         for len in 0..=text.len() {
-            assert_eq!(written(|room| room.put_slice(&text.as_bytes()[..len])), format!("before {}", &text[..len]));
+            assert_eq!(written(|buffer| buffer.put_slice(&text.as_bytes()[..len])), format!("before {}", &text[..len]));
         }
-        let over = |room: &mut Room<'_>| {
-            room.put(b"one two");
-            room.put_over(4, b"six");
-            room.put(b".");
+        let over = |buffer: &mut FixedBuffer<'_>| {
+            buffer.put(b"one two");
+            buffer.put_over(4, b"six");
+            buffer.put(b".");
         };
         assert_eq!(written(over), "before one six.");
     }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn writes_numbers_and_hexadecimal_bytes() {
         for number in (0..2000).chain([9_999, 10_000, 123_456_789, u32::MAX]) {
-            assert_eq!(written(|room| room.put_number(number)), format!("before {number}"));
+            assert_eq!(written(|buffer| buffer.put_number(number)), format!("before {number}"));
         }
         for byte in 0..=255 {
             assert_eq!(hex_pair(byte), *format!("{byte:02x}").as_bytes());

@@ -164,7 +164,7 @@ impl Row for EventRow {
             2 => decode(row)?,
             1 => {
                 let EventRowV1 { id, competition, commence, contest, status, changed } = decode(row)?;
-                EventRowV2 { id, competition, commence, contest, status, changed, owner: OwnerRow::Nobody }
+                EventRowV2 { id, competition, commence, contest, status, changed, owner: OwnerRow::Unknown }
             }
             _ => return Err(Flaw::Version(version)),
         };
@@ -309,7 +309,7 @@ pub(super) struct EventRow {
 
 #[derive(Debug, Encode, Decode)]
 pub(super) enum OwnerRow {
-    Nobody,
+    Unknown,
     Operator,
     Feeder { name: u32 },
 }

@@ -54,7 +54,7 @@ impl Owners {
         let mut owners = Owners { events: HashMap::default(), uses };
         for (sport, event, owner) in events {
             match &owner {
-                EventOwner::Nobody => continue,
+                EventOwner::Unknown => continue,
                 EventOwner::Operator => {}
                 EventOwner::Feeder(name) => owners.uses.entry(Arc::clone(name)).or_default().events += 1,
             }

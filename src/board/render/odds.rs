@@ -5,7 +5,7 @@ use crate::board::node::EventNode;
 use crate::board::query::OddsQuery;
 use crate::board::select::{self, Pick, Scope};
 use crate::board::snapshot::Published;
-use crate::model::text::Room;
+use crate::model::text::FixedBuffer;
 use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
 use super::json;
@@ -18,11 +18,11 @@ pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Bod
     let register = board.register().bookmakers();
     let mut odds = OddsWriter::new(sport_key, query.format, register);
     super::record_body(|writer| {
-        writer.write(1, 0, |room| room.put(b"["));
+        writer.write(1, 0, |buffer| buffer.put(b"["));
         let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
             odds.write(node, records, writer);
         });
-        writer.write(1, 0, |room| room.put(b"]"));
+        writer.write(1, 0, |buffer| buffer.put(b"]"));
         next
     })
 }
@@ -61,7 +61,7 @@ impl<'a> OddsWriter<'a> {
         let names =
             records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
         let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
-        writer.write(plain, names, |room| records.iter().for_each(|record| self.write_record(record, room)));
+        writer.write(plain, names, |buffer| records.iter().for_each(|record| self.write_record(record, buffer)));
     }
 
     fn begin_event(&mut self, node: &EventNode) {
@@ -75,53 +75,53 @@ impl<'a> OddsWriter<'a> {
     }
 
     #[inline]
-    fn write_record(&mut self, record: &Record, room: &mut Room<'_>) {
+    fn write_record(&mut self, record: &Record, buffer: &mut FixedBuffer<'_>) {
         if self.updated.0 != record.last_update {
             self.updated = (record.last_update, record.last_update.iso());
         }
         if !std::mem::take(&mut self.is_first) {
-            room.put(b",");
+            buffer.put(b",");
         }
-        let id_at = room.at() + ID_AT;
-        room.put_slice(&self.head);
-        room.put_over(id_at, &record.id.text());
-        room.put_slice(self.register.key(record.bookmaker).as_bytes());
-        room.put(b"\",\"market\":\"");
-        room.put_slice(record.market.key().as_bytes());
+        let id_at = buffer.at() + ID_AT;
+        buffer.put_slice(&self.head);
+        buffer.put_over(id_at, &record.id.text());
+        buffer.put_slice(self.register.key(record.bookmaker).as_bytes());
+        buffer.put(b"\",\"market\":\"");
+        buffer.put_slice(record.market.key().as_bytes());
         match self.format {
-            OddsFormat::American => room.put(b"\",\"format\":\"american\",\"last_update\":\""),
-            OddsFormat::Decimal => room.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
-            OddsFormat::Fractional => room.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
+            OddsFormat::American => buffer.put(b"\",\"format\":\"american\",\"last_update\":\""),
+            OddsFormat::Decimal => buffer.put(b"\",\"format\":\"decimal\",\"last_update\":\""),
+            OddsFormat::Fractional => buffer.put(b"\",\"format\":\"fractional\",\"last_update\":\""),
         }
-        room.put(&self.updated.1);
-        room.put(b"\",\"outcomes\":[");
+        buffer.put(&self.updated.1);
+        buffer.put(b"\",\"outcomes\":[");
         for (at, outcome) in record.outcomes.iter().enumerate() {
             if at > 0 {
-                room.put(b",");
+                buffer.put(b",");
             }
-            write_outcome(outcome, self.format, room);
+            write_outcome(outcome, self.format, buffer);
         }
-        room.put(b"]}");
+        buffer.put(b"]}");
     }
 }
 
 #[inline]
-fn write_outcome(outcome: &Outcome, format: OddsFormat, room: &mut Room<'_>) {
-    room.put(b"{\"name\":\"");
-    put_text(&outcome.name, room);
+fn write_outcome(outcome: &Outcome, format: OddsFormat, buffer: &mut FixedBuffer<'_>) {
+    buffer.put(b"{\"name\":\"");
+    put_text(&outcome.name, buffer);
     if let Some(description) = outcome.name.description() {
-        room.put(b"\",\"description\":\"");
-        put_text(description, room);
+        buffer.put(b"\",\"description\":\"");
+        put_text(description, buffer);
     }
-    room.put(b"\",\"price\":");
-    outcome.price.put_json(format, room);
+    buffer.put(b"\",\"price\":");
+    outcome.price.put_json(format, buffer);
     match outcome.point {
         Some(point) => {
-            room.put(b",\"point\":");
-            point.put(room);
-            room.put(b"}");
+            buffer.put(b",\"point\":");
+            point.put(buffer);
+            buffer.put(b"}");
         }
-        None => room.put(b",\"point\":null}"),
+        None => buffer.put(b",\"point\":null}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes answers that consist of many short pieces: capacity is checked once for each event, not for each piece.
 
 use super::json;
-use crate::model::text::Room;
+use crate::model::text::FixedBuffer;
 
 /// The buffer of an answer and the length written so far; bytes after it are unused.
 #[derive(Debug)]
@@ -26,32 +26,32 @@ impl<'a> RecordWriter<'a> {
 
     /// Lets `write` write at most `plain` bytes and texts of `texts` bytes, which may have to be escaped.
     #[inline]
-    pub(super) fn write(&mut self, plain: usize, texts: usize, write: impl FnOnce(&mut Room<'_>)) {
+    pub(super) fn write(&mut self, plain: usize, texts: usize, write: impl FnOnce(&mut FixedBuffer<'_>)) {
         let end = self.at + plain + texts * ESCAPED_MAX;
         if self.bytes.len() < end {
             self.bytes.resize(end + GROWTH, 0);
         }
-        let mut room = Room::new(self.bytes, self.at);
-        write(&mut room);
-        self.at = room.at();
+        let mut buffer = FixedBuffer::new(self.bytes, self.at);
+        write(&mut buffer);
+        self.at = buffer.at();
     }
 }
 
 /// Writes a JSON string without its quotes.
 #[inline]
-pub(super) fn put_text(text: &str, room: &mut Room<'_>) {
+pub(super) fn put_text(text: &str, buffer: &mut FixedBuffer<'_>) {
     if is_plain(text.as_bytes()) {
-        room.put_slice(text.as_bytes());
+        buffer.put_slice(text.as_bytes());
     } else {
-        put_escaped(text, room);
+        put_escaped(text, buffer);
     }
 }
 
 #[cold]
-fn put_escaped(text: &str, room: &mut Room<'_>) {
+fn put_escaped(text: &str, buffer: &mut FixedBuffer<'_>) {
     let mut escaped = Vec::with_capacity(text.len() * 2);
     json::escaped(text, &mut escaped);
-    room.put_slice(&escaped);
+    buffer.put_slice(&escaped);
 }
 
 /// Whether a text needs no escape in JSON.
@@ -87,10 +87,10 @@ mod tests {
             for text in [&text[..], &text.replace(['"', '\\'], "")] {
                 let (mut bytes, mut expected) = (Vec::new(), Vec::new());
                 let mut writer = RecordWriter::new(&mut bytes);
-                writer.write(2, text.len(), |room| {
-                    room.put(b"\"");
-                    put_text(text, room);
-                    room.put(b"\"");
+                writer.write(2, text.len(), |buffer| {
+                    buffer.put(b"\"");
+                    put_text(text, buffer);
+                    buffer.put(b"\"");
                 });
                 json::string(text, &mut expected);
                 prop_assert_eq!(writer.written(), &expected[..]);

@@ -8,7 +8,7 @@ mod fraction;
 use std::fmt;
 
 use super::number::{Scaled, parse_scaled, write_milli};
-use super::text::{Room, append};
+use super::text::{FixedBuffer, append};
 
 /// The formats in which prices are quoted and served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -188,30 +188,30 @@ impl Price {
 
     /// Writes the price as a JSON value: `-110`, `1.91`, `"10/11"`.
     #[inline]
-    pub(crate) fn put_json(self, format: OddsFormat, room: &mut Room<'_>) {
+    pub(crate) fn put_json(self, format: OddsFormat, buffer: &mut FixedBuffer<'_>) {
         match format {
             OddsFormat::American => {
                 let american = self.american();
                 if american < 0 {
-                    room.put(b"-");
+                    buffer.put(b"-");
                 }
-                room.put_number(american.unsigned_abs());
+                buffer.put_number(american.unsigned_abs());
             }
-            OddsFormat::Decimal => write_milli(self.decimal_milli(), room),
+            OddsFormat::Decimal => write_milli(self.decimal_milli(), buffer),
             OddsFormat::Fractional => {
                 let (profit, stake) = self.written_fraction();
-                room.put(b"\"");
-                room.put_number(profit);
-                room.put(b"/");
-                room.put_number(stake);
-                room.put(b"\"");
+                buffer.put(b"\"");
+                buffer.put_number(profit);
+                buffer.put(b"/");
+                buffer.put_number(stake);
+                buffer.put(b"\"");
             }
         }
     }
 
     /// Appends the price as a JSON value.
     pub fn write_json(self, format: OddsFormat, out: &mut Vec<u8>) {
-        append::<{ Self::JSON_MAX }>(out, |room| self.put_json(format, room));
+        append::<{ Self::JSON_MAX }>(out, |buffer| self.put_json(format, buffer));
     }
 }
 

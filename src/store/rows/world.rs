@@ -41,7 +41,7 @@ impl EventRow {
             status: event.status as u8,
             changed: event.changed.unix(),
             owner: match owner {
-                EventOwner::Nobody => OwnerRow::Nobody,
+                EventOwner::Unknown => OwnerRow::Unknown,
                 EventOwner::Operator => OwnerRow::Operator,
                 EventOwner::Feeder(name) => OwnerRow::Feeder { name: names.number(name) },
             },
@@ -50,7 +50,7 @@ impl EventRow {
 
     pub(in crate::store) fn owner(&self, names: &NamesByNumber) -> Result<EventOwner, Flaw> {
         Ok(match self.owner {
-            OwnerRow::Nobody => EventOwner::Nobody,
+            OwnerRow::Unknown => EventOwner::Unknown,
             OwnerRow::Operator => EventOwner::Operator,
             OwnerRow::Feeder { name } => EventOwner::Feeder(names.get(name)?),
         })

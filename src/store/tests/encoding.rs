@@ -91,7 +91,7 @@ fn event_row_of_version_1_belongs_to_nobody() {
     let names = NamesByNumber::default();
     let first = unhex("01026531fb3175fcbc3bb16a00fb3275fb337500fc803bb16a0670d054");
     let row = EVENTS.unseal(&(1, 2, 3), &first).unwrap();
-    assert_eq!((&*row.id, row.commence, row.owner(&names)), ("e1", at(60).unix(), Ok(EventOwner::Nobody)));
+    assert_eq!((&*row.id, row.commence, row.owner(&names)), ("e1", at(60).unix(), Ok(EventOwner::Unknown)));
     let written = EventRow::of(&event("e1", 60), &EventOwner::Feeder("token/a".into()), &mut self::names());
     assert_eq!(written.name_numbers().len(), 5, "the owner's name stays in the file with the event");
     assert!(written.owner(&names).is_err(), "an owner whose name is missing is damage");

@@ -19,7 +19,7 @@ fn closed_file() -> Vec<u8> {
         put_event(World::Sandbox, "c", 3),
         put_odds(World::Sandbox, "c", 0, Market::MONEYLINE),
         put_odds(World::Sandbox, "c", 2, Market::SPREAD),
-        Change::PutEvent { world: World::Live, sport: sport_id(1), event: event("t", 4), owner: EventOwner::Nobody },
+        Change::PutEvent { world: World::Live, sport: sport_id(1), event: event("t", 4), owner: EventOwner::Unknown },
         Change::PutOdds {
             world: World::Live,
             sport: sport_id(1),

@@ -112,7 +112,7 @@ fn record(sport: &str, event: &str, book: u16, market: Market, update: u32) -> A
 }
 
 fn put_event(world: World, id: &str, commence: u32) -> Change {
-    Change::PutEvent { world, sport: sport_id(0), event: event(id, commence), owner: EventOwner::Nobody }
+    Change::PutEvent { world, sport: sport_id(0), event: event(id, commence), owner: EventOwner::Unknown }
 }
 
 fn put_odds(world: World, id: &str, book: u16, market: Market) -> Change {

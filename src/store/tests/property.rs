@@ -77,7 +77,7 @@ impl Plain {
             Change::PutEvent { world, sport, event, owner } => {
                 let key = (world, sport.index(), event.id.clone());
                 let (score, odds) = (None, BTreeMap::new());
-                let new = PlainEvent { event: Arc::clone(&event), owner: EventOwner::Nobody, score, odds };
+                let new = PlainEvent { event: Arc::clone(&event), owner: EventOwner::Unknown, score, odds };
                 let stored = self.events.entry(key).or_insert(new);
                 (stored.event, stored.owner) = (event, owner);
             }
@@ -337,7 +337,7 @@ fn feeder_change(kind: u8, world: World, sport: SportId, id: &str, seed: [u8; 8]
         };
         return Change::PutFeederUse { world, feed: feed.into(), used };
     }
-    let owners = [EventOwner::Nobody, EventOwner::Operator, EventOwner::Feeder(feed.into())];
+    let owners = [EventOwner::Unknown, EventOwner::Operator, EventOwner::Feeder(feed.into())];
     let owner = owners[usize::from(seed[7] % 3)].clone();
     Change::PutEvent { world, sport, event: event(id, (seed[6] % 3).into()), owner }
 }

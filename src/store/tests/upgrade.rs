@@ -262,7 +262,7 @@ fn event_of_an_older_file_belongs_to_nobody_until_it_is_put_with_an_owner() {
     let owner_of = |store: &mut Store| store.load().unwrap().world(World::Live).sports[0].events[0].owner.clone();
     assert_eq!(owner_of(&mut memory.open()), owner);
     make_second_format(&memory.raw());
-    assert_eq!(owner_of(&mut memory.open()), EventOwner::Nobody);
+    assert_eq!(owner_of(&mut memory.open()), EventOwner::Unknown);
     memory.open().commit(&[put]).unwrap();
     assert_eq!(owner_of(&mut memory.open()), owner);
     assert!(memory.open().check().unwrap().is_clean());

@@ -42,7 +42,7 @@ fn event_without_an_owner_is_stored_with_the_first_that_announces_it_again() {
         let sport = tennis(&writer);
         send(&mut writer, Some("token/b"), vec![event(sport, "a")]);
         let held = Arc::clone(writer.worlds[WORLD.index()].sports[sport.index()].current.get("a").unwrap().event());
-        let change = Change::PutEvent { world: WORLD, sport, event: held, owner: EventOwner::Nobody };
+        let change = Change::PutEvent { world: WORLD, sport, event: held, owner: EventOwner::Unknown };
         writer.store.commit(&[change]).unwrap();
         drop(writer);
 

@@ -73,7 +73,7 @@ impl Base {
         let state = &self.writer.worlds[WORLD.index()].sports[self.sport.index()];
         let held = Event::clone(state.current.get("a").unwrap().event());
         let event = Arc::new(Event { id: event_id(id), competition: "Other".into(), ..held });
-        Change::PutEvent { world: WORLD, sport: self.sport, event, owner: EventOwner::Nobody }
+        Change::PutEvent { world: WORLD, sport: self.sport, event, owner: EventOwner::Unknown }
     }
 
     fn put_odds(&self, bookmaker: BookId) -> Change {
