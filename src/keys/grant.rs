@@ -40,12 +40,12 @@ impl Grant {
         self.entry.meter()
     }
 
-    /// The rate-limit policy of the key's responses. `write` runs once per set of limits, or on every call for a key
-    /// with a monthly quota, as the length of the month varies.
-    pub fn policy<T: Any + Clone + Send + Sync>(&self, write: impl FnOnce() -> T) -> T {
+    /// What `read` returns of the rate-limit policy of the key's responses. `write` runs once per set of limits, or on
+    /// every call for a key with a monthly quota, as the length of the month varies.
+    pub fn policy<T: Any + Send + Sync, R>(&self, write: impl FnOnce() -> T, read: impl FnOnce(&T) -> R) -> R {
         match self.record().limits.per_month {
-            Some(_) => write(),
-            None => self.entry.policy().get_or_make(write),
+            Some(_) => read(&write()),
+            None => self.entry.policy().read_or_make(write, read),
         }
     }
 
