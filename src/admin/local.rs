@@ -1,6 +1,7 @@
 //! A command's way to the file when no server runs: the same writer and the same execution as in a server, for as long
 //! as the command takes.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,8 +44,9 @@ pub struct CatalogueOrigin {
 }
 
 impl CatalogueOrigin {
+    /// An empty file on top of the built-in catalogue.
     pub fn builtin() -> Self {
-        CatalogueOrigin { text: catalogue::BUILTIN.into(), is_given: false }
+        CatalogueOrigin { text: "".into(), is_given: false }
     }
 }
 
@@ -55,21 +57,14 @@ pub enum SetupError {
     Unreadable { path: std::path::PathBuf, error: io::Error },
     #[error("{path}: {error}", path = path.display())]
     Catalogue { path: std::path::PathBuf, error: CatalogueFileError },
+    #[error("the sports that the feeds name cannot be added: {error}")]
+    Families { error: CatalogueFileError },
 }
 
 impl Setup {
     /// What a configuration comes to, on the machine's clock.
     pub fn of(config: &Config) -> Result<Setup, SetupError> {
-        let (catalogue, origin) = match &config.catalogue {
-            None => (catalogue::builtin(), CatalogueOrigin::builtin()),
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| SetupError::Unreadable { path: path.clone(), error })?;
-                let read = catalogue::parse(&text);
-                let read = read.map_err(|error| SetupError::Catalogue { path: path.clone(), error })?;
-                (read, CatalogueOrigin { text: text.into(), is_given: true })
-            }
-        };
+        let (catalogue, origin) = read_catalogue(config)?;
         let seconds = |duration: std::time::Duration| u32::try_from(duration.as_secs()).unwrap_or(u32::MAX);
         let writer = WriterOptions {
             refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
@@ -92,6 +87,32 @@ impl Setup {
         let catalogue = Arc::new(catalogue::parse(&text).map_err(LocalError::Catalogue)?);
         Ok(Setup { catalogue, origin: CatalogueOrigin { text: text.into(), is_given: false }, ..self })
     }
+}
+
+/// The catalogue that a configuration names, with the families of sports that only its feeds name.
+fn read_catalogue(config: &Config) -> Result<(Catalogue, CatalogueOrigin), SetupError> {
+    let Some(path) = &config.catalogue else {
+        return with_feeds(catalogue::builtin(), CatalogueOrigin::builtin(), config)
+            .map_err(|error| SetupError::Families { error });
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| SetupError::Unreadable { path: path.clone(), error })?;
+    let read = catalogue::parse(&text);
+    let read = read.and_then(|read| with_feeds(read, CatalogueOrigin { text: text.into(), is_given: true }, config));
+    read.map_err(|error| SetupError::Catalogue { path: path.clone(), error })
+}
+
+fn with_feeds(
+    catalogue: Catalogue,
+    origin: CatalogueOrigin,
+    config: &Config,
+) -> Result<(Catalogue, CatalogueOrigin), CatalogueFileError> {
+    let named = config.feeds.iter().flat_map(|feed| &feed.sports);
+    let families: BTreeSet<&str> = named.filter_map(|key| catalogue.new_family(key)).collect();
+    if families.is_empty() {
+        return Ok((catalogue, origin));
+    }
+    let text = catalogue::with_families(&origin.text, &Vec::from_iter(families))?;
+    Ok((catalogue::parse(&text)?, CatalogueOrigin { text: text.into(), ..origin }))
 }
 
 /// Why the file could not be opened, or not be left in order.

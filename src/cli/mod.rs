@@ -8,6 +8,7 @@
 mod about;
 mod audit;
 mod backup;
+mod catalogue;
 mod check;
 mod config;
 mod console;
@@ -107,6 +108,7 @@ enum CliCommand {
     Check(check::CheckArgs),
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    Catalogue(catalogue::CatalogueArgs),
     Openapi(about::OpenapiArgs),
     Completions(about::CompletionsArgs),
     Man(about::ManArgs),
@@ -140,6 +142,7 @@ impl Cli {
         let conflict = match &self.command {
             CliCommand::Demo(demo) => demo.conflict(),
             CliCommand::Feeds(feeds) => feeds.conflict(),
+            CliCommand::Catalogue(catalogue) => catalogue.conflict(),
             _ => None,
         };
         match conflict {
@@ -169,6 +172,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Restore(restore) => restore.run(&invocation),
         CliCommand::Check(check) => check.run(&invocation),
         CliCommand::Config(config) => config.run(&invocation),
+        CliCommand::Catalogue(catalogue) => catalogue.run(&invocation),
         CliCommand::Openapi(about::OpenapiArgs {}) => about::OpenapiArgs::run(),
         CliCommand::Completions(completions) => completions.run(&invocation),
         CliCommand::Man(man) => man.run(&invocation),

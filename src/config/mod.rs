@@ -28,7 +28,11 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting { name: "retention", default: "72h", help: "how long a finished event stays in the lists" },
     Setting { name: "allow_query_key", default: "true", help: "accept the key as ?api_key= as well" },
-    Setting { name: "catalogue", default: "", help: "file of sports and bookmakers in place of the built-in one" },
+    Setting {
+        name: "catalogue",
+        default: "",
+        help: "file of sports, competitions, markets and bookmakers on top of the built-in ones",
+    },
     Setting { name: "cache", default: "64", help: "MiB of memory for database pages" },
     Setting { name: "connections", default: "10240", help: "maximum number of open connections" },
     Setting {

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use super::gunzip::RATIO_MAX;
 use super::spool::SPOOL_BYTES_MAX;
 use super::the_odds_api::{PAYLOAD_BYTES_MAX, PayloadError};
-use crate::model::World;
+use crate::model::{UnknownSport, World};
 use crate::writer::WriteError;
 
 /// Why an input was not taken in, or not to its end.
@@ -24,8 +24,8 @@ pub enum IngestError {
     GzipBrokenOff,
     #[error("the file cannot be read: {0}")]
     File(io::Error),
-    #[error("there is no sport {key:?}: {known}, or a key of The Odds API")]
-    UnknownSport { key: String, known: String },
+    #[error(transparent)]
+    UnknownSport(#[from] UnknownSport),
     #[error("the payload cannot be taken: {0}; nothing was written")]
     Payload(#[from] PayloadError),
     #[error("send a feed token that is in force as authorization: Bearer ft_ob_…; `oddsbox feeds token` issues one")]
@@ -89,7 +89,7 @@ impl IngestError {
             | IngestError::NotGzip
             | IngestError::GzipBrokenOff
             | IngestError::File(_)
-            | IngestError::UnknownSport { .. }
+            | IngestError::UnknownSport(_)
             | IngestError::Payload(_) => Kind::BadRequest,
             IngestError::Unauthorized | IngestError::TokenRevoked => Kind::Unauthorized,
             IngestError::OtherWorld(_) => Kind::Refused,

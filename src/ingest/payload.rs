@@ -48,7 +48,7 @@ impl PayloadBuffer {
     async fn deliver(self, options: &PayloadOptions, delivery: &mut Delivery) -> Result<(), IngestError> {
         let (bytes, context) = (self.0.len(), delivery.context().clone());
         let catalogue = context.boards.catalogue();
-        let sport = options.sport.as_deref().map(|key| find_sport(key, catalogue)).transpose()?;
+        let sport = options.sport.as_deref().map(|key| catalogue.find_any(key)).transpose()?;
         let now = context.clock.now().timestamp();
         let payload = read(self.0, (sport, options.odds_format), now, Arc::clone(catalogue)).await??;
         delivery.add_bytes(bytes);
@@ -99,15 +99,6 @@ pub(super) async fn read(
 ) -> Result<Result<Payload, PayloadError>, tokio::task::JoinError> {
     let work = move || the_odds_api::read(&bytes, PayloadTerms { catalogue: &catalogue, sport, odds_format, now });
     tokio::task::spawn_blocking(work).await
-}
-
-/// By our key, or by one of The Odds API.
-fn find_sport(key: &str, catalogue: &Catalogue) -> Result<SportId, IngestError> {
-    let found = catalogue.find(key).or_else(|| catalogue.find_v4(key).map(|(sport, _)| sport));
-    found.ok_or_else(|| {
-        let known: Vec<&str> = catalogue.sports().map(|(_, sport)| &*sport.key).collect();
-        IngestError::UnknownSport { key: key.to_owned(), known: known.join(", ") }
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod bookmaker;
 pub mod budget;
+pub mod catalogue;
 pub mod competition;
 pub mod event;
 pub mod maintenance;
@@ -24,6 +25,7 @@ pub mod world;
 
 pub use bookmaker::{BookId, Bookmaker, Bookmakers};
 pub use budget::{FeedBudget, ReportedCredits};
+pub use catalogue::{Catalogue, CatalogueError, UnknownSport};
 pub use competition::{Competition, Competitions, SeenCompetition};
 pub use event::{Contest, Event, EventId, EventOwner, EventStatus};
 pub use maintenance::Maintenance;
@@ -36,7 +38,7 @@ pub use region::{Region, Regions};
 pub use rejection::Reason;
 pub use score::{Period, Score, ScoreStatus};
 pub use source::Source;
-pub use sport::{Catalogue, CatalogueError, Sport, SportId, SportKind, SportSet};
+pub use sport::{Sport, SportId, SportKind, SportSet};
 pub use time::Timestamp;
 pub use v4::{V4Keys, V4Names};
 pub use world::World;

@@ -55,6 +55,16 @@ impl Pattern {
 }
 
 impl V4Names {
+    /// Of a family of which nothing more is known.
+    pub(super) fn of_family(family: &str, group: Box<str>) -> Self {
+        let pattern = |prefix: Box<str>| Pattern { prefix, suffix: Box::default() };
+        let key = pattern(format!("{family}_").into());
+        V4Names {
+            group,
+            keys: V4Keys::ByCompetition { key, title: pattern(Box::default()), irregular: Box::default() },
+        }
+    }
+
     /// What its keys begin with: `soccer` of `soccer_epl`.
     pub fn prefix(&self) -> &str {
         let key = match &self.keys {

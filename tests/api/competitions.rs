@@ -175,6 +175,8 @@ async fn competition_in_place_of_a_sport_is_404_and_names_the_request_that_works
     );
     let other = service.get("/v1/sports/curling_world_cup/odds").await;
     assert_eq!((error(&other), message(&other).contains("competition=")), ((404, "sport_not_found".into()), false));
+    let never = service.get("/v1/sports/soccer_nonsense/odds").await;
+    assert_eq!((error(&never), message(&never).contains("competition=")), ((404, "sport_not_found".into()), false));
 }
 
 #[tokio::test]

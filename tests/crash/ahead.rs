@@ -65,7 +65,7 @@ fn whole_event(id: &str, books: [BookId; 2], at: Timestamp) -> Vec<Change> {
     let score =
         Score { status: ScoreStatus::Live, points: Some((1, 0)), periods: Box::default(), winner: None, updated: at };
     vec![
-        Change::PutEvent { world, sport, event: Arc::new(event), owner: EventOwner::Nobody },
+        Change::PutEvent { world, sport, event: Arc::new(event), owner: EventOwner::Unknown },
         Change::PutOdds { world, sport, event: id.clone(), record: Arc::new(record) },
         Change::CloseOdds { world, sport, event: id.clone(), closed },
         Change::PutScore { world, sport, event: id, score: Arc::new(score) },

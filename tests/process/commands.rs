@@ -350,7 +350,7 @@ fn config_show_fails_as_serve_does() {
         "[ingest]\ndrop = \"/nowhere/drop\"\n".to_owned(),
         format!("{feed}key_file = \"/nowhere/key\"\n"),
         format!("{feed}key = \"k\"\nca = \"/nowhere/ca.pem\"\n"),
-        feed.replace("\"mma\"", "\"chess\"") + "key = \"k\"\n",
+        feed.replace("\"mma\"", "\"socer\"") + "key = \"k\"\n",
     ];
     for text in wrong {
         let (_kept, file) = file_with(text.as_bytes());

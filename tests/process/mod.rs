@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
 mod backup;
+mod catalogue;
 mod cli;
 pub mod client;
 pub mod command;

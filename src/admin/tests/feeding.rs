@@ -262,6 +262,9 @@ async fn a_payload_that_cannot_be_taken_says_why() {
     let unclear = payload().replace("1.91", "191").replace("1.0", "150");
     assert!(error_of(feed_payload(&fixture, &payload_options(), &unclear).await).contains("--odds-format"));
     let chess = PayloadOptions { sport: Some("chess".to_owned()), ..payload_options() };
-    assert!(error_of(feed_payload(&fixture, &chess, &payload()).await).contains("there is no sport \"chess\""));
+    assert!(
+        error_of(feed_payload(&fixture, &chess, &payload()).await)
+            .contains("there is no sport or competition \"chess\"")
+    );
     assert!(error_of(feed_payload(&fixture, &payload_options(), "[{").await).contains("no JSON"));
 }

@@ -17,7 +17,6 @@ use crate::http::docs::pages::Pages;
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
 use crate::metrics::Traffic;
-use crate::model::sport::is_competition_key;
 use crate::model::{Bookmakers, Catalogue, Sport, SportId, SportSet, Timestamp};
 
 /// How long a client waits before it checks whether a maintenance without an announced end is over.
@@ -112,11 +111,14 @@ impl<'a> Authorized<'a> {
         Ok(SportView::new(&self.service.boards, access))
     }
 
+    /// A competition in place of its sport gets the request that works, if that would find it.
     fn sport_not_found(&self, name: &str) -> ApiError {
         let catalogue = self.service.boards.catalogue();
+        let world = self.service.boards.load(self.grant.world());
+        let is_known = || catalogue.competition(name).is_some() || world.register().competitions().get(name).is_some();
         let sport = catalogue.find_v4(name).map(|(sport, _)| &catalogue[sport].key);
         let message = match (self.version, sport) {
-            (Version::V1, Some(sport)) if is_competition_key(name) => {
+            (Version::V1, Some(sport)) if is_known() => {
                 format!("{name} is a competition, not a sport: use /v1/sports/{sport}/odds?competition={name}.")
             }
             (Version::V1, _) => "There is no such sport: /v1/sports lists those there are.".to_owned(),

@@ -161,7 +161,8 @@ fn every_timestamp_is_supported() {
 
 #[test]
 fn sport_missing_from_the_catalogue_is_left_out() {
-    let text = "sports = [{ key = \"golf\", title = \"Golf\", group = \"golf\", kind = \"tournament\" }]\n\
+    let text = "replace = true\n\
+                sports = [{ key = \"golf\", title = \"Golf\", group = \"golf\", kind = \"tournament\" }]\n\
                 bookmakers = [{ key = \"one\", title = \"One\", regions = [\"au\"] }]";
     let catalogue = crate::config::catalogue::parse(text).unwrap();
     let world = World::of(Simulator::new(1, &catalogue).opening(at(START)));

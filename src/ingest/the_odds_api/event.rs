@@ -90,7 +90,7 @@ impl EventLine<'_> {
             _ if !is_competition_key(&key) => Err(field.takes("a key of a to z, 0 to 9 and _")),
             Some((sport, _)) if asked.is_none_or(|asked| asked == sport) => Ok((sport, Some((*key).into()))),
             Some(_) => Err(Rejection::new(Reason::UnknownSport, format!("{key:?} is of another sport than --sport"))),
-            None => Err(Rejection::new(Reason::UnknownSport, format!("{key:?} is no sport that we carry"))),
+            None => Err(Rejection::new(Reason::UnknownSport, context.ask.catalogue.unknown_sport(&key).to_string())),
         }
     }
 

@@ -160,12 +160,25 @@ fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
     }
 }
 
+/// What to send instead of a sport that does not exist.
+fn unknown_sport(key: &str, catalogue: &Catalogue) -> String {
+    match catalogue.find_v4(key) {
+        Some((sport, _)) => {
+            let sport = &catalogue[sport].key;
+            format!(
+                "{key:?} is a competition: send \"sport\":\"{sport}\" and, with an event, \"competition_key\":{key:?}"
+            )
+        }
+        None => catalogue.unknown_sport(key).to_string(),
+    }
+}
+
 impl RawLine<'_> {
     fn sport(&self, catalogue: &Catalogue) -> Result<(SportId, SportKind), Rejection> {
         let key = Field::new("sport", self.sport).string()?;
         match catalogue.find(&key) {
             Some(id) => Ok((id, catalogue[id].kind)),
-            None => Err(Rejection::new(Reason::UnknownSport, format!("{key:?} is no sport of the catalogue"))),
+            None => Err(Rejection::new(Reason::UnknownSport, unknown_sport(&key, catalogue))),
         }
     }
 

@@ -20,6 +20,16 @@ impl MarketFamilies {
         MarketFamilies { families, props }
     }
 
+    /// In the order of their keys.
+    pub fn families(&self) -> impl Iterator<Item = (&str, MarketTraits)> {
+        self.families.iter().map(|(key, traits)| (&**key, *traits))
+    }
+
+    /// In the order of their keys.
+    pub fn props(&self) -> impl Iterator<Item = (&str, MarketTraits)> {
+        self.props.iter().map(|(key, traits)| (&**key, *traits))
+    }
+
     /// Reads a key in the service's own names or in those of The Odds API.
     pub fn read(&self, text: &str, kind: SportKind) -> Option<MarketKey> {
         let own = names::from_v4(text, kind);
