@@ -145,6 +145,18 @@ fn markets_that_cannot_be_read_are_left_out_and_counted() {
 }
 
 #[test]
+fn market_that_a_bookmaker_lists_twice_is_rejected_the_second_time() {
+    let (first, second) = (h2h(&[json!(2.5), json!(1.5)]), h2h(&[json!(3.5), json!(1.25)]));
+    let twice = [json!([book(json!([first, second]))]), json!([book(json!([first])), book(json!([second]))])];
+    for bookmakers in twice {
+        let payload = decimal(&bout(bookmakers));
+        assert_eq!(reasons(&payload.rejected), [("bad_field", 1)]);
+        let records = odds(&payload);
+        assert_eq!((records.len(), records[0].outcomes[0].price.decimal_milli()), (1, 2500));
+    }
+}
+
+#[test]
 fn a_market_without_a_time_has_that_of_its_bookmaker_or_of_the_payload() {
     let market = |price: f64| json!({"key": "h2h", "outcomes": [{"name": "Ada Stone", "price": price}]});
     let timeless = |key: &str| json!({"key": key, "title": key, "markets": [market(1.5)]});
@@ -204,7 +216,7 @@ fn a_tournament_has_no_sides_and_its_title_without_the_word_winner() {
 }
 
 #[test]
-fn the_format_is_told_by_a_negative_or_a_broken_price_only() {
+fn format_is_inferred_from_negative_or_fractional_prices_only() {
     let payload = |prices: &[Value]| json!([bout(json!([])), bout(json!([book(json!([h2h(prices)]))]))]);
     let shown = |prices: &[Value]| {
         read_with(&payload(prices), None, None).map(|payload| {
@@ -295,7 +307,7 @@ fn unknown_bookmakers_and_other_titles_are_news() {
 }
 
 #[test]
-fn what_is_no_json_is_told() {
+fn payload_that_is_not_json_is_an_error() {
     let catalogue = catalogue();
     let ask = PayloadTerms { catalogue: &catalogue, sport: None, odds_format: None, now: NOW };
     for text in ["", "[", "[{\"id\":", "nothing", "{\"timestamp\":1,\"data\":[", "\u{0}"] {
