@@ -2,8 +2,10 @@
 //! snapshot owns.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::hash::Hash;
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -118,9 +120,53 @@ fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
     }
 }
 
-/// A cache of rendered answers, within a bound of bytes.
+/// A cache of rendered answers, within a bound of bytes and within the bound of all caches together.
 #[derive(Debug)]
-pub(crate) struct Bodies<Q>(Cache<Q, Arc<Body>, Weigh, RandomState>);
+pub(crate) struct Bodies<Q> {
+    cache: Cache<Q, Arc<Body>, Weigh, RandomState>,
+    share: CacheShare,
+}
+
+/// What one cache adds to the memory of all.
+#[derive(Debug)]
+struct CacheShare {
+    bytes: AtomicU64,
+    all: &'static CachedBytes,
+}
+
+impl CacheShare {
+    fn set(&self, bytes: u64) {
+        let before = self.bytes.swap(bytes, Ordering::Relaxed);
+        // Wraps to the right sum, whichever is larger.
+        self.all.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+    }
+}
+
+impl Drop for CacheShare {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+/// The memory of several caches. Each snapshot of a sport has its own, so that a bound for each is none for all.
+#[derive(Debug)]
+pub(crate) struct CachedBytes {
+    bytes: AtomicU64,
+    max: u64,
+}
+
+/// Every cache of this process.
+pub(crate) static ALL_CACHED: CachedBytes = CachedBytes::new(256 << 20);
+
+impl CachedBytes {
+    const fn new(max: u64) -> Self {
+        CachedBytes { bytes: AtomicU64::new(0), max }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= self.max
+    }
+}
 
 #[derive(Clone, Debug)]
 struct Weigh;
@@ -147,30 +193,41 @@ const BODIES_EXPECTED: usize = 64;
 
 impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Bodies(Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default()))
+        Bodies::among(&ALL_CACHED, bytes_max)
+    }
+
+    fn among(all: &'static CachedBytes, bytes_max: u64) -> Self {
+        let cache = Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default());
+        Bodies { cache, share: CacheShare { bytes: AtomicU64::new(0), all } }
     }
 
     /// The memory in use, queries included.
     pub(crate) fn kept_bytes(&self) -> u64 {
-        self.0.weight()
+        self.cache.weight()
     }
 
-    /// The answer to a query, rendered if it is not cached. Concurrent requests for it wait for one rendering.
+    /// The answer to a query, rendered if it is not cached. Concurrent requests for it wait for one rendering. While all
+    /// caches together are full, the answer is not cached: the next publication frees the caches of its sport.
     pub(crate) fn get_or_render(&self, query: &Q, render: impl FnOnce() -> Body) -> Arc<Body> {
-        if let Some(body) = self.0.get(query) {
+        if let Some(body) = self.cache.get(query) {
             return body;
         }
-        match self.0.get_or_insert_with(query, || Ok::<_, std::convert::Infallible>(Arc::new(render()))) {
+        if self.share.all.is_full() {
+            return Arc::new(render());
+        }
+        let body = match self.cache.get_or_insert_with(query, || Ok::<_, Infallible>(Arc::new(render()))) {
             Ok(body) => body,
             Err(never) => match never {},
-        }
+        };
+        self.share.set(self.kept_bytes());
+        body
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::query::{EventIds, EventScope, OddsQuery};
+    use crate::board::query::{EventIds, EventScope, Limit, OddsQuery};
     use crate::model::EventId;
 
     #[test]
@@ -187,8 +244,25 @@ mod tests {
         }
         let ids_bytes =
             |query: OddsQuery| query.scope.events.unwrap().iter().map(|id| id.as_str().len() as u64).sum::<u64>();
-        let kept: u64 = bodies.0.iter().map(|(query, _)| ids_bytes(query)).sum();
-        assert!(bodies.0.len() > 10, "{} are kept", bodies.0.len());
+        let kept: u64 = bodies.cache.iter().map(|(query, _)| ids_bytes(query)).sum();
+        assert!(bodies.cache.len() > 10, "{} are kept", bodies.cache.len());
         assert!(kept < bodies.kept_bytes() && bodies.kept_bytes() <= BYTES_MAX, "{kept} bytes of ids are kept");
+    }
+
+    #[test]
+    fn nothing_is_cached_while_all_caches_are_full() {
+        static ALL: CachedBytes = CachedBytes::new(10_000);
+        let of = |limit: u64| OddsQuery { limit: Limit::new(limit).unwrap(), ..OddsQuery::default() };
+        let large = || Body::new(vec![b' '; 10_000], None);
+        let (first, second) = (Bodies::among(&ALL, 1 << 20), Bodies::among(&ALL, 1 << 20));
+        first.get_or_render(&of(1), large);
+        assert!(ALL.is_full());
+        second.get_or_render(&of(1), large);
+        first.get_or_render(&of(2), large);
+        assert_eq!((first.cache.len(), second.cache.len()), (1, 0));
+        drop(first);
+        assert_eq!(ALL.bytes.load(Ordering::Relaxed), 0);
+        second.get_or_render(&of(1), large);
+        assert_eq!(second.cache.len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 
-use super::body::Body;
+use super::body::{ALL_CACHED, Body};
 use crate::attachment::Attachment;
 
 /// A power of two, so that the lowest bits of a hash select a slot.
@@ -43,6 +43,9 @@ impl TargetCache {
 
     /// Stores an answer with an attachment of so many bytes, if there is room. The target must not contain a secret.
     pub(crate) fn insert(&self, target: &str, body: &Arc<Body>, (attachment, attached): (Attachment, usize)) {
+        if ALL_CACHED.is_full() {
+            return;
+        }
         let bytes = size_of::<CachedAnswer>() + target.len() + attached + body.kept_bytes();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > BYTES_MAX {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
