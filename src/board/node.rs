@@ -2,7 +2,8 @@
 //!
 //! A node is immutable. The writer makes a [`Draft`] of it, applies news to the draft, and finishes a new node.
 
-use std::ops::Range;
+use std::iter::Zip;
+use std::slice;
 use std::sync::Arc;
 
 use super::coverage::Coverage;
@@ -74,20 +75,25 @@ impl ByMarket {
     }
 }
 
-/// Positions of records: all of an event, or some.
-enum Positions {
-    All(Range<usize>),
-    Of(std::vec::IntoIter<u32>),
+/// The records of an event that a request may be about: all of them with their pairs, or some by position.
+enum Candidates<'n> {
+    All(Zip<slice::Iter<'n, (BookId, Market)>, slice::Iter<'n, Arc<Record>>>),
+    At(&'n EventNode, std::vec::IntoIter<u32>),
 }
 
-impl Iterator for Positions {
-    type Item = usize;
-
+impl<'n> Candidates<'n> {
+    /// The next record whose pair is accepted.
     #[inline]
-    fn next(&mut self) -> Option<usize> {
+    fn next(&mut self, accept: impl Fn(BookId, Market) -> bool) -> Option<&'n Arc<Record>> {
         match self {
-            Positions::All(range) => range.next(),
-            Positions::Of(positions) => positions.next().map(|at| at as usize),
+            Candidates::All(records) => {
+                records.find(|((book, market), _)| accept(*book, *market)).map(|(_, record)| record)
+            }
+            Candidates::At(node, positions) => {
+                let mut positions = positions.map(|at| at as usize);
+                let at = positions.find(|at| accept(node.pairs[*at].0, node.pairs[*at].1))?;
+                Some(&node.records[at])
+            }
         }
     }
 }
@@ -116,16 +122,13 @@ impl EventNode {
         markets: &MarketFilter,
         accept: impl Fn(BookId) -> bool,
     ) -> impl Iterator<Item = &Arc<Record>> {
-        let positions = match &self.by_market {
-            Some(by_market) if !matches!(markets, MarketFilter::All) => Positions::Of(by_market.positions(markets)),
-            _ => Positions::All(0..self.records.len()),
+        let mut candidates = match &self.by_market {
+            Some(by_market) if !matches!(markets, MarketFilter::All) => {
+                Candidates::At(self, by_market.positions(markets))
+            }
+            _ => Candidates::All(self.pairs.iter().zip(&self.records)),
         };
-        positions
-            .filter(move |at| {
-                let (book, market) = self.pairs[*at];
-                markets.accepts(market) && accept(book)
-            })
-            .map(|at| &self.records[at])
+        std::iter::from_fn(move || candidates.next(|book, market| markets.accepts(market) && accept(book)))
     }
 
     /// The record of a bookmaker in a market.
