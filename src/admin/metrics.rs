@@ -190,7 +190,7 @@ fn feeds(page: &mut MetricsPage, ledger: &Ledger) {
     let help = "Requests that a polled feed's upstream still allows.";
     page.family("oddsbox_feed_upstream_remaining", Kind::Gauge, help);
     for (feed, account) in &accounts {
-        if let Some(remaining) = account.upstream.and_then(|upstream| upstream.remaining) {
+        if let Some(remaining) = account.upstream.as_ref().and_then(|upstream| upstream.remaining) {
             page.sample(&[("feed", feed)], remaining);
         }
     }

@@ -51,7 +51,7 @@ pub use protocol::{
     ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer,
     FieldSetting, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, MaintenanceAnswer, MaintenanceSpan, PlanAnswer,
     ProgressAnswer, ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer, SourceAnswer,
-    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    SkippedAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

@@ -10,8 +10,8 @@ use super::flags::{self, shown_seconds};
 use super::invocation::{Invocation, block_on};
 use super::output::{Output, or_dash};
 use crate::admin::{
-    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, PlanAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
-    UpstreamAnswer, WorldName,
+    Access, AddedAnswer, Command, FeedAnswer, FeedsAnswer, PlanAnswer, SkippedAnswer, SourceAnswer, StatusAnswer,
+    TokenAnswer, UpstreamAnswer, WorldName,
 };
 use crate::model::World;
 
@@ -220,7 +220,8 @@ fn shown(output: Output, answer: &FeedsAnswer, invocation: &Invocation) -> Strin
                 "QUOTA",
                 "NEXT",
             ];
-            output.table(&header, &feeds.iter().map(feed).collect::<Vec<_>>())
+            let table = output.table(&header, &feeds.iter().map(feed).collect::<Vec<_>>());
+            format!("{table}{}", skipped(output, feeds))
         }
     };
     let header = ["SOURCE", "WORLD", "SPORT", "LAST SUCCESS", "AGE", "LATENCY", "STATE"];
@@ -254,6 +255,21 @@ fn feed(feed: &FeedAnswer) -> Vec<String> {
     ]
 }
 
+/// The competitions and markets that polled feeds do not poll now, if there are any.
+fn skipped(output: Output, feeds: &[FeedAnswer]) -> String {
+    let mut rows = Vec::new();
+    for feed in feeds {
+        for skipped in feed.upstream.iter().flat_map(|upstream| &upstream.skipped) {
+            let SkippedAnswer { competition, market, why, until } = skipped.clone();
+            rows.push(vec![feed.name.clone(), competition, or_dash(market), why, until]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", output.table(&["FEED", "NOT POLLED", "MARKET", "WHY", "UNTIL"], &rows))
+}
+
 /// How much of its quota a feeder has used.
 fn added(added: &AddedAnswer) -> String {
     let of = |what, today, per_day, all, max| format!("{what} {today}/{per_day} today, {all}/{max} in all");
@@ -275,12 +291,24 @@ fn quota(upstream: &UpstreamAnswer) -> Option<String> {
         None => format!("{left} left"),
     });
     let budget = upstream.budget_left.map(|left| format!("{left} of the day's budget"));
-    let plan = upstream.plan.as_ref().map(|plan| {
-        let PlanAnswer { credits_per_day, interval_s, .. } = plan;
-        format!("plan: {credits_per_day} a day, a poll every {}", shown_seconds(*interval_s))
-    });
+    let plan = upstream.plan.as_ref().map(plan);
     let parts: Vec<String> = [left, budget, plan].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What a day costs and for what, the interval that follows, and what limits it.
+fn plan(plan: &PlanAnswer) -> String {
+    let PlanAnswer { credits_per_day, interval_s, odds_per_day, event_odds_per_day, scores_per_day, .. } = plan;
+    let parts = [("odds", odds_per_day), ("event odds", event_odds_per_day), ("scores", scores_per_day)];
+    let parts: Vec<String> =
+        parts.iter().filter(|(_, cost)| **cost > 0).map(|(what, cost)| format!("{what} {cost}")).collect();
+    let parts = if parts.len() > 1 { format!(" ({})", parts.join(", ")) } else { String::new() };
+    let limit = match plan.limited_by.as_deref() {
+        Some("budget") => ", limited by requests_per_day",
+        Some(_) => ", limited by what is left",
+        None => "",
+    };
+    format!("plan: {credits_per_day} a day{parts}, a poll every {}{limit}", shown_seconds(*interval_s))
 }
 
 fn source(source: &SourceAnswer) -> Vec<String> {

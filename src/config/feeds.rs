@@ -11,10 +11,12 @@ use std::time::Duration;
 use super::ConfigError;
 use super::settings::{Setting, SettingOrigin, SettingValue, Settings};
 use crate::model::sport::is_key;
-use crate::model::{Market, OddsFormat, Region, Regions, SportKind, World};
+use crate::model::{OddsFormat, Region, Regions, World};
 
 /// Shown in place of a secret.
 const HIDDEN: &str = "(hidden)";
+
+const MARKETS: &str = "takes keys of markets such as h2h or player_points, separated by commas";
 
 /// The fields of a feed's table. An empty default means that there is none.
 pub const FEED_SETTINGS: &[Setting] = &[
@@ -23,12 +25,18 @@ pub const FEED_SETTINGS: &[Setting] = &[
     Setting { name: "key", default: "", help: "API key" },
     Setting { name: "key_file", default: "", help: "file with the API key, in place of key" },
     Setting { name: "world", default: "live", help: "world that the feed writes to: live or sandbox" },
-    Setting { name: "sports", default: "", help: "sports to poll, by oddsbox's keys or those of The Odds API" },
+    Setting { name: "sports", default: "", help: "sports such as soccer, and competitions such as soccer_epl, to poll" },
     Setting { name: "regions", default: "us", help: "regions to poll: us, us2, us_dfs, us_ex, uk, eu, fr, se, au" },
     Setting {
         name: "markets",
         default: "h2h,spreads,totals,outrights",
-        help: "markets to poll, for sports that have them",
+        help: "markets to poll for whole competitions, where these have them",
+    },
+    Setting { name: "event_markets", default: "", help: "markets to poll event by event, such as player_points" },
+    Setting {
+        name: "event_horizon",
+        default: "24h",
+        help: "how long before the start of an event its event_markets are polled",
     },
     Setting { name: "odds_format", default: "decimal", help: "price format to request: decimal or american" },
     Setting { name: "interval", default: "60s", help: "how often odds are polled" },
@@ -70,17 +78,22 @@ pub enum FeedKey {
     File(PathBuf),
 }
 
-/// A polled feed, validated as far as possible without the catalogue.
+/// A polled feed, validated as far as possible without the catalogue: sports and markets are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedConfig {
     pub name: Box<str>,
     pub url: String,
     pub key: FeedKey,
     pub world: World,
-    /// Keys of the catalogue, or of The Odds API.
+    /// Keys of sports and competitions.
     pub sports: Vec<String>,
     pub regions: Regions,
-    pub markets: Vec<Market>,
+    /// Keys of markets that are polled for whole competitions, by either name.
+    pub markets: Vec<String>,
+    /// Keys of markets that are polled event by event.
+    pub event_markets: Vec<String>,
+    /// How long before its start an event is polled by itself.
+    pub event_horizon: Duration,
     pub odds_format: OddsFormat,
     pub interval: Duration,
     /// `None` if scores are not polled.
@@ -199,13 +212,15 @@ impl FeedTable<'_> {
             url: self.parse("url", "takes an address such as https://host/v4, without a query", address)?,
             key: self.key()?,
             world: self.parse("world", "takes live or sandbox", World::parse)?,
-            sports: self.parse("sports", "takes at least one sport, such as mma,tennis", names)?,
+            sports: self.parse("sports", "takes at least one sport or competition, such as mma,soccer_epl", names)?,
             regions: self.parse(
                 "regions",
                 "takes us, us2, us_dfs, us_ex, uk, eu, fr, se, au, separated by commas",
                 |text| names(text)?.iter().map(|region| Region::parse(region)).collect(),
             )?,
-            markets: self.parse("markets", "takes h2h, spreads, totals, outrights, or our own keys", markets)?,
+            markets: self.markets()?,
+            event_markets: self.parse("event_markets", MARKETS, names_or_none)?,
+            event_horizon: self.duration("event_horizon", 60, 30 * 86_400)?,
             odds_format: self.parse("odds_format", "takes decimal or american", |text| {
                 OddsFormat::parse(text).filter(|format| *format != OddsFormat::Fractional)
             })?,
@@ -215,6 +230,16 @@ impl FeedTable<'_> {
             timeout: self.duration("timeout", 1, 600)?,
             ca: Some(self.get("ca").text).filter(|path| !path.is_empty()).map(PathBuf::from),
         })
+    }
+
+    /// Which of them there are is for the catalogue to say.
+    fn markets(&self) -> Result<Vec<String>, ConfigError> {
+        let markets = self.parse("markets", MARKETS, names_or_none)?;
+        if markets.is_empty() && self.get("event_markets").text.is_empty() {
+            let takes = "is empty, and event_markets as well: name at least one market".to_owned();
+            return Err(ConfigError::Feed { name: format!("feeds.{}.markets", self.name), takes });
+        }
+        Ok(markets)
     }
 
     fn key(&self) -> Result<FeedKey, ConfigError> {
@@ -265,14 +290,7 @@ fn names(text: &str) -> Option<Vec<String>> {
     (!names.iter().any(String::is_empty)).then_some(names)
 }
 
-/// Parses markets by key or alias. `totals` means both totals, as the market depends on the sport.
-fn markets(text: &str) -> Option<Vec<Market>> {
-    let mut markets = Vec::new();
-    for name in names(text)? {
-        let of = |kind| Market::find_alias(&name, kind);
-        let found = [of(SportKind::Fight)?, of(SportKind::HeadToHead)?];
-        markets.extend(found.into_iter().filter(|market| !markets.contains(market)).collect::<Vec<_>>());
-    }
-    markets.dedup();
-    Some(markets)
+/// The same, where the list may be empty.
+fn names_or_none(text: &str) -> Option<Vec<String>> {
+    if text.is_empty() { Some(Vec::new()) } else { names(text) }
 }

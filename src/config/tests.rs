@@ -79,7 +79,8 @@ fn feed_is_read_from_a_table_and_from_variables() {
     assert_eq!((&*us.name, us.interval.as_secs(), us.sports.join(" ")), ("us", 90, "mma tennis".to_owned()));
     assert_eq!(us.key, FeedKey::Text(FeedSecret::new("hush")));
     assert_eq!((&*eu.name, &eu.key, eu.requests_per_day), ("eu_2", &FeedKey::File("key.txt".into()), Some(500)));
-    assert!(us.markets.contains(&crate::model::Market::TOTAL_ROUNDS));
+    assert_eq!(us.markets, ["h2h", "spreads", "totals", "outrights"]);
+    assert_eq!((us.event_markets.len(), us.event_horizon.as_secs()), (0, 24 * 3600));
 
     let shown = settings.feeds_shown();
     let value = |name: &str| shown.iter().find(|field| field.name == name).unwrap().value.clone();
@@ -109,6 +110,10 @@ fn invalid_feed_is_reported_with_its_field() {
     assert!(message.contains("feeds.us.key is given, and key_file as well") && !message.contains("hush"), "{message}");
     assert!(error("[feeds.US]\nkind = \"x\"", &[]).starts_with("oddsbox.toml: line 2: feeds.US: a feed's name has"));
     assert!(error(&format!("{FEED}regions = [1]"), &[]).contains("must be a string"));
+    assert_eq!(
+        error(&format!("{FEED}markets = []"), &[]),
+        "feeds.us.markets is empty, and event_markets as well: name at least one market"
+    );
 }
 
 #[test]

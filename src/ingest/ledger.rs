@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::poll::PlanLimit;
 use super::rejected::RejectedMessages;
 use crate::model::{FeederQuota, FeederUse, Reason, Timestamp, World};
 
@@ -58,7 +59,7 @@ pub struct Account {
 }
 
 /// What is left of an upstream's quota, and how it is spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upstream {
     pub remaining: Option<u64>,
     pub used: Option<u64>,
@@ -70,15 +71,35 @@ pub struct Upstream {
     /// The quota is used up: the upstream is not polled before this.
     pub used_up_until: Option<Timestamp>,
     pub plan: Option<UpstreamPlan>,
+    /// What is configured and not polled now.
+    pub skipped: Vec<SkippedPoll>,
+}
+
+/// A competition, or a market of it, that is configured and not polled now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedPoll {
+    pub competition: Box<str>,
+    /// `None` for all of the competition.
+    pub market: Option<Box<str>>,
+    pub why: Box<str>,
+    /// When it is requested again, at the latest.
+    pub until: Timestamp,
 }
 
 /// How the credits of an upstream are spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamPlan {
-    /// What polling at this interval costs in a day.
+    /// What polling at these intervals costs in a day.
     pub credits_per_day: u64,
-    /// The time between two polls of the same odds.
+    /// The parts of it.
+    pub odds_per_day: u64,
+    pub event_odds_per_day: u64,
+    pub scores_per_day: u64,
+    /// The time between two polls of the same odds, also of single events.
     pub interval_s: u64,
+    pub scores_interval_s: u64,
+    /// What makes the intervals longer than configured; `None` if they are not.
+    pub limit: Option<PlanLimit>,
     /// When the upstream renews its quota; `None` for one that reports no quota.
     pub resets: Option<Timestamp>,
 }

@@ -52,7 +52,7 @@ pub use feeders::{FeederError, IssuedToken};
 pub use keys::{Issued, KeyError};
 pub use operation::NewsReader;
 pub use owners::Sender;
-pub use poll::{Poll, PollReport, PollScope};
+pub use poll::{Poll, PollPart, PollReport, PollScope};
 pub use queue::{Stopped, WriterEnd, WriterHandle, spawn};
 pub use report::IngestReport;
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Sender, Whole, WriteError,
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
+    WriteError,
     Writer,
 };
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
-use crate::model::{FeedBudget, Maintenance, News, SportId, World};
+use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
 
 pub(super) type ReplySender<T> = oneshot::Sender<T>;
@@ -143,6 +144,12 @@ pub(super) enum Op {
         poll: Box<Poll>,
         reply: ReplySender<Result<PollReport, WriteError>>,
     },
+    RetainPolled {
+        scope: PollScope,
+        events: Vec<EventId>,
+        markets: Vec<Box<str>>,
+        reply: ReplySender<Result<u64, WriteError>>,
+    },
     EndPolls {
         world: World,
         feed: Box<str>,
@@ -218,6 +225,9 @@ impl Op {
                 drop(reply.send(writer.ingest_whole(world, news.0, whole, sender, meanwhile)));
             }
             Op::Poll { poll, reply } => drop(reply.send(writer.poll(*poll))),
+            Op::RetainPolled { scope, events, markets, reply } => {
+                drop(reply.send(writer.retain_polled(&scope, &events, &markets)));
+            }
             Op::EndPolls { world, feed, kept_keys, reply } => {
                 drop(reply.send(writer.end_polls(world, &feed, &kept_keys, meanwhile)));
             }

@@ -5,6 +5,9 @@
 //! as well. A record that another scope still has stays open, and one that was put by other means since no longer belongs
 //! to the scope. A change of the requested regions or markets needs no special case: what is no longer requested is no
 //! longer returned.
+//!
+//! A scope that is polled event by event is closed in parts: a poll closes records of its event and its markets only, and
+//! [`Writer::retain_polled`] closes those of events and markets that are no longer requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,12 +41,29 @@ fn prefix(feed: &str) -> String {
     format!("{feed}/")
 }
 
+/// The part of a scope that one poll is about: some markets of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollPart {
+    pub event: EventId,
+    /// Their keys. The lay prices of a market belong to it.
+    pub markets: Vec<Box<str>>,
+}
+
+/// Whether a market is one of the requested ones, or has the lay prices of one.
+fn is_requested(markets: &[Box<str>], market: Market) -> bool {
+    let key = market.key();
+    let back = key.strip_suffix("_lay").unwrap_or(key);
+    markets.iter().any(|requested| **requested == *key || **requested == *back)
+}
+
 /// One complete, successful poll.
 #[derive(Clone, Debug)]
 pub struct Poll {
     pub scope: PollScope,
+    /// The part of the scope that it is about; `None` for all of it.
+    pub part: Option<PollPart>,
     pub sport: SportId,
-    /// Everything that the scope has now.
+    /// Everything that the scope, or that part of it, has now.
     pub news: Vec<News>,
     /// When the response arrived, and how long that took.
     pub at: Timestamp,
@@ -94,6 +114,18 @@ impl PollState {
 
     fn contains(&self, event: &EventId, pair: (BookId, Market)) -> bool {
         self.events.get(event).is_some_and(|pairs| pairs.contains(&pair))
+    }
+
+    /// The records that a poll of a part says nothing about.
+    fn outside(&self, part: &PollPart) -> HashMap<EventId, RecordSet> {
+        self.retained(|event, market| *event != part.event || !is_requested(&part.markets, market))
+    }
+
+    fn retained(&self, is_kept: impl Fn(&EventId, Market) -> bool) -> HashMap<EventId, RecordSet> {
+        let kept = self.events.iter().map(|(event, pairs)| {
+            (event.clone(), pairs.iter().copied().filter(|(_, market)| is_kept(event, *market)).collect::<RecordSet>())
+        });
+        kept.filter(|(_, pairs)| !pairs.is_empty()).collect()
     }
 
     /// The events of which the scope loses the given records, with the records that it keeps of them.
@@ -228,6 +260,32 @@ impl Writer {
         Ok(closed)
     }
 
+    /// Closes what a scope has of other events or other markets than these, unless another scope still has it; how many
+    /// records that closed.
+    pub fn retain_polled(
+        &mut self,
+        scope: &PollScope,
+        events: &[EventId],
+        markets: &[Box<str>],
+    ) -> Result<u64, WriteError> {
+        let (world, name, now) = (scope.world, scope.name(), self.clock.now());
+        let Some(before) = self.worlds[world.index()].polls.get(&name) else { return Ok(0) };
+        let kept = before.retained(|event, market| events.contains(event) && is_requested(markets, market));
+        if kept == before.events {
+            return Ok(0);
+        }
+        let mut batch = self.batch(world, now.timestamp());
+        let closed = batch.close_gone(&name, Some(before), &kept);
+        let (mut changes, update, _) = batch.finish();
+        let state = PollState { events: kept, ..before.clone() };
+        state.changes(Some(before), world, &name, &mut changes);
+        self.commit(&changes)?;
+        Arc::make_mut(&mut self.worlds[world.index()]).polls.insert(name, state);
+        self.apply_update(world, update, now.unix_ms);
+        self.publish_quiet(world, now.unix_ms);
+        Ok(closed)
+    }
+
     fn end_poll(&mut self, world: World, name: &str) -> Result<u64, WriteError> {
         let now = self.clock.now();
         let state = &self.worlds[world.index()];
@@ -253,14 +311,15 @@ impl Writer {
 /// What a poll returned.
 struct PollOutcome {
     state: PollState,
-    /// Every record in it, also those that were not applied because the stored one is newer.
+    /// Every record in it or outside its part, also those that were not applied because the stored one is newer.
     mentioned: HashMap<EventId, RecordSet>,
 }
 
 impl NewsBatch<'_> {
     fn apply_poll(&mut self, poll: Poll, before: Option<&PollState>) -> PollOutcome {
-        let mut mentioned: HashMap<EventId, RecordSet> = HashMap::default();
-        let mut events: HashMap<EventId, RecordSet> = HashMap::default();
+        let outside = poll.part.as_ref().zip(before).map(|(part, before)| before.outside(part));
+        let mut mentioned: HashMap<EventId, RecordSet> = outside.unwrap_or_default();
+        let mut events: HashMap<EventId, RecordSet> = mentioned.clone();
         let mut answered: HashSet<BookId> = HashSet::default();
         for news in poll.news {
             let odds = match &news {

@@ -15,14 +15,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::operation::{FastOp, NewsReader, Op, ReplySender};
 use super::snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobProgress, SnapshotJobs};
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, Sender, Whole, WriteError,
+    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
+    WriteError,
     Writer,
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
 use crate::metrics::WriterMetrics;
-use crate::model::{FeedBudget, Maintenance, News, SportId, World};
+use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{AuditEntry, CheckReport};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for room in the queue: its backpressure.
@@ -275,6 +276,16 @@ impl WriterHandle {
     /// Ends a feed's round of polls of a sport: its prices are published if the sport is quiet.
     pub async fn end_round(&self, world: World, sport: SportId) -> Result<(), WriteError> {
         self.ask(|reply| Op::EndRound { world, sport, reply }).await
+    }
+
+    /// Closes what a scope has of other events or other markets than these; returns how many records that closed.
+    pub async fn retain_polled(
+        &self,
+        scope: PollScope,
+        events: Vec<EventId>,
+        markets: Vec<Box<str>>,
+    ) -> Result<u64, WriteError> {
+        self.ask(|reply| Op::RetainPolled { scope, events, markets, reply }).await?
     }
 
     /// Ends the scopes that a feed no longer polls; returns how many records that closed.

@@ -84,7 +84,7 @@ fn poll(writer: &mut Writer, clock: &Clock, books: &[&str], stale_after_s: u32) 
     }));
     let scope = PollScope { world: World::Live, feed: "feed".into(), key: "tennis".into() };
     let (at, has_more, budget) = (clock.now().timestamp(), false, None);
-    let poll = Poll { scope, sport, news, at, latency_ms: 0, stale_after_s, has_more, budget };
+    let poll = Poll { scope, part: None, sport, news, at, latency_ms: 0, stale_after_s, has_more, budget };
     writer.poll(poll).map(|report| assert_eq!(report.news.rejected(), 0))
 }
 

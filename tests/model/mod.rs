@@ -119,7 +119,8 @@ fn sent(sport: SportId) -> impl Strategy<Value = Sent> {
 
 fn poll(key: &str, news: Vec<News>) -> Poll {
     let scope = PollScope { world: World::Live, feed: "feed".into(), key: key.into() };
-    Poll { scope, sport: tennis(), news, at: at(0), latency_ms: 1, stale_after_s: 180, has_more: false, budget: None }
+    let (part, at, has_more, budget) = (None, at(0), false, None);
+    Poll { scope, part, sport: tennis(), news, at, latency_ms: 1, stale_after_s: 180, has_more, budget }
 }
 
 fn asked() -> impl Strategy<Value = Asked> {

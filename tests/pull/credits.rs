@@ -118,7 +118,7 @@ async fn restart_neither_spends_credits_twice_nor_polls_before_its_time() {
         assert_eq!(upstream.requests().len(), 1, "no poll before its time");
     }
     // A changed scope is polled without delay, as its data was never fetched.
-    let other = FeedConfig { markets: vec![oddsbox::model::Market::MONEYLINE], ..config };
+    let other = FeedConfig { markets: vec!["h2h".to_owned()], ..config };
     let service = service.restart_polling_now(vec![other]).await;
     until("a poll", async || upstream.requests().len() == 2).await;
     let left = next_poll(&service).await;
@@ -191,4 +191,34 @@ async fn smaller_of_the_days_budget_and_the_upstreams_credits_governs() {
     // 21 minutes of the day are left, and the same share of the budget.
     let next = next_poll(&service).await - now(&service);
     assert!((240..=600).contains(&next), "{next} s");
+}
+
+/// The failure that this prevents: what an oddsbox has left of its day was spread over the rest of the month.
+#[tokio::test]
+async fn quota_of_a_day_is_spent_within_that_day() {
+    let (upstream, config) = with_credits(100 * COST).await;
+    // The test begins 21 minutes before midnight.
+    upstream.set_day_quota(1_260);
+    let service = Service::start_polling(vec![config.clone()]).await;
+    assert_eq!(next_poll(&service).await - now(&service), 60, "a hundred polls do not fit into 21 minutes");
+    let plan = account(&service, "us").upstream.and_then(|upstream| upstream.plan).expect("a plan");
+    assert_eq!(plan.limit, None);
+    assert_eq!(plan.resets.map(Timestamp::unix), Some(now(&service) + 1_260));
+
+    // With ten left they last until midnight, and the next day has new ones.
+    upstream.set_credits(Some(11 * COST));
+    step(&service, &upstream).await.expect("a poll");
+    let next = next_poll(&service).await - now(&service);
+    assert!((100..=130).contains(&next), "{next} s");
+    upstream.set_credits(Some(COST - 1));
+    upstream.set_day_quota(600);
+    step(&service, &upstream).await;
+    until("the end of the day", async || used_up_until(&service).is_some_and(|until| until <= now(&service) + 600)).await;
+    assert_eq!(stored(&service).await.expect("a budget").reported, None, "it says nothing of the next day");
+    upstream.set_credits(Some(1_000_000));
+    upstream.set_day_quota(86_400);
+    let asked = upstream.requests().len();
+    service.pass(3_600);
+    until("the next day", async || upstream.requests().len() > asked).await;
+    assert_eq!(next_poll(&service).await - now(&service), 60);
 }

@@ -1,6 +1,9 @@
 //! A service that polls an upstream: new prices appear, missing ones are closed, and a failed poll changes nothing.
 
+mod competitions;
 mod credits;
+mod event_markets;
+mod unavailable;
 pub mod upstream;
 
 use std::path::PathBuf;
@@ -9,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use oddsbox::config::{FeedConfig, FeedKey, FeedSecret};
 use oddsbox::ingest::Account;
-use oddsbox::model::{Market, OddsFormat, Reason, Region, Regions, Timestamp, World};
+use oddsbox::model::{OddsFormat, Reason, Region, Regions, Timestamp, World};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -29,7 +32,9 @@ fn feed(name: &str, upstream: &Upstream, sports: &[&str], region: Region) -> Fee
         world: World::Live,
         sports: sports.iter().map(|sport| (*sport).to_owned()).collect(),
         regions: Regions::only(region),
-        markets: Market::FEATURED.to_vec(),
+        markets: ["h2h", "spreads", "totals", "outrights"].map(str::to_owned).to_vec(),
+        event_markets: Vec::new(),
+        event_horizon: Duration::from_secs(86_400),
         odds_format: OddsFormat::Decimal,
         interval: Duration::from_secs(60),
         scores_interval: None,

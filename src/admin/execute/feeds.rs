@@ -3,9 +3,9 @@
 use super::super::context::Context;
 use super::super::protocol::{
     AddedAnswer, Answer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer,
-    SecretText, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
+    SecretText, SkippedAnswer, SourceAnswer, TokenAnswer, UpstreamAnswer, WorldName,
 };
-use crate::ingest::{Account, RejectedMessage, Upstream, UpstreamPlan};
+use crate::ingest::{Account, PlanLimit, RejectedMessage, SkippedPoll, Upstream, UpstreamPlan};
 use crate::keys::{FeedToken, Feeder};
 use crate::model::{FeederQuota, FeederUse, Timestamp, World};
 use crate::writer::{FeederError, IssuedToken};
@@ -97,10 +97,21 @@ fn rejected(message: &RejectedMessage) -> RejectedAnswer {
 }
 
 fn upstream(upstream: Upstream) -> UpstreamAnswer {
-    let plan = |UpstreamPlan { credits_per_day, interval_s, resets }| PlanAnswer {
-        credits_per_day,
-        interval_s,
-        resets: resets.map(|at: Timestamp| at.to_string()),
+    let plan = |plan: UpstreamPlan| PlanAnswer {
+        credits_per_day: plan.credits_per_day,
+        interval_s: plan.interval_s,
+        resets: plan.resets.map(|at: Timestamp| at.to_string()),
+        odds_per_day: plan.odds_per_day,
+        event_odds_per_day: plan.event_odds_per_day,
+        scores_per_day: plan.scores_per_day,
+        scores_interval_s: plan.scores_interval_s,
+        limited_by: plan.limit.map(|limit: PlanLimit| limit.key().to_owned()),
+    };
+    let skipped = |skipped: SkippedPoll| SkippedAnswer {
+        competition: skipped.competition.into(),
+        market: skipped.market.map(String::from),
+        why: skipped.why.into(),
+        until: skipped.until.to_string(),
     };
     UpstreamAnswer {
         remaining: upstream.remaining,
@@ -110,6 +121,7 @@ fn upstream(upstream: Upstream) -> UpstreamAnswer {
         used_up_until: upstream.used_up_until.map(|at| at.to_string()),
         budget_per_day: upstream.budget_per_day,
         plan: upstream.plan.map(plan),
+        skipped: upstream.skipped.into_iter().map(skipped).collect(),
     }
 }
 

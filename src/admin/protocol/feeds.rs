@@ -114,6 +114,20 @@ pub struct UpstreamAnswer {
     /// `null` until the feed knows what its polls cost.
     #[serde(default)]
     pub plan: Option<PlanAnswer>,
+    /// Competitions and markets that are configured and not polled now.
+    #[serde(default)]
+    pub skipped: Vec<SkippedAnswer>,
+}
+
+/// A competition, or a market of it, that is configured and not polled now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedAnswer {
+    pub competition: String,
+    /// `null` for all of the competition.
+    pub market: Option<String>,
+    pub why: String,
+    /// When it is requested again, at the latest.
+    pub until: String,
 }
 
 /// How the credits of an upstream are spent.
@@ -123,6 +137,18 @@ pub struct PlanAnswer {
     pub interval_s: u64,
     /// When the upstream renews its quota; `null` for one that reports no quota.
     pub resets: Option<String>,
+    /// The parts of the credits of a day.
+    #[serde(default)]
+    pub odds_per_day: u64,
+    #[serde(default)]
+    pub event_odds_per_day: u64,
+    #[serde(default)]
+    pub scores_per_day: u64,
+    #[serde(default)]
+    pub scores_interval_s: u64,
+    /// What makes the intervals longer than configured: `budget`, `upstream` (what is left there), or `null` for nothing.
+    #[serde(default)]
+    pub limited_by: Option<String>,
 }
 
 /// One bookmaker as a source of one sport's prices.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
 pub use feeds::{
-    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SourceAnswer, TokenAnswer,
+    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SkippedAnswer, SourceAnswer, TokenAnswer,
     UpstreamAnswer,
 };
 pub use ingest::WorldName;

@@ -35,6 +35,8 @@ use crate::ingest::the_odds_api::PAYLOAD_BYTES_MAX;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shorter than the idle timeouts of common servers, so that no request is sent on a connection that is being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// As many as there are requests at a time.
+const IDLE_CONNECTIONS_MAX: usize = super::REQUESTS_MAX;
 const HEADER_BYTES_MAX: u32 = 64 << 10;
 
 /// An upstream, and the key for it.
@@ -85,6 +87,49 @@ pub(super) struct UpstreamQuota {
     pub(super) used: Option<u64>,
     /// What this request cost.
     pub(super) last: Option<u64>,
+    /// What is left of the month, or of another period that the upstream does not name.
+    pub(super) month: Option<u64>,
+    pub(super) day: Option<DayQuota>,
+}
+
+/// What is left of a quota of a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DayQuota {
+    pub(super) left: u64,
+    /// How long until it is renewed.
+    pub(super) rest_s: u64,
+}
+
+impl UpstreamQuota {
+    /// The headers of The Odds API speak of a month. Another oddsbox also names its quotas in `RateLimit`, where there may
+    /// be one of a day.
+    fn of(headers: &HeaderMap) -> Self {
+        let remaining = number(headers, "x-requests-remaining");
+        let limits = headers.get("ratelimit").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let day = limit(limits, "day").map(|(left, rest_s)| DayQuota { left, rest_s });
+        let month = match limit(limits, "month") {
+            Some((left, _)) => Some(left),
+            None if day.is_some() => None,
+            None => remaining,
+        };
+        let (used, last) = (number(headers, "x-requests-used"), number(headers, "x-requests-last"));
+        UpstreamQuota { remaining, used, last, month, day }
+    }
+
+    /// Whether it says what is left.
+    pub(super) fn is_reported(&self) -> bool {
+        self.month.is_some() || self.day.is_some()
+    }
+}
+
+/// What is left of a named quota and the seconds until it is renewed: `"day";r=9993;t=3600`.
+fn limit(limits: &str, name: &str) -> Option<(u64, u64)> {
+    let is_named = |item: &&str| item.split(';').next().is_some_and(|own| own.trim().trim_matches('"') == name);
+    let item = limits.split(',').find(is_named)?;
+    let field = |key: &str| {
+        item.split(';').find_map(|field| field.trim().strip_prefix(key)?.strip_prefix('=')?.parse().ok())
+    };
+    Some((field("r")?, field("t").unwrap_or(86_400)))
 }
 
 /// Why there is no good answer. No variant can contain the key.
@@ -99,7 +144,14 @@ pub(super) enum RequestError {
     #[error("the answer has more than {PAYLOAD_BYTES_MAX} bytes")]
     TooLong,
     #[error("answered {}{}", .status, .code.as_ref().map(|code| format!(" {code}")).unwrap_or_default())]
-    Status { status: u16, code: Option<Box<str>>, retry_after_s: Option<u64>, quota: UpstreamQuota },
+    Status {
+        status: u16,
+        code: Option<Box<str>>,
+        /// The requested markets that its message names.
+        markets: Box<[Box<str>]>,
+        retry_after_s: Option<u64>,
+        quota: UpstreamQuota,
+    },
     #[error("the answer cannot be used: {0}")]
     Body(Box<str>),
 }
@@ -127,12 +179,13 @@ impl UpstreamClient {
     /// Requests a path below the address; the key is added to the query.
     pub(super) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<UpstreamResponse, RequestError> {
         let request = self.request(path, query)?;
+        let markets = query.iter().find(|(name, _)| *name == "markets").map_or("", |(_, markets)| markets);
         let exchange = async {
             let response = self.connections.send(request).await.map_err(|error| {
                 let causes = causes(&error).into();
                 if error.is_connect() { RequestError::Connect(causes) } else { RequestError::Broken(causes) }
             })?;
-            read(response).await
+            read(response, markets).await
         };
         tokio::time::timeout(self.timeout, exchange).await.unwrap_or(Err(RequestError::TooSlow(self.timeout)))
     }
@@ -159,7 +212,7 @@ impl Connections {
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT.min(timeout)));
         let mut pool = legacy::Client::builder(TokioExecutor::new());
         pool.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
-        pool.pool_idle_timeout(IDLE_TIMEOUT).pool_max_idle_per_host(1);
+        pool.pool_idle_timeout(IDLE_TIMEOUT).pool_max_idle_per_host(IDLE_CONNECTIONS_MAX);
         pool.http1_max_buf_size(HEADER_BYTES_MAX as usize).http2_max_header_list_size(HEADER_BYTES_MAX);
         let Some(proxy) = proxy else { return Ok(Connections::Direct(pool.build(tls.wrap_connector(tcp)))) };
         let scheme = proxy.uri().scheme_str().unwrap_or_default();
@@ -212,22 +265,23 @@ fn proxy_for(upstream: &Uri, proxies: &Matcher) -> Option<Intercept> {
     if is_local { None } else { proxies.intercept(upstream) }
 }
 
-async fn read(response: Response<Incoming>) -> Result<UpstreamResponse, RequestError> {
+async fn read(response: Response<Incoming>, markets: &str) -> Result<UpstreamResponse, RequestError> {
     let (head, body) = response.into_parts();
-    let quota = UpstreamQuota {
-        remaining: number(&head.headers, "x-requests-remaining"),
-        used: number(&head.headers, "x-requests-used"),
-        last: number(&head.headers, "x-requests-last"),
-    };
+    let quota = UpstreamQuota::of(&head.headers);
     let body = Limited::new(body, PAYLOAD_BYTES_MAX).collect().await;
     let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
         Some(_) => RequestError::TooLong,
         None => broken(&*error),
     })?;
-    let body = decoded(body.to_bytes().into(), &head.headers)?;
+    // A long body takes a while to inflate, which must not hold up a thread that answers requests.
+    let (body, headers) = (body.to_bytes(), head.headers);
+    let inflated = tokio::task::spawn_blocking(move || (decoded(body.into(), &headers), headers)).await;
+    let (body, headers) = inflated.map_err(|error| broken(&error))?;
+    let body = body?;
     if head.status != StatusCode::OK {
-        let retry_after_s = number(&head.headers, RETRY_AFTER.as_str());
-        return Err(RequestError::Status { status: head.status.as_u16(), code: code_of(&body), retry_after_s, quota });
+        let retry_after_s = number(&headers, RETRY_AFTER.as_str());
+        let (status, code, markets) = (head.status.as_u16(), code_of(&body), named(markets, &body));
+        return Err(RequestError::Status { status, code, markets, retry_after_s, quota });
     }
     Ok(UpstreamResponse { body, quota })
 }
@@ -264,6 +318,14 @@ fn code_of(body: &[u8]) -> Option<Box<str>> {
     is_word.then_some(code)
 }
 
+/// The markets of a list that an error body names. Nothing else of the body is kept: it may repeat the key.
+fn named(markets: &str, body: &[u8]) -> Box<[Box<str>]> {
+    let text = String::from_utf8_lossy(body);
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: Vec<&str> = text.split(|c| !is_word(c)).collect();
+    markets.split(',').filter(|market| !market.is_empty() && words.contains(market)).map(Box::from).collect()
+}
+
 fn broken(error: &(dyn std::error::Error + '_)) -> RequestError {
     let source = error.source().map(|source| format!(": {source}"));
     RequestError::Broken(format!("{error}{}", source.unwrap_or_default()).into())
@@ -284,8 +346,8 @@ fn causes(error: &legacy::Error) -> String {
     if causes.is_empty() { error.to_string() } else { causes.join(": ") }
 }
 
-/// Percent-encodes a query value, except for commas, which upstreams expect plain.
-fn percent_encoded(text: &str) -> String {
+/// Percent-encodes a query value or a part of a path, except for commas, which upstreams expect plain.
+pub(super) fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -3,11 +3,12 @@
 //!
 //! Time and random numbers are passed in, so that all of it can be tested.
 
-use super::credits::{Credits, renewal_ms};
+use super::client::UpstreamQuota;
+use super::credits::Credits;
+use super::plan::{CreditPlan, Demand, PollIntervals};
 use crate::ingest::ledger::UpstreamPlan;
 use crate::model::{FeedBudget, Timestamp};
 
-const DAY_MS: u128 = 86_400_000;
 const BACK_OFF_MS_MIN: u64 = 2_000;
 const BACK_OFF_MS_MAX: u64 = 600_000;
 /// An upstream may ask for a longer wait: until its quota is back.
@@ -18,34 +19,17 @@ pub(super) const REFUSED_WAIT_MS: u64 = 600_000;
 /// A feed's pace.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
-    interval_ms: u64,
+    configured: PollIntervals,
     credits: Credits,
     /// The last interval at which a whole round could be paid for.
     steady_ms: u64,
     failures: u32,
 }
 
-/// How an upstream's credits are spent until they are renewed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SpendingPlan {
-    pub(super) left: u64,
-    pub(super) until: Timestamp,
-    pub(super) per_day: u64,
-    pub(super) interval_ms: u64,
-}
-
-impl SpendingPlan {
-    /// Whether the operator should know of it although another plan was announced: another month, or an interval that
-    /// is half as long again, or shorter by as much.
-    pub(super) fn is_other_than(&self, announced: &SpendingPlan) -> bool {
-        let (short, long) = (self.interval_ms.min(announced.interval_ms), self.interval_ms.max(announced.interval_ms));
-        self.until != announced.until || long > short.saturating_add(short / 2)
-    }
-}
-
 impl Pace {
-    pub(super) fn new(interval_ms: u64, per_day: Option<u64>, now_ms: i64) -> Self {
-        Pace { interval_ms, credits: Credits::new(per_day, now_ms), steady_ms: interval_ms, failures: 0 }
+    pub(super) fn new(configured: PollIntervals, per_day: Option<u64>, now_ms: i64) -> Self {
+        let credits = Credits::new(per_day, now_ms);
+        Pace { configured, credits, steady_ms: configured.odds_ms, failures: 0 }
     }
 
     /// Resumes from the spending that was stored.
@@ -58,9 +42,10 @@ impl Pace {
         self.credits.charge(cost, now_ms);
     }
 
-    /// Notes what the upstream says is left; whether that is more than was known.
-    pub(super) fn report(&mut self, left: u64, now_ms: i64) -> bool {
-        self.credits.report(left, now_ms)
+    /// Notes what the upstream says is left; whether that is more than was known. `is_newest` is false for a report that
+    /// may be older than what was charged since.
+    pub(super) fn report(&mut self, quota: UpstreamQuota, is_newest: bool, now_ms: i64) -> bool {
+        self.credits.report(quota, is_newest, now_ms)
     }
 
     /// What is left of the day's budget; `None` where there is none.
@@ -68,12 +53,12 @@ impl Pace {
         self.credits.left_today(now_ms)
     }
 
-    /// The spending with the next request counted, to be stored before it is sent.
+    /// The spending with the next requests counted, to be stored before they are sent.
     pub(super) fn with_reserve(&mut self, reserve: u64, now_ms: i64) -> FeedBudget {
         self.credits.with_reserve(reserve, now_ms)
     }
 
-    /// Whether what is stored already counts a request of this cost.
+    /// Whether what is stored already counts requests of this cost.
     pub(super) fn is_reserved(&mut self, stored: Option<&FeedBudget>, cost: u64, now_ms: i64) -> bool {
         self.credits.is_reserved(stored, cost, now_ms)
     }
@@ -86,61 +71,74 @@ impl Pace {
 
     /// Whether the upstream has too little left for a request of this cost, and until when.
     pub(super) fn is_used_up(&mut self, cost: u64, now_ms: i64) -> Option<Timestamp> {
-        let upstream = self.credits.upstream(now_ms)?;
-        (upstream.left < cost).then(|| Timestamp::from_unix_ms(renewal_ms(now_ms)))
+        let spent = self.credits.upstream(now_ms).filter(|share| share.left < cost);
+        spent.map(|share| share.rest_ms).max().map(|rest_ms| after(now_ms, rest_ms))
     }
 
-    /// The time between two rounds of requests that cost this much together: what is left lasts until it is renewed.
-    pub(super) fn interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
-        let mut is_short = false;
-        let mut interval_ms = self.interval_ms;
-        for share in self.credits.shares(now_ms) {
-            is_short |= share.left < round_cost;
-            interval_ms = interval_ms.max(share.spread_ms(round_cost));
+    /// How credits are spent from now on.
+    pub(super) fn plan(&mut self, demand: Demand, now_ms: i64) -> CreditPlan {
+        let per_day_max = self.credits.per_day();
+        CreditPlan::new(self.configured, demand, self.credits.shares(now_ms), per_day_max)
+    }
+
+    /// The intervals at which what is left lasts until it is renewed.
+    pub(super) fn intervals(&mut self, demand: Demand, now_ms: i64) -> PollIntervals {
+        let intervals = self.plan(demand, now_ms).intervals;
+        if !self.is_short(demand, now_ms) {
+            self.steady_ms = intervals.odds_ms;
         }
-        if !is_short {
-            self.steady_ms = interval_ms;
-        }
-        interval_ms
+        intervals
     }
 
     /// The interval that prices count as fresh by. Credits that run out do not make old prices fresh.
-    pub(super) fn steady_interval_ms(&mut self, round_cost: u64, now_ms: i64) -> u64 {
-        self.interval_ms(round_cost, now_ms);
+    pub(super) fn steady_interval_ms(&mut self, demand: Demand, now_ms: i64) -> u64 {
+        self.intervals(demand, now_ms);
         self.steady_ms
     }
 
     /// The interval that the credits demand, where it is longer than the configured one.
-    pub(super) fn stretched_ms(&mut self, round_cost: u64, now_ms: i64) -> Option<u64> {
-        Some(self.interval_ms(round_cost, now_ms)).filter(|interval_ms| *interval_ms > self.interval_ms)
+    pub(super) fn stretched_ms(&mut self, demand: Demand, now_ms: i64) -> Option<u64> {
+        Some(self.intervals(demand, now_ms).odds_ms).filter(|interval_ms| *interval_ms > self.configured.odds_ms)
+    }
+
+    /// Whether not even one round can be paid for.
+    pub(super) fn is_short(&mut self, demand: Demand, now_ms: i64) -> bool {
+        self.credits.shares(now_ms).any(|share| share.left < demand.total())
     }
 
     /// How long to wait after a request when not even one round can be paid for: its requests are then spread as well.
-    pub(super) fn gap_ms(&mut self, cost: u64, round_cost: u64, now_ms: i64) -> u64 {
-        let short = self.credits.shares(now_ms).filter(|share| share.left < round_cost);
-        short.map(|share| share.spread_ms(cost)).max().unwrap_or(0)
+    pub(super) fn gap_ms(&mut self, cost: u64, demand: Demand, now_ms: i64) -> u64 {
+        let short = self.credits.shares(now_ms).filter(|share| share.left < demand.total());
+        short.map(|share| share.spread_ms(u128::from(cost) * 1000)).max().unwrap_or(0)
     }
 
-    /// How the upstream's credits will be spent, if it has said what is left.
-    pub(super) fn plan(&mut self, round_cost: u64, now_ms: i64) -> Option<SpendingPlan> {
-        let left = self.credits.upstream(now_ms)?.left;
-        let interval_ms = self.interval_ms(round_cost, now_ms);
-        let per_day = per_day(round_cost.min(left), interval_ms);
-        Some(SpendingPlan { left, until: Timestamp::from_unix_ms(renewal_ms(now_ms)), per_day, interval_ms })
+    /// When the upstream renews the quota that it has least of, if it reports one.
+    pub(super) fn resets(&mut self, now_ms: i64) -> Option<Timestamp> {
+        let per_ms = |share: &super::credits::CreditShare| u128::from(share.left) * 1_000_000 / u128::from(share.rest_ms.max(1));
+        let tightest = self.credits.upstream(now_ms).min_by_key(per_ms);
+        tightest.map(|share| after(now_ms, share.rest_ms))
     }
 
-    /// The same for an operator: what a day costs at the interval that follows from every limit, and when the upstream
-    /// renews its quota, if it has one. `None` while the cost of a round is unknown.
-    pub(super) fn outlook(&mut self, round_cost: u64, now_ms: i64) -> Option<UpstreamPlan> {
-        if round_cost == 0 {
+    /// What the upstream has left, where it reports that.
+    pub(super) fn left_upstream(&mut self, now_ms: i64) -> Option<u64> {
+        self.credits.upstream(now_ms).map(|share| share.left).min()
+    }
+
+    /// The plan as an operator sees it. `None` while the cost of a round is unknown.
+    pub(super) fn outlook(&mut self, demand: Demand, now_ms: i64) -> Option<UpstreamPlan> {
+        if demand.total() == 0 {
             return None;
         }
-        let (interval_ms, plan) = (self.interval_ms(round_cost, now_ms), self.plan(round_cost, now_ms));
-        let credits_per_day = plan.map_or_else(|| per_day(round_cost, interval_ms), |plan| plan.per_day);
+        let CreditPlan { intervals, per_day, limit } = self.plan(demand, now_ms);
         Some(UpstreamPlan {
-            credits_per_day: credits_per_day.min(self.budget_per_day().unwrap_or(u64::MAX)),
-            interval_s: interval_ms / 1000,
-            resets: plan.map(|plan| plan.until),
+            credits_per_day: per_day.total(),
+            odds_per_day: per_day.odds,
+            event_odds_per_day: per_day.event_odds,
+            scores_per_day: per_day.scores,
+            interval_s: intervals.odds_ms / 1000,
+            scores_interval_s: intervals.scores_ms / 1000,
+            limit,
+            resets: self.resets(now_ms),
         })
     }
 
@@ -150,6 +148,10 @@ impl Pace {
 
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures > 0
     }
 
     /// How long to wait after one more failure: twice as long each time, of which one half is left to chance, and not
@@ -162,9 +164,8 @@ impl Pace {
     }
 }
 
-/// What rounds of this cost at this interval cost in a day.
-fn per_day(cost: u64, interval_ms: u64) -> u64 {
-    u64::try_from(u128::from(cost) * DAY_MS / u128::from(interval_ms.max(1))).unwrap_or(u64::MAX)
+fn after(now_ms: i64, rest_ms: u64) -> Timestamp {
+    Timestamp::from_unix_ms(now_ms.saturating_add(i64::try_from(rest_ms).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
@@ -172,6 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::ingest::poll::plan::PlanLimit;
 
     const DAY_MS: i64 = 86_400_000;
     const MIDNIGHT: i64 = 20_000 * DAY_MS;
@@ -179,17 +181,34 @@ mod tests {
     const NOVEMBER: i64 = 20_758 * DAY_MS + 60_000;
     const DECEMBER: i64 = NOVEMBER + 30 * DAY_MS;
 
+    fn at_interval(interval_ms: u64, per_day: Option<u64>, now_ms: i64) -> Pace {
+        Pace::new(PollIntervals { odds_ms: interval_ms, scores_ms: 5 * interval_ms }, per_day, now_ms)
+    }
+
+    fn odds(cost: u64) -> Demand {
+        Demand { odds: cost, ..Demand::default() }
+    }
+
+    fn month(left: u64) -> UpstreamQuota {
+        UpstreamQuota { month: Some(left), ..UpstreamQuota::default() }
+    }
+
+    fn interval_ms(pace: &mut Pace, cost: u64, now_ms: i64) -> u64 {
+        pace.intervals(odds(cost), now_ms).odds_ms
+    }
+
     #[test]
     fn without_a_budget_the_interval_is_what_is_set() {
-        let mut pace = Pace::new(60_000, None, MIDNIGHT);
+        let mut pace = at_interval(60_000, None, MIDNIGHT);
         pace.charge(1_000_000, MIDNIGHT);
-        assert_eq!((pace.interval_ms(9, MIDNIGHT), pace.wait_for_credits_ms(9, MIDNIGHT)), (60_000, 0));
-        assert_eq!(pace.plan(9, MIDNIGHT), None);
+        assert_eq!((interval_ms(&mut pace, 9, MIDNIGHT), pace.wait_for_credits_ms(9, MIDNIGHT)), (60_000, 0));
+        let plan = pace.plan(odds(9), MIDNIGHT);
+        assert_eq!((plan.limit, plan.per_day.odds, pace.resets(MIDNIGHT)), (None, 9 * 1440, None));
     }
 
     #[test]
     fn a_budget_returns_at_midnight() {
-        let mut pace = Pace::new(1_000, Some(10), MIDNIGHT);
+        let mut pace = at_interval(1_000, Some(10), MIDNIGHT);
         pace.charge(10, MIDNIGHT + 5);
         assert_eq!(pace.wait_for_credits_ms(1, MIDNIGHT + 5), DAY_MS.unsigned_abs() - 5);
         assert_eq!(pace.left_today(MIDNIGHT + DAY_MS), Some(10));
@@ -202,50 +221,46 @@ mod tests {
 
     #[test]
     fn smaller_of_budget_and_upstream_governs() {
-        let mut pace = Pace::new(1_000, Some(10), NOVEMBER);
+        let mut pace = at_interval(1_000, Some(10), NOVEMBER);
         pace.resume(&FeedBudget::default(), NOVEMBER);
-        pace.report(30_000, NOVEMBER);
-        assert_eq!(pace.interval_ms(1, NOVEMBER), 7_849_090, "ten of the day, and the next at midnight");
-        pace.report(30, NOVEMBER);
-        assert_eq!(pace.interval_ms(1, NOVEMBER), 83_612_903, "thirty of the month");
+        pace.report(month(30_000), true, NOVEMBER);
+        assert_eq!(interval_ms(&mut pace, 1, NOVEMBER), 7_849_090, "ten of the day, and the next at midnight");
+        pace.report(month(30), true, NOVEMBER);
+        assert_eq!(interval_ms(&mut pace, 1, NOVEMBER), 83_612_903, "thirty of the month");
     }
 
     #[test]
     fn upstream_with_nothing_left_is_not_asked_before_the_renewal() {
-        let mut pace = Pace::new(60_000, None, NOVEMBER);
-        pace.report(2, NOVEMBER);
+        let mut pace = at_interval(60_000, None, NOVEMBER);
+        pace.report(month(2), true, NOVEMBER);
         let noon = NOVEMBER + DAY_MS / 2;
         assert_eq!(pace.wait_for_credits_ms(3, noon), (DECEMBER - noon).unsigned_abs());
         assert_eq!(pace.is_used_up(3, noon), Some(Timestamp::from_unix_ms(DECEMBER)));
         assert_eq!((pace.wait_for_credits_ms(0, noon), pace.is_used_up(2, noon)), (0, None), "what it can pay for");
-        assert_eq!((pace.wait_for_credits_ms(3, DECEMBER), pace.interval_ms(3, DECEMBER)), (0, 60_000), "a new month");
-        assert_eq!(pace.steady_interval_ms(3, noon), 60_000, "prices do not stay fresh until then");
+        assert_eq!((pace.wait_for_credits_ms(3, DECEMBER), interval_ms(&mut pace, 3, DECEMBER)), (0, 60_000), "a new month");
+        assert_eq!(pace.steady_interval_ms(odds(3), noon), 60_000, "prices do not stay fresh until then");
     }
 
     #[test]
-    fn plan_is_announced_again_when_it_changes_by_half() {
-        let mut pace = Pace::new(60_000, None, NOVEMBER);
-        pace.report(500, NOVEMBER);
-        let plan = pace.plan(3, NOVEMBER).unwrap();
-        assert_eq!((plan.left, plan.per_day, plan.interval_ms), (500, 16, 15_520_958));
-        assert_eq!(plan.until, Timestamp::from_unix_ms(DECEMBER));
-        pace.report(400, NOVEMBER);
-        assert!(!pace.plan(3, NOVEMBER).unwrap().is_other_than(&plan));
-        pace.report(20_000, NOVEMBER);
-        assert!(pace.plan(3, NOVEMBER).unwrap().is_other_than(&plan), "a larger plan was bought");
-        pace.report(500, DECEMBER);
-        assert!(pace.plan(3, DECEMBER).unwrap().is_other_than(&plan), "another month");
+    fn plan_follows_from_what_the_upstream_has_left() {
+        let mut pace = at_interval(60_000, None, NOVEMBER);
+        pace.report(month(500), true, NOVEMBER);
+        let plan = pace.plan(odds(3), NOVEMBER);
+        assert_eq!((plan.per_day.odds, plan.intervals.odds_ms, plan.limit), (16, 15_520_958, Some(PlanLimit::Upstream)));
+        let shown = pace.outlook(odds(3), NOVEMBER).unwrap();
+        assert_eq!((shown.credits_per_day, shown.resets), (16, Some(Timestamp::from_unix_ms(DECEMBER))));
+        assert_eq!(pace.outlook(Demand::default(), NOVEMBER), None, "the cost is not known");
     }
 
     /// Polls until the end of November an upstream with so many credits; when it did. Restarts as asked, each time from
     /// what was stored with the last answer.
     fn polled(credits: u64, cost: u64, start: i64, restarts: &[i64]) -> Vec<i64> {
         let (mut left, mut now, mut times) = (credits, start, Vec::new());
-        let mut pace = Pace::new(60_000, None, now);
+        let mut pace = at_interval(60_000, None, now);
         let (mut stored, mut restarts) = (FeedBudget::default(), restarts.iter().peekable());
         loop {
             if restarts.next_if(|at| **at <= now).is_some() {
-                pace = Pace::new(60_000, None, now);
+                pace = at_interval(60_000, None, now);
                 pace.resume(&stored, now);
             }
             let wait = pace.wait_for_credits_ms(cost, now);
@@ -258,9 +273,9 @@ mod tests {
             left = left.checked_sub(cost).expect("an upstream that has credits");
             times.push(now);
             pace.charge(cost, now);
-            pace.report(left, now);
+            pace.report(month(left), true, now);
             stored = pace.with_reserve(cost, now);
-            now += i64::try_from(pace.interval_ms(cost, now)).unwrap();
+            now += i64::try_from(interval_ms(&mut pace, cost, now)).unwrap();
         }
     }
 
@@ -277,7 +292,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_ten_minutes_and_begin_anew_after_a_success() {
-        let mut pace = Pace::new(1_000, None, MIDNIGHT);
+        let mut pace = at_interval(1_000, None, MIDNIGHT);
         let waits: Vec<u64> = (0..11).map(|_| pace.failed(None, u32::MAX)).collect();
         assert_eq!(waits[..4], [2_000, 4_000, 8_000, 16_000]);
         assert_eq!(waits[9..], [600_000, 600_000]);
@@ -307,7 +322,7 @@ mod tests {
             budget in 1..5_000_u64, cost in 1..30_u64, interval_s in 1..3_600_u64, start in 0..DAY_MS,
         ) {
             let (mut now, end) = (MIDNIGHT + start, MIDNIGHT + DAY_MS);
-            let mut pace = Pace::new(interval_s * 1000, Some(budget), now);
+            let mut pace = at_interval(interval_s * 1000, Some(budget), now);
             let (mut spent, mut last) = (0, now);
             while now < end {
                 let wait = pace.wait_for_credits_ms(cost, now);
@@ -318,7 +333,7 @@ mod tests {
                 pace.charge(cost, now);
                 spent += cost;
                 last = now;
-                now += i64::try_from(pace.interval_ms(cost, now)).unwrap();
+                now += i64::try_from(interval_ms(&mut pace, cost, now)).unwrap();
             }
             let share = u128::from(budget) * u128::try_from(DAY_MS - start).unwrap() / u128::from(DAY_MS.unsigned_abs());
             prop_assert!(u128::from(spent) <= share + 1, "{} of {}", spent, share);
@@ -331,7 +346,7 @@ mod tests {
         fn a_wait_is_bounded_and_never_shorter_than_asked_for(
             failures in 0..100_usize, asked in prop::option::of(0..100_000_000_u64), chance in any::<u32>(),
         ) {
-            let mut pace = Pace::new(1_000, None, MIDNIGHT);
+            let mut pace = at_interval(1_000, None, MIDNIGHT);
             for _ in 0..failures {
                 pace.failed(None, chance);
             }

@@ -1,136 +1,150 @@
-//! What a feed asks its upstream for, and how each answer goes to the writer.
+//! The requests of a feed: what each asks for, and the exchange with the upstream.
 //!
-//! A good answer with odds is a complete poll: records that it no longer has are closed. Scores are requested only while
-//! an event is on. Every request is charged before it is sent.
+//! An exchange runs in a task of its own, up to its parsed answer, and touches nothing of the feed. Parsing runs on the
+//! blocking pool.
 
 use std::sync::Arc;
 
-use super::client::{RequestError, UpstreamQuota, UpstreamResponse};
-use super::schedule::{PollSubject, markets};
-use super::{PollError, Poller};
-use crate::ingest::delivery::{Delivery, DeliveryBatch};
-use crate::ingest::options::IngestOptions;
+use super::Poller;
+use super::client::{RequestError, UpstreamClient, UpstreamQuota, percent_encoded};
+use super::markets::RequestedMarket;
+use super::schedule::{PollSubject, TaskId};
+use crate::clock::{Clock, Moment};
 use crate::ingest::payload;
-use crate::ingest::the_odds_api::{Payload, read_sports};
-use crate::model::{EventId, EventStatus, News, Region, SportId, Timestamp};
-use crate::writer::{Poll, PollScope, WriteError};
+use crate::ingest::the_odds_api::{Payload, SportEntry, read_sports};
+use crate::model::{Catalogue, EventStatus, OddsFormat, Region, SportId};
+
+/// A request that is about to be sent.
+#[derive(Debug)]
+pub(super) struct PollRequest {
+    pub(super) id: TaskId,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    pub(super) markets: Vec<RequestedMarket>,
+    odds_format: OddsFormat,
+    /// What it may cost.
+    pub(super) cost_max: u64,
+}
+
+/// What an upstream has answered, parsed.
+#[derive(Debug)]
+pub(super) enum PollAnswer {
+    Competitions(Vec<SportEntry>),
+    Payload(Box<Payload>),
+}
+
+/// A request that was answered, or failed.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) id: TaskId,
+    pub(super) markets: Vec<RequestedMarket>,
+    pub(super) outcome: Result<PollAnswer, RequestError>,
+    /// Whether there was a good status, whatever the body.
+    pub(super) is_answered: bool,
+    pub(super) quota: UpstreamQuota,
+    /// What it cost.
+    pub(super) cost: u64,
+    pub(super) received: Moment,
+    pub(super) latency_ms: u32,
+    /// How many requests had been accounted for when it was sent.
+    pub(super) sent_after: u64,
+}
 
 impl Poller {
-    /// Sends the request of a task, if there is anything to ask for; whether it did.
-    pub(super) async fn perform(&mut self, at: usize) -> Result<bool, PollError> {
-        let task = self.schedule.task(at);
-        let (subject, sport, key) = (task.subject, task.sport, task.key.clone());
-        match (subject, sport) {
-            (PollSubject::Odds, Some(sport)) => self.poll_odds(at, &key, sport).await?,
-            (PollSubject::Scores, Some(sport)) if self.is_anything_on(sport) => {
-                self.poll_scores(at, &key, sport).await?;
+    /// The request of a task; `None` if there is nothing to ask for now.
+    pub(super) fn request(&self, id: &TaskId) -> Option<PollRequest> {
+        let (mut query, mut markets) = (Vec::new(), Vec::new());
+        let key = id.key();
+        let path = match id.subject {
+            PollSubject::Competitions => "/sports".to_owned(),
+            PollSubject::Events => format!("/sports/{key}/events"),
+            PollSubject::Scores => {
+                if !self.is_anything_on(id) {
+                    return None;
+                }
+                query.push(("daysFrom", "1".to_owned()));
+                format!("/sports/{key}/scores")
             }
-            (PollSubject::Scores, _) => return Ok(false),
-            _ => self.poll_sport_keys(at).await?,
-        }
-        Ok(true)
-    }
-
-    async fn poll_odds(&mut self, at: usize, key: &str, sport: SportId) -> Result<(), PollError> {
-        let markets = markets(&self.config, sport, self.context.boards.catalogue()).join(",");
-        if markets.is_empty() {
-            return Ok(());
-        }
-        let regions: Vec<&str> = self.config.regions.iter().map(Region::key).collect();
-        let query = [
-            ("regions", &*regions.join(",")),
-            ("markets", &markets),
-            ("oddsFormat", self.config.odds_format.key()),
-            ("dateFormat", "iso"),
-        ];
-        let asked_ms = self.now().mono_ms;
-        self.spending.polls(self.now().timestamp());
-        let response = self.get(at, &format!("/sports/{key}/odds"), &query).await?;
-        let now = self.now();
-        let payload = self.read(response, sport, now.timestamp()).await?;
-        let register = Arc::clone(self.context.boards.load_full(self.config.world).register());
-        let listed = payload.listed(register.bookmakers(), self.config.regions);
-        let mut delivery = self.delivery();
-        let DeliveryBatch { news, origins, .. } = payload::accept(payload, listed, &mut delivery);
-        let has_more = self.schedule.is_more_due(sport, Some(at), &self.config, self.now());
-        let budget = self.spending.charge(self.schedule.next_cost(), now).budget;
-        let poll = Poll {
-            scope: PollScope { world: self.config.world, feed: self.config.name.clone(), key: key.into() },
-            sport,
-            news,
-            at: now.timestamp(),
-            latency_ms: u32::try_from(now.mono_ms.saturating_sub(asked_ms)).unwrap_or(u32::MAX),
-            stale_after_s: self.stale_after_s(now.unix_ms),
-            has_more,
-            budget: Some(budget),
+            PollSubject::Odds => {
+                markets = self.requested_markets(id);
+                format!("/sports/{key}/odds")
+            }
+            PollSubject::EventOdds => {
+                markets = self.requested_markets(id);
+                let event = id.event.as_ref().filter(|_| !self.is_over(id))?;
+                format!("/sports/{key}/events/{}/odds", percent_encoded(event.as_str()))
+            }
         };
-        let closed = delivery.send_poll(poll, &origins).await?;
-        self.spending.is_stored(budget);
-        if has_more {
-            self.rounds.insert(sport)
-        } else {
-            self.rounds.remove(&sport)
-        };
-        if closed > 0 {
-            tracing::debug!(feed = &*self.config.name, key, closed, "closed prices that are no longer offered");
+        if matches!(id.subject, PollSubject::Odds | PollSubject::EventOdds) {
+            let names: Vec<&str> = markets.iter().map(|market| &*market.v4_key).collect();
+            if names.is_empty() {
+                return None;
+            }
+            let regions: Vec<&str> = self.config.regions.iter().map(Region::key).collect();
+            query.push(("regions", regions.join(",")));
+            query.push(("markets", names.join(",")));
+            query.push(("oddsFormat", self.config.odds_format.key().to_owned()));
         }
-        Ok(())
+        if id.subject != PollSubject::Competitions {
+            query.push(("dateFormat", "iso".to_owned()));
+        }
+        let (odds_format, cost_max) = (self.config.odds_format, self.schedule.reserve(id));
+        Some(PollRequest { id: id.clone(), path, query, markets, odds_format, cost_max })
     }
 
-    /// How long the prices of a poll count as fresh: three intervals, where that is longer than the setting.
-    fn stale_after_s(&mut self, now_ms: i64) -> u32 {
-        let interval_ms = self.spending.pace.steady_interval_ms(self.schedule.round_cost(), now_ms);
-        let three_s = u32::try_from(interval_ms.saturating_mul(3) / 1000).unwrap_or(u32::MAX);
-        self.settings.stale_after_s.max(three_s)
+    /// The markets that a task asks for: without those that the upstream rejected, and without those that are left out
+    /// to find the one that it rejects.
+    pub(super) fn requested_markets(&self, id: &TaskId) -> Vec<RequestedMarket> {
+        let mut markets = self.available_markets(id);
+        markets.truncate(markets.len().saturating_sub(self.schedule.left_out(id)));
+        markets
     }
 
-    async fn poll_scores(&mut self, at: usize, key: &str, sport: SportId) -> Result<(), PollError> {
-        let query = [("daysFrom", "1"), ("dateFormat", "iso")];
-        let response = self.get(at, &format!("/sports/{key}/scores"), &query).await?;
-        let charge = self.spending.charge(self.schedule.next_cost(), self.now());
-        let payload = self.read(response, sport, self.now().timestamp()).await?;
-        let mut delivery = self.delivery();
-        let mut news = payload::accept(payload, Vec::new(), &mut delivery).news;
-        // Events that were not announced, or that were removed long after their end, are left out.
+    /// The markets of a task's competition that the upstream has not rejected.
+    pub(super) fn available_markets(&self, id: &TaskId) -> Vec<RequestedMarket> {
+        let (catalogue, now_ms) = (self.context.boards.catalogue(), self.now().mono_ms);
+        let Some(competition) = &id.competition else { return Vec::new() };
+        let mut markets = match id.subject {
+            PollSubject::Odds => self.markets.of_odds(competition, catalogue),
+            _ => self.markets.of_events(competition, catalogue),
+        };
+        markets.retain(|market| !self.unavailable.has_market(&competition.key, &market.v4_key, now_ms));
+        markets
+    }
+
+    /// Whether an event of the competition has begun and is not over: only then is there a score to ask for.
+    fn is_anything_on(&self, id: &TaskId) -> bool {
+        let Some(competition) = &id.competition else { return false };
         let board = self.context.boards.load_full(self.config.world);
-        let is_known = |id: &EventId| board.sport(sport).current().get(id.as_str()).is_some();
-        news.retain(|news| match news {
-            News::Event(event) => is_known(&event.id),
-            News::Score(score) => is_known(&score.event),
-            _ => false,
-        });
-        let (budget, is_end) = (charge.budget, self.rounds.is_empty());
-        delivery.send_charged(news, is_end, charge).await?;
-        self.spending.is_stored(budget);
-        Ok(())
+        let now = self.now().timestamp();
+        let index = board.sport(competition.sport).current();
+        let mut open =
+            [EventStatus::Live, EventStatus::Scheduled].into_iter().flat_map(|status| index.with_status(status));
+        open.any(|node| node.event().commence <= now && *node.event().competition_key == *competition.key)
     }
 
-    async fn poll_sport_keys(&mut self, at: usize) -> Result<(), PollError> {
-        let response = self.get(at, "/sports", &[]).await?;
-        let entries = read_sports(&response.body).map_err(|error| RequestError::Body(error.to_string().into()))?;
-        if entries.is_empty() {
-            return Err(RequestError::Body("it lists no sport at all".into()).into());
-        }
-        let active = entries.iter().filter(|entry| entry.active).map(|entry| &*entry.key);
-        self.keys.expand(active, self.context.boards.catalogue());
-        Ok(self.end_other_polls().await?)
+    /// Whether the event of a task is known to be over.
+    fn is_over(&self, id: &TaskId) -> bool {
+        let (Some(competition), Some(event)) = (&id.competition, &id.event) else { return false };
+        let board = self.context.boards.load_full(self.config.world);
+        let node = board.sport(competition.sport).current().get(event.as_str());
+        node.is_some_and(|node| node.event().status.is_over())
     }
+}
 
-    /// Closes the prices of sport keys that are no longer polled.
-    pub(super) async fn end_other_polls(&self) -> Result<(), WriteError> {
-        let kept = self.keys.iter().map(|(key, _)| key.into()).collect();
-        self.context.writer.end_polls(self.config.world, &self.config.name, kept).await.map(|_| ())
-    }
-
-    fn delivery(&self) -> Delivery {
-        Delivery::new(IngestOptions::lenient(self.config.world), self.feed.clone(), &self.context)
-    }
-
-    /// One request; what it cost is charged whatever came of it, and is in the file before it is sent.
-    async fn get(&mut self, at: usize, path: &str, query: &[(&str, &str)]) -> Result<UpstreamResponse, PollError> {
-        let expected = self.schedule.task(at).cost;
-        self.spending.reserve(&self.context.writer, expected, self.now()).await?;
-        let answered = self.client.get(path, query).await;
+impl PollRequest {
+    /// Sends the request and parses the answer.
+    pub(super) async fn send(
+        self,
+        client: Arc<UpstreamClient>,
+        catalogue: Arc<Catalogue>,
+        clock: Clock,
+        sent_after: u64,
+    ) -> Exchange {
+        let sent_ms = clock.now().mono_ms;
+        let query: Vec<(&str, &str)> = self.query.iter().map(|(name, value)| (*name, &**value)).collect();
+        let answered = client.get(&self.path, &query).await;
+        let received = clock.now();
         let quota = match &answered {
             Ok(response) => response.quota,
             Err(RequestError::Status { quota, .. }) => *quota,
@@ -139,38 +153,41 @@ impl Poller {
         let cost = quota.last.unwrap_or(match &answered {
             // An error status costs nothing, and neither does a request that was not sent.
             Err(RequestError::Status { .. } | RequestError::Connect(_)) => 0,
-            _ => expected,
+            _ => self.cost_max,
         });
-        self.take_quota(cost, quota);
-        if answered.is_ok() {
-            self.schedule.set_cost(at, cost);
-            self.spending.announce_silence(quota, self.now());
-        }
-        Ok(answered?)
+        let is_answered = answered.is_ok();
+        let outcome = match answered {
+            Ok(response) => self.parse(response.body, received, catalogue).await,
+            Err(error) => Err(error),
+        };
+        let latency_ms = u32::try_from(received.mono_ms.saturating_sub(sent_ms)).unwrap_or(u32::MAX);
+        let PollRequest { id, markets, .. } = self;
+        Exchange { id, markets, outcome, is_answered, quota, cost, received, latency_ms, sent_after }
     }
 
-    async fn read(&self, response: UpstreamResponse, sport: SportId, now: Timestamp) -> Result<Payload, RequestError> {
-        let terms = (Some(sport), Some(self.config.odds_format));
-        let catalogue = Arc::clone(self.context.boards.catalogue());
+    async fn parse(
+        &self,
+        body: Vec<u8>,
+        received: Moment,
+        catalogue: Arc<Catalogue>,
+    ) -> Result<PollAnswer, RequestError> {
         let unusable = |why: String| RequestError::Body(why.into());
-        let read = payload::read(response.body, terms, now, catalogue).await;
+        if self.id.subject == PollSubject::Competitions {
+            let entries = read_sports(&body).map_err(|error| unusable(error.to_string()))?;
+            if entries.is_empty() {
+                return Err(unusable("it lists no sport at all".to_owned()));
+            }
+            return Ok(PollAnswer::Competitions(entries));
+        }
+        let sport: Option<SportId> = self.id.competition.as_ref().map(|competition| competition.sport);
+        let read = payload::read(body, (sport, Some(self.odds_format)), received.timestamp(), catalogue).await;
         let payload = read.map_err(|error| unusable(error.to_string()))?;
         let payload = payload.map_err(|error| unusable(error.to_string()))?;
         match payload.examples.first() {
             Some((_, first)) if payload.is_unreadable() => {
                 Err(unusable(format!("none of its events can be read: {first}")))
             }
-            _ => Ok(payload),
+            _ => Ok(PollAnswer::Payload(Box::new(payload))),
         }
-    }
-
-    /// Whether an event of the sport has begun and is not over: only then is there a score to ask for.
-    fn is_anything_on(&self, sport: SportId) -> bool {
-        let board = self.context.boards.load_full(self.config.world);
-        let now = self.now().timestamp();
-        let index = board.sport(sport).current();
-        let mut open =
-            [EventStatus::Live, EventStatus::Scheduled].into_iter().flat_map(|status| index.with_status(status));
-        open.any(|node| node.event().commence <= now)
     }
 }

@@ -3,10 +3,13 @@
 //! A request is stored as spent before it is sent: usually with the commit of the request before, else with one of its
 //! own. So a process that is killed at any moment, again and again, never spends more than its budget.
 
+use std::time::Duration;
+
 use sha2::{Digest, Sha256};
 
 use super::client::UpstreamQuota;
-use super::pace::{Pace, SpendingPlan};
+use super::pace::Pace;
+use super::plan::{CreditPlan, Demand, PlanLimit, PollIntervals};
 use crate::clock::Moment;
 use crate::config::FeedConfig;
 use crate::model::{FeedBudget, Region, Timestamp};
@@ -24,7 +27,9 @@ pub(super) struct Spending {
     account: u32,
     scope: u32,
     /// The plan that was logged.
-    announced: Option<SpendingPlan>,
+    announced: Option<CreditPlan>,
+    /// Whether the upstream reports no quota.
+    is_silent: bool,
     is_silence_announced: bool,
     /// What the upstream had left when it was last known, less what was spent since.
     is_estimate: bool,
@@ -34,16 +39,19 @@ pub(super) struct Spending {
 
 impl Spending {
     pub(super) fn new(config: &FeedConfig, key: &str, now: Moment) -> Self {
-        let interval_ms = u64::try_from(config.interval.as_millis()).unwrap_or(u64::MAX);
+        let millis = |interval: Duration| u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+        let odds_ms = millis(config.interval);
+        let intervals = PollIntervals { odds_ms, scores_ms: config.scores_interval.map_or(odds_ms, millis) };
         Spending {
             feed: config.name.clone(),
-            pace: Pace::new(interval_ms, config.requests_per_day, now.unix_ms),
+            pace: Pace::new(intervals, config.requests_per_day, now.unix_ms),
             stored: None,
             polled: None,
             polled_before: None,
             account: checksum(&[&config.url, key]),
             scope: scope(config),
             announced: None,
+            is_silent: false,
             is_silence_announced: false,
             is_estimate: false,
             used_up_until: None,
@@ -65,9 +73,9 @@ impl Spending {
     }
 
     /// How long the first round waits: where credits are short, a restart does not begin a round before its time.
-    pub(super) fn first_wait_ms(&mut self, round_cost: u64, now: Moment) -> u64 {
+    pub(super) fn first_wait_ms(&mut self, demand: Demand, now: Moment) -> u64 {
         let Some(polled) = self.polled_before else { return 0 };
-        let Some(interval_ms) = self.pace.stretched_ms(round_cost, now.unix_ms) else { return 0 };
+        let Some(interval_ms) = self.pace.stretched_ms(demand, now.unix_ms) else { return 0 };
         match u64::try_from(now.unix_ms - polled.unix_ms()) {
             Ok(passed_ms) => interval_ms.saturating_sub(passed_ms),
             // The clock was set back: how long ago that was is unknown.
@@ -103,14 +111,15 @@ impl Spending {
         self.stored = Some(budget);
     }
 
-    /// Counts what a request cost, and what the upstream says is left.
-    pub(super) fn account_for(&mut self, cost: u64, quota: UpstreamQuota, now: Moment) {
+    /// Counts what a request cost, and what the upstream says is left. `is_newest` is false if other requests were
+    /// charged since it was sent.
+    pub(super) fn account_for(&mut self, cost: u64, quota: UpstreamQuota, is_newest: bool, now: Moment) {
         self.pace.charge(cost, now.unix_ms);
         self.is_estimate |= cost > 0;
-        if let Some(left) = quota.remaining {
+        if quota.is_reported() {
             self.is_estimate = false;
-            if self.pace.report(left, now.unix_ms) {
-                tracing::debug!(feed = &*self.feed, left, "upstream reports more credits than before");
+            if self.pace.report(quota, is_newest, now.unix_ms) {
+                tracing::debug!(feed = &*self.feed, left = quota.remaining, "upstream reports more credits than before");
             }
         }
     }
@@ -135,21 +144,31 @@ impl Spending {
         self.used_up_until
     }
 
+    /// Whether it is known what the upstream has left, or that it does not say so: not before its first answer, and not at
+    /// the beginning of a month.
+    pub(super) fn is_quota_known(&mut self, now: Moment) -> bool {
+        self.is_silent || self.pace.resets(now.unix_ms).is_some()
+    }
+
     /// Logs how the credits will be spent, once, and again when that changes.
-    pub(super) fn announce(&mut self, round_cost: u64, now: Moment) {
-        if round_cost == 0 || self.used_up_until.is_some() {
+    pub(super) fn announce(&mut self, demand: Demand, now: Moment) {
+        let (plan, resets) = (self.pace.plan(demand, now.unix_ms), self.pace.resets(now.unix_ms));
+        if demand.total() == 0 || self.used_up_until.is_some() || !self.is_quota_known(now) {
             return;
         }
-        let Some(plan) = self.pace.plan(round_cost, now.unix_ms) else { return };
         if self.announced.is_some_and(|announced| !plan.is_other_than(&announced)) {
             return;
         }
         tracing::info!(
             feed = &*self.feed,
-            credits_left = plan.left,
-            until = %plan.until,
-            credits_per_day = plan.per_day,
-            interval_s = plan.interval_ms / 1000,
+            credits_per_day = plan.per_day.total(),
+            odds = plan.per_day.odds,
+            event_odds = plan.per_day.event_odds,
+            scores = plan.per_day.scores,
+            interval_s = plan.intervals.odds_ms / 1000,
+            limited_by = plan.limit.map(PlanLimit::key),
+            credits_left = self.pace.left_upstream(now.unix_ms),
+            until = resets.map(tracing::field::display),
             "polling plan"
         );
         self.announced = Some(plan);
@@ -157,8 +176,8 @@ impl Spending {
 
     /// Logs once that an upstream reports no quota.
     pub(super) fn announce_silence(&mut self, quota: UpstreamQuota, now: Moment) {
-        let is_silent = quota.remaining.is_none() && self.pace.left_today(now.unix_ms).is_none();
-        if is_silent && self.announced.is_none() && !self.is_silence_announced {
+        self.is_silent = !quota.is_reported();
+        if self.is_silent && self.pace.left_today(now.unix_ms).is_none() && !self.is_silence_announced {
             tracing::info!(feed = &*self.feed, "upstream reports no quota; polling at the configured interval");
             self.is_silence_announced = true;
         }
@@ -168,9 +187,11 @@ impl Spending {
 /// A checksum of the parameters that decide what an answer contains.
 fn scope(config: &FeedConfig) -> u32 {
     let regions: Vec<&str> = config.regions.iter().map(Region::key).collect();
-    let markets: Vec<&str> = config.markets.iter().map(|market| market.key()).collect();
-    let sports = config.sports.join(",");
-    checksum(&[&sports, &regions.join(","), &markets.join(","), config.odds_format.key(), config.world.name()])
+    let horizon = config.event_horizon.as_secs().to_string();
+    let (markets, event_markets) = (config.markets.join(","), config.event_markets.join(","));
+    let (sports, regions) = (config.sports.join(","), regions.join(","));
+    let (format, world) = (config.odds_format.key(), config.world.name());
+    checksum(&[&sports, &regions, &markets, &event_markets, &horizon, format, world])
 }
 
 /// Long enough to detect a change, and too short to identify a key.

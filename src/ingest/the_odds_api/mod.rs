@@ -117,6 +117,9 @@ pub struct SportEntry {
     pub key: Box<str>,
     #[serde(default)]
     pub active: bool,
+    /// Whether its events have a field; `None` if the upstream does not say.
+    #[serde(default)]
+    pub has_outrights: Option<bool>,
 }
 
 /// Parses an upstream's list of sport keys.

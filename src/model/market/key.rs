@@ -1,7 +1,9 @@
 //! How a market key reads: `[alternate_]FAMILY[_3_way][_corners|_cards][_PERIOD][_lay]`, or a prop,
 //! `(player|batter|pitcher)_NAME[_PERIOD][_alternate]`. Families are a list of the catalogue; names of props are open.
 
-use super::Market;
+use std::borrow::Cow;
+
+use super::{Market, SportKind, names};
 
 /// The longest key; the longest of today's has 41 bytes.
 const BYTES_MAX: usize = 80;
@@ -19,6 +21,19 @@ impl MarketKey {
             MarketKey::Known(market) => market.key(),
             MarketKey::New(key) => key,
         }
+    }
+
+    /// The key in The Odds API; markets that it does not have keep their own.
+    pub fn v4_key(&self) -> Cow<'_, str> {
+        match self {
+            MarketKey::Known(market) => Cow::Borrowed(market.v4_key()),
+            MarketKey::New(key) => names::to_v4(key).map_or(Cow::Borrowed(key), Cow::Owned),
+        }
+    }
+
+    /// Whether events of this kind can have the market.
+    pub fn is_of(&self, kind: SportKind) -> bool {
+        names::is_of(self.as_str(), kind)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod lanes;
 mod owners;
+mod polls;
 mod undo;
 
 use std::sync::Arc;
