@@ -25,7 +25,11 @@ pub const FEED_SETTINGS: &[Setting] = &[
     Setting { name: "key", default: "", help: "API key" },
     Setting { name: "key_file", default: "", help: "file with the API key, in place of key" },
     Setting { name: "world", default: "live", help: "world that the feed writes to: live or sandbox" },
-    Setting { name: "sports", default: "", help: "sports such as soccer, and competitions such as soccer_epl, to poll" },
+    Setting {
+        name: "sports",
+        default: "",
+        help: "sports such as soccer, and competitions such as soccer_epl, to poll",
+    },
     Setting { name: "regions", default: "us", help: "regions to poll: us, us2, us_dfs, us_ex, uk, eu, fr, se, au" },
     Setting {
         name: "markets",

@@ -12,8 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{
     FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
-    WriteError,
-    Writer,
+    WriteError, Writer,
 };
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};

@@ -16,8 +16,7 @@ use super::operation::{FastOp, NewsReader, Op, ReplySender};
 use super::snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobProgress, SnapshotJobs};
 use super::{
     FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
-    WriteError,
-    Writer,
+    WriteError, Writer,
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};

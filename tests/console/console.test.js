@@ -191,6 +191,10 @@ test("rejected messages are shown by reason, and the plan of a polled feed's cre
   assert.ok(Number(cells[1]) > 0, String(cells));
   assert.match(cells[2], /^\d+ (h|min|s)( \d+ (min|s))?$/);
   assert.match(cells[3], /^1 \w+, /, "the first of the next month");
+  assert.match(cells[6], /^odds \d+$/);
+  assert.equal(cells[7], "what is left");
+  const missing = page.getByRole("region", { name: "Not polled" }).getByRole("row", { name: "upstream" });
+  assert.deepEqual((await missing.locator("td").allTextContents()).slice(0, 3), ["soccer_nowhere", "all", "answered 404 UNKNOWN_SPORT"]);
   assert.deepEqual(page.faults, []);
 });
 

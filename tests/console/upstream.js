@@ -24,12 +24,17 @@ const ODDS = () => [
 /** The server, and the settings that make an oddsbox poll it. */
 export async function startUpstream() {
   const server = createServer((request, response) => {
+    if (request.url.includes("soccer_nowhere")) {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end(JSON.stringify({ message: "Unknown sport", error_code: "UNKNOWN_SPORT" }));
+      return;
+    }
     const isOdds = request.url.includes("/odds");
     response.writeHead(200, { "content-type": "application/json", "x-requests-remaining": "450", "x-requests-used": "50", "x-requests-last": isOdds ? "3" : "0" });
     response.end(JSON.stringify(isOdds ? ODDS() : []));
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const feed = { KIND: "the-odds-api", URL: `http://127.0.0.1:${server.address().port}/v4`, KEY: "test", SPORTS: "mma_mixed_martial_arts", REGIONS: "uk,eu,au", MARKETS: "h2h", SCORES: "false" };
+  const feed = { KIND: "the-odds-api", URL: `http://127.0.0.1:${server.address().port}/v4`, KEY: "test", SPORTS: "mma_mixed_martial_arts,soccer_nowhere", REGIONS: "uk,eu,au", MARKETS: "h2h", SCORES: "false" };
   const settings = Object.fromEntries(Object.entries(feed).map(([name, value]) => [`ODDSBOX_FEEDS_UPSTREAM_${name}`, value]));
   return { settings, close: () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); }) };
 }

@@ -350,7 +350,10 @@ fn config_show_fails_as_serve_does() {
         "[ingest]\ndrop = \"/nowhere/drop\"\n".to_owned(),
         format!("{feed}key_file = \"/nowhere/key\"\n"),
         format!("{feed}key = \"k\"\nca = \"/nowhere/ca.pem\"\n"),
-        feed.replace("\"mma\"", "\"socer\"") + "key = \"k\"\n",
+        feed.replace("\"mma\"", "\"soccr\"") + "key = \"k\"\n",
+        format!("{feed}key = \"k\"\nmarkets = [\"h2h\", \"player_points\"]\n"),
+        format!("{feed}key = \"k\"\nevent_markets = [\"player points\"]\n"),
+        format!("{feed}key = \"k\"\nmarkets = []\n"),
     ];
     for text in wrong {
         let (_kept, file) = file_with(text.as_bytes());
@@ -359,8 +362,18 @@ fn config_show_fails_as_serve_does() {
         assert_eq!((serve.code, show.code), (Some(1), Some(1)), "{text}: {show:?}");
         assert_eq!(serve.complaint(), show.complaint(), "{text}");
     }
-    let (_kept, file) = file_with(format!("{feed}key = \"k\"\n").as_bytes());
-    directory.run(&format!("config show --config {}", file.display())).succeeded();
+    let text = feed.replace("\"mma\"", "\"soccr\"") + "key = \"k\"\n";
+    let (_kept, file) = file_with(text.as_bytes());
+    let shown = directory.run(&format!("config show --config {}", file.display())).complaint();
+    assert!(
+        shown.contains("feeds.us.sports: there is no sport or competition \"soccr\"; did you mean soccer?"),
+        "{shown}"
+    );
+    for sports in ["mma", "soccer,soccer_epl,americanfootball_nfl,tennis,soccer_new_cup"] {
+        let text = feed.replace("mma", sports) + "key = \"k\"\nevent_markets = [\"player_points\"]\n";
+        let (_kept, file) = file_with(text.as_bytes());
+        directory.run(&format!("config show --config {}", file.display())).succeeded();
+    }
 }
 
 #[test]

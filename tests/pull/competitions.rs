@@ -90,7 +90,7 @@ async fn a_few_requests_are_in_flight_at_a_time() {
 #[tokio::test]
 async fn requests_in_flight_never_cost_more_than_is_left() {
     let keys: Vec<String> = (0..8).map(|number| format!("tennis_atp_cup_{number}")).collect();
-    for credits in [0, 1, 2, 3, 7, 11, 23, 24] {
+    for credits in [2, 7, 24] {
         let upstream = with_competitions(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
         upstream.set_credits(Some(credits));
         upstream.set_latency(Duration::from_millis(20));

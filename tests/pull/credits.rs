@@ -210,10 +210,11 @@ async fn quota_of_a_day_is_spent_within_that_day() {
     step(&service, &upstream).await.expect("a poll");
     let next = next_poll(&service).await - now(&service);
     assert!((100..=130).contains(&next), "{next} s");
-    upstream.set_credits(Some(COST - 1));
+    upstream.set_credits(Some(COST));
     upstream.set_day_quota(600);
     step(&service, &upstream).await;
-    until("the end of the day", async || used_up_until(&service).is_some_and(|until| until <= now(&service) + 600)).await;
+    until("the end of the day", async || used_up_until(&service).is_some_and(|until| until <= now(&service) + 600))
+        .await;
     assert_eq!(stored(&service).await.expect("a budget").reported, None, "it says nothing of the next day");
     upstream.set_credits(Some(1_000_000));
     upstream.set_day_quota(86_400);

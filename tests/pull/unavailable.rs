@@ -17,15 +17,21 @@ fn asked(upstream: &Upstream, text: &str) -> Vec<String> {
 /// The competitions and markets that a feed does not poll.
 fn skipped(service: &Service) -> Vec<(String, Option<String>)> {
     let skipped = account(service, "us").upstream.map(|upstream| upstream.skipped).unwrap_or_default();
-    skipped.iter().map(|skipped| (skipped.competition.to_string(), skipped.market.as_deref().map(str::to_owned))).collect()
+    skipped
+        .iter()
+        .map(|skipped| (skipped.competition.to_string(), skipped.market.as_deref().map(str::to_owned)))
+        .collect()
 }
 
 /// Lets a feed poll for so many intervals.
 async fn intervals(service: &Service, upstream: &Upstream, key: &str, count: usize) {
     for _ in 0..count {
         let before = asked(upstream, key).len();
-        service.pass(60);
-        until("a poll", async || asked(upstream, key).len() > before).await;
+        until("a poll", async || {
+            service.pass(10);
+            asked(upstream, key).len() > before
+        })
+        .await;
     }
 }
 
@@ -73,7 +79,11 @@ async fn rejected_market_is_left_out_for_a_day_and_the_others_are_polled() {
         until("the reason", async || skipped(&service) == [(key.clone(), Some(market.to_owned()))]).await;
         assert_eq!(account(&service, "us").last_failure, None, "the feed itself works");
         service.pass(86_400);
-        until("the next day", async || asked(&upstream, MMA).last().is_some_and(|last| last.contains("totals"))).await;
+        until("the next day", async || {
+            service.pass(10);
+            asked(&upstream, MMA).last().is_some_and(|last| last.contains("totals"))
+        })
+        .await;
     }
 }
 
@@ -98,7 +108,8 @@ async fn competition_that_is_not_active_is_not_polled_and_shown() {
     let upstream = Upstream::start(None).await;
     let list = |is_active: bool| {
         Reply::Json(
-            json!([{"key": "tennis_wta_us_open", "active": true}, {"key": "soccer_epl", "active": is_active}]).to_string(),
+            json!([{"key": "tennis_wta_us_open", "active": true}, {"key": "soccer_epl", "active": is_active}])
+                .to_string(),
         )
     };
     upstream.answer("/sports", list(false));

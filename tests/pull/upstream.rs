@@ -138,7 +138,8 @@ impl Upstream {
         state.credits = Some(credits.checked_sub(cost).expect("no request costs more than is left"));
         state.used += cost;
         let (left, used) = (credits - cost, state.used);
-        let day = state.day_rest_s.map(|rest_s| format!("ratelimit: \"burst\";r=9;t=60, \"day\";r={left};t={rest_s}\r\n"));
+        let day =
+            state.day_rest_s.map(|rest_s| format!("ratelimit: \"burst\";r=9;t=60, \"day\";r={left};t={rest_s}\r\n"));
         let day = day.unwrap_or_default();
         format!("x-requests-remaining: {left}\r\nx-requests-used: {used}\r\nx-requests-last: {cost}\r\n{day}")
     }
@@ -167,9 +168,11 @@ impl Upstream {
             state.in_flight_max = state.in_flight_max.max(state.in_flight);
             let latency = state.latency;
             let found = state.replies.iter_mut().find(|(known, _)| path.ends_with(known.as_str()));
-            let reply = found.and_then(|(_, replies)| {
-                if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() }
-            });
+            let reply = found.and_then(
+                |(_, replies)| {
+                    if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() }
+                },
+            );
             (reply, latency)
         };
         let reply = reply.unwrap_or(Reply::Status(404, "", "{\"message\":\"nothing here\"}"));
@@ -239,7 +242,8 @@ fn real_cost(target: &str, reply: &Reply) -> u64 {
         let event: serde_json::Value = serde_json::from_str(body).expect("an event");
         let books = event["bookmakers"].as_array().expect("bookmakers").iter();
         let markets = books.flat_map(|book| book["markets"].as_array().expect("markets").clone());
-        return markets.map(|market| market["key"].to_string()).collect::<BTreeSet<_>>().len() as u64 * values("regions");
+        return markets.map(|market| market["key"].to_string()).collect::<BTreeSet<_>>().len() as u64
+            * values("regions");
     }
     if body == "[]" { 0 } else { values("markets") * values("regions") }
 }

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
 pub use feeds::{
-    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SkippedAnswer, SourceAnswer, TokenAnswer,
-    UpstreamAnswer,
+    AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SkippedAnswer, SourceAnswer,
+    TokenAnswer, UpstreamAnswer,
 };
 pub use ingest::WorldName;
 pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};

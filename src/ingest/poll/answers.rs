@@ -162,7 +162,12 @@ impl Poller {
         self.schedule.suspend(id.key(), until_ms);
         let (feed, key) = (&*self.config.name, id.key());
         if self.unavailable.add(key, None, why, until_ms, now.mono_ms) {
-            tracing::warn!(feed, competition = key, error = why, "upstream does not have this competition; not polling it");
+            tracing::warn!(
+                feed,
+                competition = key,
+                error = why,
+                "upstream does not have this competition; not polling it"
+            );
         }
         self.context.ledger.failed(self.account(), now.timestamp(), &format!("{key}: {why}"));
     }
@@ -191,7 +196,13 @@ impl Poller {
         let until_ms = now.mono_ms.saturating_add(REJECTED_MARKET_MS);
         if self.unavailable.add(key, Some(market), why, until_ms, now.mono_ms) {
             let feed = &*self.config.name;
-            tracing::warn!(feed, competition = key, market, error = why, "upstream rejects this market; polling the others");
+            tracing::warn!(
+                feed,
+                competition = key,
+                market,
+                error = why,
+                "upstream rejects this market; polling the others"
+            );
         }
         let cost = self.cost_of(self.available_markets(id).len());
         self.schedule.set_cost_max(id, cost);

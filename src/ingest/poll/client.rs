@@ -126,9 +126,8 @@ impl UpstreamQuota {
 fn limit(limits: &str, name: &str) -> Option<(u64, u64)> {
     let is_named = |item: &&str| item.split(';').next().is_some_and(|own| own.trim().trim_matches('"') == name);
     let item = limits.split(',').find(is_named)?;
-    let field = |key: &str| {
-        item.split(';').find_map(|field| field.trim().strip_prefix(key)?.strip_prefix('=')?.parse().ok())
-    };
+    let field =
+        |key: &str| item.split(';').find_map(|field| field.trim().strip_prefix(key)?.strip_prefix('=')?.parse().ok());
     Some((field("r")?, field("t").unwrap_or(86_400)))
 }
 
@@ -150,7 +149,7 @@ pub(super) enum RequestError {
         /// The requested markets that its message names.
         markets: Box<[Box<str>]>,
         retry_after_s: Option<u64>,
-        quota: UpstreamQuota,
+        quota: Box<UpstreamQuota>,
     },
     #[error("the answer cannot be used: {0}")]
     Body(Box<str>),
@@ -281,6 +280,7 @@ async fn read(response: Response<Incoming>, markets: &str) -> Result<UpstreamRes
     if head.status != StatusCode::OK {
         let retry_after_s = number(&headers, RETRY_AFTER.as_str());
         let (status, code, markets) = (head.status.as_u16(), code_of(&body), named(markets, &body));
+        let quota = Box::new(quota);
         return Err(RequestError::Status { status, code, markets, retry_after_s, quota });
     }
     Ok(UpstreamResponse { body, quota })

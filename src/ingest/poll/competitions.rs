@@ -96,7 +96,9 @@ impl PolledCompetitions {
         let Some(listed) = &self.listed else { return Vec::new() };
         let idle = self.named.keys().filter_map(|key| match listed.get(key) {
             Some(listed) if listed.is_active => None,
-            _ if catalogue.competition(key).is_some() => Some((&**key, "the upstream does not list it as active".into())),
+            _ if catalogue.competition(key).is_some() => {
+                Some((&**key, "the upstream does not list it as active".into()))
+            }
             _ => {
                 let meant = nearest(key, listed.keys().map(|key| &**key));
                 let hint = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
@@ -115,12 +117,7 @@ fn only_competition(sport: SportId, catalogue: &Catalogue) -> Option<Box<str>> {
     others.next().is_none().then(|| key.clone())
 }
 
-fn competition(
-    key: &str,
-    sport: SportId,
-    has_outrights: Option<bool>,
-    catalogue: &Catalogue,
-) -> PolledCompetition {
+fn competition(key: &str, sport: SportId, has_outrights: Option<bool>, catalogue: &Catalogue) -> PolledCompetition {
     let kind = catalogue[sport].kind;
     let by_name = || key.ends_with("_winner") || kind == SportKind::Tournament;
     let listed = catalogue.competition(key).map(|listed| listed.has_field);

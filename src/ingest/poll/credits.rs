@@ -51,7 +51,8 @@ impl CreditShare {
     /// last one that can be paid for comes one such time before the renewal.
     pub(super) fn spread_ms(self, cost_milli: u128) -> u64 {
         let affordable = (u128::from(self.left) * 1000).checked_div(cost_milli);
-        affordable.map_or(0, |affordable| u64::try_from(u128::from(self.rest_ms) / (affordable + 1)).unwrap_or(u64::MAX))
+        affordable
+            .map_or(0, |affordable| u64::try_from(u128::from(self.rest_ms) / (affordable + 1)).unwrap_or(u64::MAX))
     }
 }
 

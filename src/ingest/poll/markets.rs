@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn competition_with_a_field_is_asked_for_its_winner_only() {
-        let all = markets(&["h2h", "moneyline", "spreads", "totals", "outrights", "top5", "h2h_lay"], &["player_points"]);
+        let all =
+            markets(&["h2h", "moneyline", "spreads", "totals", "outrights", "top5", "h2h_lay"], &["player_points"]);
         let (all, catalogue) = (all.unwrap(), catalogue::builtin());
         let of = |key: &str, has_field: bool| {
             let competition = competition(key, has_field);

@@ -32,6 +32,10 @@ impl Pace {
         Pace { configured, credits, steady_ms: configured.odds_ms, failures: 0 }
     }
 
+    pub(super) fn configured(&self) -> PollIntervals {
+        self.configured
+    }
+
     /// Resumes from the spending that was stored.
     pub(super) fn resume(&mut self, stored: &FeedBudget, now_ms: i64) {
         self.credits.resume(stored, now_ms);
@@ -114,7 +118,8 @@ impl Pace {
 
     /// When the upstream renews the quota that it has least of, if it reports one.
     pub(super) fn resets(&mut self, now_ms: i64) -> Option<Timestamp> {
-        let per_ms = |share: &super::credits::CreditShare| u128::from(share.left) * 1_000_000 / u128::from(share.rest_ms.max(1));
+        let per_ms =
+            |share: &super::credits::CreditShare| u128::from(share.left) * 1_000_000 / u128::from(share.rest_ms.max(1));
         let tightest = self.credits.upstream(now_ms).min_by_key(per_ms);
         tightest.map(|share| after(now_ms, share.rest_ms))
     }
@@ -237,7 +242,11 @@ mod tests {
         assert_eq!(pace.wait_for_credits_ms(3, noon), (DECEMBER - noon).unsigned_abs());
         assert_eq!(pace.is_used_up(3, noon), Some(Timestamp::from_unix_ms(DECEMBER)));
         assert_eq!((pace.wait_for_credits_ms(0, noon), pace.is_used_up(2, noon)), (0, None), "what it can pay for");
-        assert_eq!((pace.wait_for_credits_ms(3, DECEMBER), interval_ms(&mut pace, 3, DECEMBER)), (0, 60_000), "a new month");
+        assert_eq!(
+            (pace.wait_for_credits_ms(3, DECEMBER), interval_ms(&mut pace, 3, DECEMBER)),
+            (0, 60_000),
+            "a new month"
+        );
         assert_eq!(pace.steady_interval_ms(odds(3), noon), 60_000, "prices do not stay fresh until then");
     }
 
@@ -246,7 +255,10 @@ mod tests {
         let mut pace = at_interval(60_000, None, NOVEMBER);
         pace.report(month(500), true, NOVEMBER);
         let plan = pace.plan(odds(3), NOVEMBER);
-        assert_eq!((plan.per_day.odds, plan.intervals.odds_ms, plan.limit), (16, 15_520_958, Some(PlanLimit::Upstream)));
+        assert_eq!(
+            (plan.per_day.odds, plan.intervals.odds_ms, plan.limit),
+            (16, 15_520_958, Some(PlanLimit::Upstream))
+        );
         let shown = pace.outlook(odds(3), NOVEMBER).unwrap();
         assert_eq!((shown.credits_per_day, shown.resets), (16, Some(Timestamp::from_unix_ms(DECEMBER))));
         assert_eq!(pace.outlook(Demand::default(), NOVEMBER), None, "the cost is not known");

@@ -119,9 +119,8 @@ fn scaled(demand: Demand, max: u64) -> Demand {
     if total <= max {
         return demand;
     }
-    let part = |cost: u64| {
-        u64::try_from(u128::from(cost) * u128::from(max) / u128::from(total.max(1))).unwrap_or(u64::MAX)
-    };
+    let part =
+        |cost: u64| u64::try_from(u128::from(cost) * u128::from(max) / u128::from(total.max(1))).unwrap_or(u64::MAX);
     let (event_odds, scores) = (part(demand.event_odds), part(demand.scores));
     Demand { odds: max.saturating_sub(event_odds).saturating_sub(scores), event_odds, scores }
 }

@@ -115,7 +115,7 @@ impl Poller {
             return Ok(());
         };
         let reserve = self.schedule.cost_in_flight().saturating_add(request.cost_max);
-        if id.subject == PollSubject::Odds {
+        if matches!(id.subject, PollSubject::Odds | PollSubject::EventOdds) {
             self.spending.polls(now.timestamp());
         }
         match self.spending.reserve(&self.context.writer, reserve, now).await {
@@ -136,9 +136,8 @@ impl Poller {
     fn skip(&mut self, id: &TaskId) {
         let now = self.now();
         let wait_ms = match id.subject {
-            PollSubject::Scores => {
-                self.spending.pace.intervals(self.schedule.demand(now), now.unix_ms).scores_ms
-            }
+            // Looking for an event that is on costs nothing, so it is done at the configured interval.
+            PollSubject::Scores => self.spending.pace.configured().scores_ms,
             _ => LIST_EVERY_MS,
         };
         self.schedule.set_idle(id, true);
@@ -173,7 +172,7 @@ impl Poller {
         if in_flight > 0 {
             return wait_ms;
         }
-        if id.subject == PollSubject::Odds {
+        if self.schedule.is_main(id) {
             self.spending.note_used_up(cost, now);
         }
         let is_asked = self.quota_asked_ms.is_some_and(|asked| now.mono_ms.saturating_sub(asked) < CREDITS_EVERY_MS);
@@ -183,7 +182,7 @@ impl Poller {
         self.quota_asked_ms = Some(now.mono_ms);
         match self.client.get("/sports", &[]).await {
             Ok(response) => self.take_quota(response.quota.last.unwrap_or(0), response.quota, true),
-            Err(RequestError::Status { quota, .. }) => self.take_quota(quota.last.unwrap_or(0), quota, true),
+            Err(RequestError::Status { quota, .. }) => self.take_quota(quota.last.unwrap_or(0), *quota, true),
             Err(error) => tracing::debug!(feed = &*self.config.name, %error, "quota check failed"),
         }
         let now = self.now();
@@ -206,7 +205,7 @@ impl Poller {
         self.take_quota(exchange.cost, exchange.quota, exchange.sent_after == self.accounted);
         if exchange.is_answered {
             self.schedule.set_cost(&id, exchange.cost);
-            self.spending.announce_silence(exchange.quota, self.now());
+            self.spending.note_report(exchange.quota, self.now());
         }
         // Its competition may have ended meanwhile.
         if !self.schedule.has(&id) {
@@ -250,7 +249,7 @@ impl Poller {
         }
         let (demand, cost) = (self.schedule.demand(now), self.schedule.reserve(id));
         let intervals = self.spending.pace.intervals(demand, now.unix_ms);
-        if id.subject == PollSubject::Odds {
+        if self.schedule.is_main(id) {
             self.spending.note_used_up(cost, now);
         }
         if cost > 0 {
@@ -259,9 +258,10 @@ impl Poller {
         }
         let wait_ms = match id.subject {
             PollSubject::Competitions | PollSubject::Events => LIST_EVERY_MS,
-            PollSubject::Odds => intervals.odds_ms,
-            PollSubject::EventOdds if self.schedule.is_idle(id) => intervals.odds_ms.saturating_mul(EMPTY_EVENT_INTERVALS),
-            PollSubject::EventOdds => intervals.odds_ms,
+            PollSubject::EventOdds if self.schedule.is_idle(id) => {
+                intervals.odds_ms.saturating_mul(EMPTY_EVENT_INTERVALS)
+            }
+            PollSubject::Odds | PollSubject::EventOdds => intervals.odds_ms,
             PollSubject::Scores => intervals.scores_ms,
         };
         self.schedule.set_due(id, now.mono_ms.saturating_add(wait_ms));

@@ -147,7 +147,7 @@ impl PollRequest {
         let received = clock.now();
         let quota = match &answered {
             Ok(response) => response.quota,
-            Err(RequestError::Status { quota, .. }) => *quota,
+            Err(RequestError::Status { quota, .. }) => **quota,
             Err(_) => UpstreamQuota::default(),
         };
         let cost = quota.last.unwrap_or(match &answered {

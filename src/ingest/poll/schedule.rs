@@ -204,6 +204,15 @@ impl PollSchedule {
         self.tasks.iter().find(|task| task.id.subject == PollSubject::Odds).map(|task| task.id.clone())
     }
 
+    /// Whether credits that do not suffice for a task count as used up: those for odds do, else those for events.
+    pub(super) fn is_main(&self, id: &TaskId) -> bool {
+        match id.subject {
+            PollSubject::Odds => true,
+            PollSubject::EventOdds => self.first_odds().is_none(),
+            _ => false,
+        }
+    }
+
     /// When the list of competitions is requested next.
     pub(super) fn list_due_ms(&self) -> Option<u64> {
         self.find(&TaskId::COMPETITIONS).map(|task| task.due_ms)
@@ -225,7 +234,13 @@ impl PollSchedule {
     }
 
     /// Whether prices of a sport are requested now or due in the same round, other than those of one task.
-    pub(super) fn is_more_due(&self, sport: SportId, other_than: Option<&TaskId>, interval_ms: u64, now: Moment) -> bool {
+    pub(super) fn is_more_due(
+        &self,
+        sport: SportId,
+        other_than: Option<&TaskId>,
+        interval_ms: u64,
+        now: Moment,
+    ) -> bool {
         let soon_ms = now.mono_ms.saturating_add(ROUND_GAP_MS.min(interval_ms / 2));
         let mut prices =
             self.tasks.iter().filter(|task| task.id.subject.has_prices() && task.id.sport() == Some(sport));

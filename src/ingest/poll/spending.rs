@@ -30,7 +30,6 @@ pub(super) struct Spending {
     announced: Option<CreditPlan>,
     /// Whether the upstream reports no quota.
     is_silent: bool,
-    is_silence_announced: bool,
     /// What the upstream had left when it was last known, less what was spent since.
     is_estimate: bool,
     used_up_until: Option<Timestamp>,
@@ -52,7 +51,6 @@ impl Spending {
             scope: scope(config),
             announced: None,
             is_silent: false,
-            is_silence_announced: false,
             is_estimate: false,
             used_up_until: None,
             is_end_announced: false,
@@ -119,7 +117,11 @@ impl Spending {
         if quota.is_reported() {
             self.is_estimate = false;
             if self.pace.report(quota, is_newest, now.unix_ms) {
-                tracing::debug!(feed = &*self.feed, left = quota.remaining, "upstream reports more credits than before");
+                tracing::debug!(
+                    feed = &*self.feed,
+                    left = quota.remaining,
+                    "upstream reports more credits than before"
+                );
             }
         }
     }
@@ -174,12 +176,11 @@ impl Spending {
         self.announced = Some(plan);
     }
 
-    /// Logs once that an upstream reports no quota.
-    pub(super) fn announce_silence(&mut self, quota: UpstreamQuota, now: Moment) {
-        self.is_silent = !quota.is_reported();
-        if self.is_silent && self.pace.left_today(now.unix_ms).is_none() && !self.is_silence_announced {
+    /// Notes whether an answer reports a quota, and logs once that none is reported.
+    pub(super) fn note_report(&mut self, quota: UpstreamQuota, now: Moment) {
+        let was_silent = std::mem::replace(&mut self.is_silent, !quota.is_reported());
+        if self.is_silent && !was_silent && self.pace.left_today(now.unix_ms).is_none() {
             tracing::info!(feed = &*self.feed, "upstream reports no quota; polling at the configured interval");
-            self.is_silence_announced = true;
         }
     }
 }

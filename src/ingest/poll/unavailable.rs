@@ -18,7 +18,14 @@ pub(super) struct Unavailable(BTreeMap<UnavailableKey, UnavailableEntry>);
 
 impl Unavailable {
     /// Notes what an upstream does not have; whether that is new.
-    pub(super) fn add(&mut self, competition: &str, market: Option<&str>, why: &str, until_ms: u64, now_ms: u64) -> bool {
+    pub(super) fn add(
+        &mut self,
+        competition: &str,
+        market: Option<&str>,
+        why: &str,
+        until_ms: u64,
+        now_ms: u64,
+    ) -> bool {
         self.expire(now_ms);
         let key = (competition.into(), market.map(Box::from));
         self.0.insert(key, UnavailableEntry { until_ms, why: why.into() }).is_none()
@@ -58,7 +65,10 @@ mod tests {
         assert!(missing.has_market("soccer_epl", "player_aces", 99));
         assert!(!missing.has_market("soccer_epl", "player_aces", 100) && !missing.has_market("soccer_x", "h2h", 60));
         assert_eq!(missing.iter(60).count(), 2);
-        assert_eq!(missing.iter(90).map(|(key, market, _)| (key, market)).collect::<Vec<_>>(), [("soccer_epl", Some("player_aces"))]);
+        assert_eq!(
+            missing.iter(90).map(|(key, market, _)| (key, market)).collect::<Vec<_>>(),
+            [("soccer_epl", Some("player_aces"))]
+        );
         missing.found("soccer_x");
         assert_eq!(missing.iter(60).count(), 1);
         assert!(missing.add("soccer_epl", Some("player_aces"), "answered 422", 300, 200), "noted again after that");

@@ -47,12 +47,8 @@ fn filled() -> (TempDir, Writer) {
     let (directory, mut writer) = open();
     let sport = tennis(&writer);
     let both = Some(["1.5", "2.5"]);
-    let news = vec![
-        event(sport, "a"),
-        event(sport, "b"),
-        odds(sport, "a", "betmgm", both),
-        odds(sport, "b", "betmgm", both),
-    ];
+    let news =
+        vec![event(sport, "a"), event(sport, "b"), odds(sport, "a", "betmgm", both), odds(sport, "b", "betmgm", both)];
     assert_eq!(poll(&mut writer, "cup", None, news), 0);
     for id in ["a", "b"] {
         let news = PROPS.iter().map(|market| prop(sport, id, "betmgm", market)).collect();

@@ -53,7 +53,9 @@ fn filled() -> Base {
     let scope = PollScope { world: WORLD, feed: "feed".into(), key: "old".into() };
     let news = vec![odds(sport, "b", "unibet", some)];
     let (at, has_more, budget) = (now(), false, None);
-    writer.poll(Poll { scope, part: None, sport, news, at, latency_ms: 0, stale_after_s: 300, has_more, budget }).unwrap();
+    writer
+        .poll(Poll { scope, part: None, sport, news, at, latency_ms: 0, stale_after_s: 300, has_more, budget })
+        .unwrap();
     let key = writer.issue_key(new_key("old"), "test").unwrap().key.id().clone();
     writer.issue_token("old", WORLD, "test").unwrap();
     let budget = FeedBudget { day: 1, spent: 1, ..FeedBudget::default() };

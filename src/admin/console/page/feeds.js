@@ -26,6 +26,12 @@ function feedRow(feed) {
     cell("Last failure", { class: "wrap" }, feed.last_failure ? h("span", { class: "bad" }, `${time(feed.last_failure.at)}: ${feed.last_failure.why}`) : "\u2013"));
 }
 
+/** What the credits of a day are spent on. */
+const purposes = ({ odds_per_day, event_odds_per_day, scores_per_day }) => [["odds", odds_per_day], ["event odds", event_odds_per_day], ["scores", scores_per_day]]
+  .filter(([, credits]) => credits > 0).map(([what, credits]) => `${what} ${count(credits)}`).join(", ");
+/** What makes the intervals longer than configured. */
+const LIMITS = { budget: "own budget", upstream: "what is left" };
+
 /** What is left of a polled feed's credits, and how they are spent. */
 function creditsRow({ name, upstream }) {
   const { plan } = upstream;
@@ -38,7 +44,19 @@ function creditsRow({ name, upstream }) {
     number("Interval", plan ? interval(plan.interval_s) : "\u2013"),
     cell("Resets", {}, plan?.resets ? time(plan.resets) : "\u2013"),
     number("Own budget today", budget),
-    cell("Next poll", {}, upstream.next_poll ? time(upstream.next_poll) : "\u2013"));
+    cell("Next poll", {}, upstream.next_poll ? time(upstream.next_poll) : "\u2013"),
+    cell("Spent on", {}, plan ? purposes(plan) : "\u2013"),
+    cell("Limited by", {}, plan ? LIMITS[plan.limited_by] ?? "nothing" : "\u2013"));
+}
+
+/** A competition or a market of it that is configured and not polled now. */
+function skippedRow(name, { competition, market, why, until }) {
+  return stackedRow({},
+    rowHead(name),
+    cell("Competition", {}, competition),
+    cell("Market", {}, market ?? "all"),
+    cell("Why", { class: "wrap" }, why),
+    cell("Until", {}, time(until)));
 }
 
 /** A reason for which messages of a feed were rejected, with the last of them. */
@@ -82,7 +100,11 @@ export function feeds(root) {
   const credits = h("tbody");
   const creditsPart = h("div", { hidden: true },
     h("div", { class: "title section" }, h("h2", {}, "Credits")),
-    table("Credits", [column("Feed"), column("Left upstream", "number"), column("Credits a day", "number"), column("Interval", "number"), column("Resets"), column("Own budget today", "number"), column("Next poll")], credits));
+    table("Credits", [column("Feed"), column("Left upstream", "number"), column("Credits a day", "number"), column("Interval", "number"), column("Resets"), column("Own budget today", "number"), column("Next poll"), column("Spent on"), column("Limited by")], credits));
+  const skipped = h("tbody");
+  const skippedPart = h("div", { hidden: true },
+    h("div", { class: "title section" }, h("h2", {}, "Not polled")),
+    table("Not polled", [column("Feed"), column("Competition"), column("Market"), column("Why"), column("Until")], skipped));
   const rejections = h("div", { class: "rejections" });
   /** The reasons whose messages are shown. */
   const open = new Set();
@@ -92,6 +114,7 @@ export function feeds(root) {
     h("h1", {}, "Feeds"),
     table("Feeds", [column("Feed"), column("World"), column("Last good"), column("Accepted", "number"), column("Rejected", "number"), column("Last failure")], rows),
     creditsPart,
+    skippedPart,
     h("h2", {}, "Rejections"), rejections,
     h("div", { class: "title section" }, h("h2", {}, "Feeders"), h("button", { type: "button", onclick: issue }, "Issue a token")),
     table("Feeders", [column("Feeder"), column("World"), column("Token"), column("Since"), column("State"), column("Actions", "row-actions")], tokens),
@@ -161,6 +184,9 @@ export function feeds(root) {
       const polled = (feeds ?? []).filter(({ upstream }) => upstream);
       creditsPart.hidden = !polled.length;
       credits.replaceChildren(...polled.map(creditsRow));
+      const missing = polled.flatMap(({ name, upstream }) => upstream.skipped.map((skip) => skippedRow(name, skip)));
+      skippedPart.hidden = !missing.length;
+      skipped.replaceChildren(...missing);
       showRejections(feeds ?? []);
       showSources(all, (await view("/api/strips")).document, titles);
     },

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http_body_util::Full;
+use hyper::header::HeaderName;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -234,4 +235,33 @@ fn proxy_of_another_kind_is_an_error() {
     let proxies = Matcher::builder().all("socks5://proxy.test:1080").build();
     let error = client("https://upstream.test/v4", None, &proxies).unwrap_err().to_string();
     assert!(error.contains("socks5://") && error.contains("only http:// is supported"), "{error}");
+}
+
+fn quota(headers: &[(&'static str, &str)]) -> UpstreamQuota {
+    let pairs = headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+    UpstreamQuota::of(&pairs.collect::<HeaderMap>())
+}
+
+#[test]
+fn quota_is_of_the_month_unless_the_upstream_names_a_day() {
+    let of_month = quota(&[("x-requests-remaining", "450.0"), ("x-requests-used", "50"), ("x-requests-last", "3")]);
+    assert_eq!((of_month.month, of_month.day, of_month.used, of_month.last), (Some(450), None, Some(50), Some(3)));
+    let day = r#""burst";r=59;t=58, "day";r=9993;t=3600"#;
+    let of_day = quota(&[("x-requests-remaining", "9993"), ("ratelimit", day)]);
+    assert_eq!((of_day.remaining, of_day.month), (Some(9993), None));
+    assert_eq!(of_day.day, Some(DayQuota { left: 9993, rest_s: 3600 }));
+    let both = format!("{day}, \"month\";r=70;t=90000");
+    let of_both = quota(&[("x-requests-remaining", "9993"), ("ratelimit", &both)]);
+    assert_eq!((of_both.month, of_both.day), (Some(70), of_day.day));
+    let only_month = quota(&[("x-requests-remaining", "70"), ("ratelimit", "\"burst\";r=1;t=9, \"month\";r=70;t=9")]);
+    assert_eq!((only_month.month, only_month.day), (Some(70), None));
+    assert!(!quota(&[("ratelimit", "\"burst\";r=1;t=9")]).is_reported());
+}
+
+#[test]
+fn markets_that_an_error_names_are_those_that_were_requested() {
+    let names = |markets: &str, body: &str| named(markets, body.as_bytes()).join(" ");
+    let body = "{\"message\":\"Invalid markets: player_points_q1, h2h_q9 (secret)\"}";
+    assert_eq!(names("h2h,player_points,player_points_q1", body), "player_points_q1");
+    assert_eq!((names("h2h", body), names("", body)), (String::new(), String::new()));
 }
