@@ -108,3 +108,26 @@ async fn requests_in_flight_never_cost_more_than_is_left() {
         assert_eq!(left(), credits % 3);
     }
 }
+
+/// The failure that this prevents: one match on made the scores of every competition of its sport be requested, for 2
+/// credits each.
+#[tokio::test]
+async fn scores_are_requested_for_competitions_with_an_event_on_only() {
+    let upstream = with_competitions(&["tennis_atp_a", "tennis_atp_b"]).await;
+    let mut on = bout("a", "tennis_atp_a", "Cup", &[book("betmgm", 1.5)]);
+    on["commence_time"] = json!("2026-11-14T23:00:00Z");
+    upstream.answer("tennis_atp_a/odds", odds(&[on]));
+    upstream.answer("tennis_atp_a/scores", odds(&[]));
+    let scores_interval = Some(Duration::from_secs(60));
+    let config = FeedConfig { scores_interval, ..feed("us", &upstream, &["tennis"], Region::Us) };
+    let service = Service::start_polling(vec![config]).await;
+    let asked = |text: &str| upstream.requests().iter().filter(|target| target.contains(text)).count();
+    until("scores", async || {
+        service.pass(10);
+        asked("tennis_atp_a/scores") > 2
+    })
+    .await;
+    assert_eq!(asked("tennis_atp_b/scores"), 0);
+    let plan = account(&service, "us").upstream.and_then(|upstream| upstream.plan).expect("a plan");
+    assert_eq!((plan.odds_per_day, plan.scores_per_day), (2 * 3 * 1440, 3 * 1440), "{plan:?}");
+}

@@ -145,6 +145,17 @@ async fn event_markets_that_are_no_longer_configured_are_closed_after_a_restart(
 }
 
 #[tokio::test]
+async fn feed_may_have_event_markets_only() {
+    let (upstream, config) = with_games(&[("e1", SOON)]).await;
+    let config = FeedConfig { markets: Vec::new(), requests_per_day: Some(100_000), ..config };
+    let service = Service::start_polling(vec![config]).await;
+    until_records(&service, &["e1 player_points 1.8"]).await;
+    assert_eq!(asked(&upstream, "nba/odds"), 0);
+    let plan = account(&service, "us").upstream.and_then(|upstream| upstream.plan).expect("a plan");
+    assert_eq!((plan.odds_per_day, plan.event_odds_per_day), (0, 1440), "one of two markets is returned");
+}
+
+#[tokio::test]
 async fn event_without_prices_is_asked_less_often() {
     let (upstream, config) = with_games(&[("e1", SOON)]).await;
     upstream.answer("events/e1/odds", one(&game("e1", SOON, &[])));
