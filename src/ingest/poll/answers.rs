@@ -5,20 +5,25 @@
 //! has are closed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::client::RequestError;
 use super::requests::{Exchange, PollAnswer};
 use super::schedule::{PollSubject, PolledEvent, TaskId};
 use super::{LIST_EVERY_MS, PollError, Poller};
+use crate::clock::Moment;
 use crate::ingest::delivery::{Delivery, DeliveryBatch};
 use crate::ingest::options::IngestOptions;
 use crate::ingest::payload;
 use crate::ingest::the_odds_api::Payload;
-use crate::model::{EventId, News, SportId};
+use crate::model::{EventId, News, SportId, Timestamp};
 use crate::writer::{Poll, PollPart, PollScope, WriteError};
 
 /// How long a market that the upstream rejects is not requested.
 const REJECTED_MARKET_MS: u64 = 86_400_000;
+
+/// As many events of a competition as are polled one by one.
+const EVENTS_MAX: usize = 500;
 
 /// What follows the competition's key in the scope of its event markets.
 const EVENT_SCOPE: &str = "/events";
@@ -106,17 +111,12 @@ impl Poller {
     /// it before the next list.
     async fn take_events(&mut self, id: &TaskId, payload: Payload) -> Result<(), PollError> {
         let Some(competition) = &id.competition else { return Ok(()) };
-        let (now, horizon) = (self.now(), self.config.event_horizon);
-        let horizon_ms = i64::try_from(horizon.as_millis()).unwrap_or(i64::MAX);
-        let mut events = Vec::new();
-        for message in payload.messages {
-            let News::Event(event) = message.news else { continue };
-            let wait_ms = event.commence.unix_ms().saturating_sub(horizon_ms).saturating_sub(now.unix_ms);
-            let wait_ms = u64::try_from(wait_ms).unwrap_or(0);
-            if wait_ms <= LIST_EVERY_MS {
-                events.push(PolledEvent { id: event.id, from_ms: now.mono_ms.saturating_add(wait_ms) });
-            }
-        }
+        let now = self.now();
+        let listed = payload.messages.into_iter().filter_map(|message| match message.news {
+            News::Event(event) => Some((event.id, event.commence)),
+            _ => None,
+        });
+        let events = near_events(listed, self.config.event_horizon, now);
         let event_id = TaskId { subject: PollSubject::EventOdds, ..id.clone() };
         let markets = self.available_markets(&event_id);
         self.schedule.plan_events(competition, &events, self.cost_of(markets.len()), now);
@@ -265,5 +265,47 @@ impl Poller {
 
     fn delivery(&self) -> Delivery {
         Delivery::new(IngestOptions::lenient(self.config.world), self.feed.clone(), &self.context)
+    }
+}
+
+/// The events that come within the horizon before the next list, soonest first.
+fn near_events(listed: impl Iterator<Item = (EventId, Timestamp)>, horizon: Duration, now: Moment) -> Vec<PolledEvent> {
+    let horizon_ms = i64::try_from(horizon.as_millis()).unwrap_or(i64::MAX);
+    let mut events: Vec<(Timestamp, PolledEvent)> = Vec::new();
+    for (id, commence) in listed {
+        let wait_ms = commence.unix_ms().saturating_sub(horizon_ms).saturating_sub(now.unix_ms);
+        let wait_ms = u64::try_from(wait_ms).unwrap_or(0);
+        if wait_ms <= LIST_EVERY_MS {
+            events.push((commence, PolledEvent { id, from_ms: now.mono_ms.saturating_add(wait_ms) }));
+        }
+    }
+    events.sort_by_key(|(commence, _)| *commence);
+    events.truncate(EVENTS_MAX);
+    events.into_iter().map(|(_, event)| event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_within_the_horizon_are_polled_soonest_first_and_not_without_bound() {
+        let now = Moment::unset(1_794_699_540_000, 1_000);
+        let at = |seconds: u32| now.timestamp().plus_seconds(seconds);
+        let id = |text: &str| EventId::new(text).unwrap();
+        let listed = [
+            (id("tomorrow"), at(86_400 + 1_800)),
+            (id("later"), at(86_400 + 3_601)),
+            (id("soon"), at(60)),
+            (id("on"), Timestamp::from_unix_ms(now.unix_ms - 3_600_000)),
+        ];
+        let horizon = Duration::from_secs(86_400);
+        let near = near_events(listed.into_iter(), horizon, now);
+        let shown: Vec<(&str, u64)> = near.iter().map(|event| (event.id.as_str(), event.from_ms)).collect();
+        assert_eq!(shown, [("on", 1_000), ("soon", 1_000), ("tomorrow", 1_801_000)]);
+
+        let many = (0..2_000).map(|number| (id(&format!("e{number}")), at(2_000 - number)));
+        let near = near_events(many, horizon, now);
+        assert_eq!((near.len(), near[0].id.as_str()), (EVENTS_MAX, "e1999"));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::ingest::the_odds_api::SportEntry;
 use crate::model::sport::is_competition_key;
-use crate::model::{Catalogue, SportId, SportKind, V4Keys};
+use crate::model::{Catalogue, Competitions, SportId, SportKind, V4Keys};
 use crate::nearest::nearest;
 
 /// A competition that is polled.
@@ -73,7 +73,7 @@ impl PolledCompetitions {
             let SportEntry { key, active, has_outrights } = entry;
             (key.clone(), ListedCompetition { is_active: *active, has_outrights: *has_outrights })
         });
-        self.listed = Some(listed.collect());
+        self.listed = Some(listed.take(Competitions::MAX).collect());
     }
 
     /// Every competition that is polled, once. A list of the upstream says which are active; without one, those that are
