@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::ingest::the_odds_api::SportEntry;
 use crate::model::sport::is_competition_key;
-use crate::model::{Catalogue, Competitions, SportId, SportKind, V4Keys};
+use crate::model::{Catalogue, Competitions, SportId, SportKind, UnknownSport, V4Keys};
 use crate::nearest::nearest;
 
 /// A competition that is polled.
@@ -37,7 +37,7 @@ pub(super) struct PolledCompetitions {
 
 impl PolledCompetitions {
     /// Fails on the first name that is neither a sport nor a competition of one; the error says what to do.
-    pub(super) fn new(names: &[String], catalogue: &Catalogue) -> Result<Self, String> {
+    pub(super) fn new(names: &[String], catalogue: &Catalogue) -> Result<Self, UnknownSport> {
         let mut all = PolledCompetitions { named: BTreeMap::new(), open: Vec::new(), listed: None };
         for name in names {
             if let Some(sport) = catalogue.find(name) {
@@ -49,7 +49,7 @@ impl PolledCompetitions {
             }
             match catalogue.find_v4(name).filter(|_| is_competition_key(name)) {
                 Some((sport, _)) => drop(all.named.insert(name.as_str().into(), sport)),
-                None => return Err(unknown(name, catalogue)),
+                None => return Err(catalogue.unknown_sport(name)),
             }
         }
         Ok(all)
@@ -113,7 +113,7 @@ impl PolledCompetitions {
 fn only_competition(sport: SportId, catalogue: &Catalogue) -> Option<Box<str>> {
     let names = catalogue[sport].v4.as_ref()?;
     let V4Keys::Whole { key, .. } = &names.keys else { return None };
-    let mut others = catalogue.competitions().filter(|other| names.has(&other.key) && other.key != *key);
+    let mut others = catalogue.competitions_of(sport).filter(|other| other.key != *key);
     others.next().is_none().then(|| key.clone())
 }
 
@@ -125,25 +125,12 @@ fn competition(key: &str, sport: SportId, has_outrights: Option<bool>, catalogue
     PolledCompetition { key: key.into(), sport, kind, has_field }
 }
 
-fn unknown(name: &str, catalogue: &Catalogue) -> String {
-    let sports = catalogue.sports().map(|(_, sport)| &*sport.key);
-    let meant = nearest(name, sports.chain(catalogue.competitions().map(|listed| &*listed.key)));
-    let hint = match meant {
-        Some(meant) => format!("did you mean {meant}?"),
-        None => {
-            "use a sport such as soccer or a competition such as soccer_epl, or add the sport to a catalogue of your own"
-                .to_owned()
-        }
-    };
-    format!("there is no sport or competition {name:?}; {hint}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::catalogue;
 
-    fn competitions(names: &[&str]) -> Result<PolledCompetitions, String> {
+    fn competitions(names: &[&str]) -> Result<PolledCompetitions, UnknownSport> {
         PolledCompetitions::new(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), &catalogue::builtin())
     }
 
@@ -195,20 +182,5 @@ mod tests {
         let all = competitions(&["mma", "soccer_fifa_world_cup_winner", "tennis_new_cup_winner"]).unwrap();
         assert!(!all.are_asked_for());
         assert_eq!(polled(&all), "mma_mixed_martial_arts soccer_fifa_world_cup_winner* tennis_new_cup_winner*");
-    }
-
-    #[test]
-    fn unknown_sport_or_competition_is_named_with_the_nearest() {
-        for (name, hint) in [
-            ("soccr", "did you mean soccer?"),
-            ("americanfootball", "did you mean american_football?"),
-            ("socer_epl", "did you mean soccer_epl?"),
-            ("Soccer_EPL", "did you mean soccer_epl?"),
-            ("quidditch", "use a sport such as soccer"),
-        ] {
-            let error = competitions(&["mma", name]).unwrap_err();
-            let expected = format!("there is no sport or competition {name:?}; {hint}");
-            assert!(error.starts_with(&expected), "{error}");
-        }
     }
 }
