@@ -1,25 +1,27 @@
-//! Fair (margin-free) chances of outcomes, and the distributions they come from: an estimate of a margin or a total, and
-//! a field of competitors of which some win.
+//! Fair (margin-free) chances of outcomes, and the distributions they come from: a margin or a total, and a
+//! field of competitors of which some win.
 
 use std::sync::Arc;
 
 use super::curve::{ONE, exp_below, sigmoid};
+use super::goals::Tally;
+use crate::model::OutcomeName;
 
 /// One outcome and its fair chance in millionths.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
-    pub name: Arc<str>,
+    pub name: OutcomeName,
     pub chance: i64,
     pub point_milli: Option<i32>,
 }
 
 impl Side {
     pub(super) fn new(name: &Arc<str>, chance: i64) -> Self {
-        Side { name: Arc::clone(name), chance, point_milli: None }
+        Side { name: Arc::clone(name).into(), chance, point_milli: None }
     }
 
-    pub(super) fn at(name: &Arc<str>, chance: i64, point_milli: i64) -> Self {
-        Side { name: Arc::clone(name), chance, point_milli: i32::try_from(point_milli).ok() }
+    pub(super) fn at(name: &OutcomeName, chance: i64, point_milli: i64) -> Self {
+        Side { name: name.clone(), chance, point_milli: i32::try_from(point_milli).ok() }
     }
 }
 
@@ -36,15 +38,39 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// The chance of ending above a line, if the distribution is normal. `bias` is added in thousandths of a logit.
-    pub(super) fn above(self, line: i64, bias: i64) -> i64 {
+    /// The chance of ending above a line, if the distribution is normal.
+    pub(super) fn above(self, line: i64) -> i64 {
         // The logistic function of 1.702 x is within one percent of the normal distribution.
-        sigmoid((self.mean - line) * 1_702 / self.deviation.max(1) + bias)
+        sigmoid((self.mean - line) * 1_702 / self.deviation.max(1))
     }
 
     /// The line nearest to the mean: on any half point, or on halves only, where no bet can be void.
     pub(super) const fn line(self, whole_points: bool) -> i64 {
         if whole_points { (self.mean + 250).div_euclid(500) * 500 } else { self.mean.div_euclid(1_000) * 1_000 + 500 }
+    }
+}
+
+/// How a margin or a total may end.
+#[derive(Debug)]
+pub(super) enum Distribution {
+    Normal(Estimate),
+    Goals(Tally),
+}
+
+impl Distribution {
+    pub(super) fn above(&self, line: i64) -> i64 {
+        match self {
+            Distribution::Normal(estimate) => estimate.above(line),
+            Distribution::Goals(tally) => tally.above(line),
+        }
+    }
+
+    /// The line that both sides of a bet are about equally likely at. That of goals is always on a half.
+    pub(super) fn line(&self, whole_points: bool) -> i64 {
+        match self {
+            Distribution::Normal(estimate) => estimate.line(whole_points),
+            Distribution::Goals(tally) => tally.line(),
+        }
     }
 }
 
@@ -83,7 +109,7 @@ mod tests {
         let line = |mean, whole_points| Estimate { mean, deviation: 13_500 }.line(whole_points);
         assert_eq!([3_200, 3_250, -3_300, 240].map(|mean| line(mean, true)), [3_000, 3_500, -3_500, 0]);
         assert_eq!([3_200, 2_999, -3_300, 240].map(|mean| line(mean, false)), [3_500, 2_500, -3_500, 500]);
-        assert!(Estimate { mean: 3_200, deviation: 13_500 }.above(3_000, 0) > ONE / 2);
+        assert!(Estimate { mean: 3_200, deviation: 13_500 }.above(3_000) > ONE / 2);
     }
 
     #[test]

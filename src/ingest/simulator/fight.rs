@@ -4,7 +4,7 @@
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 use super::curve::{ONE, sigmoid};
-use super::fair::Estimate;
+use super::fair::{Distribution, Estimate};
 use super::fixture::{FixtureView, ScoreChange};
 use super::matches::{Forecast, Match};
 use super::noise::Seed;
@@ -14,6 +14,7 @@ const REST_SECONDS: i64 = 60;
 const DECISION_SECONDS: i64 = 180;
 /// In thousandths of a round.
 const TOTAL_DRIFT: i64 = 300;
+const TOTAL_BIAS: i64 = 120;
 const TOTAL_DEVIATION: i64 = 3_400;
 
 /// Parameters of a sport of rounds.
@@ -77,8 +78,8 @@ impl Rounds {
         let draw = is_draw_priced.then(|| bout.seed.named("drawn").within(self.drawn.0, self.drawn.1));
         let home = sigmoid(bout.opinion(view) + lead) * (ONE - draw.unwrap_or(0)) / ONE;
         // The market closes in the last round.
-        let total = (done + 1 < rounds).then(|| self.total(bout, rounds, done, view));
-        Forecast { home, draw, margin: None, total }
+        let total = (done + 1 < rounds).then(|| Distribution::Normal(self.total(bout, rounds, done, view)));
+        Forecast { home, draw, margin: None, total, both_score: None }
     }
 
     fn total(&self, bout: &Match, rounds: i64, done: i64, view: FixtureView<'_>) -> Estimate {
@@ -88,7 +89,7 @@ impl Rounds {
             mean += reached;
             reached = reached * (1_000 - self.stopped(bout)) / 1_000;
         }
-        Estimate { mean: mean + bout.total_drift(view, TOTAL_DRIFT), deviation: TOTAL_DEVIATION }
+        Estimate { mean: mean + bout.total_drift(view, TOTAL_DRIFT, TOTAL_BIAS), deviation: TOTAL_DEVIATION }
     }
 }
 

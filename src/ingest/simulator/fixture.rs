@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::fair::Side;
+use super::markets::SimulatedMarket;
 use super::noise::Seed;
 use crate::model::{
-    Contest, EventId, EventNews, EventStatus, Market, News, Period, Score, ScoreNews, ScoreStatus, SportId, Timestamp,
+    Contest, EventId, EventNews, EventStatus, News, Period, Score, ScoreNews, ScoreStatus, SportId, Timestamp,
 };
 
 /// How long events stay visible after they are over: the default retention of the service, so that a world that has
@@ -59,10 +60,10 @@ pub(super) struct FixtureView<'a> {
 
 /// The fair chances of an event's markets.
 pub(super) trait PriceModel: fmt::Debug + Send + Sync {
-    fn markets(&self) -> &'static [Market];
+    fn markets(&self) -> &'static [SimulatedMarket];
 
     /// `None` while the market is closed.
-    fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>>;
+    fn chances(&self, market: &SimulatedMarket, view: FixtureView<'_>) -> Option<Vec<Side>>;
 
     /// The least number of seconds between two prices of a bookmaker in play.
     fn interval(&self) -> i64 {
@@ -76,6 +77,8 @@ pub(super) struct Outline {
     pub seed: Seed,
     pub sport: SportId,
     pub competition: Arc<str>,
+    /// `None` where the catalogue forms one from the name.
+    pub competition_key: Option<Arc<str>>,
     pub contest: Contest,
     pub announced: i64,
     pub commence: i64,
@@ -123,10 +126,6 @@ impl Fixture {
         self.outline.announced <= at && at < self.over_at()
     }
 
-    pub(super) fn is_live(&self, at: i64) -> bool {
-        self.status(at) == EventStatus::Live
-    }
-
     pub(super) fn status(&self, at: i64) -> EventStatus {
         match self.ending {
             Ending::Cancelled { at: cancelled } if cancelled <= at => EventStatus::Cancelled,
@@ -154,7 +153,7 @@ impl Fixture {
             sport: self.outline.sport,
             id: self.id.clone(),
             competition: Arc::clone(&self.outline.competition),
-            competition_key: None,
+            competition_key: self.outline.competition_key.clone(),
             competition_title: None,
             commence: second(self.outline.commence),
             contest: self.outline.contest.clone(),
@@ -172,6 +171,15 @@ impl Fixture {
         let updated = score.updated;
         let news = News::Score(ScoreNews { sport: self.outline.sport, event: self.id.clone(), score });
         Some(News::AsOf(updated, Box::new(news)))
+    }
+
+    /// The seconds after `from`, up to `to`, at which the event or its score may change.
+    pub(super) fn edges(&self, from: i64, to: i64) -> impl Iterator<Item = i64> {
+        let first = self.changes.partition_point(|change| change.at <= from);
+        let scored = self.changes[first..].iter().map(|change| change.at).take_while(move |at| *at <= to);
+        let over = self.over_at();
+        let once = [self.outline.announced, self.outline.commence, over, over + RETENTION];
+        scored.chain(once.into_iter().filter(move |at| (from + 1..=to).contains(at)))
     }
 
     /// What changed about the event and its score after `since`, up to `now`.

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use super::curve::sigmoid;
 use super::fair::{Side, one_of, some_of, two_way};
 use super::fixture::{Fixture, FixtureView, Outline, PriceModel, ScoreChange};
+use super::markets::{Bet, OUTRIGHT, SimulatedMarket, main};
 use super::noise::{AMPLITUDE, Seed};
 use super::roster::{self, cycled};
 use super::schedule::{DAY, Slot};
-use crate::model::{Contest, Market, Period};
+use crate::model::{Contest, Period};
 
-const MARKETS: [Market; 7] = [
-    Market::OUTRIGHT,
-    Market::TOP5,
-    Market::TOP10,
-    Market::TOP20,
-    Market::THREE_BALL,
-    Market::MATCHUP,
-    Market::ROUND_LEADER,
+static MARKETS: [SimulatedMarket; 7] = [
+    OUTRIGHT,
+    main("top5", Bet::Top(5)),
+    main("top10", Bet::Top(10)),
+    main("top20", Bet::Top(20)),
+    main("three_ball", Bet::ThreeBall),
+    main("matchup", Bet::Matchup),
+    main("round_leader", Bet::RoundLeader),
 ];
-const TOURS: [&str; 2] = ["Meridian Tour", "Southern Cross Tour"];
 const PLAYERS: usize = 60;
 const ROUNDS: usize = 4;
 const HOLES: usize = 18;
@@ -33,15 +33,16 @@ const LEADER_AFTER: i64 = DAY - 7_200;
 /// The variance of a player's strokes on a hole, in millionths.
 const HOLE_VARIANCE: i64 = 372_100;
 
-/// The tournament of a week.
-pub(super) fn tournament(slot: &Slot) -> Vec<Fixture> {
-    let tour = usize::try_from(slot.position).unwrap_or(0) % TOURS.len();
-    let title: Arc<str> = cycled(roster::GOLF, slot.number * 5 + slot.position * 12).into();
+/// The tournament of a week. `shift` is where in the list of tournaments the tour begins.
+pub(super) fn tournament(slot: &Slot, shift: i64) -> Vec<Fixture> {
+    let (competition, _) = slot.series.competition.of(slot.number);
+    let title: Arc<str> = cycled(roster::GOLF, slot.number * 5 + shift).into();
     let golf = Golf::new(slot);
     let outline = Outline {
         seed: slot.seed.named("tournament"),
         sport: slot.sport,
-        competition: TOURS[tour].into(),
+        competition,
+        competition_key: None,
         contest: Contest::Tournament { title },
         announced: slot.announced + slot.seed.named("announced").below(6 * 3_600),
         commence: slot.start,
@@ -83,7 +84,7 @@ struct GolfProgress {
 impl Golf {
     fn new(slot: &Slot) -> Self {
         let player = |name: Arc<str>| {
-            let skill = slot.world.named("golfer").named(&name).within(-1_300, 1_300);
+            let skill = slot.sport_seed.named("golfer").named(&name).within(-1_300, 1_300);
             Player { seed: slot.seed.named("golfer").named(&name), name, skill }
         };
         let field = slot.series.pool.draw(slot.seed, slot.number).take(PLAYERS);
@@ -177,44 +178,42 @@ impl Golf {
     }
 
     /// A market of the current or next round; `None` until the next round's markets open.
-    fn round_market(&self, market: Market, view: FixtureView<'_>, progress: GolfProgress) -> Option<Vec<Side>> {
-        let opens = if market == Market::THREE_BALL { GROUPS_AFTER } else { LEADER_AFTER };
+    fn round_market(&self, bet: Bet, view: FixtureView<'_>, progress: GolfProgress) -> Option<Vec<Side>> {
+        let opens = if bet == Bet::ThreeBall { GROUPS_AFTER } else { LEADER_AFTER };
         let is_closed = progress.elapsed.is_some_and(|elapsed| (ROUND_SECONDS..opens).contains(&elapsed));
         if is_closed || progress.round >= ROUNDS {
             return None;
         }
         let from = progress.round * HOLES;
         let strengths = self.strengths(view, progress, from, from + HOLES);
-        Some(match market {
-            Market::THREE_BALL => self.three_balls(&strengths, progress.round),
+        Some(match bet {
+            Bet::ThreeBall => self.three_balls(&strengths, progress.round),
             _ => self.field(one_of(&scaled(&strengths, 17))),
         })
     }
 }
 
 impl PriceModel for Golf {
-    fn markets(&self) -> &'static [Market] {
+    fn markets(&self) -> &'static [SimulatedMarket] {
         &MARKETS
     }
 
-    fn chances(&self, market: Market, view: FixtureView<'_>) -> Option<Vec<Side>> {
+    fn chances(&self, market: &SimulatedMarket, view: FixtureView<'_>) -> Option<Vec<Side>> {
         let progress = self.progress(view.at);
-        if matches!(market, Market::THREE_BALL | Market::ROUND_LEADER) {
-            return self.round_market(market, view, progress);
+        if matches!(market.bet, Bet::ThreeBall | Bet::RoundLeader) {
+            return self.round_market(market.bet, view, progress);
         }
         let strengths = self.strengths(view, progress, 0, ALL_HOLES);
-        match market {
-            Market::OUTRIGHT => Some(self.field(one_of(&scaled(&strengths, 19)))),
-            Market::TOP5 | Market::TOP10 | Market::TOP20 => {
-                Some(self.field(some_of(&scaled(&strengths, 17), market.settlement().winners)))
-            }
-            Market::MATCHUP => Some(self.matchups(&strengths)),
+        match market.bet {
+            Bet::Outright => Some(self.field(one_of(&scaled(&strengths, 19)))),
+            Bet::Top(winners) => Some(self.field(some_of(&scaled(&strengths, 17), winners))),
+            Bet::Matchup => Some(self.matchups(&strengths)),
             _ => None,
         }
     }
 
     fn interval(&self) -> i64 {
-        60
+        120
     }
 }
 

@@ -1,24 +1,33 @@
-//! The simulator: endless fixtures of five sports, their scores and the prices of two dozen bookmakers, invented but
+//! The simulator: endless fixtures of nine sports, their scores and the prices of three dozen bookmakers, invented but
 //! plausible.
 //!
 //! The world at a second is a pure function of a seed and that second, in integer arithmetic only: it is the same on
 //! every machine, and a restart or a jump costs nothing. What changed between two seconds is the difference of the two
-//! worlds. The simulator never reads a clock, and its only state is a cache.
+//! worlds. The simulator never reads a clock, and its only state is caches.
+//!
+//! Every random number is drawn from a seed named by the keys that it is about (sport, competition, event, bookmaker,
+//! market). So a new sport, bookmaker or market changes no price that existed.
 //!
 //! `sports` has the parameters of each sport and `schedule` its slots. `matches` draws fixtures and prices of sports in
-//! which two sides meet, with `fight`, `tennis` and `timed` for the ways of scoring; `golf` does so for tournaments.
-//! `listing` and `pricing` make a bookmaker's prices from fair chances.
+//! which two sides meet, with `fight`, `tennis` and `timed` for the ways of scoring, `goals` for sports of few of them, and
+//! `props` for players; `golf` does so for tournaments and `futures` for seasons. `markets` says who offers what, `listing`
+//! and `pricing` make a bookmaker's prices from fair chances, and `agenda` finds what may change in a second.
 
+mod agenda;
 mod books;
 mod curve;
 mod fair;
 mod fight;
 mod fixture;
+mod futures;
+mod goals;
 mod golf;
 mod listing;
+mod markets;
 mod matches;
 mod noise;
 mod pricing;
+mod props;
 mod roster;
 mod run;
 mod schedule;
@@ -32,9 +41,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agenda::Agenda;
 use books::Book;
 use fixture::{Fixture, second};
-use listing::SimulatedRecord;
+use listing::BookListing;
 use noise::Seed;
 use schedule::SlotKey;
 use sports::SPORTS;
@@ -52,6 +62,8 @@ pub struct Simulator {
     sports: [Option<SportId>; SPORTS.len()],
     /// The slots last used: building one costs more than reading it.
     slots: Mutex<BTreeMap<SlotKey, Arc<[Fixture]>>>,
+    /// Of the minute last used.
+    agenda: Mutex<Option<Arc<Agenda>>>,
 }
 
 /// A slot and its fixtures.
@@ -69,6 +81,7 @@ impl Simulator {
             books: books::books(catalogue.bookmakers(), seed),
             sports: std::array::from_fn(find),
             slots: Mutex::default(),
+            agenda: Mutex::default(),
         }
     }
 
@@ -84,7 +97,9 @@ impl Simulator {
             news.extend(fixture.score_news(now));
         }
         for slot in &slots {
-            self.each_listing(slot, now, |_, listing| news.extend(listing.record(now)));
+            self.each_listing(slot, now, |_, listing| {
+                news.extend(listing.markets().filter_map(|market| listing.record(market, now)));
+            });
         }
         self.reads(i64::MIN, now, &mut news);
         news
@@ -98,29 +113,67 @@ impl Simulator {
         if now <= since {
             return news;
         }
-        let slots = self.slots(&[since, now]);
-        for fixture in all_fixtures(&slots) {
-            fixture.news_between(since, now, &mut news);
-        }
-        for slot in &slots {
-            self.each_listing(slot, now, |_, listing| news.extend(listing.change(since, now)));
+        if agenda::window_of(since + 1) == agenda::window_of(now) {
+            self.due_changes(since, now, &mut news);
+        } else {
+            self.all_changes(since, now, &mut news);
         }
         self.reads(since, now, &mut news);
         news
     }
 
-    /// Every listing that can be open, with the position of its book.
+    /// Looks at everything.
+    fn all_changes(&self, since: i64, now: i64, news: &mut Vec<News>) {
+        let slots = self.slots(&[since, now]);
+        for fixture in all_fixtures(&slots) {
+            fixture.news_between(since, now, news);
+        }
+        for slot in &slots {
+            self.each_listing(slot, now, |_, listing| {
+                news.extend(listing.markets().filter_map(|market| listing.change(market, since, now)));
+            });
+        }
+    }
+
+    /// Looks only at what is due in some seconds of one window of the agenda.
+    fn due_changes(&self, since: i64, now: i64, news: &mut Vec<News>) {
+        let agenda = self.agenda(agenda::window_of(now));
+        for due in agenda.due(since + 1..=now) {
+            let (_, fixtures) = &agenda.slots[usize::from(due.slot)];
+            let fixture = &fixtures[usize::from(due.fixture)];
+            match due.book {
+                None => fixture.news_between(since, now, news),
+                Some(book) if fixture.is_open(now) => {
+                    let listing = BookListing::new(fixture, &self.books[usize::from(book)]);
+                    news.extend(listing.markets().filter_map(|market| listing.change(market, since, now)));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn agenda(&self, window: i64) -> Arc<Agenda> {
+        // A panic in another thread leaves a finished agenda or none.
+        let mut kept = self.agenda.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agenda) = kept.as_ref().filter(|agenda| agenda.is_of(window)) {
+            return Arc::clone(agenda);
+        }
+        let (from, to) = agenda::bounds(window);
+        let agenda = Arc::new(Agenda::new(window, self.slots(&[from, to]), &self.books));
+        *kept = Some(Arc::clone(&agenda));
+        agenda
+    }
+
+    /// The listing of every event that can have open markets, by each bookmaker, with the position of the bookmaker.
     fn each_listing<'a>(
         &'a self,
         (key, fixtures): &'a Fixtures,
         at: i64,
-        mut visit: impl FnMut(usize, SimulatedRecord<'a>),
+        mut visit: impl FnMut(usize, BookListing<'a>),
     ) {
         for fixture in fixtures.iter().filter(|fixture| fixture.is_open(at)) {
             for (position, book) in self.books.iter().enumerate().filter(|(_, book)| book.covers(key.0)) {
-                for market in fixture.model.markets().iter().filter(|market| book.offers(**market)) {
-                    visit(position, SimulatedRecord::new(fixture, book, *market));
-                }
+                visit(position, BookListing::new(fixture, book));
             }
         }
     }
@@ -132,7 +185,7 @@ impl Simulator {
             for book in self.books.iter().filter(|book| book.covers(row)) {
                 let received = book.received(now);
                 if received > since {
-                    let latency_ms = book.latency_ms(row, received);
+                    let latency_ms = book.latency_ms(SPORTS[row].key, received);
                     let bookmaker = Arc::clone(&book.key);
                     news.push(News::Read(ReadNews { sport, bookmaker, at: second(received), latency_ms }));
                 }

@@ -6,44 +6,66 @@
 use super::books::Book;
 use super::curve::ONE;
 use super::fair::Side;
-use crate::model::{Market, OddsFormat, Outcome, Point, Price};
+use super::markets::{Bet, SimulatedMarket};
+use crate::model::{OddsFormat, Outcome, Point, Price};
 
 /// The weight of an even chance that is mixed into every fair one, in millionths, which keeps all away from 0 and 1: for
 /// two or three outcomes, and for more.
-const EVEN_WEIGHT_OF_FEW: i64 = 100_000;
+const EVEN_WEIGHT_OF_FEW: i64 = 40_000;
 const EVEN_WEIGHT_OF_MANY: i64 = 80_000;
+/// The least chance of a draw.
+const DRAW_MIN: i64 = 10_000;
 
 /// The most margin on an outcome, as a share of its variance, so that no implied chance reaches one.
 const LOAD_MAX: i64 = 800_000;
 
 /// A bookmaker's prices for a market. `None` if one of them would be no price.
-pub(super) fn price(sides: &[Side], market: Market, book: &Book) -> Option<Box<[Outcome]>> {
-    let settlement = market.settlement();
-    let size = settlement.group.unwrap_or(sides.len()).max(1);
-    let winners = i64::try_from(settlement.winners).ok()?;
+pub(super) fn price(sides: &[Side], market: &SimulatedMarket, book: &Book) -> Option<Box<[Outcome]>> {
+    let (size, winners) = market.settlement(sides.len());
+    let margin = book.margin * market.margin_tenths / 10;
     let mut outcomes = Vec::with_capacity(sides.len());
-    for group in sides.chunks(size) {
-        for (side, implied) in group.iter().zip(loaded(group, winners, book.margin)?) {
+    for group in sides.chunks(size.max(1)) {
+        let chances = if market.bet == Bet::Ways { mixed_ways(group) } else { mixed(group, winners) };
+        for (side, implied) in group.iter().zip(loaded(chances, winners, margin)?) {
             let point = side.point_milli.and_then(Point::from_milli);
-            outcomes.push(Outcome { name: side.name.clone().into(), price: quote(implied, book.format)?, point });
+            outcomes.push(Outcome { name: side.name.clone(), price: quote(implied, book.format)?, point });
         }
     }
     (!outcomes.is_empty()).then(|| outcomes.into())
 }
 
-/// The chances that the prices of one group imply. The margin is distributed in proportion to the variance of each
-/// outcome, so that no chance reaches one.
-fn loaded(group: &[Side], winners: i64, margin: i64) -> Option<Vec<i64>> {
-    let count = i64::try_from(group.len()).ok().filter(|count| *count > winners)?;
+/// The chances of a group, moved towards an even one.
+fn mixed(group: &[Side], winners: i64) -> Vec<i64> {
+    let count = i64::try_from(group.len()).unwrap_or(i64::MAX).max(1);
     let weight = if count <= 3 { EVEN_WEIGHT_OF_FEW } else { EVEN_WEIGHT_OF_MANY };
     let even = ONE * winners / count;
-    let mixed = |side: &Side| (side.chance * (ONE - weight) + even * weight) / ONE;
-    let chances: Vec<i64> = group.iter().map(mixed).collect();
+    group.iter().map(|side| (side.chance * (ONE - weight) + even * weight) / ONE).collect()
+}
+
+/// The same for two sides and perhaps a draw, which comes last. Both sides move as those of a line do, so that winning and
+/// winning by a half point have the same price.
+fn mixed_ways(group: &[Side]) -> Vec<i64> {
+    let mut chances = mixed(&group[..group.len().min(2)], 1);
+    if let Some(draw) = group.get(2) {
+        let draw = (draw.chance * (ONE - EVEN_WEIGHT_OF_FEW) / ONE).max(DRAW_MIN);
+        let surplus = chances.iter().sum::<i64>() + draw - ONE;
+        if let Some(favourite) = chances.iter_mut().max() {
+            *favourite -= surplus;
+        }
+        chances.push(draw);
+    }
+    chances
+}
+
+/// The chances that the prices of one group imply. The margin is distributed in proportion to the variance of each
+/// outcome, so that no chance reaches one.
+fn loaded(chances: Vec<i64>, winners: i64, margin: i64) -> Option<impl Iterator<Item = i64>> {
+    i64::try_from(chances.len()).ok().filter(|count| *count > winners)?;
     let sum_of_variances: i64 = chances.iter().map(|chance| variance(*chance)).sum();
     // The chances may not sum exactly to the winners; the margin makes up the difference.
     let missing = winners * (ONE + margin) - chances.iter().sum::<i64>();
     let load = (missing * ONE / sum_of_variances.max(1)).clamp(0, LOAD_MAX);
-    Some(chances.into_iter().map(|chance| chance + variance(chance) * load / ONE).collect())
+    Some(chances.into_iter().map(move |chance| chance + variance(chance) * load / ONE))
 }
 
 /// Of an outcome with this chance, in millionths.

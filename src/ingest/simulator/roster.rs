@@ -1,4 +1,4 @@
-//! Names of competitors and competitions: lists in `data/simulator`, all invented. A person's name combines a first and
+//! Names of competitors and competitions: lists in `data/simulator`, all invented but for nations. A person's name combines a first and
 //! a last name so that no two numbers give the same one.
 
 use std::sync::Arc;
@@ -8,7 +8,13 @@ use super::noise::Seed;
 const MEN: &str = include_str!("../../../data/simulator/men.txt");
 const WOMEN: &str = include_str!("../../../data/simulator/women.txt");
 const LAST: &str = include_str!("../../../data/simulator/last.txt");
-pub(super) const FOOTBALL_TEAMS: &str = include_str!("../../../data/simulator/teams.txt");
+pub(super) const FOOTBALL_TEAMS: &str = include_str!("../../../data/simulator/football.txt");
+pub(super) const BASKETBALL_TEAMS: &str = include_str!("../../../data/simulator/basketball.txt");
+pub(super) const BASEBALL_TEAMS: &str = include_str!("../../../data/simulator/baseball.txt");
+pub(super) const HOCKEY_TEAMS: &str = include_str!("../../../data/simulator/hockey.txt");
+pub(super) const ENGLISH_CLUBS: &str = include_str!("../../../data/simulator/english_clubs.txt");
+pub(super) const MLS_CLUBS: &str = include_str!("../../../data/simulator/mls_clubs.txt");
+pub(super) const NATIONS: &str = include_str!("../../../data/simulator/nations.txt");
 pub(super) const MMA: &str = include_str!("../../../data/simulator/mma.txt");
 pub(super) const BOXING: &str = include_str!("../../../data/simulator/boxing.txt");
 pub(super) const TENNIS: &str = include_str!("../../../data/simulator/tennis.txt");
@@ -29,6 +35,14 @@ impl Names {
             Names::Men => person(MEN, number),
             Names::Women => person(WOMEN, number),
             Names::Listed(list) => line(list, number).into(),
+        }
+    }
+
+    /// The position of a name in a list; zero for people.
+    pub(super) fn position(self, name: &str) -> usize {
+        match self {
+            Names::Men | Names::Women => 0,
+            Names::Listed(list) => list.lines().position(|line| line == name).unwrap_or(0),
         }
     }
 }
@@ -86,9 +100,13 @@ mod tests {
 
     #[test]
     fn lists_have_no_blank_or_padded_lines() {
-        assert_eq!(FOOTBALL_TEAMS.lines().count(), 32);
-        for list in [MEN, WOMEN, LAST, FOOTBALL_TEAMS, MMA, BOXING, TENNIS, GOLF] {
+        let teams =
+            [FOOTBALL_TEAMS, BASKETBALL_TEAMS, BASEBALL_TEAMS, HOCKEY_TEAMS, ENGLISH_CLUBS, MLS_CLUBS, NATIONS];
+        assert_eq!(teams.map(|list| list.lines().count()), [32, 24, 24, 24, 20, 16, 28]);
+        for list in [MEN, WOMEN, LAST, MMA, BOXING, TENNIS, GOLF].into_iter().chain(teams) {
             assert!(list.lines().all(|name| !name.is_empty() && name.trim() == name));
+            let names: std::collections::HashSet<&str> = list.lines().collect();
+            assert_eq!(names.len(), list.lines().count());
         }
     }
 }

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use super::fixture::{Fixture, RETENTION};
 use super::noise::Seed;
 use super::roster::Pool;
-use super::sports::{SPORTS, SportFormat};
-use super::{golf, matches};
+use super::sports::{Card, CompetitionName, SPORTS};
+use super::{futures, golf, matches};
 use crate::model::SportId;
 
 pub(super) const HOUR: i64 = 3_600;
@@ -19,6 +19,10 @@ pub(super) const MONDAY: i64 = 4 * DAY;
 /// Slots at equal distances.
 #[derive(Debug)]
 pub(super) struct Series {
+    /// Names the seeds of its slots: unique in its sport, and never changed.
+    pub name: &'static str,
+    pub competition: CompetitionName,
+    pub card: Card,
     /// When slot zero starts, and how far apart slots are.
     pub first: i64,
     pub every: i64,
@@ -46,13 +50,11 @@ pub(super) type SlotKey = (usize, usize, i64);
 /// One slot of a series, to be filled with fixtures.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub world: Seed,
+    /// Of the sport.
+    pub sport_seed: Seed,
     pub seed: Seed,
     pub sport: SportId,
     pub series: &'static Series,
-    /// The position of the series in its sport, and how many that has.
-    pub position: i64,
-    pub series_count: i64,
     pub number: i64,
     pub announced: i64,
     pub start: i64,
@@ -61,15 +63,14 @@ pub(super) struct Slot {
 /// The fixtures of a slot.
 pub(super) fn fixtures(world: Seed, sport: SportId, (row, position, number): SlotKey) -> Vec<Fixture> {
     let series = &SPORTS[row].series[position];
-    let numbers = [row, position, SPORTS[row].series.len()];
-    let [row_number, position, series_count] = numbers.map(|number| i64::try_from(number).unwrap_or(0));
     let start = series.first + number * series.every;
-    let seed = world.named("slot").nth(row_number).nth(position).nth(number);
-    let announced = start - series.ahead;
-    let slot = Slot { world, seed, sport, series, position, series_count, number, announced, start };
-    match &SPORTS[row].format {
-        SportFormat::Match(rules) => matches::fixtures(&slot, rules),
-        SportFormat::Golf => golf::tournament(&slot),
+    let sport_seed = world.named("sport").named(SPORTS[row].key);
+    let seed = sport_seed.named("slot").named(series.name).nth(number);
+    let slot = Slot { sport_seed, seed, sport, series, number, announced: start - series.ahead, start };
+    match &series.card {
+        Card::Matches(starts, rules) => matches::fixtures(&slot, starts, rules),
+        Card::Golf { shift } => golf::tournament(&slot, *shift),
+        Card::Season => futures::season(&slot),
     }
 }
 

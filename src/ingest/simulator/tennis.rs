@@ -1,7 +1,7 @@
 //! Tennis: best of three sets, played game by game. The score counts sets, and its periods are the games of each set.
 
 use super::curve::{ONE, sigmoid};
-use super::fair::Estimate;
+use super::fair::{Distribution, Estimate};
 use super::fixture::{FixtureView, ScoreChange};
 use super::matches::{Forecast, Match};
 use crate::model::Period;
@@ -13,6 +13,7 @@ const SET_GAMES: i64 = 9_700;
 const MARGIN_DEVIATION: i64 = 7_700;
 const TOTAL_DEVIATION: i64 = 8_500;
 const TOTAL_DRIFT: i64 = 900;
+const TOTAL_BIAS: i64 = 300;
 
 pub(super) fn score_changes(game: &Match) -> Vec<ScoreChange> {
     let mut sets: Vec<Period> = Vec::new();
@@ -59,12 +60,13 @@ pub(super) fn forecast(game: &Match, view: FixtureView<'_>) -> Forecast {
     let expected = expected_games(played, (running.0 + running.1) * 1_000, home_sets + away_sets);
     let margin = (home - away) * 1_000 + opinion * 2_600 / 1_000 * (expected - played).max(0) / 23_000;
     // A match between equals is the longer one.
-    let total = expected + game.total_drift(view, TOTAL_DRIFT) - game.edge.abs() * 700 / 1_000;
+    let total = expected + game.total_drift(view, TOTAL_DRIFT, TOTAL_BIAS) - game.edge.abs() * 700 / 1_000;
     Forecast {
         home: sigmoid(opinion + i64::from(home_sets - away_sets) * 1_600 + (running.0 - running.1) * 330),
         draw: None,
-        margin: Some(Estimate { mean: margin, deviation: MARGIN_DEVIATION }),
-        total: Some(Estimate { mean: total.max(played + 1_000), deviation: TOTAL_DEVIATION }),
+        margin: Some(Distribution::Normal(Estimate { mean: margin, deviation: MARGIN_DEVIATION })),
+        total: Some(Distribution::Normal(Estimate { mean: total.max(played + 1_000), deviation: TOTAL_DEVIATION })),
+        both_score: None,
     }
 }
 

@@ -1,8 +1,11 @@
-//! Sports played over periods of fixed length, in which both sides take turns at scoring: a period is divided into
-//! chances, and each of them brings some points or none.
+//! Sports played over periods, in which both sides take turns at scoring: a period is divided into chances, and each of
+//! them brings some points or none. A sport of many points is priced by a normal distribution, one of few by `goals`.
 
-use super::fair::Estimate;
+use super::curve::ONE;
+use super::fair::{Distribution, Estimate};
 use super::fixture::{FixtureView, ScoreChange};
+use super::goals::GoalGame;
+use super::markets::GamePart;
 use super::matches::{Forecast, Match};
 use super::noise::Seed;
 use crate::model::Period;
@@ -21,10 +24,29 @@ pub(super) struct Timed {
     pub other_points: &'static [(i32, i64)],
     /// The expected total of a game in thousandths of a point: the least and the most.
     pub total: (i64, i64),
-    /// The standard deviation of the final margin and of the total before the start, in thousandths of a point.
-    pub deviation: i64,
+    pub scoring: Scoring,
+    /// Whether the last period, and any of overtime, ends when the home side leads before its last turn.
+    pub home_plays_last: bool,
     /// `None` if a tied game is drawn: the draw is an outcome of the moneyline then.
     pub overtime: Option<Overtime>,
+}
+
+/// How final scores are distributed.
+#[derive(Debug)]
+pub(super) enum Scoring {
+    /// Many points: normally, with this standard deviation of margin and total before the start, in thousandths.
+    Points { deviation: i64 },
+    /// Few goals: each side's by a Poisson distribution.
+    Goals,
+}
+
+/// The part of a game that a market is about, at a second.
+struct Progress {
+    /// What home and away have in it.
+    score: (i64, i64),
+    /// What is left of it, in thousandths, and its share of the game.
+    left: i64,
+    share: i64,
 }
 
 #[derive(Debug)]
@@ -72,6 +94,11 @@ impl Course {
         self.periods.iter().fold((0, 0), |(home, away), period| (home + period.home, away + period.away))
     }
 
+    fn is_home_ahead(&self) -> bool {
+        let (home, away) = self.points();
+        home > away
+    }
+
     fn is_tied(&self) -> bool {
         let (home, away) = self.points();
         home == away
@@ -98,6 +125,9 @@ impl Timed {
         let chances = (self.chances * seconds / self.seconds).max(2);
         for chance in 0..chances {
             let (seed, by_home) = (seed.nth(chance), chance % 2 == 1);
+            if self.home_plays_last && by_home && course.periods.len() >= self.starts.len() && course.is_home_ahead() {
+                break;
+            }
             if let Some(points) = self.score(game, seed, by_home) {
                 course.add(points, by_home);
                 let before_end = seed.named("at").within(1, seconds / chances / 2);
@@ -147,23 +177,80 @@ impl Timed {
         game.seed.named("total").within(self.total.0, self.total.1)
     }
 
-    pub(super) fn forecast(&self, game: &Match, view: FixtureView<'_>) -> Forecast {
-        let (home, away) = view.score.and_then(|score| score.points).unwrap_or((0, 0));
+    /// `None` once the part is over.
+    fn progress(&self, game: &Match, part: GamePart, view: FixtureView<'_>) -> Option<Progress> {
+        let periods = self.starts.len();
+        let count = if let GamePart::First(count) = part { count.min(periods) } else { periods };
         let elapsed = view.at - game.commence;
-        let played: i64 = self.starts.iter().map(|start| (elapsed - start).clamp(0, self.seconds)).sum();
-        let periods = i64::try_from(self.starts.len()).unwrap_or(1);
-        let left = 1_000 - played * 1_000 / (periods * self.seconds);
-        let deviation = (self.deviation * self.deviation / 1_000 * left).isqrt().max(self.deviation / 9);
-        let margin = Estimate { mean: i64::from(home - away) * 1_000 + game.opinion(view) * left / 1_000, deviation };
-        let expected = self.expected_total(game) + game.total_drift(view, game.rules.drift);
-        // The line is above the points scored, also at the end.
-        let to_come = (expected * left / 1_000).max(600);
-        let total = Estimate { mean: i64::from(home + away) * 1_000 + to_come, deviation };
-        let (home, draw) = match self.overtime {
-            Some(_) => (margin.above(0, 0), None),
-            // Margins are whole: a draw is one between plus and minus a half.
-            None => (margin.above(500, 0), Some(margin.above(-500, 0) - margin.above(500, 0))),
-        };
-        Forecast { home, draw, margin: Some(margin), total: Some(total) }
+        let starts = &self.starts[..count];
+        let is_over = starts.last().is_none_or(|start| elapsed >= start + self.seconds);
+        if part != GamePart::Whole && is_over {
+            return None;
+        }
+        let played: i64 = starts.iter().map(|start| (elapsed - start).clamp(0, self.seconds)).sum();
+        let lengths = [count, periods].map(|count| i64::try_from(count).unwrap_or(1) * self.seconds);
+        let (home, away) = view.score.and_then(|score| score.points).unwrap_or((0, 0));
+        Some(Progress {
+            score: (i64::from(home), i64::from(away)),
+            left: 1_000 - played * 1_000 / lengths[0],
+            share: lengths[0] * 1_000 / lengths[1],
+        })
+    }
+
+    /// `None` while markets of this part of the game are closed.
+    pub(super) fn forecast(&self, game: &Match, part: GamePart, view: FixtureView<'_>) -> Option<Forecast> {
+        let progress = self.progress(game, part, view)?;
+        let to_come = progress.share * progress.left / 1_000;
+        let margin = game.opinion(view) * to_come / 1_000;
+        let rules = game.rules;
+        let expected = self.expected_total(game) + game.total_drift(view, rules.drift, rules.bias);
+        let total = expected * to_come / 1_000;
+        Some(match self.scoring {
+            Scoring::Points { deviation } => points(&progress, margin, total, deviation),
+            Scoring::Goals => self.goals(game, part, &progress, (margin, total), view),
+        })
+    }
+
+    fn goals(
+        &self,
+        game: &Match,
+        part: GamePart,
+        progress: &Progress,
+        (margin, total): (i64, i64),
+        view: FixtureView<'_>,
+    ) -> Forecast {
+        // The better side is a little more likely to score first in overtime.
+        let home_first = || ONE / 2 + (game.opinion(view) * 120).clamp(-ONE / 5, ONE / 5);
+        let has_overtime = part == GamePart::Whole && self.overtime.is_some();
+        let chances = GoalGame {
+            score: progress.score,
+            expected: ((total + margin).max(30) / 2, (total - margin).max(30) / 2),
+            overtime: has_overtime.then(home_first),
+        }
+        .chances();
+        Forecast {
+            home: chances.home,
+            draw: (!has_overtime).then_some(chances.draw),
+            margin: Some(Distribution::Goals(chances.margin)),
+            total: Some(Distribution::Goals(chances.total)),
+            both_score: Some(chances.both_score),
+        }
+    }
+}
+
+/// The forecast of a sport of many points.
+fn points(progress: &Progress, margin: i64, total: i64, deviation: i64) -> Forecast {
+    let (home, away) = progress.score;
+    let variance = deviation * deviation / 1_000 * progress.share / 1_000 * progress.left;
+    let deviation = variance.isqrt().max(deviation / 9);
+    let margin = Estimate { mean: (home - away) * 1_000 + margin, deviation };
+    // The line is above the points scored, also at the end.
+    let total = Estimate { mean: (home + away) * 1_000 + total.max(600), deviation };
+    Forecast {
+        home: margin.above(0),
+        draw: None,
+        margin: Some(Distribution::Normal(margin)),
+        total: Some(Distribution::Normal(total)),
+        both_score: None,
     }
 }

@@ -138,7 +138,8 @@ fn tennis_is_won_in_valid_sets() {
 #[test]
 fn football_is_scored_in_plausible_steps() {
     let (mut games, mut points) = (0, 0);
-    for fixture in fixtures_of_year("american_football") {
+    let sides = |fixture: &&Fixture| matches!(fixture.outline.contest, Contest::Sides { .. });
+    for fixture in fixtures_of_year("american_football").iter().filter(sides) {
         let commence = fixture.outline.commence;
         let mut before = (0, 0);
         for now in commence..commence + 14_000 {
@@ -153,6 +154,49 @@ fn football_is_scored_in_plausible_steps() {
         (games, points) = (games + 1, points + by_quarter);
     }
     assert!((35..55).contains(&(points / games)), "{points} in {games}");
+}
+
+/// Every score of an event, with its second.
+fn course(fixture: &Fixture) -> impl Iterator<Item = &Score> {
+    let commence = fixture.outline.commence;
+    let mut seconds: Vec<i64> = fixture.edges(commence - 1, commence + 86_400).collect();
+    seconds.sort_unstable();
+    seconds.into_iter().filter_map(|at| fixture.score(at))
+}
+
+#[test]
+fn periods_sum_to_the_score_at_every_moment() {
+    for (sport, periods) in
+        [("american_football", 4..=5), ("soccer", 2..=2), ("basketball", 4..=10), ("baseball", 9..=18), ("ice_hockey", 3..=4)]
+    {
+        let sides = |fixture: &&Fixture| matches!(fixture.outline.contest, Contest::Sides { .. });
+        let mut games = 0;
+        for fixture in fixtures_of_year(sport).iter().filter(sides).step_by(short_or_long(7, 1)) {
+            let mut before: Option<&Score> = None;
+            for score in course(fixture) {
+                let sum = score.periods.iter().fold((0, 0), |(h, a), period| (h + period.home, a + period.away));
+                assert_eq!(score.points, Some(sum), "{sport}");
+                assert!(before.is_none_or(|before| grows(before, score)), "{sport}: {before:?} {score:?}");
+                before = Some(score);
+            }
+            assert!(periods.contains(&last_score(fixture).periods.len()), "{sport}: {:?}", last_score(fixture));
+            games += 1;
+        }
+        assert!(games > 50, "{sport}: {games}");
+    }
+}
+
+#[test]
+fn every_league_has_a_future_of_its_season() {
+    for sport in ["american_football", "soccer", "basketball", "baseball", "ice_hockey"] {
+        let is_field = |fixture: &&Fixture| matches!(fixture.outline.contest, Contest::Tournament { .. });
+        let futures: Vec<&Fixture> = fixtures_of_year(sport).iter().filter(is_field).collect();
+        assert!((4..=6).contains(&futures.len()), "{sport}: {}", futures.len());
+        for future in futures {
+            assert_eq!((last_score(future).points, last_score(future).periods.len()), (None, 0));
+            assert_eq!(future.model.markets().len(), 1);
+        }
+    }
 }
 
 #[test]

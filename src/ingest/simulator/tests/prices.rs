@@ -1,54 +1,66 @@
-//! Prices at any time: every market with a margin above zero and below a bound, every sport in every region, lines on
-//! half points.
+//! Prices at any time: every market with a margin that is plausible for it, every sport in every region, lines on half
+//! points, prices in play by the score.
 
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::model::market::groups;
 use crate::model::{OddsFormat, Region};
 
 /// Worlds differ in who leaves out what; the promises hold in all of them.
-const SEEDS: [u64; 3] = [SEED, 0, u64::MAX];
-/// Those of the simulator's bookmakers.
+pub(super) const SEEDS: [u64; 3] = [SEED, 0, u64::MAX];
+/// Those in which every sport has bookmakers.
 const REGIONS: [Region; 4] = [Region::Us, Region::Uk, Region::Eu, Region::Au];
-const BILLION: u64 = 1_000_000_000;
+pub(super) const BILLION: u64 = 1_000_000_000;
 
 /// The chance that a price implies, in billionths, cut.
-fn implied(outcome: &Outcome) -> u64 {
+pub(super) fn implied(outcome: &Outcome) -> u64 {
     let (profit, stake) = outcome.price.fraction();
     BILLION * u64::from(stake) / (u64::from(profit) + u64::from(stake))
 }
 
-/// Asserts the margin of each group of a record; returns the largest sum over what can win, in thousandths.
-fn check_margin(market: Market, outcomes: &[Outcome]) -> u64 {
-    let settlement = market.settlement();
-    let size = settlement.group.unwrap_or(outcomes.len());
-    assert!(outcomes.len().is_multiple_of(size));
-    let winners = BILLION * u64::try_from(settlement.winners).unwrap();
-    let ratio = |group: &[Outcome]| {
-        let sum: u64 = group.iter().map(implied).sum();
+/// What the outcomes of each group sum to over what can win, in thousandths.
+fn overrounds(market: &str, outcomes: &[Outcome], catalogue: &Catalogue) -> Vec<u64> {
+    let traits = catalogue.markets().traits(market).unwrap();
+    let winners = BILLION * u64::try_from(traits.settlement.winners).unwrap();
+    let ratio = |group: Vec<usize>| {
+        let sum: u64 = group.iter().map(|at| implied(&outcomes[*at])).sum();
         // Cutting lost less than a billionth of each outcome.
-        assert!(sum > winners && sum * 100 < winners * 135, "{market} {sum}: {group:?}");
+        assert!(sum > winners, "{market} {sum}: {outcomes:?}");
         sum * 1000 / winners
     };
-    outcomes.chunks(size).map(ratio).max().unwrap()
+    groups(traits, outcomes).into_iter().map(ratio).collect()
 }
 
-fn check_points(market: Market, outcomes: &[Outcome]) {
+fn check_points(market: &str, outcomes: &[Outcome]) {
     let points: Vec<i32> = outcomes.iter().filter_map(|outcome| outcome.point.map(Point::milli)).collect();
     assert!(points.iter().all(|milli| milli % 500 == 0));
     match market {
-        Market::SPREAD => assert!(points.len() == 2 && points[0] == -points[1]),
-        Market::TOTAL_ROUNDS | Market::TOTAL_POINTS => {
-            assert!(points.len() == 2 && points[0] == points[1] && points[0] > 0);
-        }
-        _ => assert!(points.is_empty()),
+        "spread" => assert!(points.len() == 2 && points[0] == -points[1]),
+        "total_rounds" | "total_points" => assert!(points.len() == 2 && points[0] == points[1] && points[0] > 0),
+        "moneyline" | "outright" | "btts" => assert!(points.is_empty()),
+        _ => {}
+    }
+}
+
+/// The least and the most that a record of a market may sum to, in thousandths.
+fn plausible(market: &str, format: OddsFormat) -> std::ops::RangeInclusive<u64> {
+    let is_main = ["moneyline", "spread", "total_points", "total_rounds"].contains(&market);
+    match (is_main, format) {
+        // Steps of fractions are coarse.
+        (true, OddsFormat::Fractional) => 1_010..=1_140,
+        (true, _) => 1_015..=1_110,
+        (false, _) => 1_010..=1_340,
     }
 }
 
 #[test]
 fn every_market_has_a_margin_at_any_moment_of_a_year() {
-    let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue()));
-    let (mut records, mut highest) = (0, 0);
+    let catalogue = catalogue();
+    let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue));
+    let mut records = 0;
+    // Sums and counts of main markets, of players and of outrights.
+    let mut kinds = [(0, 0); 3];
     let count = short_or_long(240, 2_000);
     for (n, unix) in moments(count).enumerate() {
         let now = i64::from(unix);
@@ -56,66 +68,110 @@ fn every_market_has_a_margin_at_any_moment_of_a_year() {
         // One book at a time: all of them come round.
         for slot in simulator.slots(&[now]) {
             simulator.each_listing(&slot, now, |book, listing| {
-                if book == n % simulator.books.len()
-                    && let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick))
-                    && let News::Odds(odds) = listing.news(now, outcomes)
-                {
-                    let market = market_of(&odds);
-                    highest = highest.max(check_margin(market, &odds.outcomes));
-                    check_points(market, &odds.outcomes);
+                for market in listing.markets().filter(|_| book == n % simulator.books.len()) {
+                    let quoted = listing.tick(market, now).and_then(|tick| listing.outcomes(market, tick));
+                    let Some(outcomes) = quoted else { continue };
+                    check_points(market.key, &outcomes);
+                    let plausible = plausible(market.key, simulator.books[book].format);
+                    let kind = match market.key {
+                        "moneyline" | "spread" | "total_points" => Some(0),
+                        "outright" => Some(2),
+                        key => (key.starts_with("player") || key.contains("er_")).then_some(1),
+                    };
+                    for sum in overrounds(market.key, &outcomes, &catalogue) {
+                        assert!(plausible.contains(&sum), "{} {sum}: {outcomes:?}", market.key);
+                        if let Some(kind) = kind {
+                            kinds[kind] = (kinds[kind].0 + sum - 1_000, kinds[kind].1 + 1);
+                        }
+                    }
                     records += 1;
                 }
             });
         }
     }
     assert!(records > count * 100, "{records}");
-    assert!(highest < 1_320, "{highest}");
+    let [main, players, futures] = kinds.map(|(sum, count)| sum / count.max(1));
+    assert!((35..75).contains(&main) && players > main && futures > 2 * main, "{main} {players} {futures}");
 }
 
 #[test]
 fn the_board_is_full_and_bounded_at_any_time() {
     let catalogue = catalogue();
     let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue));
-    let mut markets = BTreeSet::new();
     for (n, unix) in moments(short_or_long(9, 45)).enumerate() {
         let simulator = &simulators[n % SEEDS.len()];
-        assert!(simulator.books.len() >= 20);
         let news = simulator.opening(at(unix));
         let mut sources = BTreeSet::new();
-        let (mut events, mut records) = (0, 0);
+        let (mut events, mut outcomes) = (0, 0);
+        let mut records: BTreeMap<SportId, usize> = BTreeMap::new();
         for news in &news {
             match news {
                 News::AsOf(_, news) if matches!(**news, News::Event(_)) => events += 1,
                 News::Odds(odds) => {
-                    records += 1;
+                    *records.entry(odds.sport).or_default() += 1;
+                    outcomes += odds.outcomes.len();
                     assert!(odds.last_update <= at(unix));
-                    check_margin(market_of(odds), &odds.outcomes);
-                    markets.insert((odds.sport, market_of(odds)));
                     sources.insert((odds.sport, odds.bookmaker.clone()));
                 }
                 _ => {}
             }
         }
-        assert!((90..=200).contains(&events), "{events} at {}", at(unix));
-        assert!((3_800..=7_500).contains(&records), "{records} at {}", at(unix));
-        for (sport, region) in catalogue.sport_ids().take(5).flat_map(|sport| REGIONS.map(|region| (sport, region))) {
+        assert!((200..=400).contains(&events), "{events} at {}", at(unix));
+        // The demo has two such worlds in 40 MB.
+        let all: usize = records.values().sum();
+        assert!((5_000..=10_500).contains(&all) && outcomes < 60_000, "{all} with {outcomes} at {}", at(unix));
+        for (sport, most) in MOST_RECORDS {
+            let count = records[&catalogue.find(sport).unwrap()];
+            assert!((most / 12..=most).contains(&count), "{sport}: {count} at {}", at(unix));
+        }
+        for (sport, region) in catalogue.sport_ids().take(9).flat_map(|sport| REGIONS.map(|region| (sport, region))) {
             let offered =
                 |key: &str| catalogue.bookmakers().iter().any(|b| *b.key == *key && b.regions.contains(region));
             let books = sources.iter().filter(|(own, key)| *own == sport && offered(key)).count();
             assert!(books >= 4, "{books} books in {region} for {} at {}", catalogue[sport].key, at(unix));
         }
     }
-    assert_eq!(markets.len(), 2 + 2 + 3 + 3 + 7);
+}
+
+/// The most records of each sport.
+const MOST_RECORDS: [(&str, usize); 9] = [
+    ("mma", 2_000),
+    ("boxing", 1_600),
+    ("tennis", 2_600),
+    ("american_football", 3_000),
+    ("golf", 500),
+    ("soccer", 2_200),
+    ("basketball", 1_500),
+    ("baseball", 1_500),
+    ("ice_hockey", 1_200),
+];
+
+#[test]
+fn regions_beyond_the_first_four_have_the_sports_that_they_are_known_for() {
+    let (catalogue, simulator) = (catalogue(), simulator());
+    let regions = |key: &str| catalogue.bookmakers().iter().find(|book| *book.key == *key).unwrap().regions;
+    for (region, sport) in [
+        (Region::Us2, "basketball"),
+        (Region::UsEx, "american_football"),
+        (Region::UsDfs, "baseball"),
+        (Region::Fr, "soccer"),
+        (Region::Se, "ice_hockey"),
+    ] {
+        let row = SPORTS.iter().position(|row| row.key == sport).unwrap();
+        let books = simulator.books.iter().filter(|book| book.covers(row) && regions(&book.key).contains(region));
+        assert!(books.count() >= 2, "{region}");
+    }
 }
 
 #[test]
 fn books_quote_in_the_format_of_their_region() {
-    let simulator = simulator();
-    let catalogue = catalogue();
+    let (catalogue, simulator) = (catalogue(), simulator());
     let formats: Vec<(&str, OddsFormat)> = simulator.books.iter().map(|book| (&*book.key, book.format)).collect();
     for (key, format) in &formats {
         let book = catalogue.bookmakers().iter().find(|book| *book.key == **key).unwrap();
-        assert_eq!(book.regions.contains(Region::Us), *format == OddsFormat::American, "{key}");
+        let american = [Region::Us, Region::Us2, Region::UsDfs, Region::UsEx];
+        let is_american = american.into_iter().any(|region| book.regions.contains(region));
+        assert_eq!(is_american, *format == OddsFormat::American, "{key}");
     }
     assert!(formats.iter().any(|(_, format)| *format == OddsFormat::Fractional), "{formats:?}");
     assert!(formats.iter().any(|(_, format)| *format == OddsFormat::Decimal));
@@ -153,16 +209,18 @@ fn prices_in_play_follow_the_score() {
     // In the last minute of a decided game the leader is the favourite everywhere.
     let week = i64::from(START + 5 * DAY + 80_000);
     let mut decided = 0;
+    let is_game = |fixture: &&Fixture| matches!(fixture.outline.contest, crate::model::Contest::Sides { .. });
     for ((row, ..), fixtures) in simulator.slots(&[week]) {
-        for fixture in fixtures.iter().filter(|_| SPORTS[row].key == "american_football") {
+        for fixture in fixtures.iter().filter(|_| SPORTS[row].key == "american_football").filter(is_game) {
             let now = fixture.outline.commence + 11_900;
             let (home, away) = fixture.score(now).unwrap().points.unwrap();
             if (home - away).abs() < 10 || !fixture.is_open(now) {
                 continue;
             }
             for book in &simulator.books {
-                let listing = SimulatedRecord::new(fixture, book, Market::MONEYLINE);
-                let Some(outcomes) = listing.tick(now).and_then(|tick| listing.outcomes(tick)) else { continue };
+                let (listing, moneyline) = (BookListing::new(fixture, book), &fixture.model.markets()[0]);
+                let tick = listing.tick(moneyline, now);
+                let Some(outcomes) = tick.and_then(|tick| listing.outcomes(moneyline, tick)) else { continue };
                 assert_eq!(implied(&outcomes[0]) > implied(&outcomes[1]), home > away);
                 decided += 1;
             }

@@ -49,11 +49,24 @@ fn a_jump_adds_up_however_long() {
 }
 
 #[test]
+fn agenda_misses_no_change() {
+    let simulator = smaller_simulator();
+    for unix in moments(short_or_long(5, 40)).chain([START + 6 * DAY + 64_790]) {
+        for now in i64::from(unix)..i64::from(unix) + short_or_long(70, 400) {
+            let (mut due, mut all) = (Vec::new(), Vec::new());
+            simulator.due_changes(now, now + 1, &mut due);
+            simulator.all_changes(now, now + 1, &mut all);
+            assert_eq!(due, all, "at {now}");
+        }
+    }
+}
+
+#[test]
 fn step_has_only_changes() {
     let simulator = smaller_simulator();
     let start = START + 5 * DAY + 80_000;
     let (seconds, intervals_min) = short_or_long((400, 50), (1_200, 1_000));
-    let mut changed: HashMap<(EventId, Arc<str>, Market), Timestamp> = HashMap::new();
+    let mut changed: HashMap<(EventId, Arc<str>, &str), Timestamp> = HashMap::new();
     let mut intervals = Vec::new();
     for now in start..start + seconds {
         let mut sources = HashSet::new();
