@@ -15,7 +15,9 @@ use super::fixture::{
 };
 use crate::harness::{START_MS, Service, config};
 
-const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
+/// Those of the simulator.
+const SPORTS: [&str; 9] =
+    ["mma", "boxing", "tennis", "american_football", "golf", "soccer", "basketball", "baseball", "ice_hockey"];
 const ALL_REGIONS: &str = "regions=us,us2,us_dfs,us_ex,uk,eu,fr,se,au";
 
 async fn export(access: &AdminAccess) -> String {
@@ -118,7 +120,8 @@ fn assert_same(one: &[(String, String)], other: &[(String, String)]) {
 
 async fn tell(service: &Service, news: Vec<News>) {
     for batch in news.chunks(5_000) {
-        service.writer().ingest(World::Live, batch.to_vec(), false).await.expect("a commit");
+        let report = service.writer().ingest(World::Live, batch.to_vec(), false).await.expect("a commit");
+        assert_eq!(report.rejected(), 0, "{report:?}");
     }
 }
 

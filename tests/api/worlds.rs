@@ -4,7 +4,9 @@ use super::fixture::{EVENING, bookmaker, error, event, every_sport, fields, mone
 use crate::harness::{Service, schema};
 use oddsbox::model::World;
 
-const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
+/// Those of the simulator.
+const SPORTS: [&str; 9] =
+    ["mma", "boxing", "tennis", "american_football", "golf", "soccer", "basketball", "baseball", "ice_hockey"];
 
 #[tokio::test]
 async fn a_sandbox_key_reads_the_simulator_and_a_production_key_never_does() {
@@ -47,7 +49,7 @@ async fn a_sandbox_key_never_sees_the_operators_data() {
 async fn status_and_sports_describe_the_keys_own_world() {
     let service = Service::start().await;
     let status = service.get_as(&service.sandbox, "/v1/status").await.json();
-    assert_eq!((status["status"].as_str(), status["sports_active"].as_u64()), (Some("ok"), Some(5)));
+    assert_eq!((status["status"].as_str(), status["sports_active"].as_u64()), (Some("ok"), Some(9)));
     assert_eq!(service.get("/v1/status").await.json()["sports_active"], 0);
     let sports = service.get_as(&service.sandbox, "/v1/sports").await.json();
     assert!(sports["sports"].as_array().unwrap().iter().all(|sport| sport["active"] == true));

@@ -151,14 +151,14 @@ impl Book {
         self.covered[sport]
     }
 
-    /// Every book has moneylines and outrights; each leaves out some of the other markets of its range.
+    /// Every book has moneylines and outrights; one that has main markets only leaves out some of the others.
     pub(super) fn offers(&self, market: &SimulatedMarket) -> bool {
         let in_range = match market.reach {
             Reach::Main => self.range != Players,
             Reach::Deep => self.range == Deep,
             Reach::Players => self.range != Main,
         };
-        let always = market.reach == Reach::Main && matches!(market.bet, Bet::Ways | Bet::Outright);
+        let always = self.range != Main || matches!(market.bet, Bet::Ways | Bet::Outright);
         in_range && (always || !self.seed.named("offers").named(market.key).one_in(9))
     }
 

@@ -34,13 +34,16 @@ struct Futures {
     teams: Vec<Contender>,
 }
 
-/// The future of a season, which ends with the slot's start.
-pub(super) fn season(slot: &Slot) -> Vec<Fixture> {
+/// The future of a season, which ends with the slot's start. `is_ranked`: strengths are by the order of the list.
+pub(super) fn season(slot: &Slot, is_ranked: bool) -> Vec<Fixture> {
+    let pool = slot.series.pool;
     let contender = |name: Arc<str>| {
-        let strength = slot.sport_seed.named("team").named(&name).within(-STRENGTH, STRENGTH);
+        let place = i64::try_from(pool.names.position(&name) * 2_000 / pool.size.max(1)).unwrap_or(0);
+        let drawn = || slot.sport_seed.named("team").named(&name).within(-STRENGTH, STRENGTH);
+        let strength = if is_ranked { STRENGTH * (1_000 - place) / 1_000 } else { drawn() };
         Contender { seed: slot.seed.named("form").named(&name), name, strength }
     };
-    let mut teams: Vec<Contender> = slot.series.pool.draw(slot.seed, slot.number).map(contender).collect();
+    let mut teams: Vec<Contender> = pool.draw(slot.seed, slot.number).map(contender).collect();
     teams.sort_by(|one, other| one.name.cmp(&other.name));
     let (title, competition_key) = slot.series.competition.of(slot.number);
     let outline = Outline {

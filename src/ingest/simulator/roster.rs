@@ -100,8 +100,7 @@ mod tests {
 
     #[test]
     fn lists_have_no_blank_or_padded_lines() {
-        let teams =
-            [FOOTBALL_TEAMS, BASKETBALL_TEAMS, BASEBALL_TEAMS, HOCKEY_TEAMS, ENGLISH_CLUBS, MLS_CLUBS, NATIONS];
+        let teams = [FOOTBALL_TEAMS, BASKETBALL_TEAMS, BASEBALL_TEAMS, HOCKEY_TEAMS, ENGLISH_CLUBS, MLS_CLUBS, NATIONS];
         assert_eq!(teams.map(|list| list.lines().count()), [32, 24, 24, 24, 20, 16, 28]);
         for list in [MEN, WOMEN, LAST, MMA, BOXING, TENNIS, GOLF].into_iter().chain(teams) {
             assert!(list.lines().all(|name| !name.is_empty() && name.trim() == name));

@@ -70,7 +70,7 @@ pub(super) fn fixtures(world: Seed, sport: SportId, (row, position, number): Slo
     match &series.card {
         Card::Matches(starts, rules) => matches::fixtures(&slot, starts, rules),
         Card::Golf { shift } => golf::tournament(&slot, *shift),
-        Card::Season => futures::season(&slot),
+        Card::Season { is_ranked } => futures::season(&slot, *is_ranked),
     }
 }
 

@@ -122,8 +122,7 @@ const fn cards(
 /// Five matches a day. Three tournaments are played at a time, each for a week.
 const fn courts(name: &'static str, first: i64, pool: Pool, shift: i64) -> Series {
     let timing = Timing { first, every: DAY, ahead: 2 * DAY, lasts: 12 * HOUR };
-    let competition =
-        CompetitionName::Invented { names: roster::TENNIS, shift, step: 3, slots: 7, is_numbered: false };
+    let competition = CompetitionName::Invented { names: roster::TENNIS, shift, step: 3, slots: 7, is_numbered: false };
     let starts = Starts::Every { fewest: 5, most: 5, seconds: 4_500 };
     series(name, timing, pool, competition, Card::Matches(starts, &TENNIS_RULES))
 }

@@ -42,8 +42,8 @@ pub(super) enum Card {
     Matches(Starts, &'static Rules),
     /// A field of players over four days. `shift` is where in the list of tournaments the tour begins.
     Golf { shift: i64 },
-    /// The winner of a season, which ends with the slot.
-    Season,
+    /// The winner of a season, which ends with the slot. `is_ranked`: the list of teams has the strongest first.
+    Season { is_ranked: bool },
 }
 
 /// Parameters of a sport in which two sides meet.

@@ -71,7 +71,10 @@ pub(super) const SOCCER: SimulatedSport = SimulatedSport {
                 &SOCCER_RULES,
             ),
         ),
-        season("soccer_fifa_world_cup_winner", "FIFA World Cup Winner", 5, (roster::NATIONS, 28)),
+        Series {
+            card: Card::Season { is_ranked: true },
+            ..season("soccer_fifa_world_cup_winner", "FIFA World Cup Winner", 5, (roster::NATIONS, 28))
+        },
     ],
 };
 
@@ -327,13 +330,9 @@ const fn day(key: &'static str, title: &'static str, (teams, count): (&'static s
 
 /// The winner of a season of twelve weeks, which ends on a Sunday in one of them.
 const fn season(key: &'static str, title: &'static str, ends: i64, (teams, count): (&'static str, usize)) -> Series {
-    let timing = Timing {
-        first: ends * WEEK + 6 * DAY + 20 * HOUR,
-        every: 12 * WEEK,
-        ahead: 12 * WEEK,
-        lasts: 12 * HOUR,
-    };
-    league(timing, key, title, (teams, count), Card::Season)
+    let timing =
+        Timing { first: ends * WEEK + 6 * DAY + 20 * HOUR, every: 12 * WEEK, ahead: 12 * WEEK, lasts: 12 * HOUR };
+    league(timing, key, title, (teams, count), Card::Season { is_ranked: false })
 }
 
 const fn league(

@@ -13,12 +13,13 @@ type Offer = BTreeMap<&'static str, Box<[Outcome]>>;
 /// What the bookmakers in turn offer at moments of a year.
 fn offers(count: i64, mut visit: impl FnMut(&str, &Fixture, &str, &Offer)) {
     let simulators = SEEDS.map(|seed| Simulator::new(seed, &catalogue()));
-    for (n, unix) in moments(count).enumerate() {
-        let (now, simulator) = (i64::from(unix), &simulators[n % SEEDS.len()]);
+    for (n, unix) in clustered_moments(count).enumerate() {
+        let (now, simulator) = (i64::from(unix), &simulators[n / 7 % SEEDS.len()]);
         for slot in simulator.slots(&[now]) {
             let (key, fixtures) = &slot;
             for fixture in fixtures.iter().filter(|fixture| fixture.is_open(now)) {
-                let books = simulator.books.iter().enumerate().filter(|(at, book)| book.covers(key.0) && at % 7 == n % 7);
+                let books =
+                    simulator.books.iter().enumerate().filter(|(at, book)| book.covers(key.0) && at % 7 == n % 7);
                 for (_, book) in books {
                     let listing = BookListing::new(fixture, book);
                     let quoted = |market: &'static markets::SimulatedMarket| {
@@ -70,7 +71,8 @@ fn check_alternates(lines: &[Outcome], main: Option<&[Outcome]>) {
     let pairs: Vec<&[Outcome]> = lines.chunks(2).collect();
     for (one, next) in pairs.iter().zip(pairs.iter().skip(1)) {
         let is_spread = milli(&one[0]) == -milli(&one[1]);
-        let (one_line, next_line) = if is_spread { (-milli(&one[0]), -milli(&next[0])) } else { (milli(&one[0]), milli(&next[0])) };
+        let (one_line, next_line) =
+            if is_spread { (-milli(&one[0]), -milli(&next[0])) } else { (milli(&one[0]), milli(&next[0])) };
         assert!(one_line < next_line, "{lines:?}");
         assert!(implied(&one[0]) >= implied(&next[0]) && implied(&one[1]) <= implied(&next[1]), "{lines:?}");
     }

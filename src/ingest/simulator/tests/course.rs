@@ -166,9 +166,13 @@ fn course(fixture: &Fixture) -> impl Iterator<Item = &Score> {
 
 #[test]
 fn periods_sum_to_the_score_at_every_moment() {
-    for (sport, periods) in
-        [("american_football", 4..=5), ("soccer", 2..=2), ("basketball", 4..=10), ("baseball", 9..=18), ("ice_hockey", 3..=4)]
-    {
+    for (sport, periods) in [
+        ("american_football", 4..=5),
+        ("soccer", 2..=2),
+        ("basketball", 4..=10),
+        ("baseball", 9..=18),
+        ("ice_hockey", 3..=4),
+    ] {
         let sides = |fixture: &&Fixture| matches!(fixture.outline.contest, Contest::Sides { .. });
         let mut games = 0;
         for fixture in fixtures_of_year(sport).iter().filter(sides).step_by(short_or_long(7, 1)) {

@@ -80,15 +80,15 @@ fn every_market_and_competition_is_in_the_built_in_catalogue() {
 #[test]
 fn worlds_are_the_same_in_every_version() {
     let pinned = [
-        ("mma", ""),
-        ("boxing", ""),
-        ("tennis", ""),
-        ("american_football", ""),
-        ("golf", ""),
-        ("soccer", ""),
-        ("basketball", ""),
-        ("baseball", ""),
-        ("ice_hockey", ""),
+        ("mma", "dc50490b484ccbbf"),
+        ("boxing", "690a89c44fce90e8"),
+        ("tennis", "19333055eb0054f7"),
+        ("american_football", "f0969b66e9dd48c3"),
+        ("golf", "95c542c4fddb4b32"),
+        ("soccer", "964a9714db7128ed"),
+        ("basketball", "c7716431f09353eb"),
+        ("baseball", "fe6912b5e8d3f9ef"),
+        ("ice_hockey", "0d82e0cf2feec010"),
     ];
     let world = world(&catalogue());
     let digest = |sport: SportId| {

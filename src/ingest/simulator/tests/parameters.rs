@@ -82,7 +82,8 @@ fn market_of_a_part_of_the_game_closes_with_it() {
 
 #[test]
 fn both_teams_to_score_closes_once_they_have() {
-    let (game, last) = games("soccer").find(|(_, last)| last.points.is_some_and(|(home, away)| home > 0 && away > 0)).unwrap();
+    let (game, last) =
+        games("soccer").find(|(_, last)| last.points.is_some_and(|(home, away)| home > 0 && away > 0)).unwrap();
     let before = chances(&game, "btts", game.commence - 60, None).unwrap();
     assert!(before.len() == 2 && (350_000..650_000).contains(&before[0].chance), "{before:?}");
     assert!(chances(&game, "btts", game.commence + 4_000, Some(&last)).is_none());
