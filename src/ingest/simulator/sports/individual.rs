@@ -128,7 +128,7 @@ const fn courts(name: &'static str, first: i64, pool: Pool, shift: i64) -> Serie
 }
 
 const fn tour(name: &'static str, first: i64, first_man: usize, names: &'static str, shift: i64) -> Series {
-    let timing = Timing { first, every: WEEK, ahead: 5 * DAY, lasts: 4 * DAY };
+    let timing = Timing { first, every: WEEK, ahead: 4 * DAY, lasts: 4 * DAY };
     let competition = CompetitionName::Invented { names, shift: 0, step: 1, slots: 1, is_numbered: false };
     series(name, timing, pool("field", Names::Men, first_man, 120), competition, Card::Golf { shift })
 }

@@ -84,7 +84,7 @@ fn worlds_are_the_same_in_every_version() {
         ("boxing", "690a89c44fce90e8"),
         ("tennis", "7b8be2480e966571"),
         ("american_football", "c3c8c4c20a2ba3e8"),
-        ("golf", "5ba335edaa5f30a3"),
+        ("golf", "be9d474c493f12a7"),
         ("soccer", "efacfe6707a96d3e"),
         ("basketball", "6c5ac7e9340a7f07"),
         ("baseball", "b71ed2d1ae0912c7"),

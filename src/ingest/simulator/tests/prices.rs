@@ -120,7 +120,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
         assert!((200..=400).contains(&events), "{events} at {}", at(unix));
         // The demo has two such worlds in 40 MB.
         let all: usize = records.values().sum();
-        assert!((6_000..=12_500).contains(&all) && outcomes < 60_000, "{all} with {outcomes} at {}", at(unix));
+        assert!((6_000..=12_500).contains(&all) && outcomes < 66_000, "{all} with {outcomes} at {}", at(unix));
         for (sport, most) in MOST_RECORDS {
             let count = records[&catalogue.find(sport).unwrap()];
             assert!((most / 12..=most).contains(&count), "{sport}: {count} at {}", at(unix));
@@ -138,7 +138,7 @@ fn the_board_is_full_and_bounded_at_any_time() {
 const MOST_RECORDS: [(&str, usize); 9] = [
     ("mma", 2_000),
     ("boxing", 1_600),
-    ("tennis", 2_600),
+    ("tennis", 3_000),
     ("american_football", 3_000),
     ("golf", 500),
     ("soccer", 2_200),
