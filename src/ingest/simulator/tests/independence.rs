@@ -12,7 +12,7 @@ fn without(keys: &[&str]) -> Catalogue {
     let is_kept = |line: &&str| !keys.iter().any(|key| line.contains(&format!("{{ key = \"{key}")));
     let lines: Vec<&str> = crate::config::catalogue::BUILTIN.lines().filter(is_kept).collect();
     assert!(lines.len() < crate::config::catalogue::BUILTIN.lines().count());
-    crate::config::catalogue::parse(&lines.join("\n")).unwrap()
+    crate::config::catalogue::parse(&format!("replace = true\n{}", lines.join("\n"))).unwrap()
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn prices_do_not_depend_on_other_entries_of_the_catalogue() {
     let sport = "sports = [{ key = \"curling\", title = \"Curling\", group = \"curling\", kind = \"head_to_head\" },";
     let book = "bookmakers = [{ key = \"acme\", title = \"Acme\", regions = [\"us\", \"uk\", \"eu\", \"au\"] },";
     let region = "title = \"Pinnacle\", regions = [\"us\", \"eu\"]";
-    let text = crate::config::catalogue::BUILTIN
+    let text = format!("replace = true\n{}", crate::config::catalogue::BUILTIN)
         .replace("sports = [", sport)
         .replace("bookmakers = [", book)
         .replace("title = \"Pinnacle\", regions = [\"eu\"]", region);
