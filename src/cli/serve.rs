@@ -11,7 +11,7 @@ use super::invocation::Invocation;
 use super::output::{self, Output};
 use crate::admin::{ConsoleSessions, Setup};
 use crate::config::{Config, SettingOrigin, Settings};
-use crate::server::{Reload, ServeOptions, Server, base_url, bind, hang_ups, init_logging, signals};
+use crate::server::{Reload, ServeOptions, Server, SimulatedWorlds, base_url, bind, hang_ups, init_logging, signals};
 
 /// The address of the demo's console, if that port is free.
 const DEMO_CONSOLE: &str = "127.0.0.1:8081";
@@ -60,7 +60,8 @@ pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool)
     let gather = Box::new(move || gather().map(|(settings, _)| settings).map_err(|error| error.to_string()));
     let served = run(async {
         let reload = Reload { asked: hang_ups()?, gather, settings, log };
-        serve(invocation, config, ServeOptions { simulate_live: demo, console_any_port, reload: Some(reload) }).await
+        let simulated = if demo { SimulatedWorlds::Both } else { SimulatedWorlds::Sandbox };
+        serve(invocation, config, ServeOptions { simulated, console_any_port, reload: Some(reload) }).await
     });
     let code = match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -93,7 +94,7 @@ fn for_demo(settings: Settings, demo: bool) -> (Settings, bool) {
 }
 
 async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) -> anyhow::Result<()> {
-    let is_demo = extras.simulate_live;
+    let is_demo = extras.simulated == SimulatedWorlds::Both;
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen)?;
     let address = listener.local_addr()?;

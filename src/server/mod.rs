@@ -199,16 +199,17 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        self.claim_live_world(extras.simulate_live).await?;
+        let is_demo = extras.simulated == SimulatedWorlds::Both;
+        self.claim_live_world(is_demo).await?;
         let opened = Arc::clone(&self.config.borrow());
         let intakes = Intakes::open(&opened)?;
         let mut tasks = JoinSet::new();
         let pollers = Pollers::open(self.ingest_context(), self.poll_settings(), self.config())?;
-        for mut simulation in self.simulations(extras.simulate_live) {
+        for mut simulation in self.simulations(extras.simulated) {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
-        let service = Arc::new(self.service(extras.simulate_live));
+        let service = Arc::new(self.service(is_demo));
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
@@ -385,16 +386,19 @@ impl Server {
         }
     }
 
-    /// The sandbox is always simulated.
-    fn simulations(&self, simulate_live: bool) -> Vec<Simulation> {
+    fn simulations(&self, simulated: SimulatedWorlds) -> Vec<Simulation> {
         let seed = self.config.borrow().simulator_seed;
-        let live = simulate_live.then_some((World::Live, seed.wrapping_add(1)));
-        let worlds = [Some((World::Sandbox, seed)), live].into_iter().flatten();
+        let (sandbox, live) = ((World::Sandbox, seed), (World::Live, seed.wrapping_add(1)));
+        let worlds = match simulated {
+            SimulatedWorlds::Sandbox => vec![sandbox],
+            SimulatedWorlds::Both => vec![sandbox, live],
+            SimulatedWorlds::Neither => Vec::new(),
+        };
         let simulation = |(world, seed)| {
             let simulator = Simulator::new(seed, &self.catalogue);
             Simulation::new(world, simulator, self.ingest_context())
         };
-        worlds.map(simulation).collect()
+        worlds.into_iter().map(simulation).collect()
     }
 }
 
@@ -405,11 +409,21 @@ fn random() -> u32 {
     u32::from_ne_bytes(bytes)
 }
 
+/// Which worlds are simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SimulatedWorlds {
+    #[default]
+    Sandbox,
+    /// As in a demo.
+    Both,
+    /// For tests of the live world, which need not wait for another.
+    Neither,
+}
+
 /// What is served beside the data itself.
 #[derive(Debug, Default)]
 pub struct ServeOptions {
-    /// Simulate the live world too, as the demonstration does.
-    pub simulate_live: bool,
+    pub simulated: SimulatedWorlds,
     /// Take any free port for the console if its own is in use.
     pub console_any_port: bool,
     /// Read the configuration again when asked to.

@@ -8,7 +8,7 @@ use oddsbox::model::Timestamp;
 const OPEN: [&str; 5] = ["/", "/docs", "/openapi.json", "/healthz", "/docs/"];
 
 async fn with_data() -> Service {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     service
 }
@@ -101,7 +101,7 @@ async fn revocation_is_effective_immediately() {
 
 #[tokio::test]
 async fn key_is_rejected_from_the_second_of_expiry() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let expires = Some(Timestamp::from_unix_ms(crate::harness::START_MS).plus_seconds(10));
     let secret = key(&service, KeyKind::Sandbox, |new| new.expires = expires).await.secret;
     service.clock.advance(std::time::Duration::from_millis(9_999));
@@ -189,14 +189,14 @@ async fn public_routes_contain_no_prices() {
 
 #[tokio::test]
 async fn two_key_headers_are_rejected() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let headers = [("x-api-key", service.live.as_str()), ("x-api-key", service.sandbox.as_str())];
     assert_eq!(service.send("GET", "/v1/books", &headers).await.status, 401);
 }
 
 #[tokio::test]
 async fn a_401_says_how_to_send_a_key_and_challenges() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let answer = service.send("GET", "/v1/books", &[]).await;
     assert!(message(&answer).contains("X-API-Key"), "{answer:?}");
     assert!(answer.header("www-authenticate").is_some());
@@ -216,7 +216,7 @@ async fn encoded_path_prefix_does_not_bypass_authentication() {
 
 #[tokio::test]
 async fn a_key_that_is_not_text_is_401() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for secret in ["ä", "sk_live_ob_ä", " ", "\t"] {
         assert_eq!(
             error(&service.get_as(secret, "/v1/books").await),
@@ -229,7 +229,7 @@ async fn a_key_that_is_not_text_is_401() {
 #[tokio::test]
 async fn revoked_key_is_rejected_on_open_connection() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let issued = key(&service, KeyKind::Production, |_| {}).await;
     let mut stream = tokio::net::TcpStream::connect(service.address).await.unwrap();
     let request = format!("GET /v1/nothing HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\r\n", issued.secret);

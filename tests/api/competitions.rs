@@ -33,7 +33,7 @@ fn leagues() -> String {
 
 #[tokio::test]
 async fn key_of_a_feed_line_is_returned_unchanged() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&leagues()).await;
     let one = service.get("/v1/sports/soccer/events/s2").await;
     assert!(
@@ -54,7 +54,7 @@ async fn key_of_a_feed_line_is_returned_unchanged() {
 
 #[tokio::test]
 async fn title_of_the_catalogue_decides_the_key_of_a_line_without_one() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let named = |id: &str, title: &str| event("soccer", id, EVENING).replace("\"Cup\"", &format!("\"{title}\""));
     service.ingest(&(named("s1", "EPL") + &named("s2", "Sunday League"))).await;
     let events = service.get("/v1/sports/soccer/events").await;
@@ -64,7 +64,7 @@ async fn title_of_the_catalogue_decides_the_key_of_a_line_without_one() {
 
 #[tokio::test]
 async fn key_of_another_sport_is_rejected() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let lines = keyed("soccer", "s1", "tennis_atp_rome", "Rome") + &keyed("soccer", "s2", "soccer_EPL", "EPL");
     let report = ingest_lines(&service, &lines).await;
     assert_eq!(report.rejected_by_reason, reasons([("bad_field", 2)]));
@@ -72,7 +72,7 @@ async fn key_of_another_sport_is_rejected() {
 
 #[tokio::test]
 async fn keys_of_a_payload_are_returned_unchanged() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let events = json!([
         payload_event("p1", "soccer_epl", "EPL", json!([])),
         payload_event("p2", CUP, "Iceland Cup", json!([])),
@@ -93,7 +93,7 @@ async fn keys_of_a_payload_are_returned_unchanged() {
 
 #[tokio::test]
 async fn competition_filters_odds_events_and_scores() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&leagues()).await;
     for (path, name) in [("odds", "event_id"), ("events", "id"), ("scores", "event_id")] {
         for (keys, found) in [
@@ -123,7 +123,7 @@ fn strings_of(texts: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn unknown_competition_is_400_with_the_nearest() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&leagues()).await;
     for path in ["odds", "events", "scores"] {
         for (asked, nearest) in [
@@ -149,7 +149,7 @@ async fn unknown_competition_is_400_with_the_nearest() {
 
 #[tokio::test]
 async fn competition_that_one_world_had_is_unknown_in_the_other() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&leagues()).await;
     let path = format!("/v1/sports/soccer/odds?competition={CUP}");
     assert_eq!(service.get(&path).await.status, 200);
@@ -161,7 +161,7 @@ async fn competition_that_one_world_had_is_unknown_in_the_other() {
 
 #[tokio::test]
 async fn competition_in_place_of_a_sport_is_404_and_names_the_request_that_works() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&leagues()).await;
     for path in ["odds", "events", "scores", "events/s1", "competitions"] {
         let answer = service.get(&format!("/v1/sports/soccer_epl/{path}")).await;
@@ -181,7 +181,7 @@ async fn competition_in_place_of_a_sport_is_404_and_names_the_request_that_works
 
 #[tokio::test]
 async fn competitions_are_those_that_had_an_event_and_stay_listed() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let path = "/v1/sports/soccer/competitions";
     assert_eq!(service.get(path).await.text(), "[]");
     service.ingest(&leagues()).await;
@@ -199,7 +199,7 @@ async fn competitions_are_those_that_had_an_event_and_stay_listed() {
 
 #[tokio::test]
 async fn sport_is_listed_once_its_world_had_an_event_of_it() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let listed = async |key: &str| strings(&service.get_as(key, "/v1/sports").await.json()["sports"], "key");
     let always = ["mma", "boxing", "tennis", "american_football", "golf"];
     assert_eq!(listed(&service.live).await, always);
@@ -218,7 +218,7 @@ async fn sport_is_listed_once_its_world_had_an_event_of_it() {
 
 #[tokio::test]
 async fn sport_that_is_not_listed_yet_can_be_read_and_is_a_group_of_its_own() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for path in ["odds", "events", "scores", "competitions"] {
         assert_eq!(service.get(&format!("/v1/sports/handball/{path}")).await.text(), "[]");
     }

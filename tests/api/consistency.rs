@@ -28,7 +28,7 @@ const SUPER_BOWL: &str = "americanfootball_nfl_super_bowl_winner";
 const ALL_REGIONS: &str = "regions=us,us2,us_dfs,us_ex,uk,eu,fr,se,au";
 
 async fn sandbox() -> (Service, Key) {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = key(&service, KeyKind::Sandbox, |new| new.limits.burst_per_minute = 10_000).await;
     (service, key)
 }

@@ -8,7 +8,7 @@ use oddsbox::writer::KeyError;
 
 #[tokio::test]
 async fn a_key_is_its_prefix_30_random_characters_and_6_of_checksum() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for (secret, prefix) in [(&service.live, "sk_live_ob_"), (&service.sandbox, "sk_test_ob_")] {
         let rest = secret.strip_prefix(prefix).unwrap();
         assert_eq!(rest.len(), 36);
@@ -20,7 +20,7 @@ async fn a_key_is_its_prefix_30_random_characters_and_6_of_checksum() {
 
 #[tokio::test]
 async fn mistyped_key_is_distinguished_from_an_unknown_one() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let message = async |secret: &str| super::fixture::message(&service.get_as(secret, "/v1/books").await);
     let unknown = oddsbox::keys::Secret::generate(KeyKind::Production).unwrap();
     let unknown = message(unknown.expose()).await;
@@ -34,7 +34,7 @@ async fn mistyped_key_is_distinguished_from_an_unknown_one() {
 
 #[tokio::test]
 async fn data_directory_contains_no_secret() {
-    let mut service = Service::start().await;
+    let mut service = Service::start_with_sandbox().await;
     assert_eq!(service.get("/v1/books").await.status, 200);
     let secrets = [service.live.clone(), service.sandbox.clone()];
     service.stop().await;
@@ -53,7 +53,7 @@ async fn data_directory_contains_no_secret() {
 
 #[tokio::test]
 async fn rotation_keeps_limits_and_counters_and_the_old_secret_works_for_its_grace() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let own = limited(&service, 100, Some(50), None).await;
     let used = async |secret: &str| {
         let answer = service.get_as(secret, "/v1/books").await;
@@ -76,7 +76,7 @@ async fn rotation_keeps_limits_and_counters_and_the_old_secret_works_for_its_gra
 
 #[tokio::test]
 async fn revoking_ends_the_grace_of_rotated_secrets_too() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let own = limited(&service, 100, Some(50), None).await;
     let second = service.writer().rotate_key(&own.id, 600, "test").await.unwrap().secret.expose().to_owned();
     service.writer().revoke_key(&own.id, "test").await.unwrap();
@@ -87,7 +87,7 @@ async fn revoking_ends_the_grace_of_rotated_secrets_too() {
 
 #[tokio::test]
 async fn limits_are_set_per_key_and_apply_immediately() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let own = limited(&service, 100, Some(50), None).await;
     let change = KeyChange { burst_per_minute: Some(2), ..KeyChange::default() };
     service.writer().set_key(&own.id, change, "test").await.unwrap();
@@ -109,7 +109,7 @@ fn asked(kind: KeyKind) -> NewKey {
 
 #[tokio::test]
 async fn a_production_key_needs_an_approver_who_is_kept_in_the_audit_log() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let unapproved = NewKey { approved_by: None, ..asked(KeyKind::Production) };
     let refused = service.writer().issue_key(unapproved, "test").await;
     assert!(matches!(refused, Err(KeyError::Refused(IssueError::NotApproved))), "{refused:?}");
@@ -121,7 +121,7 @@ async fn a_production_key_needs_an_approver_who_is_kept_in_the_audit_log() {
 
 #[tokio::test]
 async fn groups_restrict_production_keys_only_and_must_exist() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let sandbox = NewKey { groups: vec!["golf".into()], approved_by: None, ..asked(KeyKind::Sandbox) };
     let refused = service.writer().issue_key(sandbox, "test").await;
     assert!(matches!(refused, Err(KeyError::Refused(IssueError::GroupsOfSandbox))), "{refused:?}");

@@ -17,7 +17,7 @@ fn usage(answer: &Answer) -> (Option<&str>, Option<&str>) {
 
 #[tokio::test]
 async fn exactly_n_pass_in_a_window_that_opens_with_the_first_request() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 3, Some(1000), None).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
     // The window opens now, not with the clock's minute or when the key was issued.
@@ -38,7 +38,7 @@ async fn exactly_n_pass_in_a_window_that_opens_with_the_first_request() {
 
 #[tokio::test]
 async fn exactly_n_concurrent_requests_pass_the_burst() {
-    let service = Arc::new(Service::start().await);
+    let service = Arc::new(Service::start_with_sandbox().await);
     let key = limited(&service, 20, Some(1000), None).await.secret;
     let mut clients = JoinSet::new();
     for _ in 0..50 {
@@ -52,7 +52,7 @@ async fn exactly_n_concurrent_requests_pass_the_burst() {
 
 #[tokio::test]
 async fn exactly_the_daily_quota_of_concurrent_requests_passes() {
-    let service = Arc::new(Service::start().await);
+    let service = Arc::new(Service::start_with_sandbox().await);
     let key = limited(&service, 1000, Some(20), None).await.secret;
     let mut clients = JoinSet::new();
     for _ in 0..50 {
@@ -66,7 +66,7 @@ async fn exactly_the_daily_quota_of_concurrent_requests_passes() {
 
 #[tokio::test]
 async fn exhausted_day_is_quota_exceeded_until_utc_midnight() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 100, Some(2), None).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
     assert_eq!(usage(&ask().await), (Some("1"), Some("1")));
@@ -83,7 +83,7 @@ async fn exhausted_day_is_quota_exceeded_until_utc_midnight() {
 
 #[tokio::test]
 async fn exhausted_month_is_quota_exceeded_until_the_next_and_headers_report_the_month() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 100, None, Some(2)).await.secret;
     let ask = async || service.get_as(&key, "/v1/books").await;
     assert_eq!(usage(&ask().await), (Some("1"), Some("1")));
@@ -102,7 +102,7 @@ async fn exhausted_month_is_quota_exceeded_until_the_next_and_headers_report_the
 
 #[tokio::test]
 async fn with_day_and_month_the_headers_report_the_day_and_the_fields_all_limits() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 100, Some(10), Some(2)).await.secret;
     let first = service.get_as(&key, "/v1/books").await;
     assert_eq!(usage(&first), (Some("1"), Some("9")));
@@ -120,7 +120,7 @@ async fn with_day_and_month_the_headers_report_the_day_and_the_fields_all_limits
 
 #[tokio::test]
 async fn with_day_and_month_exhausted_retry_after_is_the_later_reset() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 100, Some(1), Some(1)).await.secret;
     service.get_as(&key, "/v1/books").await;
     let spent = service.get_as(&key, "/v1/books").await;
@@ -129,7 +129,7 @@ async fn with_day_and_month_exhausted_retry_after_is_the_later_reset() {
 
 #[tokio::test]
 async fn status_counts_for_the_burst_only() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 4, Some(1), None).await.secret;
     let status = async || service.get_as(&key, "/v1/status").await;
     assert_eq!(usage(&status().await), (Some("0"), Some("1")));
@@ -143,7 +143,7 @@ async fn status_counts_for_the_burst_only() {
 
 #[tokio::test]
 async fn every_authenticated_response_has_usage_headers() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     let golf = restricted(&service, &["golf"]).await.secret;
     let mut used = 0;
@@ -175,7 +175,7 @@ async fn every_authenticated_response_has_usage_headers() {
 
 #[tokio::test]
 async fn burst_refusal_reports_usage_and_is_not_charged() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let key = limited(&service, 2, Some(10), None).await.secret;
     for path in [ROUTES[0], ROUTES[1]] {
         service.get_as(&key, path).await;
@@ -192,7 +192,7 @@ async fn burst_refusal_reports_usage_and_is_not_charged() {
 
 #[tokio::test]
 async fn the_defaults_are_60_and_10000_for_sandbox_and_600_and_1000000_for_production() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for (key, policy) in [
         (&service.sandbox, r#""burst";q=60;w=60, "day";q=10000;w=86400"#),
         (&service.live, r#""burst";q=600;w=60, "day";q=1000000;w=86400"#),
@@ -208,7 +208,7 @@ async fn the_defaults_are_60_and_10000_for_sandbox_and_600_and_1000000_for_produ
 
 #[tokio::test]
 async fn limits_are_separate_by_key() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let (one, other) =
         (limited(&service, 1, Some(10), None).await.secret, limited(&service, 1, Some(10), None).await.secret);
     assert_eq!(service.get_as(&one, "/v1/books").await.status, 200);
@@ -218,7 +218,7 @@ async fn limits_are_separate_by_key() {
 
 #[tokio::test]
 async fn a_clock_that_is_set_back_refunds_nothing() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let (burst, day) =
         (limited(&service, 1, Some(9), None).await.secret, limited(&service, 9, Some(1), None).await.secret);
     for key in [&burst, &day] {

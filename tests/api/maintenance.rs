@@ -5,7 +5,7 @@ use crate::harness::{START_MS, Service};
 use oddsbox::model::{Maintenance, Timestamp};
 
 async fn closed_until(seconds: Option<u32>) -> Service {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     let since = Timestamp::from_unix_ms(START_MS);
     let maintenance = Maintenance { since, until: seconds.map(|seconds| since.plus_seconds(seconds)) };

@@ -42,7 +42,7 @@ async fn both_names_are_understood_in_lines_and_filters() {
         ("btts_h1", "btts_h1"),
     ];
     for sent in [0, 1] {
-        let service = Service::start().await;
+        let service = Service::start_with_sandbox().await;
         service.ingest(&game(&names.map(|(own, v4)| if sent == 0 { own } else { v4 }))).await;
         for (own, v4) in names {
             for asked in [own, v4] {
@@ -57,7 +57,7 @@ async fn both_names_are_understood_in_lines_and_filters() {
 
 #[tokio::test]
 async fn only_the_featured_markets_are_returned_unless_others_are_named() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let all = [
         "total_points",
         "player_points",
@@ -102,7 +102,7 @@ async fn only_the_featured_markets_are_returned_unless_others_are_named() {
 
 #[tokio::test]
 async fn records_are_sorted_by_bookmaker_then_market() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let lines = ["fanduel", "betmgm"].map(|book| {
         ["player_points", "alternate_spread", "moneyline"]
             .map(|market| odds("basketball", "b1", book, market, PAIR))
@@ -117,7 +117,7 @@ async fn records_are_sorted_by_bookmaker_then_market() {
 
 #[tokio::test]
 async fn at_most_twenty_markets_can_be_named() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&game(&["moneyline", "moneyline_q1"])).await;
     let keys = |count: usize| {
         let periods = ["q1", "q2", "q3", "q4", "h1", "h2", "p1", "p2", "p3", "s1", "s2"];
@@ -136,7 +136,7 @@ async fn at_most_twenty_markets_can_be_named() {
 
 #[tokio::test]
 async fn key_that_reads_matches_nothing_until_it_has_a_price() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&game(&["moneyline"])).await;
     let never = [
         "btts_s3",
@@ -158,7 +158,7 @@ async fn key_that_reads_matches_nothing_until_it_has_a_price() {
 
 #[tokio::test]
 async fn key_that_does_not_read_is_400_with_the_nearest() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&game(&["moneyline", "player_of_our_own"])).await;
     for (asked, nearest) in [
         ("money_line", "moneyline"),
@@ -187,7 +187,7 @@ async fn key_that_does_not_read_is_400_with_the_nearest() {
 
 #[tokio::test]
 async fn prop_is_known_from_the_catalogue_or_once_it_had_a_price_in_this_world() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&game(&["moneyline"])).await;
     let path = "/v1/sports/basketball/odds?market=player_wire_only";
     assert_eq!(error(&service.get(path).await), (400, "invalid_parameter".into()));
@@ -208,7 +208,7 @@ async fn prop_is_known_from_the_catalogue_or_once_it_had_a_price_in_this_world()
 
 #[tokio::test]
 async fn markets_lists_what_has_a_price_now() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     assert_eq!(service.get("/v1/markets").await.text(), "[]");
     let lines =
         game(&["player_wire_only", "player_points", "moneyline", "btts", "moneyline_lay", "alternate_total_points_q1"])
@@ -243,7 +243,7 @@ fn outcomes(answer: &Answer) -> String {
 
 #[tokio::test]
 async fn outcomes_come_back_as_they_were_sent() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&event("soccer", "s1", EVENING)).await;
     for (market, sent) in [
         (
@@ -279,7 +279,7 @@ async fn outcomes_come_back_as_they_were_sent() {
 
 #[tokio::test]
 async fn spreads_of_fights_are_accepted_and_points_are_not_rounds() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let spread = r#"[{"name":"Home m1","price":-110,"point":-4.5},{"name":"Away m1","price":-110,"point":4.5}]"#;
     let lines = event("mma", "m1", EVENING)
         + &odds("mma", "m1", "betmgm", "spreads", spread)
@@ -313,7 +313,7 @@ async fn pages(service: &Service, path: &str, limit: usize) -> Vec<Value> {
 
 #[tokio::test]
 async fn pages_of_one_event_with_hundreds_of_markets_are_the_whole_answer() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let names: Vec<String> =
         (0..230).map(|number| format!("player_prop_{:02}x{number}", (number * 37) % 100)).collect();
     let mut keys: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -337,7 +337,7 @@ async fn pages_of_one_event_with_hundreds_of_markets_are_the_whole_answer() {
 
 #[tokio::test]
 async fn bouts_carry_the_moneyline_alone() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let lines = event("mma", "m1", EVENING)
         + &moneyline("mma", "m1", "betmgm", -110, -110)
         + &odds("mma", "m1", "betmgm", "moneyline_3_way", PAIR)
@@ -355,7 +355,7 @@ async fn bouts_carry_the_moneyline_alone() {
 
 #[tokio::test]
 async fn responses_with_every_kind_of_market_are_as_documented() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let prop = r#"[{"name":"Over","description":"K. Li","price":-110,"point":2.5},{"name":"Yes","price":150}]"#;
     let field = super::fixture::tournament("w1", "The Winner", EVENING).replace("\"golf\"", "\"basketball\"");
     let lines = game(&["moneyline", "moneyline_lay", "alternate_spread"])

@@ -17,7 +17,7 @@ const PATHS: [&str; 8] = [
 
 #[tokio::test]
 async fn ids_prices_scores_events_and_bookmakers_are_the_same() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let end = score_with("boxing", "b1", "final", 1, 0, "2026-11-14T23:38:50Z", r#","winner":"Home b1""#);
     let own = bookmaker("newbook", "New Book", r#"["us"]"#) + &moneyline("mma", "m1", "newbook", 300, -400);
     service.ingest(&(every_sport() + &own + &end)).await;
@@ -41,7 +41,7 @@ async fn ids_prices_scores_events_and_bookmakers_are_the_same() {
 
 #[tokio::test]
 async fn keys_and_their_usage_survive_a_restart() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let own = limited(&service, 100, Some(10), None).await;
     let revoked = key(&service, KeyKind::Production, |_| {}).await;
     service.writer().revoke_key(&revoked.id, "test").await.unwrap();
@@ -56,7 +56,7 @@ async fn keys_and_their_usage_survive_a_restart() {
 
 #[tokio::test]
 async fn a_removed_event_stays_removed() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     service.ingest(&super::fixture::remove("mma", "m1")).await;
     let service = service.restart().await;
@@ -66,7 +66,7 @@ async fn a_removed_event_stays_removed() {
 
 #[tokio::test]
 async fn sandbox_continues_after_a_restart() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let path = "/v1/sports/tennis/events?limit=500";
     let before = service.get_as(&service.sandbox, path).await;
     let service = service.restart().await;
@@ -75,7 +75,7 @@ async fn sandbox_continues_after_a_restart() {
 
 #[tokio::test]
 async fn payload_after_a_restart_is_unchanged_until_the_tick() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     let service = service.restart().await;
     let before = service.get("/v1/sports/mma/odds?group=bout").await;

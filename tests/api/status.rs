@@ -5,7 +5,7 @@ use crate::harness::Service;
 
 #[tokio::test]
 async fn the_status_is_exact_and_names_the_limits_of_the_calling_key() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     assert_eq!(
         service.get("/v1/status").await.text(),
         r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:00Z","rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":0}"#
@@ -25,7 +25,7 @@ async fn the_status_is_exact_and_names_the_limits_of_the_calling_key() {
 
 #[tokio::test]
 async fn degraded_while_any_source_is_stale_and_ok_again_after_a_good_read() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let lines = [
         event("mma", "m1", EVENING),
         moneyline("mma", "m1", "betmgm", -110, -110),

@@ -10,7 +10,7 @@ const SPORTS: [&str; 9] =
 
 #[tokio::test]
 async fn a_sandbox_key_reads_the_simulator_and_a_production_key_never_does() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for sport in SPORTS {
         let sandbox = service.get_as(&service.sandbox, &format!("/v1/sports/{sport}/events")).await;
         assert!(!fields(&sandbox, "id").is_empty(), "{sport} is simulated");
@@ -30,7 +30,7 @@ async fn a_sandbox_key_reads_the_simulator_and_a_production_key_never_does() {
 
 #[tokio::test]
 async fn a_sandbox_key_never_sees_the_operators_data() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let own = bookmaker("operators", "Operator's", r#"["us"]"#);
     service.ingest(&(own + &every_sport())).await;
     for path in ["/v1/sports/mma/odds?limit=500", "/v1/sports/mma/events?limit=500", "/v1/sports/mma/scores?limit=500"]
@@ -47,7 +47,7 @@ async fn a_sandbox_key_never_sees_the_operators_data() {
 
 #[tokio::test]
 async fn status_and_sports_describe_the_keys_own_world() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     let status = service.get_as(&service.sandbox, "/v1/status").await.json();
     assert_eq!((status["status"].as_str(), status["sports_active"].as_u64()), (Some("ok"), Some(9)));
     assert_eq!(service.get("/v1/status").await.json()["sports_active"], 0);
@@ -65,7 +65,7 @@ async fn status_and_sports_describe_the_keys_own_world() {
 
 #[tokio::test]
 async fn the_same_id_in_both_worlds_is_two_events() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&[event("mma", "m1", EVENING), moneyline("mma", "m1", "betmgm", -110, -110)].concat()).await;
     let other = event("mma", "m1", EVENING).replace("Home m1", "Sandy Box");
     service.ingest_report(World::Sandbox, &other).await;
@@ -93,6 +93,6 @@ async fn status_says_that_a_live_world_is_simulated_and_only_then() {
     let document = service.send("GET", "/openapi.json", &[]).await.json();
     schema::check(&document, &document["components"]["schemas"]["Status"], &live.json()).expect("as documented");
     assert_eq!(service.get_as(&service.sandbox, "/v1/status").await.json().get("simulated"), None);
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     assert_eq!(service.get("/v1/status").await.json().get("simulated"), None);
 }

@@ -18,7 +18,7 @@ use oddsbox::ingest::{Ledger, wire};
 use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use oddsbox::model::World;
-use oddsbox::server::{ServeError, ServeOptions, Server};
+use oddsbox::server::{ServeError, ServeOptions, Server, SimulatedWorlds};
 use oddsbox::writer::{IngestReport, Issued, WriterHandle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,50 +44,54 @@ pub struct Service {
     pub ledger: Arc<Ledger>,
     pub live: String,
     pub sandbox: String,
+    simulated: SimulatedWorlds,
     directory: tempfile::TempDir,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
 impl Service {
+    /// Without a simulated sandbox, which takes a second to fill.
     pub async fn start() -> Service {
         Service::start_with(&[]).await
     }
 
+    pub async fn start_with_sandbox() -> Service {
+        let directory = tempfile::tempdir().expect("a directory");
+        Service::start_as(directory, &[], SimulatedWorlds::Sandbox).await
+    }
+
     /// With settings other than the defaults.
     pub async fn start_with(settings: &[(&'static str, &str)]) -> Service {
-        Service::start_in(tempfile::tempdir().expect("a directory"), settings).await
+        let directory = tempfile::tempdir().expect("a directory");
+        Service::start_as(directory, settings, SimulatedWorlds::Neither).await
     }
 
     /// With both worlds simulated, as in a demo.
     pub async fn start_demo() -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], ServeOptions { simulate_live: true, ..ServeOptions::default() }).await
-    }
-
-    async fn start_in(directory: tempfile::TempDir, settings: &[(&'static str, &str)]) -> Service {
-        Service::start_as(directory, settings, ServeOptions::default()).await
+        Service::start_as(directory, &[], SimulatedWorlds::Both).await
     }
 
     async fn start_as(
         directory: tempfile::TempDir,
         settings: &[(&'static str, &str)],
-        extras: ServeOptions,
+        simulated: SimulatedWorlds,
     ) -> Service {
-        Service::start_configured(directory, config(settings), extras).await
+        Service::start_configured(directory, config(settings), simulated).await
     }
 
     /// With polled feeds.
     pub async fn start_polling(feeds: Vec<FeedConfig>) -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_configured(directory, Config { feeds, ..config(&[]) }, ServeOptions::default()).await
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, SimulatedWorlds::Neither).await
     }
 
     /// Stops gracefully and restarts on the same directory with these feeds.
     pub async fn restart_polling(mut self, feeds: Vec<FeedConfig>) -> Service {
         self.stop().await;
         let Service { directory, .. } = self;
-        Service::start_configured(directory, Config { feeds, ..config(&[]) }, ServeOptions::default()).await
+        Service::start_configured(directory, Config { feeds, ..config(&[]) }, SimulatedWorlds::Neither).await
     }
 
     /// The same, with a clock that continues from the old one.
@@ -95,14 +99,19 @@ impl Service {
         self.stop().await;
         let Service { directory, clock, .. } = self;
         let config = Config { feeds, ..config(&[]) };
-        Service::start_at(clock.now().unix_ms, directory, config, ServeOptions::default()).await
+        Service::start_at(clock.now().unix_ms, directory, config, SimulatedWorlds::Neither).await
     }
 
-    async fn start_configured(directory: tempfile::TempDir, config: Config, extras: ServeOptions) -> Service {
-        Service::start_at(START_MS, directory, config, extras).await
+    async fn start_configured(directory: tempfile::TempDir, config: Config, simulated: SimulatedWorlds) -> Service {
+        Service::start_at(START_MS, directory, config, simulated).await
     }
 
-    async fn start_at(unix_ms: i64, directory: tempfile::TempDir, config: Config, extras: ServeOptions) -> Service {
+    async fn start_at(
+        unix_ms: i64,
+        directory: tempfile::TempDir,
+        config: Config,
+        simulated: SimulatedWorlds,
+    ) -> Service {
         let clock = Clock::manual(unix_ms);
         let setup = Setup { clock: clock.clone(), ..Setup::of(&config).expect("a setup") };
         let server = Server::open(DataDir::new(directory.path()), config, setup).expect("a server");
@@ -117,7 +126,15 @@ impl Service {
                 ready.send(()).expect("somebody waits");
             };
             let stopped = async { drop(stopped.await) };
-            server.serve(listener, extras, announce, stopped, std::future::pending()).await
+            server
+                .serve(
+                    listener,
+                    ServeOptions { simulated, ..ServeOptions::default() },
+                    announce,
+                    stopped,
+                    std::future::pending(),
+                )
+                .await
         });
         is_ready.await.expect("the server is ready");
         let mut service = Service {
@@ -127,6 +144,7 @@ impl Service {
             ledger,
             live: String::new(),
             sandbox: String::new(),
+            simulated,
             directory,
             stop: Some(stop),
             served: Some(running),
@@ -219,29 +237,29 @@ impl Service {
     /// Stops gracefully and restarts on the same directory, with a new clock at the start time.
     pub async fn restart(mut self) -> Service {
         self.stop().await;
-        let Service { directory, .. } = self;
-        Service::start_in(directory, &[]).await
+        let Service { directory, simulated, .. } = self;
+        Service::start_as(directory, &[], simulated).await
     }
 
     /// Stops gracefully and restarts on the same directory with some settings changed.
     pub async fn restart_with(mut self, settings: &[(&'static str, &str)]) -> Service {
         self.stop().await;
-        let Service { directory, .. } = self;
-        Service::start_in(directory, settings).await
+        let Service { directory, simulated, .. } = self;
+        Service::start_as(directory, settings, simulated).await
     }
 
     /// Stops gracefully and restarts on the same directory, with a clock that continues from the old one.
     pub async fn restart_now(mut self) -> Service {
         self.stop().await;
-        let Service { directory, clock, .. } = self;
-        Service::start_at(clock.now().unix_ms, directory, config(&[]), ServeOptions::default()).await
+        let Service { directory, clock, simulated, .. } = self;
+        Service::start_at(clock.now().unix_ms, directory, config(&[]), simulated).await
     }
 
     /// The same with some settings changed.
     pub async fn restart_now_with(mut self, settings: &[(&'static str, &str)]) -> Service {
         self.stop().await;
-        let Service { directory, clock, .. } = self;
-        Service::start_at(clock.now().unix_ms, directory, config(settings), ServeOptions::default()).await
+        let Service { directory, clock, simulated, .. } = self;
+        Service::start_at(clock.now().unix_ms, directory, config(settings), simulated).await
     }
 
     /// Stops gracefully.

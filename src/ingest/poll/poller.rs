@@ -157,9 +157,20 @@ impl Poller {
                 return None;
             }
             tokio::select! {
-                Some(answered) = self.in_flight.join_next(), if !self.in_flight.is_empty() => return answered.ok(),
+                Some(answered) = self.in_flight.join_next(), if !self.in_flight.is_empty() => match answered {
+                    Ok(exchange) => return Some(exchange),
+                    Err(error) => self.lost_request(&error),
+                },
                 () = tokio::time::sleep(SLEEP_MAX.min(Duration::from_millis(left_ms))) => {}
             }
+        }
+    }
+
+    /// A request panicked. Which one is not known, so all are due again once none is in flight.
+    fn lost_request(&mut self, error: &tokio::task::JoinError) {
+        tracing::error!(feed = &*self.config.name, %error, "a request of the feed failed to run");
+        if self.in_flight.is_empty() {
+            self.schedule.release_in_flight(self.now().mono_ms.saturating_add(REFUSED_WAIT_MS));
         }
     }
 

@@ -166,6 +166,13 @@ impl PollSchedule {
         self.change(id, |task| task.due_ms = due_ms);
     }
 
+    /// Requests again at a time whatever counts as in flight.
+    pub(super) fn release_in_flight(&mut self, due_ms: u64) {
+        for task in self.tasks.iter_mut().filter(|task| task.is_in_flight) {
+            (task.is_in_flight, task.due_ms) = (false, due_ms);
+        }
+    }
+
     pub(super) fn set_in_flight(&mut self, id: &TaskId, is_in_flight: bool) {
         self.change(id, |task| task.is_in_flight = is_in_flight);
     }
