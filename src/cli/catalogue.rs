@@ -224,7 +224,7 @@ fn props(catalogue: &Catalogue) -> Vec<MarketRow<'_>> {
     catalogue.markets().props().map(market_row).collect()
 }
 
-fn market_row<'c>((key, traits): (&'c str, MarketTraits)) -> MarketRow<'c> {
+fn market_row((key, traits): (&str, MarketTraits)) -> MarketRow<'_> {
     MarketRow { key, shape: traits.shape.key(), winners: traits.settlement.winners }
 }
 

@@ -94,7 +94,7 @@ fn for_demo(settings: Settings, demo: bool) -> (Settings, bool) {
 }
 
 async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) -> anyhow::Result<()> {
-    let is_demo = extras.simulated == SimulatedWorlds::Both;
+    let is_demo = extras.is_demo();
     let (stop, hurry) = signals()?;
     let listener = bind(config.listen)?;
     let address = listener.local_addr()?;

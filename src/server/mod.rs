@@ -199,8 +199,7 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        let is_demo = extras.simulated == SimulatedWorlds::Both;
-        self.claim_live_world(is_demo).await?;
+        self.claim_live_world(extras.is_demo()).await?;
         let opened = Arc::clone(&self.config.borrow());
         let intakes = Intakes::open(&opened)?;
         let mut tasks = JoinSet::new();
@@ -209,7 +208,7 @@ impl Server {
             simulation.fill().await?;
             tasks.spawn(simulation.run());
         }
-        let service = Arc::new(self.service(is_demo));
+        let service = Arc::new(self.service(extras.is_demo()));
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
         let (phase, phases) = watch::channel(Phase::Serving);
         let address = listener.local_addr()?;
@@ -428,6 +427,13 @@ pub struct ServeOptions {
     pub console_any_port: bool,
     /// Read the configuration again when asked to.
     pub reload: Option<Reload>,
+}
+
+impl ServeOptions {
+    /// Whether the live world is simulated.
+    pub(crate) fn is_demo(&self) -> bool {
+        self.simulated == SimulatedWorlds::Both
+    }
 }
 
 /// The address of the public interface, as clients write it.

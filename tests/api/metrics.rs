@@ -78,7 +78,7 @@ async fn requests_are_counted_by_route_status_and_reason() {
 
 #[tokio::test]
 async fn metrics_cover_the_board_sources_and_feeds() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     service.ingest(&every_sport()).await;
     service.advance(50).await;
     let figures = figures(&service).await;

@@ -43,7 +43,7 @@ async fn goes_on(service: &Service) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn simulated_world_continues_whatever_the_clock_is_set_to() {
-    let service = Service::start().await;
+    let service = Service::start_with_sandbox().await;
     for by_ms in [SECOND_MS, -SECOND_MS, DAY_MS, -DAY_MS, YEAR_MS, -YEAR_MS, -YEAR_MS] {
         service.clock.set_unix_ms(service.clock.now().unix_ms + by_ms);
         until(&format!("it continues after {by_ms} ms"), async || goes_on(&service).await).await;
@@ -52,7 +52,7 @@ async fn simulated_world_continues_whatever_the_clock_is_set_to() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn simulated_world_continues_after_a_restart_with_an_earlier_clock() {
-    let mut service = Service::start().await;
+    let mut service = Service::start_with_sandbox().await;
     service.clock.set_unix_ms(START_MS + YEAR_MS);
     until("it continues a year later", async || goes_on(&service).await).await;
     // The new clock starts a year earlier.

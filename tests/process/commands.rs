@@ -366,7 +366,7 @@ fn config_show_fails_as_serve_does() {
     let (_kept, file) = file_with(text.as_bytes());
     let shown = directory.run(&format!("config show --config {}", file.display())).complaint();
     assert!(
-        shown.contains("feeds.us.sports: there is no sport or competition \"soccr\"; did you mean soccer?"),
+        shown.contains("feeds.us.sports: there is no sport or competition \"soccr\": did you mean \"soccer\"?"),
         "{shown}"
     );
     for sports in ["mma", "soccer,soccer_epl,americanfootball_nfl,tennis,soccer_new_cup"] {

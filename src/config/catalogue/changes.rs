@@ -35,16 +35,9 @@ impl ChangedKeys {
 
 impl CatalogueChanges {
     pub(super) fn new(below: &Entries, above: &Entries, replace: bool) -> Self {
-        let sports = |entries: &Entries| -> Vec<Box<str>> {
-            entries.sports.iter().map(|sport| sport.key.clone()).chain(entries.families.iter().cloned()).collect()
-        };
-        let (sports_below, sports_above) = (sports(below), sports(above));
-        fn keys(list: &[Box<str>]) -> impl Iterator<Item = &str> {
-            list.iter().map(|key| &**key)
-        }
         CatalogueChanges {
             replace,
-            sports: ChangedKeys::new(keys(&sports_below), keys(&sports_above)),
+            sports: ChangedKeys::new(sports(below), sports(above)),
             competitions: ChangedKeys::new(
                 below.competitions.iter().map(|listed| &*listed.key),
                 above.competitions.iter().map(|listed| &*listed.key),
@@ -60,4 +53,8 @@ impl CatalogueChanges {
             ),
         }
     }
+}
+
+fn sports(entries: &Entries) -> impl Iterator<Item = &str> {
+    entries.sports.iter().map(|sport| &*sport.key).chain(entries.families.iter().map(|family| &**family))
 }
