@@ -38,7 +38,7 @@ async fn goes_on(service: &Service) -> bool {
     let status = service.get_as(key.secret.expose(), "/v1/status").await.json();
     let is_fresh = updates.iter().any(|update| *update >= earliest.to_string());
     let is_future = updates.iter().any(|update| *update > latest.to_string());
-    is_fresh && !is_future && status["sports_active"] == 5
+    is_fresh && !is_future && status["sports_active"] == 9
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
