@@ -48,8 +48,7 @@ fn catalogue_check_shows_what_a_file_changes() {
 #[test]
 fn family_that_a_feed_names_is_a_sport_also_without_a_server() {
     let directory = Directory::new();
-    let feed =
-        "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://127.0.0.1:9/v4\"\nkey = \"k\"\nsports = \"darts_pdc\"\n";
+    let feed = "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"https://upstream.invalid/v4\"\nkey = \"k\"\nsports = \"darts_pdc\"\n";
     let (_kept, file) = file_with(feed.as_bytes());
     let sports = directory.json(&format!("catalogue --config {}", file.display()))["sports"].clone();
     assert_eq!(sports.as_array().expect("a list").last().expect("a sport")["v4_key"], "darts_*");

@@ -38,9 +38,11 @@ async fn filled() -> Directory {
         "commence_time": "2099-01-01T00:00:00Z", "home_team": "Ada Stone", "away_team": "Bo Reed", "bookmakers": [book],
     });
     upstream.answer("mma_mixed_martial_arts/odds", Reply::Json(json!([bout]).to_string()));
-    let config = directory.path().join("oddsbox.toml");
+    let (config, catalogue) = (directory.path().join("oddsbox.toml"), directory.path().join("catalogue.toml"));
+    fs::write(&catalogue, "families = [\"darts\"]\n").expect("a file");
     let feed = format!(
-        "[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://{}/v4\"\nkey = \"hush1\"\nsports = [\"mma\"]\nodds_format = \"decimal\"\n",
+        "catalogue = \"{}\"\n[feeds.us]\nkind = \"the-odds-api\"\nurl = \"http://{}/v4\"\nkey = \"hush1\"\nsports = [\"mma\"]\nodds_format = \"decimal\"\n",
+        catalogue.display(),
         upstream.address
     );
     fs::write(&config, feed).expect("a file");
