@@ -55,7 +55,7 @@ impl Pattern {
 }
 
 impl V4Names {
-    /// Of a family of which nothing more is known.
+    /// The names of a sport of which only the family is known: one key per competition.
     pub(super) fn of_family(family: &str, group: Box<str>) -> Self {
         let pattern = |prefix: Box<str>| Pattern { prefix, suffix: Box::default() };
         let key = pattern(format!("{family}_").into());

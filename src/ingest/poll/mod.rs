@@ -1,9 +1,9 @@
 //! Polls an interface in the shape of The Odds API, one task for each feed.
 //!
-//! A feed polls the odds of each of its competitions, scores while an event is on and, event by event, the markets that
-//! are only to be had that way. `schedule` knows when each is due, `requests` asks for it, `answers` hands what came to
-//! the writer. A few requests are in flight at a time; their answers are taken one after the other. An answer that is not
-//! good changes nothing and is logged once; the request is retried with increasing delays.
+//! A feed polls the odds of each of its competitions, scores while an event is live and, event by event, the markets that
+//! the upstream has for single events only. `schedule` knows when each is due, `requests` sends it, and `answers` passes
+//! what came back to the writer. A few requests are in flight at a time; their answers are handled one after the other. An
+//! invalid answer changes nothing and is logged once; the request is retried with increasing delays.
 //!
 //! - `supervisor` runs the feeds of the configuration in force, `poller` is the loop of one
 //! - `client` sends a request within bounds of time and size

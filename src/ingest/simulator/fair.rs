@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::curve::{ONE, exp_below, sigmoid};
-use super::goals::Tally;
+use super::goals::CountChances;
 use crate::model::OutcomeName;
 
 /// One outcome and its fair chance in millionths.
@@ -54,7 +54,7 @@ impl Estimate {
 #[derive(Debug)]
 pub(super) enum Distribution {
     Normal(Estimate),
-    Goals(Tally),
+    Goals(CountChances),
 }
 
 impl Distribution {

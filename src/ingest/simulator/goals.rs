@@ -3,20 +3,20 @@
 
 use super::curve::{ONE, exp_below};
 
-/// Goals of one side that are told apart; more are counted as this many less one.
+/// The number of goal counts of one side with a chance of their own, from 0; the last one includes all higher counts.
 const GOALS: usize = 13;
 
 /// A distribution over whole numbers, in millionths.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(super) struct CountChances {
     /// The number that the first chance is of.
     first: i64,
     chances: Vec<i64>,
 }
 
-impl Tally {
+impl CountChances {
     fn new(first: i64) -> Self {
-        Tally { first, chances: vec![0; 2 * GOALS] }
+        CountChances { first, chances: vec![0; 2 * GOALS] }
     }
 
     fn add(&mut self, number: i64, chance: i64) {
@@ -55,8 +55,8 @@ pub(super) struct GoalChances {
     pub home: i64,
     pub draw: i64,
     pub both_score: i64,
-    pub margin: Tally,
-    pub total: Tally,
+    pub margin: CountChances,
+    pub total: CountChances,
 }
 
 impl GoalGame {
@@ -64,8 +64,8 @@ impl GoalGame {
         let (home_goals, away_goals) = (poisson(self.expected.0), poisson(self.expected.1));
         let (home, away) = self.score;
         let most = i64::try_from(GOALS).unwrap_or(0);
-        let mut margin = Tally::new(home - away - most);
-        let mut total = Tally::new(home + away);
+        let mut margin = CountChances::new(home - away - most);
+        let mut total = CountChances::new(home + away);
         let (mut wins, mut draws, mut both_score) = (0, 0, 0);
         for (home, home_chance) in (home..).zip(&home_goals) {
             for (away, away_chance) in (away..).zip(&away_goals) {
