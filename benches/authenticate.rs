@@ -71,22 +71,23 @@ fn authenticate(criterion: &mut Criterion) {
     };
     let mut group = criterion.benchmark_group("authenticate");
     group.bench_function("valid", |bencher| {
-        bencher.iter(|| keyring.authenticate(black_box(next.next().map(String::as_str)), NOON));
+        bencher.iter(|| keyring.load().authenticate(black_box(next.next().map(String::as_str)), NOON).is_ok());
     });
     let stranger = Secret::generate(KeyKind::Sandbox).unwrap();
     group.bench_function("unknown", |bencher| {
-        bencher.iter(|| keyring.authenticate(black_box(Some(stranger.expose())), NOON));
+        bencher.iter(|| keyring.load().authenticate(black_box(Some(stranger.expose())), NOON).is_ok());
     });
     let mistyped = stranger.expose().replace("ob_", "ob-");
     group.bench_function("mistyped", |bencher| {
-        bencher.iter(|| keyring.authenticate(black_box(Some(&mistyped)), NOON));
+        bencher.iter(|| keyring.load().authenticate(black_box(Some(&mistyped)), NOON).is_ok());
     });
     let meter = keyring.list();
     let meter = meter[0].meter();
     group.bench_function("charge", |bencher| bencher.iter(|| charge(meter, tick())));
     group.bench_function("valid_and_charge", |bencher| {
         bencher.iter(|| {
-            let grant = keyring.authenticate(black_box(next.next().map(String::as_str)), NOON).unwrap();
+            let keys = keyring.load();
+            let grant = keys.authenticate(black_box(next.next().map(String::as_str)), NOON).unwrap();
             charge(grant.meter(), tick())
         });
     });

@@ -202,7 +202,8 @@ fn write_keys(path: &Path, keys: &DemoKeys) -> io::Result<()> {
 /// The kept secret if it is still valid for `kind`, else that of a new key.
 async fn working_secret(kept: Option<&SecretText>, kind: KeyKind, server: &Server) -> anyhow::Result<SecretText> {
     if let Some(kept) = kept {
-        let grant = server.keyring().authenticate(Some(kept.expose()), server.clock().now());
+        let keys = server.keyring().load();
+        let grant = keys.authenticate(Some(kept.expose()), server.clock().now());
         if grant.is_ok_and(|grant| grant.record().kind == kind) {
             return Ok(kept.clone());
         }

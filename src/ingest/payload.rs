@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use super::delivery::{Delivery, DeliveryBatch, NewsOrigin};
 use super::error::IngestError;
 use super::feed::{Feed, IngestContext};
@@ -13,6 +15,9 @@ use crate::model::{Catalogue, News, OddsFormat, SportId, Timestamp};
 use crate::writer::NewsReader;
 
 const BATCH_MESSAGES_MAX: usize = 1000;
+
+/// Held while a payload is parsed.
+static PARSING: Semaphore = Semaphore::const_new(1);
 
 /// The bytes of a payload that have come so far.
 #[derive(Debug, Default)]
@@ -90,7 +95,8 @@ pub(super) fn accept(payload: Payload, listed: Vec<News>, delivery: &mut Deliver
     batch
 }
 
-/// Reads a payload on the blocking pool: a long one takes a while.
+/// Reads a payload on the blocking pool: a long one takes a while. One at a time, so that the answers to a whole round of
+/// polls leave the other cores to those who read.
 pub(super) async fn read(
     bytes: Vec<u8>,
     (sport, odds_format): (Option<SportId>, Option<OddsFormat>),
@@ -98,6 +104,7 @@ pub(super) async fn read(
     catalogue: Arc<Catalogue>,
 ) -> Result<Result<Payload, PayloadError>, tokio::task::JoinError> {
     let work = move || the_odds_api::read(&bytes, PayloadTerms { catalogue: &catalogue, sport, odds_format, now });
+    let _one_at_a_time = PARSING.acquire().await;
     tokio::task::spawn_blocking(work).await
 }
 

@@ -12,15 +12,21 @@ use super::meter::Meter;
 use super::record::{KeyId, KeyRecord};
 use crate::model::{SportId, World};
 
-/// A request that holds a valid key. Good for this request: a later one asks the keyring again.
-#[derive(Debug)]
-pub struct Grant {
-    entry: Arc<KeyEntry>,
+/// A request that holds a valid key. Good for this request: a later one asks the keyring again. It borrows the entry of
+/// the key, because a reference count that every thread writes would cost each request a cache miss.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant<'k> {
+    entry: &'k Arc<KeyEntry>,
 }
 
-impl Grant {
-    pub(super) fn new(entry: Arc<KeyEntry>) -> Self {
+impl<'k> Grant<'k> {
+    pub(super) fn new(entry: &'k Arc<KeyEntry>) -> Self {
         Grant { entry }
+    }
+
+    /// The same for a request that has to wait and must not hold on to the keyring meanwhile.
+    pub fn to_waiting(self) -> WaitingGrant {
+        WaitingGrant { entry: Arc::clone(self.entry) }
     }
 
     /// The world that the key reads.
@@ -28,15 +34,15 @@ impl Grant {
         self.entry.record().kind.world()
     }
 
-    pub fn key_id(&self) -> &KeyId {
+    pub fn key_id(&self) -> &'k KeyId {
         self.entry.id()
     }
 
-    pub fn record(&self) -> &KeyRecord {
+    pub fn record(&self) -> &'k KeyRecord {
         self.entry.record()
     }
 
-    pub fn meter(&self) -> &Meter {
+    pub fn meter(&self) -> &'k Meter {
         self.entry.meter()
     }
 
@@ -56,6 +62,18 @@ impl Grant {
         } else {
             Err(Forbidden { sport })
         }
+    }
+}
+
+/// A request that held a valid key and waits for the key's lease.
+#[derive(Debug)]
+pub struct WaitingGrant {
+    entry: Arc<KeyEntry>,
+}
+
+impl WaitingGrant {
+    pub fn grant(&self) -> Grant<'_> {
+        Grant::new(&self.entry)
     }
 }
 

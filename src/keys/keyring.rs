@@ -10,7 +10,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use foldhash::fast::RandomState;
 
 use crate::attachment::Attachment;
@@ -116,7 +116,7 @@ struct SecretEntry {
 
 impl SecretEntry {
     /// Ends are exclusive: at the second of its expiry a key is rejected.
-    fn authorise(&self, now: Timestamp) -> Result<Grant, AuthError> {
+    fn authorise(&self, now: Timestamp) -> Result<Grant<'_>, AuthError> {
         let record = self.entry.record();
         let has_passed = |end: Option<Timestamp>| end.is_some_and(|end| end <= now);
         if record.revoked.is_some() {
@@ -126,7 +126,7 @@ impl SecretEntry {
         } else if has_passed(record.expires) {
             Err(AuthError::Expired(record.id.clone()))
         } else {
-            Ok(Grant::new(Arc::clone(&self.entry)))
+            Ok(Grant::new(&self.entry))
         }
     }
 }
@@ -148,6 +148,25 @@ impl KeyMap {
         for (hash, until) in entry.secrets() {
             self.by_secret.insert(hash, SecretEntry { entry: Arc::clone(entry), until });
         }
+    }
+}
+
+/// The keys that one request is authenticated against.
+#[derive(Debug)]
+pub struct Keys {
+    map: Guard<Arc<KeyMap>>,
+}
+
+impl Keys {
+    /// Authenticates a secret. An empty text counts as missing. A text that this thread has just seen is not hashed again;
+    /// whether its key is in force is looked up each time.
+    pub fn authenticate<T>(&self, text: Option<&T>, now: Moment) -> Result<Grant<'_>, AuthError>
+    where
+        T: AsRef<[u8]> + ?Sized,
+    {
+        let text = text.map(AsRef::as_ref).filter(|text: &&[u8]| !text.is_empty()).ok_or(AuthError::Missing)?;
+        let hash = HashMemo::hash_on_this_thread(text).ok_or(AuthError::Malformed)?;
+        self.map.by_secret.get(&hash).ok_or(AuthError::Unknown)?.authorise(now.timestamp())
     }
 }
 
@@ -176,16 +195,9 @@ impl Keyring {
         Keyring { map: ArcSwap::from_pointee(map), changing: Mutex::new(()), catalogue, queue }
     }
 
-    /// Authenticates a secret. An empty text counts as missing. A text that this thread has just seen is not hashed again;
-    /// whether its key is in force is looked up each time.
-    pub fn authenticate<T>(&self, text: Option<&T>, now: Moment) -> Result<Grant, AuthError>
-    where
-        T: AsRef<[u8]> + ?Sized,
-    {
-        let text = text.map(AsRef::as_ref).filter(|text: &&[u8]| !text.is_empty()).ok_or(AuthError::Missing)?;
-        let hash = HashMemo::hash_on_this_thread(text).ok_or(AuthError::Malformed)?;
-        let map = self.map.load();
-        map.by_secret.get(&hash).ok_or(AuthError::Unknown)?.authorise(now.timestamp())
+    /// The keys as they are now, for one request.
+    pub fn load(&self) -> Keys {
+        Keys { map: self.map.load() }
     }
 
     /// Adds or replaces a key. An existing key keeps its meter, with the new limits.

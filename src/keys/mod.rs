@@ -24,9 +24,9 @@ mod secret;
 
 pub use base62::RandomError;
 pub use feeder::{AdmittedFeeder, FeedToken, FeedTokenError, Feeder, Feeders};
-pub use grant::{Forbidden, Grant, SportAccess};
+pub use grant::{Forbidden, Grant, SportAccess, WaitingGrant};
 pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
-pub use keyring::{AuthError, KeyEntry, Keyring};
+pub use keyring::{AuthError, KeyEntry, Keyring, Keys};
 pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
     BURST_MAX, BurstStanding, Charge, Cost, Meter, QUOTA_MAX, QuotaStanding, Refusal, Standing, lease_size,

@@ -316,7 +316,7 @@ fn suffer(
         assert!(error.to_string().contains("nothing was changed"), "{asked_again}: {error}");
         assert!(writer.boards().condition().is_unwritable(), "{asked_again}: the condition is not reported");
         assert_eq!(during, before, "{asked_again}");
-        assert!(writer.keyring().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
+        assert!(writer.keyring().load().authenticate(Some(secret), clock.now()).is_ok(), "{asked_again}");
     }
     // The disk fails once more before it is repaired: a failed attempt to recover must lose nothing.
     for at in [3, 9, 14, 20] {

@@ -248,7 +248,7 @@ pub fn lease(writer: &mut Writer, clock: &Clock, id: &str) {
 
 /// Asserts that each secret is accepted or rejected as expected.
 pub fn check_secrets(keyring: &Keyring, keys: &Keys, clock: &Clock) {
-    let opens = |secret: &String| keyring.authenticate(Some(secret), clock.now()).is_ok();
+    let opens = |secret: &String| keyring.load().authenticate(Some(secret), clock.now()).is_ok();
     for state in keys.values() {
         let id = &state.id;
         assert_eq!(opens(&state.secret), !state.revoked, "{id}");

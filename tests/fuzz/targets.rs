@@ -83,10 +83,10 @@ pub fn request(data: &[u8]) {
     }
     let Ok(request) = builder.body(()) else { return };
     let mut handled = handle(service, &request, clock.now());
-    if let Handled::NeedsLease(grant) = handled {
+    if let Handled::NeedsLease(waiting) = handled {
         // Nothing here outlives the process, so leases need not be stored.
-        let usage = grant.meter().plan_lease(clock.now()).expect("a plan");
-        grant.meter().grant(usage);
+        let usage = waiting.grant().meter().plan_lease(clock.now()).expect("a plan");
+        waiting.grant().meter().grant(usage);
         handled = handle(service, &request, clock.now());
     }
     let Handled::Answer(answer) = handled else { panic!("a lease was granted") };

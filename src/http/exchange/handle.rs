@@ -23,7 +23,7 @@ use super::usage::UsageHeaders;
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
+use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Keys, Refusal, Standing, WaitingGrant};
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Refusal, Standing};
 pub enum Handled {
     Answer(HandledRequest),
     /// The key has quota left but no lease: wait for its meter's lease and call again.
-    NeedsLease(Grant),
+    NeedsLease(WaitingGrant),
 }
 
 impl From<HandledRequest> for Handled {
@@ -84,7 +84,8 @@ pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handle
     if service.boards.condition().has_writer_ended() {
         return exchange.fail(&ApiError::overloaded()).into();
     }
-    let grant = match exchange.authenticate() {
+    let keys = service.keyring.load();
+    let grant = match exchange.authenticate(&keys) {
         Ok(grant) => grant,
         Err(error) => return exchange.refuse_key(error).into(),
     };
@@ -92,17 +93,17 @@ pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handle
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
     let charge = match grant.meter().charge(cost, exchange.now) {
         Ok(charge) => Charged::new(charge, cost),
-        Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant),
-        Err(refusal) => return exchange.refuse_charge(refusal, &grant).into(),
+        Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
+        Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
     // 6 to 8. The content.
-    let content = exchange.content(&route, &grant);
+    let content = exchange.content(&route, grant);
     // 9. The answer.
-    exchange.answer(content, charge, &grant).into()
+    exchange.answer(content, charge, grant).into()
 }
 
 /// Answers with `overloaded`, because the lease that a request needs did not come in time.
-pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: &Grant, now: Moment) -> HandledRequest {
+pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: Grant<'_>, now: Moment) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
     exchange.refuse(&ApiError::overloaded(), grant)
@@ -152,29 +153,28 @@ impl<'s, 'r> Exchange<'s, 'r> {
         route
     }
 
-    fn authenticate(&mut self) -> Result<Grant, AuthError> {
-        let grant = self.grant()?;
+    fn authenticate<'k>(&mut self, keys: &'k Keys) -> Result<Grant<'k>, AuthError> {
+        let grant = self.grant(keys)?;
         self.key = Some(grant.key_id().clone());
         Ok(grant)
     }
 
     /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
-    fn grant(&mut self) -> Result<Grant, AuthError> {
-        let keyring = &self.service.keyring;
+    fn grant<'k>(&mut self, keys: &'k Keys) -> Result<Grant<'k>, AuthError> {
         match self.request.headers.api_key {
-            HeaderField::Once(value) => keyring.authenticate(Some(value.as_bytes()), self.now),
+            HeaderField::Once(value) => keys.authenticate(Some(value.as_bytes()), self.now),
             HeaderField::Repeated => Err(AuthError::Malformed),
             HeaderField::Missing if self.service.allows_query_key() => {
                 let text = query::api_key(self.request.query, self.version);
                 self.key_in_query = text.is_some();
-                keyring.authenticate(text.as_deref(), self.now)
+                keys.authenticate(text.as_deref(), self.now)
             }
             HeaderField::Missing => Err(AuthError::Missing),
         }
     }
 
     /// Steps 6 to 8. A key in the query must be there once.
-    fn content(&self, route: &Route<'_>, grant: &Grant) -> Result<Content, ApiError> {
+    fn content(&self, route: &Route<'_>, grant: Grant<'_>) -> Result<Content, ApiError> {
         self.check_route(route)?;
         let (service, request, version) = (self.service, &self.request, self.version);
         let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version };
@@ -204,7 +204,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; a server error refunds it.
-    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: &Grant) -> HandledRequest {
+    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: Grant<'_>) -> HandledRequest {
         let reply = match content {
             Ok(content) => {
                 let usage = UsageHeaders::of(charge.standing, grant, self.now.timestamp());
@@ -227,7 +227,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request with a valid key that was rejected.
-    fn refuse(mut self, error: &ApiError, grant: &Grant) -> HandledRequest {
+    fn refuse(mut self, error: &ApiError, grant: Grant<'_>) -> HandledRequest {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
         reply.insert_usage(UsageHeaders::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
@@ -236,7 +236,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request whose key has nothing left.
-    fn refuse_charge(mut self, refusal: Refusal, grant: &Grant) -> HandledRequest {
+    fn refuse_charge(mut self, refusal: Refusal, grant: Grant<'_>) -> HandledRequest {
         self.refused = Some(refusal.reason());
         self.refuse(&refusal.into(), grant)
     }

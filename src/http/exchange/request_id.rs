@@ -1,5 +1,6 @@
 //! The name of a request: in its answer, in its error and in its line of the log.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderName, HeaderValue};
@@ -49,11 +50,29 @@ impl RequestId {
     }
 }
 
-/// Makes ids that no other request has: a random word drawn once by the process, and a number that grows.
+/// How many numbers a thread takes at a time: a counter that all threads write for each request would cost each of them
+/// a cache miss.
+const BLOCK: u64 = 1024;
+
+static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The next number of this thread; a multiple of `BLOCK` when it has to take a block.
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A number that this process has not used.
+fn next_number() -> u64 {
+    let next = NEXT.get();
+    let number = if next.is_multiple_of(BLOCK) { NEXT_BLOCK.fetch_add(1, Ordering::Relaxed) * BLOCK } else { next };
+    NEXT.set(number + 1);
+    number
+}
+
+/// Makes ids that no other request has: a random word drawn once, and a number that the process uses once.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
     process: [u8; RequestIds::PROCESS_LEN],
-    next: AtomicU64,
 }
 
 impl RequestIds {
@@ -70,7 +89,7 @@ impl RequestIds {
             random.copy_from_slice(&nanos.to_le_bytes()[..Self::PROCESS_LEN]);
         }
         let process = random.map(|byte| Self::ALPHABET[usize::from(byte & 31)]);
-        RequestIds { process, next: AtomicU64::new(0) }
+        RequestIds { process }
     }
 
     /// The client's own id, or a new one.
@@ -81,7 +100,7 @@ impl RequestIds {
     fn generate(&self) -> RequestId {
         let mut text = [b'-'; Self::LEN];
         text[..Self::PROCESS_LEN].copy_from_slice(&self.process);
-        let mut number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut number = next_number();
         for digit in text[Self::PROCESS_LEN + 1..].iter_mut().rev() {
             *digit = Self::ALPHABET[usize::from(number.to_le_bytes()[0] & 31)];
             number >>= 5;
@@ -101,6 +120,19 @@ mod tests {
         assert_ne!(first, second);
         assert_eq!(first.as_str().len(), 22);
         assert_eq!(ids.id_of(Some(&first.header())).as_str(), first.as_str());
+    }
+
+    #[test]
+    fn ids_of_several_threads_and_blocks_are_distinct() {
+        let ids = RequestIds::new();
+        let made = || (0..3 * BLOCK).map(|_| ids.id_of(None).as_str().to_owned()).collect::<Vec<_>>();
+        let mut all = std::thread::scope(|scope| {
+            let threads = [scope.spawn(made), scope.spawn(made)];
+            threads.map(|thread| thread.join().unwrap()).concat()
+        });
+        all.extend(made());
+        let distinct: std::collections::HashSet<&String> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
     }
 
     #[test]

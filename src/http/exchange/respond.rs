@@ -18,7 +18,7 @@ use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
 use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
-use crate::keys::{Grant, KeyId};
+use crate::keys::{KeyId, WaitingGrant};
 use crate::log::{self, LineKind};
 use crate::metrics::Traffic;
 
@@ -59,7 +59,7 @@ impl Service {
         let started = Instant::now();
         let answer = match self.handle_contained(request, self.clock.now_at(started)) {
             Handled::Answer(answer) => answer,
-            Handled::NeedsLease(grant) => self.wait_and_handle(request, grant).await,
+            Handled::NeedsLease(waiting) => self.wait_and_handle(request, waiting).await,
         };
         self.note(request, peer, &answer.note, started);
         answer.into_response()
@@ -75,18 +75,18 @@ impl Service {
         log_access(request, peer, note, took);
     }
 
-    async fn wait_and_handle<B>(&self, request: &Request<B>, mut grant: Grant) -> HandledRequest {
+    async fn wait_and_handle<B>(&self, request: &Request<B>, mut waiting: WaitingGrant) -> HandledRequest {
         let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
         loop {
-            let lease = grant.meter().lease_arrives(self.clock.now());
+            let lease = waiting.grant().meter().lease_arrives(self.clock.now());
             match tokio::time::timeout_at(deadline, lease).await {
                 Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return overloaded(self, request, &grant, self.clock.now()),
+                Ok(Err(_)) | Err(_) => return overloaded(self, request, waiting.grant(), self.clock.now()),
             }
             match self.handle_contained(request, self.clock.now()) {
                 Handled::Answer(answer) => return answer,
                 // Other requests used up the lease: the deadline bounds how often that can happen.
-                Handled::NeedsLease(again) => grant = again,
+                Handled::NeedsLease(again) => waiting = again,
             }
         }
     }

@@ -95,7 +95,7 @@ impl Service {
 pub(crate) struct Authorized<'a> {
     pub service: &'a Service,
     pub request: &'a RequestParts<'a>,
-    pub grant: &'a Grant,
+    pub grant: Grant<'a>,
     pub now: Timestamp,
     pub version: Version,
 }
@@ -177,7 +177,7 @@ pub(crate) struct WorldView<'s> {
 }
 
 impl<'s> WorldView<'s> {
-    pub(crate) fn new(boards: &'s Boards, grant: &Grant) -> Self {
+    pub(crate) fn new(boards: &'s Boards, grant: Grant<'_>) -> Self {
         let catalogue = boards.catalogue();
         let accesses = catalogue.sport_ids().filter_map(|sport| grant.for_sport(sport).ok()).collect();
         WorldView { catalogue, accesses, world: boards.load(grant.world()) }

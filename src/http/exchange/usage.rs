@@ -31,7 +31,7 @@ pub(crate) struct UsageHeaders {
 
 impl UsageHeaders {
     /// Of the key that holds a grant.
-    pub(crate) fn of(standing: Standing, grant: &Grant, now: Timestamp) -> Self {
+    pub(crate) fn of(standing: Standing, grant: Grant<'_>, now: Timestamp) -> Self {
         let write = || value(&mut Vec::new(), |out| write_policy(&standing, now, out));
         UsageHeaders::new(standing, grant.policy(write, copy))
     }

@@ -112,7 +112,9 @@ impl Fixture {
         for _ in 0..2 {
             match handle(&self.service, request, self.clock.now()) {
                 Handled::Answer(answer) => return got(answer),
-                Handled::NeedsLease(grant) => grant_lease(&self.service.keyring, grant.key_id(), &self.clock),
+                Handled::NeedsLease(waiting) => {
+                    grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
+                }
             }
         }
         panic!("a lease was granted and another is needed")

@@ -169,7 +169,8 @@ async fn revoked_key_is_rejected_on_open_connection() {
         assert!(ask(&mut stream, &request).await.0.starts_with("HTTP/1.1 200 "));
     }
     let keyring = &fixture.service.keyring;
-    let grant = keyring.authenticate(Some(&fixture.sandbox), fixture.clock.now()).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(&fixture.sandbox), fixture.clock.now()).unwrap();
     keyring.put(KeyRecord { revoked: Some(fixture.clock.now().timestamp()), ..grant.record().clone() });
     assert!(ask(&mut stream, &request).await.0.starts_with("HTTP/1.1 401 "));
 }

@@ -10,7 +10,7 @@ use crate::model::{Timestamp, World};
 
 pub(crate) const API_VERSION: &str = "v1";
 
-pub(crate) fn get(boards: &Boards, grant: &Grant, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {
+pub(crate) fn get(boards: &Boards, grant: Grant<'_>, now: Timestamp, query: Option<&str>) -> Result<Content, ApiError> {
     Params::read(query, &[])?;
     let board = boards.load(grant.world());
     let status = if boards.condition().maintenance(now).is_some() {

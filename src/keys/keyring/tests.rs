@@ -14,7 +14,7 @@ fn keyring(keys: impl IntoIterator<Item = KeyRecord>) -> Keyring {
 }
 
 fn error(keyring: &Keyring, secret: &Secret, now: Moment) -> Option<&'static str> {
-    keyring.authenticate(Some(secret.expose()), now).err().map(|error| error.reason())
+    keyring.load().authenticate(Some(secret.expose()), now).err().map(|error| error.reason())
 }
 
 #[test]
@@ -22,7 +22,8 @@ fn valid_secret_grants_its_own_key_and_world() {
     let pairs: Vec<_> = KeyKind::ALL.into_iter().cycle().take(20).map(|kind| issued(new_key(kind))).collect();
     let keyring = keyring(pairs.iter().map(|(key, _)| key.clone()));
     for (key, secret) in &pairs {
-        let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+        let keys = keyring.load();
+        let grant = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
         assert_eq!((grant.key_id(), grant.world()), (&key.id, key.kind.world()));
         assert_eq!(grant.record(), key);
     }
@@ -33,12 +34,12 @@ fn rejection_has_a_reason() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let keyring = keyring([key]);
     let mistyped = secret.expose().replace("ob_", "ob-");
-    assert_eq!(keyring.authenticate(None::<&str>, wall(NOON)).err(), Some(AuthError::Missing));
-    assert_eq!(keyring.authenticate(Some(""), wall(NOON)).err(), Some(AuthError::Missing));
-    assert_eq!(keyring.authenticate(Some("hunter2"), wall(NOON)).err(), Some(AuthError::Malformed));
-    assert_eq!(keyring.authenticate(Some(&mistyped), wall(NOON)).err(), Some(AuthError::Malformed));
+    assert_eq!(keyring.load().authenticate(None::<&str>, wall(NOON)).err(), Some(AuthError::Missing));
+    assert_eq!(keyring.load().authenticate(Some(""), wall(NOON)).err(), Some(AuthError::Missing));
+    assert_eq!(keyring.load().authenticate(Some("hunter2"), wall(NOON)).err(), Some(AuthError::Malformed));
+    assert_eq!(keyring.load().authenticate(Some(&mistyped), wall(NOON)).err(), Some(AuthError::Malformed));
     let unknown = Secret::generate(KeyKind::Sandbox).unwrap();
-    assert_eq!(keyring.authenticate(Some(unknown.expose()), wall(NOON)).err(), Some(AuthError::Unknown));
+    assert_eq!(keyring.load().authenticate(Some(unknown.expose()), wall(NOON)).err(), Some(AuthError::Unknown));
     assert_eq!(AuthError::Unknown.key(), None);
 }
 
@@ -48,7 +49,7 @@ fn revoked_key_is_rejected_when_put_returns() {
     let keyring = keyring([key.clone()]);
     assert_eq!(error(&keyring, &secret, wall(NOON)), None);
     keyring.put(revoke(&key, at(NOON)));
-    let error = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap_err();
+    let error = keyring.load().authenticate(Some(secret.expose()), wall(NOON)).unwrap_err();
     assert_eq!((error.reason(), error.key()), ("revoked", Some(&key.id)));
 }
 
@@ -98,14 +99,16 @@ fn changed_key_keeps_its_meter() {
     let keyring = keyring([]);
     let before = keyring.put(key.clone());
     before.meter().grant(before.meter().plan_lease(wall(NOON)).unwrap());
-    let grant_before = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+    let keys = keyring.load();
+    let grant_before = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
     assert!(grant_before.meter().charge(Cost::Full, wall(NOON)).is_ok());
 
     let (mut key, second) = rotate(&key, 60, at(NOON)).unwrap();
     key.limits.burst_per_minute = 1;
     keyring.put(key);
     for secret in [&secret, &second] {
-        let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+        let keys = keyring.load();
+        let grant = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
         let standing = grant.meter().standing(wall(NOON));
         assert_eq!((standing.burst.remaining, standing.month.remaining()), (0, Some(0)));
     }
@@ -118,7 +121,8 @@ fn meters_continue_from_the_stored_usage() {
     let stored = Usage { day: 20_771, day_used: 10_000, month: 682, month_used: 10_000 };
     let (queue, _requests) = LeaseQueue::open();
     let keyring = Keyring::new(Arc::new(catalogue()), [(key, stored)], queue);
-    let grant = keyring.authenticate(Some(secret.expose()), noon_and(0)).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(secret.expose()), noon_and(0)).unwrap();
     assert!(grant.meter().charge(Cost::Full, noon_and(0)).is_err());
 }
 
@@ -130,17 +134,20 @@ fn restricted_key_reads_only_its_groups() {
     let (free, free_secret) = issued(new_key(KeyKind::Production));
     let keyring = keyring([combat.clone(), free]);
 
-    let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
     assert_eq!(grant.for_sport(tennis).unwrap_err().sport, tennis);
     for sport in [mma, boxing] {
         let access = grant.for_sport(sport).unwrap();
         assert_eq!((access.world(), access.sport()), (World::Live, sport));
     }
-    let grant = keyring.authenticate(Some(free_secret.expose()), wall(NOON)).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(free_secret.expose()), wall(NOON)).unwrap();
     assert!([mma, boxing, tennis].into_iter().all(|sport| grant.for_sport(sport).is_ok()));
 
     keyring.put(KeyRecord { groups: ["curling".into()].into(), ..combat });
-    let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
     assert!(grant.for_sport(mma).is_err(), "a missing group grants nothing");
 }
 
@@ -187,7 +194,8 @@ fn debug_omits_secrets_and_hashes() {
     let (key, secret) = issued(new_key(KeyKind::Sandbox));
     let hash = key.hash;
     let keyring = keyring([key]);
-    let grant = keyring.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
+    let keys = keyring.load();
+    let grant = keys.authenticate(Some(secret.expose()), wall(NOON)).unwrap();
     let shown = format!("{keyring:?} {grant:?}");
     assert!(!shown.contains(secret.expose()));
     assert!(!shown.contains(&format!("{:?}", hash.0)));

@@ -66,7 +66,10 @@ impl Refusal {
     }
 }
 
+/// The counters of a key. Every request of the key writes them, on any thread, so they share no cache line with what
+/// requests only read.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct Meter {
     burst: Burst,
     day: Quota,
