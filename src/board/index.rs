@@ -4,12 +4,13 @@
 //! skips what cannot match and costs time in proportion to its answer. Applying edits copies only the chunks that they
 //! touch; everything else is shared with the previous index.
 
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use foldhash::HashMap;
 use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::coverage::{BookSet, Coverage};
 use super::node::{Edit, EventNode, OrderKey};
@@ -261,6 +262,27 @@ impl Index {
         alike.start + self.chunks[alike].partition_point(|chunk| chunk.last_key().is_some_and(|last| last < key))
     }
 
+    /// The events that differ from those of a later index, by identity and in the order of their ids. Costs time in
+    /// proportion to the chunks that the two do not share.
+    pub fn diff<'i>(&'i self, later: &'i Index) -> Vec<NodeDiff<'i>> {
+        let chunks_of = |index: &Index| index.chunks.iter().map(Arc::as_ptr).collect::<HashSet<*const Chunk>>();
+        let (own, others) = (chunks_of(self), chunks_of(later));
+        let nodes = |index: &'i Index, shared: &HashSet<*const Chunk>| {
+            let chunks: Vec<&Arc<Chunk>> =
+                index.chunks.iter().filter(|chunk| !shared.contains(&Arc::as_ptr(chunk))).collect();
+            chunks.into_iter().flat_map(|chunk| chunk.nodes.iter())
+        };
+        let mut by_id: BTreeMap<&str, NodeDiff<'i>> = BTreeMap::new();
+        for node in nodes(self, &others) {
+            by_id.entry(node.event().id.as_str()).or_default().before = Some(node);
+        }
+        for node in nodes(later, &own) {
+            by_id.entry(node.event().id.as_str()).or_default().after = Some(node);
+        }
+        let is_same = |diff: &NodeDiff<'_>| matches!(diff, NodeDiff { before: Some(one), after: Some(other) } if Arc::ptr_eq(one, other));
+        by_id.into_values().filter(|diff| !is_same(diff)).collect()
+    }
+
     /// A new index with the edits applied; at most one edit for an event.
     #[must_use]
     pub fn apply(&self, edits: &[Edit]) -> Index {
@@ -299,6 +321,13 @@ impl Index {
         push_chunks(&mut chunks, edits_by_key.iter().filter_map(|edit| edit.node.cloned()).collect());
         chunks
     }
+}
+
+/// An event before and after: one of the two may be missing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeDiff<'i> {
+    pub before: Option<&'i Arc<EventNode>>,
+    pub after: Option<&'i Arc<EventNode>>,
 }
 
 /// Sets the node at a key, or removes it.

@@ -25,7 +25,7 @@ pub mod v4;
 
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
-pub use index::Index;
+pub use index::{Index, NodeDiff};
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{CompetitionKeys, Cursor, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery};
 pub use register::Register;

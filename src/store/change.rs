@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::history::{LogEntry, LogHead};
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
     BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
@@ -132,8 +133,27 @@ pub enum Change {
     RemoveFeedBudget {
         feed: Box<str>,
     },
+    /// Appends an entry to the world's log of changes.
+    Log {
+        world: World,
+        entry: Arc<LogEntry>,
+    },
+    /// Takes back the entries of the log after its end as given here: they were refused.
+    RevertLog {
+        world: World,
+        head: LogHead,
+    },
+    /// Begins a new epoch in each log, after which no position of the old one is valid.
+    RenewEpochs([u64; World::ALL.len()]),
     /// Appends to the audit log. The one change that is not the same when committed twice.
     Audit(AuditNote),
+}
+
+impl Change {
+    /// Whether it concerns the log of changes.
+    pub(super) const fn is_of_log(&self) -> bool {
+        matches!(self, Change::Log { .. } | Change::RevertLog { .. } | Change::RenewEpochs(_))
+    }
 }
 
 /// The origin of what is known of a bookmaker, which decides what happens to it when the catalogue changes.

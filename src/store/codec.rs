@@ -11,6 +11,7 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{Decode, Encode};
 use redb::{Key, Value};
 
+use super::history::{KeyframeRow, LogRow};
 use super::table_keys::TableKey;
 use super::tables::Table;
 
@@ -19,6 +20,9 @@ const DECODED_BYTES_MAX: usize = 1 << 20;
 
 /// The most bytes that a row may take on disk: small enough that every row can be decoded within the bound above.
 const ENCODED_BYTES_MAX: usize = 1 << 16;
+
+/// The most bytes that an entry of the log or a keyframe may take: one that opens every record of a large board.
+const PLAIN_BYTES_MAX: usize = 1 << 28;
 
 const CHECKSUM_BYTES: usize = 4;
 
@@ -42,21 +46,69 @@ pub(super) enum Flaw {
     Name(u32),
 }
 
-/// A row that exceeds [`ENCODED_BYTES_MAX`].
+/// A row that exceeds its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is longer than {ENCODED_BYTES_MAX} bytes")]
+#[error("it is longer than a row of its kind may be")]
 pub(super) struct TooLong;
 
 /// A type of row.
-pub(super) trait Row: Encode + Decode<()> {
+pub(super) trait Row: Sized {
     /// The version that is written. Raise it together with the file's format, so that an older program refuses the file
     /// instead of reporting the row as damaged.
+    const VERSION: u8;
+
+    /// Appends the row.
+    fn encode_to(&self, out: &mut Vec<u8>) -> Result<(), TooLong>;
+
+    /// Reads a row of a version, which takes all of the bytes.
+    fn decode_from(version: u8, row: &[u8]) -> Result<Self, Flaw>;
+}
+
+/// A row in bincode, within the bounds above.
+pub(super) trait BincodeRow: Encode + Decode<()> {
+    /// See [`Row::VERSION`].
     const VERSION: u8 = 1;
 
     /// Converts a row of an earlier version, which [`decode`] reads.
     fn from_earlier(version: u8, _row: &[u8]) -> Result<Self, Flaw> {
         Err(Flaw::Version(version))
     }
+}
+
+impl<T: BincodeRow> Row for T {
+    const VERSION: u8 = <T as BincodeRow>::VERSION;
+
+    fn encode_to(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        let before = out.len();
+        bincode::encode_into_std_write(self, out, CONFIG).map_err(|_| TooLong)?;
+        if out.len() - before < ENCODED_BYTES_MAX { Ok(()) } else { Err(TooLong) }
+    }
+
+    fn decode_from(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        match version {
+            version if version == <T as BincodeRow>::VERSION => decode(row),
+            version if version < <T as BincodeRow>::VERSION => T::from_earlier(version, row),
+            version => Err(Flaw::Version(version)),
+        }
+    }
+}
+
+/// Implements [`Row`] for bytes that their own module reads.
+macro_rules! plain_row {
+    ($row:ident) => {
+        impl Row for $row {
+            const VERSION: u8 = 1;
+
+            fn encode_to(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+                out.extend_from_slice(&self.0);
+                if self.0.len() <= PLAIN_BYTES_MAX { Ok(()) } else { Err(TooLong) }
+            }
+
+            fn decode_from(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+                if version == Self::VERSION { Ok($row(row.to_vec())) } else { Err(Flaw::Version(version)) }
+            }
+        }
+    };
 }
 
 /// Decodes a row, which must take all of the bytes.
@@ -74,10 +126,7 @@ impl<K: TableKey, R: Row> Table<K, R> {
     pub(super) fn seal(&self, key: &K::SelfType<'_>, row: &R) -> Result<Vec<u8>, TooLong> {
         let mut bytes = Vec::with_capacity(48);
         bytes.push(R::VERSION);
-        bincode::encode_into_std_write(row, &mut bytes, CONFIG).map_err(|_| TooLong)?;
-        if bytes.len() > ENCODED_BYTES_MAX {
-            return Err(TooLong);
-        }
+        row.encode_to(&mut bytes)?;
         let checksum = checksum::<K>(key, &bytes);
         bytes.extend_from_slice(&checksum.to_le_bytes());
         Ok(bytes)
@@ -103,9 +152,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// A row under a key of a table that an earlier format had.
 pub(super) fn unseal_as<K: Key + 'static, R: Row>(key: &K::SelfType<'_>, bytes: &[u8]) -> Result<R, Flaw> {
     match verified::<K>(key, bytes)?.split_first() {
-        Some((version, row)) if *version == R::VERSION => decode(row),
-        Some((version, row)) if *version < R::VERSION => R::from_earlier(*version, row),
-        Some((version, _)) => Err(Flaw::Version(*version)),
+        Some((version, row)) => R::decode_from(*version, row),
         None => Err(Flaw::Short),
     }
 }
@@ -128,14 +175,14 @@ pub(super) fn is_closed_mark(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&0)
 }
 
-impl Row for MetaRow {}
-impl Row for CatalogueRow {}
-impl Row for SportRow {}
-impl Row for BookRow {}
-impl Row for NameRow {}
-impl Row for CompetitionRow {}
-impl Row for MarketRow {}
-impl Row for EventRow {
+impl BincodeRow for MetaRow {}
+impl BincodeRow for CatalogueRow {}
+impl BincodeRow for SportRow {}
+impl BincodeRow for BookRow {}
+impl BincodeRow for NameRow {}
+impl BincodeRow for CompetitionRow {}
+impl BincodeRow for MarketRow {}
+impl BincodeRow for EventRow {
     const VERSION: u8 = 3;
 
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
@@ -171,8 +218,8 @@ impl Row for EventRow {
         Ok(EventRow { id, competition, competition_key: None, commence, contest, status, changed, owner })
     }
 }
-impl Row for ScoreRow {}
-impl Row for OddsRow {
+impl BincodeRow for ScoreRow {}
+impl BincodeRow for OddsRow {
     const VERSION: u8 = 2;
 
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
@@ -191,13 +238,13 @@ impl Row for OddsRow {
         Ok(OddsRow { outcomes, last_update, quoted, points, bookmaker_later_s: 0 })
     }
 }
-impl Row for SourceRow {}
-impl Row for PollRow {
+impl BincodeRow for SourceRow {}
+impl BincodeRow for PollRow {
     const VERSION: u8 = 2;
 }
-impl Row for KeyRow {}
-impl Row for UsageRow {}
-impl Row for FeederRow {
+impl BincodeRow for KeyRow {}
+impl BincodeRow for UsageRow {}
+impl BincodeRow for FeederRow {
     /// Written since 0.2.0, whose file format 0.1.0 refuses.
     const VERSION: u8 = 2;
 
@@ -217,8 +264,10 @@ impl Row for FeederRow {
         Ok(FeederRow { world, created, revoked, hash, last_four, retired: Vec::new() })
     }
 }
-impl Row for BudgetRow {}
-impl Row for AuditRow {}
+impl BincodeRow for BudgetRow {}
+impl BincodeRow for AuditRow {}
+plain_row!(LogRow);
+plain_row!(KeyframeRow);
 
 #[derive(Debug, Encode, Decode)]
 pub(super) enum MetaRow {
@@ -249,6 +298,16 @@ pub(super) enum MetaRow {
         events_today: u32,
         names_today: u32,
         names: u32,
+    },
+    /// The log of the world that the row's key names.
+    Log {
+        epoch: u64,
+        /// The number of its next entry.
+        next: u64,
+        /// The size of its entries and keyframes.
+        bytes: u64,
+        /// The changes in its entries.
+        changes: u64,
     },
 }
 
@@ -392,7 +451,7 @@ pub(super) enum PollRowBefore {
     Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
     Event { records: Vec<(u16, u8)> },
 }
-impl Row for PollRowBefore {}
+impl BincodeRow for PollRowBefore {}
 
 #[derive(Debug, Encode, Decode)]
 pub(super) struct KeyRow {

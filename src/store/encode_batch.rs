@@ -11,6 +11,7 @@ use super::codec::{
     NameRow, OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
+use super::history::{LogEntry, LogHead, Logs};
 use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
 use super::numbers::SportNumbers;
 use super::row_batch::RowBatch;
@@ -18,7 +19,7 @@ use super::rows::NumberNames;
 use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, POLLS, SCORES, SOURCES, USAGE, meta_use_key,
+    META_SIMULATED, NAMES, ODDS, POLLS, SCORES, SOURCES, USAGE, meta_log_key, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
@@ -27,6 +28,8 @@ pub(super) struct BatchEncoder<'a> {
     maps: &'a IdMaps,
     sports: &'a SportNumbers,
     names: NameNumbering<'a>,
+    /// The logs, if the batch has entries for them.
+    logs: Option<&'a mut Logs>,
     batch: RowBatch,
     updates: IdUpdates,
 }
@@ -88,11 +91,12 @@ impl NameNumbering<'_> {
 }
 
 impl<'a> BatchEncoder<'a> {
-    pub(super) fn new(maps: &'a IdMaps, sports: &'a SportNumbers) -> Self {
+    pub(super) fn new(maps: &'a IdMaps, sports: &'a SportNumbers, logs: Option<&'a mut Logs>) -> Self {
         BatchEncoder {
             maps,
             sports,
             names: NameNumbering { known: &maps.names, new: FastMap::default(), next: maps.next.name },
+            logs,
             batch: RowBatch::default(),
             updates: IdUpdates { next: maps.next, ..IdUpdates::default() },
         }
@@ -161,11 +165,52 @@ impl<'a> BatchEncoder<'a> {
                     records.iter().map(|(book, market)| (book.number(), self.names.number_of(market.key()))).collect();
                 (*world, scope, event.as_str(), (!records.is_empty()).then_some(PollRow::Event { records }))
             }
-            other => return self.add_administrative(other),
+            other => return self.add_log(other),
         };
         let key = (world_number(world), &**scope, event);
         let row = sealed(row.map(|row| POLLS.seal(&key, &row)).transpose(), scope)?;
         self.batch.rows.polls.insert((key.0, key.1.to_owned(), key.2.to_owned()), row);
+        Ok(())
+    }
+
+    fn add_log(&mut self, change: &Change) -> Result<(), StoreError> {
+        match change {
+            Change::Log { world, entry } => self.put_log(*world, entry),
+            Change::RevertLog { world, head } => {
+                self.batch.reverts.insert(world_number(*world), head.next);
+                self.put_log_head(*world, *head)
+            }
+            Change::RenewEpochs(epochs) => World::ALL.into_iter().zip(epochs).try_for_each(|(world, epoch)| {
+                let Some(logs) = self.logs.as_deref_mut() else { return Ok(()) };
+                let head = &mut logs[world.index()].head;
+                head.epoch = *epoch;
+                let head = *head;
+                self.put_log_head(world, head)
+            }),
+            other => self.add_administrative(other),
+        }
+    }
+
+    fn put_log(&mut self, world: World, entry: &LogEntry) -> Result<(), StoreError> {
+        let mut sports = Vec::with_capacity(entry.sports.len());
+        for sport in &entry.sports {
+            sports.push((self.sport(sport.sport)?, sport));
+        }
+        sports.sort_by_key(|(number, _)| self.sports.key(*number));
+        let Some(logs) = self.logs.as_deref_mut() else { return Ok(()) };
+        let log = &mut logs[world.index()];
+        let write = log.append(world_number(world), entry, &sports)?;
+        let head = log.head;
+        self.batch.rows.log.insert(write.entry.0, Some(write.entry.1));
+        self.batch.ticks.extend(write.ticks);
+        self.batch.rows.keyframes.extend(write.keyframes.into_iter().map(|(key, row)| (key, Some(row))));
+        self.put_log_head(world, head)
+    }
+
+    fn put_log_head(&mut self, world: World, head: LogHead) -> Result<(), StoreError> {
+        let key = meta_log_key(world);
+        let row = sealed(META.seal(&key, &head.row()), key)?;
+        self.batch.rows.meta.insert(key.to_owned(), Some(row));
         Ok(())
     }
 

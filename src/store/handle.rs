@@ -11,6 +11,7 @@ use super::care::Progress;
 use super::change::{AuditEntry, Change};
 use super::encode_batch::BatchEncoder;
 use super::error::{DamageList, OpenError, StoreError};
+use super::history::{LogHead, Logs, WorldLog, fresh_logs, read_logs, write_heads};
 use super::id_maps::{IdMaps, NamesByNumber};
 use super::load::{self, Loaded};
 use super::numbers::SportNumbers;
@@ -18,7 +19,7 @@ use super::open::{BackendFactory, Location, OpenFile, OpenMode};
 use super::row_batch::RowBatch;
 use super::scan::guarded;
 use super::tables::AUDIT;
-use crate::model::Catalogue;
+use crate::model::{Catalogue, World};
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct Store {
     pub(super) sports: SportNumbers,
     /// Read when first needed, and again after a reopening.
     pub(super) id_maps: Option<IdMaps>,
+    /// The same for the logs.
+    logs: Option<Logs>,
     /// redb refuses every write after one that failed, until the file is opened again.
     is_writable: bool,
     /// The last commit, if it failed and may be in the file nevertheless.
@@ -112,6 +115,7 @@ impl Store {
             file,
             sports,
             id_maps: None,
+            logs: None,
             is_writable,
             uncertain: None,
             snapshots: Vec::new(),
@@ -139,6 +143,7 @@ impl Store {
         }
         self.is_writable = false;
         self.id_maps = None;
+        self.logs = None;
         self.close();
         self.file = Some(self.location.open(&self.options, OpenMode::Existing)?);
         let is_stored = match uncertain {
@@ -186,12 +191,14 @@ impl Store {
 
     /// Everything that the file holds. Deletes names that nothing uses any more.
     pub fn load(&mut self) -> Result<Loaded, StoreError> {
-        let mut loading = self.reading(|store, file| {
+        let (mut loading, logs) = self.reading(|store, file| {
             let mut damage = DamageList::default();
             let txn = file.db.begin_read()?;
             SportNumbers::read(&txn, &store.catalogue, &mut damage)?;
-            load::read(&txn, &store.catalogue, &store.sports, damage)
+            let (logs, folds) = read_logs(&txn, &store.sports, &mut damage)?;
+            Ok((load::read(&txn, &store.catalogue, (&store.sports, folds), damage)?, logs))
         })?;
+        loading.loaded.log_heads = self.begin_logs(logs)?;
         match self.delete_names(&loading.unused_names) {
             Ok(()) => loading.names.remove(&loading.unused_names),
             Err(error) => tracing::warn!(%error, "failed to delete unused names"),
@@ -208,7 +215,9 @@ impl Store {
         }
         self.writing(|store| {
             let mut maps = store.take_id_maps()?;
-            let mut encoder = BatchEncoder::new(&maps, &store.sports);
+            // Put back only if all goes well: an entry that is not written must leave no trace in them.
+            let mut logs = if changes.iter().any(Change::is_of_log) { Some(store.take_logs()?) } else { None };
+            let mut encoder = BatchEncoder::new(&maps, &store.sports, logs.as_mut());
             let encoded = changes.iter().try_for_each(|change| encoder.add(change)).and_then(|()| encoder.finish());
             let written = encoded.and_then(|(batch, updates)| {
                 let sports: Vec<u16> = store.sports.all().collect();
@@ -225,6 +234,10 @@ impl Store {
             });
             let result = written.map(|updates| maps.apply(updates));
             store.id_maps = Some(maps);
+            let is_reverted = changes.iter().any(|change| matches!(change, Change::RevertLog { .. }));
+            if result.is_ok() && !is_reverted && logs.is_some() {
+                store.logs = logs;
+            }
             result
         })
     }
@@ -275,8 +288,56 @@ impl Store {
         if result.as_ref().is_err_and(StoreError::needs_reopen) {
             self.is_writable = false;
             self.id_maps = None;
+            self.logs = None;
         }
         result
+    }
+
+    /// Where the log of a world ends.
+    pub fn log_head(&mut self, world: World) -> Result<LogHead, StoreError> {
+        let logs = self.take_logs()?;
+        let head = logs[world.index()].head;
+        self.logs = Some(logs);
+        Ok(head)
+    }
+
+    /// The logs, to be put back when nothing failed.
+    pub(super) fn take_logs(&mut self) -> Result<Logs, StoreError> {
+        match self.logs.take() {
+            Some(logs) => Ok(logs),
+            None => self.reading(|store, file| {
+                let txn = file.db.begin_read()?;
+                let (logs, _) = read_logs(&txn, &store.sports, &mut DamageList::default())?;
+                fresh_logs(&txn, logs)
+            }),
+        }
+    }
+
+    pub(super) fn put_logs(&mut self, logs: Logs) {
+        self.logs = Some(logs);
+    }
+
+    /// The file has other logs now.
+    pub(super) fn forget_logs(&mut self) {
+        self.logs = None;
+    }
+
+    /// Begins a new epoch for each log that has none, or that is damaged.
+    fn begin_logs(
+        &mut self,
+        logs: [Option<WorldLog>; World::ALL.len()],
+    ) -> Result<[LogHead; World::ALL.len()], StoreError> {
+        let is_new = logs.iter().any(Option::is_none);
+        let logs = self.reading(|_, file| fresh_logs(&file.db.begin_read()?, logs))?;
+        let heads = logs.each_ref().map(|log| log.head);
+        self.logs = Some(logs);
+        if is_new && self.is_writable {
+            // If it fails, the next entry of the log writes it.
+            if let Err(error) = self.writing(|store| write_heads(&store.file()?.db, heads)) {
+                tracing::warn!(%error, "failed to store the epoch of the log");
+            }
+        }
+        Ok(heads)
     }
 
     /// The id maps, to be put back when the work is done: a panic in between loses them, as it should.

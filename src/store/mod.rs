@@ -8,7 +8,8 @@
 //! never leave it; a [`BookId`](crate::model::BookId) is the file's number of a bookmaker.
 //!
 //! The file's format has a number. An older file is copied and then upgraded when it is opened, a newer one is refused:
-//! `care/upgrade` says how to add a step, `codec` how a row gains a field, `tables` how to add a table.
+//! `care/upgrade` says how to add a step, `codec` how a row gains a field, `tables` how to add a table. `history` is the log
+//! of what commits changed.
 //!
 //! It never serves requests, never decides what is news, and never keeps a read transaction beyond a call, except for a
 //! [`Snapshot`].
@@ -21,6 +22,7 @@ mod deferred_backend;
 mod encode_batch;
 mod error;
 mod handle;
+mod history;
 mod id_maps;
 mod indexes;
 mod load;
@@ -43,5 +45,9 @@ pub use care::{CheckReport, CopyError, CopyReport, Existing, Integrity, Progress
 pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
+pub use history::{
+    EventChange, FoldedEvent, LogEntry, LogHead, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange,
+    SportChanges, SportFold, TickChanges, new_epoch,
+};
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

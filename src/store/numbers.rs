@@ -66,6 +66,11 @@ impl SportNumbers {
         SPORTS.seal(&number, &SportRow { key })
     }
 
+    /// The key of a sport in the file.
+    pub(super) fn key(&self, number: u16) -> Option<&str> {
+        self.keys.get(&number).map(|key| &**key)
+    }
+
     pub(super) fn number(&self, sport: SportId) -> Option<u16> {
         self.served.get(sport.index()).map(|(_, number)| *number)
     }

@@ -7,9 +7,10 @@ use redb::{Database, Durability, Key, ReadableTable, TableDefinition, WriteTrans
 
 use super::codec::is_closed_mark;
 use super::error::StoreError;
+use super::history::{Revert, write_reverts, write_ticks};
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, OddsKey, ScheduleKey, TableKey, coverage_key, coverage_of, odds_of_event,
+    BookKey, CoverageKey, EventKey, OddsKey, ScheduleKey, TableKey, TickKey, coverage_key, coverage_of, odds_of_event,
 };
 use super::tables::{COVERAGE, KEY_ORDER, KEYS, ODDS, PendingRows, RowsVisitor, SCHEDULE, Table, TableRows};
 
@@ -25,6 +26,10 @@ pub(super) struct RowBatch {
     pub(super) gone_events: BTreeSet<EventKey>,
     /// Bookmakers all of whose open records are removed, before any row is written.
     pub(super) gone_books: BTreeSet<BookKey>,
+    /// Ticks of the log.
+    pub(super) ticks: BTreeMap<TickKey, u64>,
+    /// Entries of the log that are taken back, before any row is written.
+    pub(super) reverts: Revert,
 }
 
 /// A durable transaction. Quick repair: after a crash the file opens at once instead of being scanned.
@@ -64,12 +69,14 @@ impl RowBatch {
     /// The batch is destructured without `..`, here and in `commit_check`: a field that is not written, or not compared
     /// after a failed commit, does not compile.
     pub(super) fn commit(&self, db: &Database, sports: &[u16]) -> Result<(), StoreError> {
-        let RowBatch { rows, schedule, keys_put, gone_events, gone_books } = self;
+        let RowBatch { rows, schedule, keys_put, gone_events, gone_books, ticks, reverts } = self;
         let txn = begin(db)?;
+        write_reverts(&txn, reverts)?;
         remove_records(&txn, gone_events, gone_books, sports)?;
         rows.visit(&mut WriteRows { txn: &txn })?;
         write_index(&txn, SCHEDULE.definition, schedule.iter().map(|(key, is_there)| (*key, *is_there)))?;
         write_odds(&txn, &rows.odds)?;
+        write_ticks(&txn, ticks)?;
         write_keys(&txn, &rows.keys, keys_put)?;
         require_keys(&txn, &rows.usage)?;
         txn.commit()?;

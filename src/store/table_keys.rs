@@ -24,6 +24,13 @@ pub(super) type CoverageKey = (u8, u16, u16, u32, u32);
 /// World and a key of the interface.
 pub(super) type NamedKey = (u8, &'static str);
 
+/// World and sequence number.
+pub(super) type LogKey = (u8, u64);
+/// World, sport and the sequence number of the entry that it follows.
+pub(super) type KeyframeKey = (u8, u16, u64);
+/// World, sport and time.
+pub(super) type TickKey = (u8, u16, u32);
+
 /// A key of a table, and the form in which a batch owns it.
 pub(super) trait TableKey: Key + 'static {
     type Owned: Ord + Clone + fmt::Debug;
@@ -50,7 +57,7 @@ macro_rules! plain_keys {
         }
     )*};
 }
-plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey);
+plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey, LogKey, KeyframeKey);
 #[cfg(test)]
 plain_keys!((u8, u16, u32, u16, u8));
 

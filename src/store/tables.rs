@@ -16,15 +16,17 @@ use super::codec::{
     NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use super::error::StoreError;
+use super::history::{self, KeyframeRow, LogRow};
 use super::indexes;
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, NamedKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, world_name,
+    BookKey, CoverageKey, EventKey, KeyframeKey, LogKey, NamedKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey,
+    TickKey, world_name, world_number,
 };
 use crate::model::World;
 
 /// The format of the files that this program writes.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 5;
 
 /// Separate from the other rows and never encoded differently, so that every later program can read it.
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new(FORMATS_NAME);
@@ -302,6 +304,16 @@ tables! {
         refers_to: [ApiKey],
         updates_index: false
     }
+    LOG log: LogKey => LogRow {
+        describe: |(world, sequence), _| format!("{} entry {sequence}", world_name(*world)),
+        refers_to: [World],
+        updates_index: false
+    }
+    KEYFRAMES keyframes: KeyframeKey => KeyframeRow {
+        describe: |key, names| names.keyframe(*key),
+        refers_to: [World, Sport],
+        updates_index: false
+    }
 }
 
 indexes! {
@@ -323,12 +335,20 @@ indexes! {
         rebuild: indexes::rebuild_key_order,
         book_of: None
     }
+    /// The entries of the log that publish prices of a sport, by their time.
+    TICKS ticks: TickKey => u64 {
+        check: history::check_ticks,
+        rebuild: history::rebuild_ticks,
+        book_of: None
+    }
 }
 
 pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
+/// The keys of the log's row of each world.
+const META_LOGS: [&str; World::ALL.len()] = ["log/sandbox", "log/live"];
 /// The prefix of the keys of feeders' uses; the world and the feeder's name follow.
 const META_USE: &str = "use/";
 
@@ -342,4 +362,13 @@ pub(super) fn meta_use_of(key: &str) -> Option<Result<(World, &str), Flaw>> {
     let (name, feed) = key.strip_prefix(META_USE)?.split_once('/').unwrap_or_default();
     let world = World::ALL.into_iter().find(|world| world.name() == name);
     Some(world.map(|world| (world, feed)).ok_or(Flaw::Invalid("its world is unknown")))
+}
+
+/// The key of a world's log.
+pub(super) fn meta_log_key(world: World) -> &'static str {
+    META_LOGS[usize::from(world_number(world))]
+}
+
+pub(super) fn is_meta_log(key: &str) -> bool {
+    META_LOGS.contains(&key)
 }

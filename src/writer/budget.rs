@@ -50,7 +50,7 @@ impl Writer {
         let (mut changes, update, report) = batch.finish();
         let lost = self.lost_to_news(world, &update.touched, &mut changes);
         changes.extend(charge.as_ref().map(FeedCharge::change));
-        self.commit(&changes)?;
+        self.commit_update(world, changes, &update, now.timestamp())?;
         self.apply_charge(charge);
         self.remove_lost(world, lost);
         self.apply_update(world, update, now.unix_ms);

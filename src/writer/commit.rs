@@ -44,6 +44,9 @@ impl Writer {
             return Ok(());
         }
         let result = self.write(changes);
+        if result.is_ok() {
+            self.follow_logs(changes);
+        }
         match &result {
             Err(error) if error.needs_reopen() => self.set_refused(self.refused.max(changes.len())),
             Ok(()) if changes.len() >= self.refused => self.set_refused(0),
@@ -92,25 +95,25 @@ impl Writer {
     }
 
     fn attempt(&mut self, changes: &[Change]) -> Result<(), CommitFailure> {
-        let written = if self.pending_undo.undo.is_empty() {
-            self.timed_commit(changes)
-        } else {
-            self.timed_commit(&[&self.pending_undo.undo, changes].concat())
-        };
+        // In a commit of its own: what it takes back of the log is read again before the next entry.
+        let undo = std::mem::take(&mut self.pending_undo.undo);
+        let is_undoing = !undo.is_empty();
+        let written = self.timed_commit(if is_undoing { &undo } else { changes });
         let Err(error) = written else {
-            self.pending_undo.undo.clear();
-            return Ok(());
+            return if is_undoing { self.attempt(changes) } else { Ok(()) };
         };
+        self.pending_undo.undo = undo;
         if !error.needs_reopen() {
             return Err(CommitFailure::Final(error));
         }
         // Before the reopening that an earlier failure asks for, nothing was tried.
         let was_tried = !matches!(error, StoreError::NeedsReopen);
         match self.store.reopen() {
-            Ok(true) if was_tried => {
+            Ok(true) if was_tried && is_undoing => {
                 self.pending_undo.undo.clear();
-                Ok(())
+                Err(CommitFailure::Retry(error))
             }
+            Ok(true) if was_tried => Ok(()),
             Ok(is_stored) => {
                 let refused = std::mem::take(&mut self.pending_undo.refused);
                 if is_stored {
@@ -120,10 +123,24 @@ impl Writer {
             }
             Err(reopening) => {
                 limited!(LineKind::Commit, Level::WARN, error = %reopening, "failed to reopen the file after a failed commit");
-                if was_tried {
+                if was_tried && !is_undoing {
                     self.pending_undo.refused = changes.to_vec();
                 }
                 Err(CommitFailure::Final(error))
+            }
+        }
+    }
+
+    /// Notes where the logs end after a commit.
+    fn follow_logs(&mut self, changes: &[Change]) {
+        for change in changes {
+            let Change::Log { world, .. } = change else { continue };
+            let head = &mut self.log_heads[world.index()];
+            let next = head.next + 1;
+            match self.store.log_head(*world) {
+                Ok(stored) => *head = stored,
+                // The file cannot be read now, and the entry is in it nevertheless.
+                Err(_) => head.next = next,
             }
         }
     }
@@ -185,6 +202,10 @@ impl Writer {
                 Change::PutMarket { world, market } | Change::RemoveMarket { world, market } => {
                     undo.push(self.restore_market(*world, *market));
                 }
+                Change::Log { world, .. } | Change::RevertLog { world, .. } => {
+                    undo.push(Change::RevertLog { world: *world, head: self.log_heads[world.index()] });
+                }
+                Change::RenewEpochs(_) => {}
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
             }

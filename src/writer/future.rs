@@ -155,9 +155,10 @@ impl Writer {
                 updates.push(SportUpdate { sport, index, sources, repriced, removed: Vec::new() });
             }
         }
-        self.commit(&changes)?;
-        if !updates.is_empty() {
-            self.apply_update(world, WorldUpdate::of_sports(updates), now.unix_ms());
+        let update = WorldUpdate::of_sports(updates);
+        self.commit_update(world, changes, &update, now)?;
+        if !update.sports.is_empty() {
+            self.apply_update(world, update, now.unix_ms());
         }
         Ok(corrected)
     }

@@ -22,6 +22,7 @@ mod feeders;
 mod fight;
 mod future;
 mod keys;
+mod log;
 mod operation;
 mod owners;
 mod poll;
@@ -44,7 +45,9 @@ use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
-use crate::store::{AuditEntry, AuditNote, Change, CheckReport, DamageList, Progress, Snapshot, Store, StoreError};
+use crate::store::{
+    AuditEntry, AuditNote, Change, CheckReport, DamageList, LogHead, Progress, Snapshot, Store, StoreError,
+};
 
 pub use budget::FeedCharge;
 pub use changes::{Changes, PriceChange};
@@ -127,6 +130,10 @@ pub struct Writer {
     upkeep: upkeep::Schedule,
     comparison: future::Comparison,
     pending_undo: commit::PendingUndo,
+    /// Whether the log has everything that the file has.
+    is_log_complete: bool,
+    /// Where the logs end, as far as anyone was told.
+    log_heads: [LogHead; World::ALL.len()],
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
@@ -154,6 +161,7 @@ impl Writer {
         let now = clock.now();
         let mut loaded = store.load()?;
         let comparison = future::Comparison::read(&store);
+        let log_heads = loaded.log_heads;
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
             *usage = Usage::exhausted(key.limits, now);
         }
@@ -181,6 +189,8 @@ impl Writer {
             upkeep: upkeep::Schedule::starting(now.mono_ms),
             comparison,
             pending_undo: commit::PendingUndo::default(),
+            is_log_complete: false,
+            log_heads,
             refused: 0,
             clock,
             lost_usage: loaded.damaged_usage,
@@ -190,8 +200,11 @@ impl Writer {
             tracing::warn!(%error, "failed to persist exhausted quotas of keys with lost counters");
         }
         writer.warn_if_clock_is_behind(now.timestamp());
+        if let Err(error) = writer.catch_up() {
+            tracing::warn!(%error, "failed to log what changed since the last publication; trying again later");
+        }
         writer.correct_future(now.timestamp());
-        writer.publish_now(World::Live);
+        writer.publish_start();
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
 
@@ -257,7 +270,7 @@ impl Writer {
         drop(state);
         if report.rejected() == 0 && whole == Whole::Taken {
             let lost = self.lost_to_news(world, &update.touched, &mut changes);
-            self.commit(&changes)?;
+            self.commit_update(world, changes, &update, now.timestamp())?;
             self.remove_lost(world, lost);
             self.apply_update(world, update, now.unix_ms);
             self.publish_quiet(world, now.unix_ms);

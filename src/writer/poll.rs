@@ -225,7 +225,7 @@ impl Writer {
         let (mut changes, update, news) = batch.finish();
         outcome.state.changes(before, world, &name, &mut changes);
         changes.extend(charge.as_ref().map(FeedCharge::change));
-        self.commit(&changes)?;
+        self.commit_update(world, changes, &update, now.timestamp())?;
         self.apply_charge(charge);
         Arc::make_mut(&mut self.worlds[world.index()]).polls.insert(name, outcome.state);
         self.apply_update(world, update, now.unix_ms);
@@ -279,7 +279,7 @@ impl Writer {
         let (mut changes, update, _) = batch.finish();
         let state = PollState { events: kept, ..before.clone() };
         state.changes(Some(before), world, &name, &mut changes);
-        self.commit(&changes)?;
+        self.commit_update(world, changes, &update, now.timestamp())?;
         Arc::make_mut(&mut self.worlds[world.index()]).polls.insert(name, state);
         self.apply_update(world, update, now.unix_ms);
         self.publish_quiet(world, now.unix_ms);
@@ -300,7 +300,7 @@ impl Writer {
             records: Box::default(),
         }));
         changes.push(Change::RemovePoll { world, scope: name.into() });
-        self.commit(&changes)?;
+        self.commit_update(world, changes, &update, now.timestamp())?;
         Arc::make_mut(&mut self.worlds[world.index()]).polls.remove(name);
         self.apply_update(world, update, now.unix_ms);
         self.publish_quiet(world, now.unix_ms);

@@ -11,15 +11,28 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Writer;
+use tracing::Level;
+
 use super::batch::{SportUpdate, WorldUpdate};
-use super::poll;
+use super::log::{due_time, entry};
 use super::state::{Unpublished, published, published_sources, source_states};
+use super::{WriteError, Writer, poll};
 use crate::board::SportBoard;
+use crate::log::{LineKind, limited};
 use crate::model::{SportId, Timestamp, World};
+use crate::store::{Change, SportChanges, StoreError};
 
 /// How long the changes of a stream gather before a quiet sport publishes them.
 const AT_ONCE_AFTER_MS: i64 = 1000;
+
+/// A sport that is to be published.
+#[derive(Clone, Copy, Debug)]
+struct DueSport {
+    world: World,
+    sport: SportId,
+    /// Whether its prices may have changed, and not only its events.
+    has_prices: bool,
+}
 
 impl Writer {
     /// Applies a committed update to the state, and publishes what readers may see of it now.
@@ -74,59 +87,120 @@ impl Writer {
         let tick = now_ms.div_euclid(self.options.refresh_ms);
         // Any other tick than the last one seen counts: a clock that was set back must not silence the board.
         let ticked = tick != std::mem::replace(&mut self.last_tick, tick);
+        let mut due = Vec::new();
         for world in World::ALL {
-            let mut any = false;
-            for id in self.catalogue.sport_ids() {
-                let has_news =
-                    if ticked { self.has_news(world, id, now_ms) } else { self.is_quiet_sport_due(world, id, now_ms) };
-                if has_news {
-                    self.publish(world, id, now_ms);
-                } else if ticked && self.is_relisted(world, id) {
-                    self.publish_events(world, id, now_ms);
+            for sport in self.catalogue.sport_ids() {
+                let has_news = if ticked {
+                    self.has_news(world, sport, now_ms)
                 } else {
-                    continue;
+                    self.is_quiet_sport_due(world, sport, now_ms)
+                };
+                if has_news {
+                    due.push(DueSport { world, sport, has_prices: true });
+                } else if ticked && self.is_relisted(world, sport) {
+                    due.push(DueSport { world, sport, has_prices: false });
                 }
-                any = true;
-            }
-            if any {
-                self.show(world);
             }
         }
+        let at = if ticked { Timestamp::from_unix_ms(tick * self.options.refresh_ms) } else { due_time(now_ms) };
+        self.publish_all(&due, at, now_ms);
     }
 
     /// Publishes at the end of an ingest whatever does not have to wait for the tick.
     pub(super) fn publish_quiet(&mut self, world: World, now_ms: i64) {
-        for id in self.catalogue.sport_ids() {
-            self.publish_if_quiet(world, id, now_ms);
-        }
-        self.show(world);
+        let sports = self.catalogue.sport_ids();
+        let due: Vec<DueSport> = sports.filter_map(|sport| self.due_if_quiet(world, sport, now_ms)).collect();
+        self.publish_all(&due, due_time(now_ms), now_ms);
     }
 
-    fn publish_if_quiet(&mut self, world: World, id: SportId, now_ms: i64) {
-        let sport = &self.worlds[world.index()].sports[id.index()];
-        if sport.unpublished.is_some() && self.is_quiet(world, id, now_ms) {
-            self.publish(world, id, now_ms);
-        }
+    fn due_if_quiet(&self, world: World, sport: SportId, now_ms: i64) -> Option<DueSport> {
+        let state = &self.worlds[world.index()].sports[sport.index()];
+        let is_due = state.unpublished.is_some() && self.is_quiet(world, sport, now_ms);
+        is_due.then_some(DueSport { world, sport, has_prices: true })
     }
 
     /// Records that a feed goes on to poll more of a sport, or that its round has ended.
     pub(super) fn set_in_round(&mut self, world: World, id: SportId, has_more: bool, now_ms: i64) {
         Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].is_in_round = has_more;
         if !has_more {
-            self.publish_if_quiet(world, id, now_ms);
-            self.show(world);
+            let due: Vec<DueSport> = self.due_if_quiet(world, id, now_ms).into_iter().collect();
+            self.publish_all(&due, due_time(now_ms), now_ms);
         }
     }
 
     /// Publishes whatever is unpublished, tick or not: for a start, before anyone has seen the board.
     pub fn publish_now(&mut self, world: World) {
         let now_ms = self.clock.now().unix_ms;
-        for id in self.catalogue.sport_ids() {
-            if self.worlds[world.index()].sports[id.index()].unpublished.is_some() {
-                self.publish(world, id, now_ms);
+        let is_unpublished = |sport: &SportId| self.worlds[world.index()].sports[sport.index()].unpublished.is_some();
+        let sports = self.catalogue.sport_ids().filter(is_unpublished);
+        let due: Vec<DueSport> = sports.map(|sport| DueSport { world, sport, has_prices: true }).collect();
+        self.publish_all(&due, due_time(now_ms), now_ms);
+    }
+
+    /// Publishes what the file has, if the log has it: for a start. Else readers see what the log has.
+    pub(super) fn publish_start(&mut self) {
+        let now_ms = self.clock.now().unix_ms;
+        for world in World::ALL {
+            for sport in self.catalogue.sport_ids() {
+                if self.is_log_complete {
+                    self.publish(world, sport, now_ms);
+                } else {
+                    let state = &mut Arc::make_mut(&mut self.worlds[world.index()]).sports[sport.index()];
+                    state.unpublished = Some(Unpublished { since_ms: now_ms });
+                }
+            }
+            self.show(world);
+        }
+    }
+
+    /// Publishes sports: what that changes is in the log before anyone sees it. If it cannot be logged, the prices that
+    /// readers see stay as they are, except that sources go stale in time.
+    fn publish_all(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) {
+        if due.is_empty() {
+            return;
+        }
+        let is_logged = match self.log_publication(due, at, now_ms) {
+            Ok(()) => true,
+            Err(error) => {
+                limited!(LineKind::Commit, Level::WARN, %error, "failed to log a publication; readers still get the last prices");
+                false
+            }
+        };
+        for DueSport { world, sport, has_prices } in due.iter().copied() {
+            if !is_logged {
+                self.publish_sources(world, sport, now_ms);
+            } else if has_prices {
+                self.publish(world, sport, now_ms);
+            } else {
+                self.publish_events(world, sport, now_ms);
             }
         }
-        self.show(world);
+        for world in World::ALL.into_iter().filter(|world| due.iter().any(|due| due.world == *world)) {
+            self.show(world);
+        }
+    }
+
+    /// Commits one entry for each world.
+    fn log_publication(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) -> Result<(), WriteError> {
+        self.catch_up()?;
+        let now = Timestamp::from_unix_ms(now_ms);
+        let changes = World::ALL.into_iter().filter_map(|world| {
+            let sports = due.iter().filter(|due| due.world == world).filter_map(|due| {
+                let tick = Some(self.tick_changes(world, due.sport, at, now_ms)?);
+                Some(SportChanges { sport: due.sport, events: Vec::new(), tick })
+            });
+            entry(world, now, sports.collect())
+        });
+        let changes: Vec<Change> = changes.collect();
+        // While the file takes no writes, recovery tries it again; a publication need not.
+        if self.is_unwritable() && !changes.is_empty() {
+            return Err(StoreError::NeedsReopen.into());
+        }
+        self.commit(&changes)?;
+        for due in due {
+            self.note_logged(due.world, due.sport, now_ms);
+        }
+        Ok(())
     }
 
     /// Whether prices changed, or a source was read or went stale, since the last publication.
@@ -141,6 +215,15 @@ impl Writer {
     fn is_relisted(&self, world: World, id: SportId) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];
         !sport.current.is(sport.board.published().index())
+    }
+
+    /// Publishes the prices that readers see once more, as of sources now.
+    fn publish_sources(&mut self, world: World, id: SportId, now_ms: i64) {
+        let state = Arc::make_mut(&mut self.worlds[world.index()]);
+        let sport = &mut state.sports[id.index()];
+        let sources = sport.board.sources();
+        let publication = published(sport.board.published().index().clone(), &state.register, sources, now_ms);
+        sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), Arc::clone(sources));
     }
 
     /// Publishes events whose prices did not change. Prices that follow them still find the sport quiet.

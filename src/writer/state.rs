@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::log::Orphan;
 use super::owners::Owners;
 use super::poll::{self, PollState, Polls};
-use crate::board::{Draft, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard};
-use crate::model::{BookId, Bookmakers, Catalogue, Source, Timestamp};
-use crate::store::{LoadedEvent, LoadedSport, LoadedWorld};
+use crate::board::{
+    Draft, EventNode, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard,
+};
+use crate::model::{BookId, Bookmakers, Catalogue, Record, RecordId, Source, Timestamp};
+use crate::store::{LoadedEvent, LoadedSport, LoadedWorld, SportFold};
 
 /// A source, and its last read in the file. Reads that change nothing else are stored only now and then.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,10 @@ pub(super) struct SportState {
     pub published_ms: Option<i64>,
     /// Whether a feed is in the middle of a round of polls, with more of this sport to follow.
     pub is_in_round: bool,
+    /// The keys of the bookmakers whose sources are stale by the log, in their order.
+    pub logged_stale: Vec<Arc<str>>,
+    /// Records that only the log has: the next entry closes them.
+    pub orphans: Vec<Orphan>,
 }
 
 /// Price changes that readers have not seen.
@@ -65,7 +72,7 @@ impl WorldState {
         let owners = Owners::loaded(events, loaded.feeder_uses);
         let sports = catalogue.sport_ids().zip(loaded.sports).map(|(id, sport)| {
             let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
-            SportState::new(sport, &register, now_ms, stale_after_s)
+            SportState::new((&catalogue[id].key, sport), &register, now_ms, stale_after_s)
         });
         WorldState { sports: sports.collect(), register, polls, owners }
     }
@@ -76,7 +83,12 @@ impl WorldState {
 }
 
 impl SportState {
-    fn new(loaded: LoadedSport, register: &Arc<Register>, now_ms: i64, stale_after_s: impl Fn(BookId) -> u32) -> Self {
+    fn new(
+        (key, loaded): (&str, LoadedSport),
+        register: &Arc<Register>,
+        now_ms: i64,
+        stale_after_s: impl Fn(BookId) -> u32,
+    ) -> Self {
         let node = |event: LoadedEvent| {
             let draft = Draft::assemble(event.event, event.score, event.records, event.closed);
             Arc::new(draft.finish(register.bookmakers()))
@@ -89,17 +101,51 @@ impl SportState {
             .collect();
         clamp_reads(&mut sources, Timestamp::from_unix_ms(now_ms));
         let states = source_states(&sources, register.bookmakers(), stale_after_s);
-        let published = published(current.clone(), register, &states, now_ms);
-        let board = SportBoard::new(current.clone(), Arc::new(published), states);
+        // What readers saw last is what the log has; the writer goes on from there.
+        let (logged, orphans) = logged_index(key, &loaded.logged, register.bookmakers());
+        let mut logged_stale: Vec<Arc<str>> = loaded.logged.stale().cloned().collect();
+        logged_stale.sort_unstable();
+        let board = SportBoard::new(current.clone(), Arc::new(published(logged, register, &states, now_ms)), states);
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
-        SportState { current, sources, board, unpublished: None, published_ms, is_in_round: false }
+        let (unpublished, is_in_round) = (None, false);
+        SportState { current, sources, board, unpublished, published_ms, is_in_round, logged_stale, orphans }
     }
 
     /// Whether there are prices, now or in what is published.
     pub(super) fn has_prices(&self) -> bool {
         self.current.record_count() > 0 || self.board.published().index().record_count() > 0
     }
+}
+
+/// The events and prices that the log has of a sport, and the prices among them whose bookmaker is gone.
+fn logged_index(sport_key: &str, logged: &SportFold, books: &Bookmakers) -> (Index, Vec<Orphan>) {
+    let (mut nodes, mut orphans) = (Vec::new(), Vec::new());
+    for folded in logged.events() {
+        let event = &folded.event;
+        let mut records = Vec::new();
+        for (key, market, price) in logged.records(folded) {
+            let Some(bookmaker) = books.find(key) else {
+                orphans.push(Orphan { event: event.id.clone(), bookmaker: Arc::clone(key), market });
+                continue;
+            };
+            records.push(Arc::new(Record {
+                id: RecordId::new(sport_key, &event.id, key, market),
+                bookmaker,
+                market,
+                last_update: price.last_update,
+                bookmaker_update: None,
+                outcomes: price.outcomes.iter().cloned().collect(),
+            }));
+        }
+        let draft = Draft::assemble(Arc::clone(event), folded.score.clone(), records, Vec::new());
+        nodes.push(Arc::new(draft.finish(books)));
+    }
+    nodes.sort_by(|one, other| {
+        let key = |node: &EventNode| (node.event().commence, node.event().id.clone());
+        key(one).cmp(&key(other))
+    });
+    (Index::from_sorted(nodes), orphans)
 }
 
 /// Sets reads in the future, which are from before the clock was set back, to now, so that a silent source goes stale in

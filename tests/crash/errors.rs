@@ -157,7 +157,8 @@ const fn made_by(change: &Change) -> Option<Asked> {
         | Change::PutScore { .. }
         | Change::PutOdds { .. }
         | Change::PutCompetition { .. }
-        | Change::PutMarket { .. } => Some(Asked::Ingest),
+        | Change::PutMarket { .. }
+        | Change::Log { .. } => Some(Asked::Ingest),
         Change::PutSource { .. } => Some(Asked::Flush),
         Change::CloseOdds { .. } | Change::PutPolled { .. } => Some(Asked::Poll),
         Change::PutPoll { .. } => Some(Asked::PollAgain),
@@ -176,7 +177,9 @@ const fn made_by(change: &Change) -> Option<Asked> {
         | Change::RemoveCompetition { .. }
         | Change::RemoveMarket { .. }
         | Change::RemoveKey(_)
-        | Change::RemoveFeedBudget { .. } => None,
+        | Change::RemoveFeedBudget { .. }
+        | Change::RevertLog { .. }
+        | Change::RenewEpochs(_) => None,
     }
 }
 

@@ -26,7 +26,7 @@ use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
 use crate::model::Timestamp;
-use crate::store::{AuditNote, Change, DamageList, Loaded, OpenError, Store, StoreError};
+use crate::store::{AuditNote, Change, DamageList, Loaded, OpenError, Store, StoreError, new_epoch};
 
 pub use carry::Carried;
 
@@ -187,6 +187,8 @@ impl Restore {
             Some(current) if !self.order.exact => carry_over(current, &loaded, now),
             _ => Default::default(),
         };
+        // Clients of the file in place must not go on in the log of another one.
+        changes.push(Change::RenewEpochs([new_epoch()?, new_epoch()?]));
         changes.push(Change::Audit(self.note(&carried, replaced_empty, now.timestamp())));
         store.commit(&changes)?;
         Ok(RestoreAnswer {

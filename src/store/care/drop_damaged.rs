@@ -7,12 +7,13 @@ use redb::{Key, ReadableDatabase, Value, WriteTransaction};
 
 use super::check::{CheckReport, check_rows};
 use super::snapshot::Progress;
+use crate::model::World;
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::table_keys::TableKey;
-use crate::store::tables::{IndexTable, Table, TableVisitor, for_each_table};
+use crate::store::tables::{IndexTable, KEYFRAMES, LOG, META, Table, TableVisitor, for_each_table, meta_log_key};
 
 /// Each pass drops the rows that refer to something that the pass before dropped.
 const PASSES_MAX: usize = 64;
@@ -34,9 +35,13 @@ impl Store {
             dropped += found.damaged.len() as u64;
             self.writing(|store| {
                 store.id_maps = None;
+                store.forget_logs();
                 let txn = begin(&store.file()?.db)?;
                 for (table, key) in &found.damaged {
                     for_each_table(&mut RemoveRow { txn: &txn, table, key })?;
+                }
+                if found.damaged.iter().any(|(table, _)| [LOG.name, KEYFRAMES.name].contains(table)) {
+                    forget_epochs(&txn)?;
                 }
                 for_each_table(&mut RebuildIndexes { txn: &txn })?;
                 Ok(txn.commit()?)
@@ -44,6 +49,15 @@ impl Store {
         }
         Ok(dropped)
     }
+}
+
+/// Entries were lost: the logs begin new epochs, so that no client goes on as if nothing were missing.
+fn forget_epochs(txn: &WriteTransaction) -> Result<(), StoreError> {
+    let mut meta = txn.open_table(META.definition)?;
+    for world in World::ALL {
+        meta.remove(meta_log_key(world))?;
+    }
+    Ok(())
 }
 
 impl CheckReport {

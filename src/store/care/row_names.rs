@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 
 use crate::store::id_maps::NamesByNumber;
-use crate::store::table_keys::{BookKey, EventKey, OddsKey, SourceKey, world_name};
+use crate::store::table_keys::{BookKey, EventKey, KeyframeKey, OddsKey, SourceKey, world_name};
 
 #[derive(Debug, Default)]
 pub(in crate::store) struct RowNames {
@@ -36,6 +36,10 @@ impl RowNames {
         let market =
             self.texts.market_key(market).map_or_else(|_| format!("market number {market}"), ToOwned::to_owned);
         format!("{} {} {market}", self.event((world, sport, event)), self.book((world, book)))
+    }
+
+    pub(in crate::store) fn keyframe(&self, (world, sport, sequence): KeyframeKey) -> String {
+        format!("{} {} after entry {sequence}", world_name(world), self.sport(sport))
     }
 
     pub(in crate::store) fn source(&self, (world, sport, book): SourceKey) -> String {

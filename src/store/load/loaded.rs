@@ -9,6 +9,7 @@ use crate::model::{
     Record, Score, Source, SportId, World,
 };
 use crate::store::error::DamageList;
+use crate::store::history::{LogHead, SportFold};
 
 /// Everything in the file that can be served, and the damage that was left out.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Loaded {
     pub maintenance: Option<Maintenance>,
     /// Whether the live world holds simulated prices.
     pub simulated_live: bool,
+    /// Where the log of each world ends, by [`World::index`].
+    pub log_heads: [LogHead; 2],
     /// What was left out.
     pub damage: DamageList,
     /// Sports that the catalogue no longer lists: kept, not served.
@@ -70,6 +73,8 @@ pub struct LoadedSport {
     /// In the order of commence time and event id.
     pub events: Vec<LoadedEvent>,
     pub sources: Vec<(BookId, Source)>,
+    /// The sport as its log has it: what was published last.
+    pub logged: SportFold,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use sport::{RowCounts, SportLoader, SportPart};
 
 use super::codec::{BookStanding, Flaw, PollRow};
 use super::error::{DamageList, StoreError};
+use super::history::Folds;
 use super::id_maps::NamesByNumber;
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
@@ -53,7 +54,7 @@ pub(super) struct WorldContext {
 pub(super) fn read(
     txn: &ReadTransaction,
     catalogue: &Catalogue,
-    sports: &SportNumbers,
+    (sports, mut folds): (&SportNumbers, Folds),
     mut damage: DamageList,
 ) -> Result<Loading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
@@ -80,7 +81,10 @@ pub(super) fn read(
             market_names.extend(part.market_names);
             part.sport
         });
-        let sports = sports.collect();
+        let mut sports: Vec<LoadedSport> = sports.collect();
+        for (sport, (_, number)) in sports.iter_mut().zip(served.served()) {
+            sport.logged = folds[world.index()].remove(&number).unwrap_or_default();
+        }
         let LoadedWorld { competitions, markets, .. } = read_register(txn, world, served, &mut damage)?;
         let bookmakers = context.bookmakers;
         let feeder_uses = std::mem::take(&mut meta.feeder_uses[world.index()]);

@@ -7,9 +7,12 @@ use crate::store::codec::{
     AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, MarketRow, MetaRow,
     NameRow, OddsRow, PollRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
 };
+use crate::store::history::{Frame, KeyframeRow, LogRow, SportFold};
 use crate::store::id_maps::NamesByNumber;
-use crate::store::table_keys::{BookKey, EventKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey};
-use crate::store::tables::{META_MAINTENANCE, RowReference, meta_use_of};
+use crate::store::table_keys::{
+    BookKey, EventKey, KeyframeKey, LogKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey,
+};
+use crate::store::tables::{META_MAINTENANCE, RowReference, is_meta_log, meta_use_of};
 
 /// A thing that exists because of a row.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ impl StoredRow<&'static str> for MetaRow {
         match meta_use_of(key) {
             Some(feeder) => feeder.and_then(|_| self.feeder_use().map(|_| ())),
             None if *key == META_MAINTENANCE => self.maintenance().map(|_| ()),
+            None if is_meta_log(key) => self.log().map(|_| ()),
             None => Ok(()),
         }
     }
@@ -229,5 +233,29 @@ impl StoredRow<&'static str> for UsageRow {
 
     fn validate(self, _: &&str, _: &NamesByNumber) -> Result<(), Flaw> {
         Ok(())
+    }
+}
+
+impl StoredRow<LogKey> for LogRow {
+    fn references(&self, (world, _): &LogKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+    }
+
+    fn validate(self, _: &LogKey, _: &NamesByNumber) -> Result<(), Flaw> {
+        self.view().map(|_| ())
+    }
+}
+
+impl StoredRow<KeyframeKey> for KeyframeRow {
+    fn references(&self, (world, sport, _): &KeyframeKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+        report(RowReference::Sport(*sport));
+    }
+
+    fn validate(self, _: &KeyframeKey, _: &NamesByNumber) -> Result<(), Flaw> {
+        match self.view()?.1 {
+            Frame::Whole(bytes) => SportFold::from_keyframe(bytes).map(|_| ()),
+            Frame::SameAs(_) => Ok(()),
+        }
     }
 }

@@ -10,8 +10,8 @@ use super::property::batches;
 use super::*;
 use crate::keys::Usage;
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, SeenCompetition, Source};
-use crate::store::BookOrigin;
 use crate::store::encode_batch::BatchEncoder;
+use crate::store::{BookOrigin, LogHead};
 
 const WORLD: World = World::Live;
 /// Declared by a feed: the catalogue does not put it back when the file is opened.
@@ -58,6 +58,9 @@ batch_of_each! {
     SetSimulated => [Change::SetSimulated(true)],
     PutFeedBudget => [put_budget("new", 1)],
     RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
+    Log => [log_tick(World::Sandbox)],
+    RevertLog => [Change::RevertLog { world: WORLD, head: LogHead { epoch: 7, next: 1, bytes: 0, changes: 0 } }],
+    RenewEpochs => [Change::RenewEpochs([3, 4])],
     Audit => [Change::Audit(note("something"))],
 }
 
@@ -131,9 +134,12 @@ fn base() -> Vec<u8> {
             Change::PutFeeder(Arc::new(feeder())),
             put_budget("old", 1),
             put_use("token/old", 1),
+            log_tick(World::Live),
             Change::Audit(note("first")),
         ])
         .unwrap();
+    // Writes the epochs.
+    store.load().unwrap();
     drop(store);
     memory.bytes()
 }
@@ -202,7 +208,7 @@ proptest! {
         for changes in batches {
             let before = state(&mut store);
             let maps = store.take_id_maps().unwrap();
-            let mut encoder = BatchEncoder::new(&maps, &store.sports);
+            let mut encoder = BatchEncoder::new(&maps, &store.sports, None);
             let encoded = changes.iter().try_for_each(|change| encoder.add(change)).and_then(|()| encoder.finish());
             let Ok((batch, _)) = encoded else { continue };
             let sports: Vec<u16> = store.sports.all().collect();

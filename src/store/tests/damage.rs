@@ -42,9 +42,12 @@ pub(super) fn filled() -> Memory {
             put_poll("feed/mma"),
             put_polled("feed/mma", "a", &[(0, Market::MONEYLINE)]),
             put_polled("feed/mma", "b", &[(1, Market::SPREAD)]),
+            log_tick(world),
             Change::Audit(note("issue")),
         ])
         .unwrap();
+    // Writes the epochs.
+    store.load().unwrap();
     store.store_catalogue("sports and bookmakers").unwrap();
     drop(store);
     memory
@@ -332,7 +335,7 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
 fn check_announces_how_many_rows_it_reads() {
     let progress = Arc::default();
     let report = filled().open().check_with_progress(&progress).unwrap();
-    let indexes = ["schedule", "coverage", "key_order"];
+    let indexes = ["schedule", "coverage", "key_order", "ticks"];
     let sealed: u64 = report.rows.iter().filter(|(table, _)| !indexes.contains(table)).map(|(_, count)| count).sum();
     assert_eq!(progress.rows(), (sealed, sealed));
 }
@@ -393,7 +396,7 @@ fn check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 8));
-    assert_eq!(rows.len(), 20);
+    assert_eq!(rows.len(), 23);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));

@@ -26,7 +26,9 @@ use std::time::Duration;
 
 use redb::StorageBackend;
 
-use super::{AuditNote, Change, Loaded, Store, StoreOptions};
+use super::{
+    AuditNote, Change, EventChange, Loaded, LogEntry, RecordChange, SportChanges, Store, StoreOptions, TickChanges,
+};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash};
 use crate::model::{
     BookId, Bookmaker, Catalogue, Contest, Event, EventId, EventOwner, EventStatus, Market, MarketKey, OddsFormat,
@@ -72,6 +74,18 @@ fn at(seconds: u32) -> Timestamp {
 
 fn event_id(text: &str) -> EventId {
     EventId::new(text).unwrap()
+}
+
+/// An entry of the log: an event, and a publication of its first price.
+fn log_tick(world: World) -> Change {
+    let Change::PutOdds { sport, event: id, record, .. } = put_odds(world, "a", 0, Market::MONEYLINE) else {
+        panic!("a price")
+    };
+    let (market, bookmaker) = (record.market, "fanduel".into());
+    let records = vec![RecordChange { event: id, bookmaker, market, before: None, after: Some(record) }];
+    let tick = Some(TickChanges { at: at(10), stale: Vec::new(), records });
+    let sports = vec![SportChanges { sport, events: vec![EventChange::Put(event("a", 1))], tick }];
+    Change::Log { world, entry: Arc::new(LogEntry { at: at(9), sports }) }
 }
 
 fn event(id: &str, commence: u32) -> Arc<Event> {

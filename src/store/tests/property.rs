@@ -121,6 +121,7 @@ impl Plain {
             Change::SetSimulated(is_simulated) => self.simulated_live = is_simulated,
             Change::PutFeedBudget { feed, budget } => drop(self.budgets.insert(feed, budget)),
             Change::RemoveFeedBudget { feed } => drop(self.budgets.remove(&feed)),
+            Change::Log { .. } | Change::RevertLog { .. } | Change::RenewEpochs(_) => {}
             Change::Audit(note) => self.audit.push(note),
             Change::PutPoll { world, scope, sport, stale_after_s, books } => {
                 let poll = LoadedPoll { scope, sport, stale_after_s, books: books.into(), events: Vec::new() };
@@ -217,7 +218,8 @@ impl Plain {
         let mut events: Vec<LoadedEvent> = here.map(|(_, event)| event.loaded(books)).collect();
         events.sort_by(|a, b| (a.event.commence, &a.event.id).cmp(&(b.event.commence, &b.event.id)));
         let sources = self.sources.iter().filter(|(key, _)| (key.0, key.1) == (world, sport));
-        LoadedSport { events, sources: sources.map(|(key, source)| (BookId::from_number(key.2), *source)).collect() }
+        let sources = sources.map(|(key, source)| (BookId::from_number(key.2), *source)).collect();
+        LoadedSport { events, sources, ..LoadedSport::default() }
     }
 }
 
@@ -391,7 +393,9 @@ proptest! {
             let mut store = memory.open();
             plain.open();
             let loaded = store.load().unwrap();
-            prop_assert_eq!(picture(&loaded), picture(&plain.loaded()));
+            // Epochs are random.
+            let expected = Loaded { log_heads: loaded.log_heads, ..plain.loaded() };
+            prop_assert_eq!(picture(&loaded), picture(&expected));
             let report = store.check().unwrap();
             prop_assert!(report.is_clean(), "{:?}", report);
             let audit: Vec<AuditNote> = store.audit(None, 1000).unwrap().into_iter().map(|entry| entry.note).collect();

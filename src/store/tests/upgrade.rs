@@ -10,7 +10,9 @@ use super::*;
 use crate::model::SeenCompetition;
 use crate::store::OpenError;
 use crate::store::care::upgrade::{COVERAGE_BEFORE, ODDS_BEFORE, OddsKeyBefore, UPGRADES};
-use crate::store::codec::{self, ContestRow, EventRow, Flaw, OddsRow, OwnerRow, PollRow, PollRowBefore, Row};
+use crate::store::codec::{
+    self, BincodeRow, ContestRow, EventRow, Flaw, OddsRow, OwnerRow, PollRow, PollRowBefore, Row,
+};
 use crate::store::table_keys::{EventKey, PollKey, TableKey};
 use crate::store::tables::{
     BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, MARKETS, NAMES, ODDS,
@@ -60,7 +62,7 @@ struct EventWithoutOwner {
     changed: u32,
 }
 
-impl Row for EventWithoutOwner {}
+impl BincodeRow for EventWithoutOwner {}
 
 fn forget_owners(txn: &redb::WriteTransaction) {
     let first = Table::<EventKey, EventWithoutOwner>::new(EVENTS.name, |_, _| String::new(), &[], false);
@@ -88,7 +90,7 @@ struct EventWithoutKey {
     owner: OwnerRow,
 }
 
-impl Row for EventWithoutKey {
+impl BincodeRow for EventWithoutKey {
     const VERSION: u8 = 2;
 }
 
@@ -335,9 +337,9 @@ struct After {
     two: Option<u32>,
 }
 
-impl Row for Before {}
+impl BincodeRow for Before {}
 
-impl Row for After {
+impl BincodeRow for After {
     const VERSION: u8 = 2;
 
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {

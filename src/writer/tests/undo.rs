@@ -6,7 +6,7 @@ use crate::model::{
     BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Record, Region,
     Regions, Score, ScoreStatus, SeenCompetition, Source,
 };
-use crate::store::{AuditNote, BookOrigin, Change};
+use crate::store::{AuditNote, BookOrigin, Change, EventChange, LogEntry, SportChanges};
 use crate::writer::{Poll, PollScope, Sender};
 
 const SCOPE: &str = "feed/old";
@@ -76,6 +76,12 @@ impl Base {
         let held = Event::clone(state.current.get("a").unwrap().event());
         let event = Arc::new(Event { id: event_id(id), competition: "Other".into(), ..held });
         Change::PutEvent { world: WORLD, sport: self.sport, event, owner: EventOwner::Unknown }
+    }
+
+    fn log_entry(&self, id: &str) -> Change {
+        let Change::PutEvent { event, sport, .. } = self.put_event(id) else { panic!("an event") };
+        let sports = vec![SportChanges { sport, events: vec![EventChange::Put(event)], tick: None }];
+        Change::Log { world: WORLD, entry: Arc::new(LogEntry { at: now(), sports }) }
     }
 
     fn put_odds(&self, bookmaker: BookId) -> Change {
@@ -166,6 +172,10 @@ batches_of_each! { base;
     SetSimulated => [[Change::SetSimulated(true)]],
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
     RemoveFeedBudget => [[Change::RemoveFeedBudget { feed: "old".into() }]],
+    Log => [[base.log_entry("a")], [base.log_entry("new")]],
+    // An undo itself, and the change of a file that nobody uses: neither is ever taken back.
+    RevertLog => Vec::<Vec<Change>>::new(),
+    RenewEpochs => Vec::<Vec<Change>>::new(),
     Audit => [[Change::Audit(AuditNote { at: now(), who: "w".into(), action: "a".into(), subject: "s".into(), detail: "d".into() })]],
 }
 

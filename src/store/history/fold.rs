@@ -1,0 +1,233 @@
+//! Reads entries of the log: the state of a sport after each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::encode::{
+    CHANGED, CLOSED, Dictionary, IN_HUNDREDTHS, KIND, KnownEvent, LastChange, MARKET_SHIFT, NEW, OTHER_AGE, OTHER_BOOK,
+    OTHER_EVENT, POINTS, PRICES, REMOVED, SCORE,
+};
+use super::entry::{LoggedChange, LoggedPrice, LoggedRecord, LoggedTick};
+use super::events::{SharedTexts, read_event, read_event_change, read_score};
+use super::prices::{Difference, read_difference, read_outcomes};
+use super::row::SectionView;
+use super::texts::TextNumbers;
+use super::varint::Cursor;
+use crate::model::market::KeyParts;
+use crate::model::{Event, Market, MarketKey, Score, Timestamp};
+use crate::store::codec::Flaw;
+
+/// The state of a sport as the log has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SportFold {
+    pub(super) books: Vec<Arc<str>>,
+    pub(super) markets: Vec<Market>,
+    /// Texts that events share.
+    pub(super) texts: Vec<Arc<str>>,
+    pub(super) events: BTreeMap<u32, FoldedEvent>,
+    pub(super) next_event: u32,
+    pub(super) stale: BTreeSet<u32>,
+    pub(super) last_tick: Option<Timestamp>,
+}
+
+/// An event as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldedEvent {
+    pub event: Arc<Event>,
+    pub score: Option<Arc<Score>>,
+    /// The texts of its outcomes.
+    pub(super) texts: Vec<Arc<str>>,
+    /// By the numbers of bookmaker and market.
+    pub(super) records: BTreeMap<(u32, u32), LoggedPrice>,
+}
+
+impl SportFold {
+    /// The events in the order of their first mention.
+    pub fn events(&self) -> impl Iterator<Item = &FoldedEvent> {
+        self.events.values()
+    }
+
+    /// The open records of an event: the key of the bookmaker, the market and the price.
+    pub fn records<'f>(
+        &'f self,
+        event: &'f FoldedEvent,
+    ) -> impl Iterator<Item = (&'f Arc<str>, Market, &'f LoggedPrice)> {
+        event.records.iter().filter_map(|((book, market), price)| {
+            Some((self.books.get(*book as usize)?, *self.markets.get(*market as usize)?, price))
+        })
+    }
+
+    /// The keys of the bookmakers whose source is stale.
+    pub fn stale(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.stale.iter().filter_map(|book| self.books.get(*book as usize))
+    }
+
+    /// When the sport's prices were last published with a change.
+    pub fn last_tick(&self) -> Option<Timestamp> {
+        self.last_tick
+    }
+
+    /// What an encoder needs to go on from here.
+    pub(in crate::store) fn dictionary(&self) -> Dictionary {
+        let event = |(number, folded): (&u32, &FoldedEvent)| {
+            let texts = TextNumbers::of(&folded.texts);
+            (folded.event.id.clone(), KnownEvent { number: *number, event: Arc::clone(&folded.event), texts })
+        };
+        Dictionary {
+            books: self.books.iter().cloned().zip(0..).collect(),
+            markets: self.markets.iter().copied().zip(0..).collect(),
+            texts: SharedTexts::of(&self.texts),
+            events: self.events.iter().map(event).collect(),
+            next_event: self.next_event,
+            stale: self.stale.clone(),
+            last_tick: self.last_tick,
+        }
+    }
+
+    /// Applies the section of an entry of second `at`, and hands every change to `each`.
+    pub(super) fn apply(
+        &mut self,
+        section: &SectionView<'_>,
+        at: Timestamp,
+        mut each: impl FnMut(LoggedChange),
+    ) -> Result<(), Flaw> {
+        let mut cursor = Cursor::new(section.bytes);
+        for _ in 0..cursor.count()? {
+            each(self.event_change(at, &mut cursor)?);
+        }
+        if let Some(tick) = section.tick {
+            each(LoggedChange::Tick(self.tick(tick, &mut cursor)?));
+        }
+        if cursor.is_empty() { Ok(()) } else { Err(Flaw::Malformed) }
+    }
+
+    fn event_change(&mut self, at: Timestamp, cursor: &mut Cursor<'_>) -> Result<LoggedChange, Flaw> {
+        let kind = cursor.byte()?;
+        if kind == NEW {
+            let event = Arc::new(read_event(at, &mut self.texts, cursor)?);
+            let folded =
+                FoldedEvent { event: Arc::clone(&event), score: None, texts: Vec::new(), records: BTreeMap::new() };
+            self.events.insert(self.next_event, folded);
+            self.next_event = self.next_event.checked_add(1).ok_or(Flaw::Malformed)?;
+            return Ok(LoggedChange::Event(event));
+        }
+        let number = cursor.small::<u32>()?;
+        let folded = self.events.get_mut(&number).ok_or(UNKNOWN_EVENT)?;
+        match kind {
+            CHANGED => {
+                let event = Arc::new(read_event_change(&folded.event, at, &mut self.texts, cursor)?);
+                folded.event = Arc::clone(&event);
+                Ok(LoggedChange::Event(event))
+            }
+            SCORE => {
+                let score = Arc::new(read_score(&folded.event, at, cursor)?);
+                folded.score = Some(Arc::clone(&score));
+                Ok(LoggedChange::Score(folded.event.id.clone(), score))
+            }
+            REMOVED => {
+                let id = folded.event.id.clone();
+                self.events.remove(&number);
+                Ok(LoggedChange::Removed(id))
+            }
+            _ => Err(Flaw::Malformed),
+        }
+    }
+
+    fn tick(&mut self, at: Timestamp, cursor: &mut Cursor<'_>) -> Result<LoggedTick, Flaw> {
+        self.last_tick = Some(at);
+        let sources = self.sources(cursor)?;
+        let mut records = Vec::new();
+        let mut last = LastChange::default();
+        while !cursor.is_empty() {
+            records.push(self.record(at, &mut last, cursor)?);
+        }
+        Ok(LoggedTick { at, sources, records })
+    }
+
+    fn sources(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<(Arc<str>, bool)>, Flaw> {
+        for _ in 0..cursor.count()? {
+            self.books.push(cursor.text()?.into());
+        }
+        let mut sources = Vec::new();
+        for _ in 0..cursor.count()? {
+            let number = cursor.small::<u32>()?;
+            let key = self.books.get(number as usize).ok_or(UNKNOWN_BOOK)?;
+            let is_stale = !self.stale.remove(&number);
+            if is_stale {
+                self.stale.insert(number);
+            }
+            sources.push((Arc::clone(key), is_stale));
+        }
+        Ok(sources)
+    }
+
+    fn record(&mut self, at: Timestamp, last: &mut LastChange, cursor: &mut Cursor<'_>) -> Result<LoggedRecord, Flaw> {
+        let head = cursor.byte()?;
+        if head & OTHER_EVENT != 0 {
+            let event = last.event.unwrap_or(0).checked_add(cursor.small()?).ok_or(Flaw::Malformed)?;
+            last.event = Some(event);
+        }
+        if head & OTHER_BOOK != 0 {
+            last.book = Some(self.read_book(cursor)?);
+        }
+        if head & OTHER_AGE != 0 {
+            last.age = Some(cursor.signed()?);
+        }
+        let market = match head >> MARKET_SHIFT {
+            0 => self.read_market(cursor)?,
+            short => u32::from(short) - 1,
+        };
+        let (event, book) = (last.event.ok_or(Flaw::Malformed)?, last.book.ok_or(Flaw::Malformed)?);
+        let folded = self.events.get_mut(&event).ok_or(UNKNOWN_EVENT)?;
+        let id = folded.event.id.clone();
+        let price = if head & KIND == CLOSED {
+            folded.records.remove(&(book, market)).ok_or(Flaw::Malformed)?;
+            None
+        } else {
+            let age = last.age.ok_or(Flaw::Malformed)?;
+            let last_update = i64::from(at.unix()).checked_sub(age).and_then(Timestamp::checked_from_unix);
+            let last_update = last_update.ok_or(Flaw::Invalid("one of its times is invalid"))?;
+            let outcomes = {
+                let before = || folded.records.get(&(book, market)).ok_or(Flaw::Malformed);
+                let in_hundredths = head & IN_HUNDREDTHS != 0;
+                match head & KIND {
+                    PRICES => read_difference(&before()?.outcomes, (Difference::Prices, in_hundredths), cursor)?,
+                    POINTS => read_difference(&before()?.outcomes, (Difference::Points, in_hundredths), cursor)?,
+                    _ => read_outcomes(&folded.event, &mut folded.texts, cursor)?,
+                }
+            };
+            let price = LoggedPrice { last_update, outcomes };
+            folded.records.insert((book, market), price.clone());
+            Some(price)
+        };
+        let bookmaker = Arc::clone(self.books.get(book as usize).ok_or(UNKNOWN_BOOK)?);
+        let market = *self.markets.get(market as usize).ok_or(Flaw::Malformed)?;
+        Ok(LoggedRecord { event: id, bookmaker, market, price })
+    }
+
+    fn read_book(&mut self, cursor: &mut Cursor<'_>) -> Result<u32, Flaw> {
+        let number = cursor.small::<u32>()?;
+        if number as usize == self.books.len() {
+            self.books.push(cursor.text()?.into());
+        }
+        Ok(number)
+    }
+
+    fn read_market(&mut self, cursor: &mut Cursor<'_>) -> Result<u32, Flaw> {
+        let number = cursor.small::<u32>()?;
+        if number as usize == self.markets.len() {
+            self.markets.push(market_of(cursor.text()?)?);
+        }
+        Ok(number)
+    }
+}
+
+const UNKNOWN_EVENT: Flaw = Flaw::Invalid("it mentions an event that the log does not know");
+const UNKNOWN_BOOK: Flaw = Flaw::Invalid("it mentions a bookmaker that the log does not know");
+
+/// The market of a key in the log.
+pub(super) fn market_of(key: &str) -> Result<Market, Flaw> {
+    KeyParts::split(key).ok_or(Flaw::Invalid("its market is unknown"))?;
+    let market = Market::find(key).or_else(|| Market::intern(&MarketKey::New(key.into())));
+    market.ok_or(Flaw::Invalid("there is no room for its market"))
+}

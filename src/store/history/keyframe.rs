@@ -1,0 +1,121 @@
+//! Keyframes: the whole state of a sport after an entry, from which the entries that follow can be read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::entry::LoggedPrice;
+use super::events::{SharedTexts, put_event, put_score, put_time, read_event, read_score, read_time};
+use super::fold::{FoldedEvent, SportFold, market_of};
+use super::prices::{put_outcomes, read_outcomes};
+use super::texts::TextNumbers;
+use super::varint::{Cursor, put, put_text};
+use crate::model::Timestamp;
+use crate::store::codec::Flaw;
+
+const ZSTD_LEVEL: i32 = 3;
+/// The most that a keyframe may decompress to: a bound on hostile lengths, far above a board of a million records.
+const DECOMPRESSED_MAX: usize = 1 << 30;
+
+impl SportFold {
+    /// The state as of second `at`, compressed.
+    pub(in crate::store) fn to_keyframe(&self, at: Timestamp) -> Result<Vec<u8>, Flaw> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&at.unix().to_le_bytes());
+        put(&mut out, u64::from(self.last_tick.is_some()));
+        if let Some(tick) = self.last_tick {
+            put_time(tick, at, &mut out);
+        }
+        put_texts(&self.books, &mut out);
+        put(&mut out, self.markets.len() as u64);
+        self.markets.iter().for_each(|market| put_text(&mut out, market.key()));
+        put_texts(&self.texts, &mut out);
+        put(&mut out, self.stale.len() as u64);
+        self.stale.iter().for_each(|book| put(&mut out, (*book).into()));
+        put(&mut out, self.next_event.into());
+        put(&mut out, self.events.len() as u64);
+        let mut texts = SharedTexts::of(&self.texts);
+        for (number, event) in &self.events {
+            put(&mut out, (*number).into());
+            event.put(at, &mut texts, &mut out);
+        }
+        zstd::bulk::compress(&out, ZSTD_LEVEL).map_err(|_| Flaw::Malformed)
+    }
+
+    pub(in crate::store) fn from_keyframe(bytes: &[u8]) -> Result<Self, Flaw> {
+        let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().ok_or(Flaw::Malformed)?;
+        let size = usize::try_from(size).ok().filter(|size| *size <= DECOMPRESSED_MAX).ok_or(Flaw::Malformed)?;
+        let bytes = zstd::bulk::decompress(bytes, size).map_err(|_| Flaw::Malformed)?;
+        let (at, rest) = bytes.split_first_chunk::<4>().ok_or(Flaw::Short)?;
+        let (at, mut cursor) = (Timestamp::from_unix(u32::from_le_bytes(*at)), Cursor::new(rest));
+        let cursor = &mut cursor;
+        let last_tick = if cursor.number()? == 1 { Some(read_time(at, cursor)?) } else { None };
+        let books = read_texts(cursor)?;
+        let markets = read_all(cursor, |cursor| market_of(cursor.text()?))?;
+        let mut texts = read_texts(cursor)?;
+        let stale = read_all(cursor, Cursor::small)?.into_iter().collect();
+        let next_event = cursor.small()?;
+        let mut events = BTreeMap::new();
+        for _ in 0..cursor.count()? {
+            let number = cursor.small()?;
+            events.insert(number, FoldedEvent::read(at, &mut texts, cursor)?);
+        }
+        if !cursor.is_empty() {
+            return Err(Flaw::Malformed);
+        }
+        Ok(SportFold { books, markets, texts, events, next_event, stale, last_tick })
+    }
+}
+
+impl FoldedEvent {
+    fn put(&self, at: Timestamp, shared: &mut SharedTexts, out: &mut Vec<u8>) {
+        put_event(&self.event, at, shared, out);
+        put_time(self.event.changed, at, out);
+        out.push(u8::from(self.score.is_some()));
+        if let Some(score) = &self.score {
+            put_score(&self.event, score, at, out);
+        }
+        put_texts(&self.texts, out);
+        let mut texts = TextNumbers::of(&self.texts);
+        put(out, self.records.len() as u64);
+        for ((book, market), price) in &self.records {
+            put(out, (*book).into());
+            put(out, (*market).into());
+            put_time(price.last_update, at, out);
+            put_outcomes(&self.event, &price.outcomes, &mut texts, out);
+        }
+    }
+
+    fn read(at: Timestamp, shared: &mut Vec<Arc<str>>, cursor: &mut Cursor<'_>) -> Result<Self, Flaw> {
+        let mut event = read_event(at, shared, cursor)?;
+        event.changed = read_time(at, cursor)?;
+        let score = if cursor.byte()? == 1 { Some(Arc::new(read_score(&event, at, cursor)?)) } else { None };
+        let mut texts = read_texts(cursor)?;
+        let known = texts.len();
+        let mut records = BTreeMap::new();
+        for _ in 0..cursor.count()? {
+            let key = (cursor.small()?, cursor.small()?);
+            let last_update = read_time(at, cursor)?;
+            let outcomes = read_outcomes(&event, &mut texts, cursor)?;
+            records.insert(key, LoggedPrice { last_update, outcomes });
+        }
+        // A side that was renamed is a text in the keyframe alone: the entries that follow do not number it.
+        texts.truncate(known);
+        Ok(FoldedEvent { event: Arc::new(event), score, texts, records })
+    }
+}
+
+fn put_texts(texts: &[Arc<str>], out: &mut Vec<u8>) {
+    put(out, texts.len() as u64);
+    texts.iter().for_each(|text| put_text(out, text));
+}
+
+fn read_texts(cursor: &mut Cursor<'_>) -> Result<Vec<Arc<str>>, Flaw> {
+    read_all(cursor, |cursor| Ok(cursor.text()?.into()))
+}
+
+fn read_all<'b, T>(
+    cursor: &mut Cursor<'b>,
+    mut one: impl FnMut(&mut Cursor<'b>) -> Result<T, Flaw>,
+) -> Result<Vec<T>, Flaw> {
+    (0..cursor.count()?).map(|_| one(cursor)).collect()
+}

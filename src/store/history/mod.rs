@@ -1,0 +1,44 @@
+//! The log of each world: what every commit changed that clients can see, in the order of the commits.
+//!
+//! | table | key | row |
+//! |---|---|---|
+//! | `log` | world, sequence number | one entry: changes of events and scores, and publications of prices, sport by sport |
+//! | `ticks` | world, sport, time | the entry of a publication |
+//! | `keyframes` | world, sport, sequence number | the whole state of a sport after that entry, compressed |
+//!
+//! An entry is written in the same transaction as what it reports. It names nothing twice and holds prices as
+//! differences (see `encode`), so it is read from a keyframe on (see `read`). Every sport that the log mentions has a
+//! keyframe before its first entry, and upkeep writes another when the entries since have outgrown it, and every hour.
+//! The log refers to no other table: an event, a bookmaker or a name that is deleted stays in it.
+//!
+//! Sequence numbers count the entries of a world, without gaps, and never depend on the clock. If rows that the next
+//! entry depends on are damaged, the log begins again from an empty keyframe, under a new epoch.
+
+mod encode;
+mod entry;
+mod events;
+mod fold;
+mod frames;
+mod keyframe;
+mod prices;
+mod read;
+mod row;
+mod state;
+mod texts;
+mod ticks;
+mod varint;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use entry::{
+    EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
+};
+pub use fold::{FoldedEvent, SportFold};
+pub use state::{LogHead, new_epoch};
+
+pub(super) use row::{Frame, KeyframeRow, LogRow};
+pub(super) use state::{Folds, Logs, WorldLog, fresh_logs, read_logs, write_heads};
+pub(super) use ticks::{check_ticks, rebuild_ticks};
+pub(super) use write::{Revert, write_reverts, write_ticks};

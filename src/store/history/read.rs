@@ -1,0 +1,169 @@
+//! Reading the log in a transaction: the state of a sport after an entry, and the entries after one.
+//!
+//! What a reading costs depends on the distance to the keyframe before it, which the upkeep bounds, and not on how much
+//! history there is.
+
+use redb::ReadTransaction;
+
+use super::entry::LoggedChange;
+use super::fold::SportFold;
+use super::row::{EntryView, Frame};
+use crate::model::Timestamp;
+use crate::store::codec::Flaw;
+use crate::store::error::StoreError;
+use crate::store::table_keys::{LogKey, TickKey};
+use crate::store::tables::{KEYFRAMES, LOG, TICKS};
+
+/// Where the state of a sport is known without reading entries.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Base {
+    /// The entry that it follows.
+    pub(in crate::store) sequence: u64,
+    pub(in crate::store) at: Timestamp,
+    /// The keyframe that has the state, if this one only refers to it.
+    pub(in crate::store) whole: u64,
+    /// The size of that keyframe.
+    pub(in crate::store) bytes: u64,
+    pub(in crate::store) fold: SportFold,
+}
+
+/// Why a part of the log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum LogError {
+    /// Rows are damaged or missing.
+    #[error("{table} {row}: {flaw}")]
+    Damaged { table: &'static str, row: String, flaw: Flaw },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<redb::StorageError> for LogError {
+    fn from(error: redb::StorageError) -> Self {
+        LogError::Store(error.into())
+    }
+}
+
+impl From<redb::TableError> for LogError {
+    fn from(error: redb::TableError) -> Self {
+        LogError::Store(error.into())
+    }
+}
+
+impl LogError {
+    pub(in crate::store) fn into_store(self) -> StoreError {
+        match self {
+            LogError::Store(error) => error,
+            damaged => StoreError::Refused(damaged.to_string()),
+        }
+    }
+}
+
+/// The last keyframe of a sport at or before an entry. `None` if the log does not reach back to one.
+pub(in crate::store) fn base_of(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    sequence: u64,
+) -> Result<Option<Base>, LogError> {
+    let table = txn.open_table(KEYFRAMES.definition)?;
+    let Some(row) = table.range((world, sport, 0)..=(world, sport, sequence))?.next_back() else { return Ok(None) };
+    let (key, value) = row?;
+    let key = key.value();
+    let read = |key, bytes: &[u8]| KEYFRAMES.unseal(&key, bytes).map_err(|flaw| damaged_frame(key, flaw));
+    let of_frame = |key, flaw| damaged_frame(key, flaw);
+    let row = read(key, value.value())?;
+    let (at, frame) = row.view().map_err(|flaw| of_frame(key, flaw))?;
+    let (whole, row) = match frame {
+        Frame::Whole(_) => (key.2, row),
+        Frame::SameAs(whole) => {
+            let stored = table.get((world, sport, whole))?;
+            let stored = stored.ok_or_else(|| of_frame(key, Flaw::Invalid("what it refers to is missing")))?;
+            (whole, read((world, sport, whole), stored.value())?)
+        }
+    };
+    let (_, frame) = row.view().map_err(|flaw| of_frame(key, flaw))?;
+    let Frame::Whole(bytes) = frame else { return Err(of_frame(key, Flaw::Malformed)) };
+    let fold = SportFold::from_keyframe(bytes).map_err(|flaw| of_frame(key, flaw))?;
+    Ok(Some(Base { sequence: key.2, at, whole, bytes: bytes.len() as u64, fold }))
+}
+
+fn damaged_frame((world, sport, sequence): (u8, u16, u64), flaw: Flaw) -> LogError {
+    LogError::Damaged { table: KEYFRAMES.name, row: format!("{world} {sport} {sequence}"), flaw }
+}
+
+/// Calls `each` with every entry after one, up to another. Every one of them must be there.
+pub(in crate::store) fn for_each_entry(
+    txn: &ReadTransaction,
+    world: u8,
+    (after, to): (u64, u64),
+    mut each: impl FnMut(u64, &EntryView<'_>) -> Result<(), Flaw>,
+) -> Result<(), LogError> {
+    let damaged = |sequence: u64, flaw| LogError::Damaged { table: LOG.name, row: format!("{world} {sequence}"), flaw };
+    let mut expected = after.saturating_add(1);
+    if expected > to {
+        return Ok(());
+    }
+    for row in txn.open_table(LOG.definition)?.range((world, expected)..=(world, to))? {
+        let (key, value) = row?;
+        let key: LogKey = key.value();
+        if key.1 != expected {
+            break;
+        }
+        let row = LOG.unseal(&key, value.value()).map_err(|flaw| damaged(key.1, flaw))?;
+        let entry = row.view().map_err(|flaw| damaged(key.1, flaw))?;
+        each(key.1, &entry).map_err(|flaw| damaged(key.1, flaw))?;
+        expected += 1;
+    }
+    if expected == to.saturating_add(1) { Ok(()) } else { Err(damaged(expected, Flaw::Invalid("it is missing"))) }
+}
+
+/// The state of a sport after an entry.
+pub(in crate::store) fn fold_to(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    sequence: u64,
+) -> Result<Option<SportFold>, LogError> {
+    let Some(base) = base_of(txn, (world, sport), sequence)? else { return Ok(None) };
+    let mut fold = base.fold;
+    for_each_entry(txn, world, (base.sequence, sequence), |_, entry| {
+        apply_sport(&mut fold, sport, entry, |_| {})?;
+        Ok(())
+    })?;
+    Ok(Some(fold))
+}
+
+/// Applies what an entry says of a sport, and returns how many bytes that takes.
+pub(in crate::store) fn apply_sport(
+    fold: &mut SportFold,
+    sport: u16,
+    entry: &EntryView<'_>,
+    mut each: impl FnMut(LoggedChange),
+) -> Result<u64, Flaw> {
+    let mut bytes = 0;
+    for section in entry.sections.iter().filter(|section| section.sport == sport) {
+        fold.apply(section, entry.at, &mut each)?;
+        bytes += section.bytes.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// The last tick of a sport at or before a time, with its entry.
+pub(in crate::store) fn tick_at(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    time: Timestamp,
+) -> Result<Option<(Timestamp, u64)>, LogError> {
+    let range = (world, sport, 0)..=(world, sport, time.unix());
+    let last = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next_back();
+    Ok(last.transpose()?.map(|(key, sequence)| (Timestamp::from_unix(key.value().2), sequence.value())))
+}
+
+/// The first tick of a sport after a time.
+pub(in crate::store) fn tick_after(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    time: Timestamp,
+) -> Result<Option<Timestamp>, LogError> {
+    let range = (world, sport, time.unix().saturating_add(1))..=(world, sport, u32::MAX);
+    let first = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next();
+    Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)).filter(|after| *after > time))
+}

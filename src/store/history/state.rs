@@ -1,0 +1,215 @@
+//! What the store knows of each world's log between two commits: where it ends, and what it has mentioned.
+
+use std::collections::BTreeMap;
+
+use redb::{Database, ReadTransaction};
+
+use super::encode::Dictionary;
+use super::fold::SportFold;
+use super::read::{LogError, apply_sport, base_of, for_each_entry};
+use crate::model::{Timestamp, World};
+use crate::store::codec::{Flaw, MetaRow};
+use crate::store::error::{DamageList, StoreError};
+use crate::store::numbers::SportNumbers;
+use crate::store::row_batch::begin;
+use crate::store::scan::scan;
+use crate::store::table_keys::world_number;
+use crate::store::tables::{KEYFRAMES, LOG, META, meta_log_key};
+
+/// The logs of both worlds, by the number of [`World::index`].
+pub(in crate::store) type Logs = [WorldLog; World::ALL.len()];
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct WorldLog {
+    pub(in crate::store) head: LogHead,
+    /// By the number of the sport.
+    pub(in crate::store) sports: BTreeMap<u16, SportLog>,
+}
+
+/// Where a log ends, and how large it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogHead {
+    /// Random. Another one means that entries were lost, or that the file was restored.
+    pub epoch: u64,
+    /// The number of the next entry, from 1 on.
+    pub next: u64,
+    /// The size of the entries and keyframes.
+    pub bytes: u64,
+    /// The changes in the entries.
+    pub changes: u64,
+}
+
+/// A sport that the log mentions.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct SportLog {
+    pub(in crate::store) dictionary: Dictionary,
+    pub(in crate::store) frame: LastFrame,
+}
+
+/// The last keyframe of a sport, and what came after it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) struct LastFrame {
+    pub(in crate::store) sequence: u64,
+    /// The keyframe that has the state, if this one only refers to it.
+    pub(in crate::store) whole: u64,
+    pub(in crate::store) at: Timestamp,
+    pub(in crate::store) bytes: u64,
+    /// The size of the sport's sections since.
+    pub(in crate::store) bytes_since: u64,
+}
+
+impl LogHead {
+    pub(in crate::store) const fn row(self) -> MetaRow {
+        let LogHead { epoch, next, bytes, changes } = self;
+        MetaRow::Log { epoch, next, bytes, changes }
+    }
+}
+
+impl MetaRow {
+    pub(in crate::store) fn log(&self) -> Result<LogHead, Flaw> {
+        match *self {
+            MetaRow::Log { epoch, next, bytes, changes } if next > 0 => Ok(LogHead { epoch, next, bytes, changes }),
+            _ => Err(Flaw::Malformed),
+        }
+    }
+}
+
+/// The state of each sport after the last entry of its world's log, by the numbers of the sports.
+pub(in crate::store) type Folds = [BTreeMap<u16, SportFold>; World::ALL.len()];
+
+/// Reads where the logs end. `None` for a world whose log must begin a new epoch: it has none yet, or rows of it that the
+/// next entry depends on are damaged, which is reported.
+pub(in crate::store) fn read_logs(
+    txn: &ReadTransaction,
+    sports: &SportNumbers,
+    damage: &mut DamageList,
+) -> Result<([Option<WorldLog>; World::ALL.len()], Folds), StoreError> {
+    let (mut logs, mut folds) = ([None, None], Folds::default());
+    for world in World::ALL {
+        let Some(head) = read_head(txn, world)? else { continue };
+        match read_log(txn, sports, world_number(world), head) {
+            Ok((log, folded)) => {
+                logs[world.index()] = Some(log);
+                folds[world.index()] = folded;
+            }
+            Err(LogError::Damaged { table, row, flaw }) => damage.add(table, row, flaw),
+            Err(LogError::Store(error)) => return Err(error),
+        }
+    }
+    Ok((logs, folds))
+}
+
+/// Where a world's log ends by the row that says so, if that is sound.
+pub(in crate::store) fn read_head(txn: &ReadTransaction, world: World) -> Result<Option<LogHead>, StoreError> {
+    let key = meta_log_key(world);
+    let mut head = None;
+    // Loading reports damage.
+    scan(&META, txn, key..=key, &mut DamageList::default(), |_, row| {
+        head = Some(row.log()?);
+        Ok(())
+    })?;
+    Ok(head)
+}
+
+/// The number that no entry of a world has had, whatever is damaged.
+pub(in crate::store) fn next_free(txn: &ReadTransaction, world: World) -> Result<u64, StoreError> {
+    let number = world_number(world);
+    let last = txn.open_table(LOG.definition)?.range((number, 0)..=(number, u64::MAX))?.next_back();
+    let last = last.transpose()?.map_or(0, |(key, _)| key.value().1);
+    let head = read_head(txn, world)?.map_or(1, |head| head.next);
+    Ok(head.max(last.saturating_add(1)))
+}
+
+fn read_log(
+    txn: &ReadTransaction,
+    sports: &SportNumbers,
+    world: u8,
+    head: LogHead,
+) -> Result<(WorldLog, BTreeMap<u16, SportFold>), LogError> {
+    let last = head.next - 1;
+    let mut bases = BTreeMap::new();
+    for sport in sports.all() {
+        if let Some(base) = base_of(txn, (world, sport), last)? {
+            bases.insert(sport, (base, 0));
+        }
+    }
+    let first = bases.values().map(|(base, _)| base.sequence).min().unwrap_or(last);
+    for_each_entry(txn, world, (first, last), |sequence, entry| {
+        for (sport, (base, bytes_since)) in &mut bases {
+            if base.sequence < sequence {
+                *bytes_since += apply_sport(&mut base.fold, *sport, entry, |_| {})?;
+            }
+        }
+        let is_known = |sport: u16| bases.contains_key(&sport);
+        if entry.sections.iter().all(|section| is_known(section.sport)) {
+            Ok(())
+        } else {
+            Err(Flaw::Invalid("it mentions a sport without a keyframe"))
+        }
+    })?;
+    let mut log = WorldLog { head, sports: BTreeMap::new() };
+    let mut folds = BTreeMap::new();
+    for (sport, (base, bytes_since)) in bases {
+        let frame =
+            LastFrame { sequence: base.sequence, whole: base.whole, at: base.at, bytes: base.bytes, bytes_since };
+        log.sports.insert(sport, SportLog { dictionary: base.fold.dictionary(), frame });
+        folds.insert(sport, base.fold);
+    }
+    Ok((log, folds))
+}
+
+/// Both logs: where one has no state, it begins a new epoch after every entry that the file has.
+pub(in crate::store) fn fresh_logs(
+    txn: &ReadTransaction,
+    logs: [Option<WorldLog>; World::ALL.len()],
+) -> Result<Logs, StoreError> {
+    let mut fresh = Logs::default();
+    for (world, log) in World::ALL.into_iter().zip(logs) {
+        fresh[world.index()] = match log {
+            Some(log) => log,
+            None => {
+                let (bytes, changes) = count_rows(txn, world_number(world))?;
+                let head = LogHead { epoch: new_epoch()?, next: next_free(txn, world)?, bytes, changes };
+                WorldLog { head, sports: BTreeMap::new() }
+            }
+        };
+    }
+    Ok(fresh)
+}
+
+/// The size of a world's entries and keyframes, and how many changes they have.
+fn count_rows(txn: &ReadTransaction, world: u8) -> Result<(u64, u64), StoreError> {
+    let (mut bytes, mut changes) = (0, 0);
+    for row in txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))? {
+        let (key, value) = row?;
+        bytes += value.value().len() as u64;
+        let row = LOG.unseal(&key.value(), value.value()).ok();
+        changes += row.and_then(|row| row.view().ok().map(|entry| entry.changes)).unwrap_or(0);
+    }
+    for row in txn.open_table(KEYFRAMES.definition)?.range((world, 0, 0)..=(world, u16::MAX, u64::MAX))? {
+        bytes += row?.1.value().len() as u64;
+    }
+    Ok((bytes, changes))
+}
+
+/// A random number that no earlier log of the file has had.
+pub fn new_epoch() -> Result<u64, StoreError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Io(std::io::Error::other(error)))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// Stores where the logs end.
+pub(in crate::store) fn write_heads(db: &Database, heads: [LogHead; World::ALL.len()]) -> Result<(), StoreError> {
+    let txn = begin(db)?;
+    {
+        let mut meta = txn.open_table(META.definition)?;
+        for world in World::ALL {
+            let key = meta_log_key(world);
+            let row = META.seal(&key, &heads[world.index()].row());
+            let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
+            meta.insert(key, &*row)?;
+        }
+    }
+    Ok(txn.commit()?)
+}

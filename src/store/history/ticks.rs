@@ -1,0 +1,77 @@
+//! The index of ticks: it can be checked against the log, and rebuilt from it.
+
+use redb::{ReadTransaction, ReadableTable, WriteTransaction};
+
+use super::row::LogRow;
+use crate::model::World;
+use crate::store::care::{CheckFindings, CheckedRows};
+use crate::store::error::StoreError;
+use crate::store::table_keys::{LogKey, TickKey, world_name, world_number};
+use crate::store::tables::{LOG, TICKS};
+
+/// The ticks of an entry; none of one that cannot be read.
+fn ticks_of((world, sequence): LogKey, row: &LogRow) -> Vec<(TickKey, u64)> {
+    let sections = row.view().map(|entry| entry.sections).unwrap_or_default();
+    let tick = |section: &super::row::SectionView<'_>| Some(((world, section.sport, section.tick?.unix()), sequence));
+    sections.iter().filter_map(tick).collect()
+}
+
+pub(in crate::store) fn check_ticks(
+    txn: &ReadTransaction,
+    _: &mut CheckedRows,
+    findings: &mut CheckFindings,
+) -> Result<u64, StoreError> {
+    let (ticks, log) = (txn.open_table(TICKS.definition)?, txn.open_table(LOG.definition)?);
+    let describe = |(world, sport, at): TickKey| format!("{} sport number {sport} at {at}", world_name(world));
+    for row in log.range::<LogKey>(..)? {
+        let (key, value) = row?;
+        // A damaged row was reported before.
+        let Ok(row) = LOG.unseal(&key.value(), value.value()) else { continue };
+        for (tick, sequence) in ticks_of(key.value(), &row) {
+            if ticks.get(tick)?.is_none_or(|stored| stored.value() != sequence) {
+                findings.problem(TICKS.name, describe(tick), "the log has it and the index has not");
+            }
+        }
+    }
+    let mut count = 0;
+    for row in ticks.range::<TickKey>(..)? {
+        let (key, sequence) = row?;
+        count += 1;
+        let world = key.value().0;
+        let is_trimmed = first_entry(&log, world)?.is_none_or(|first| sequence.value() < first);
+        if !is_trimmed && log.get((world, sequence.value()))?.is_none() {
+            findings.problem(TICKS.name, describe(key.value()), "it points to no entry");
+        }
+    }
+    Ok(count)
+}
+
+/// The first entry of a world that is kept. The last tick of a sport before it stays: it says as of when its first
+/// keyframe is.
+fn first_entry(log: &impl ReadableTable<LogKey, &'static [u8]>, world: u8) -> Result<Option<u64>, StoreError> {
+    let first = log.range((world, 0)..=(world, u64::MAX))?.next().transpose()?;
+    Ok(first.map(|(key, _)| key.value().1))
+}
+
+/// Replaces the ticks of the entries that are there.
+pub(in crate::store) fn rebuild_ticks(txn: &WriteTransaction) -> Result<(), StoreError> {
+    let log = txn.open_table(LOG.definition)?;
+    let mut first = [None; World::ALL.len()];
+    for world in World::ALL.map(world_number) {
+        first[usize::from(world)] = first_entry(&log, world)?;
+    }
+    let is_trimmed = |world: u8, sequence: u64| {
+        first.get(usize::from(world)).is_some_and(|first| first.is_none_or(|first| sequence < first))
+    };
+    let mut ticks = txn.open_table(TICKS.definition)?;
+    ticks.retain(|(world, _, _): TickKey, sequence| is_trimmed(world, sequence))?;
+    for row in log.range::<LogKey>(..)? {
+        let (key, value) = row?;
+        if let Ok(row) = LOG.unseal(&key.value(), value.value()) {
+            for (tick, sequence) in ticks_of(key.value(), &row) {
+                ticks.insert(tick, sequence)?;
+            }
+        }
+    }
+    Ok(())
+}
