@@ -20,7 +20,7 @@ use crate::config::catalogue::{self, CatalogueFileError};
 use crate::ingest::{Feed, IngestError, IngestOptions, IngestSummary, LineStream, PayloadBuffer, PayloadOptions};
 use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
-use crate::writer::{self, Stopped, WriteError, Writer, WriterOptions};
+use crate::writer::{self, HistoryOptions, Stopped, WriteError, Writer, WriterOptions};
 
 /// As many changes of prices as a server with a console remembers: some tens of megabytes at most.
 const CHANGES_MAX: usize = 1 << 16;
@@ -72,6 +72,12 @@ impl Setup {
             retention_s: seconds(config.retention),
             changes_max: if config.console_listen.is_some() { CHANGES_MAX } else { 0 },
             quota: config.ingest_quota,
+            history: HistoryOptions {
+                keep_s: seconds(config.history_keep),
+                keep_sandbox_s: seconds(config.history_keep_sandbox),
+                bytes_max: config.history_bytes_max,
+                resume_s: seconds(config.history_resume),
+            },
         };
         let store = StoreOptions { cache_bytes: config.cache_bytes, ..StoreOptions::default() };
         Ok(Setup { catalogue: Arc::new(catalogue), origin, store, writer, clock: Clock::system() })

@@ -25,6 +25,7 @@ pub(super) fn page(context: &Context) -> String {
     sources(&mut page, context, now.timestamp());
     feeds(&mut page, &context.ledger);
     writing(&mut page, context);
+    history(&mut page, context);
     log_lines(&mut page);
     memory(&mut page);
     page.finish()
@@ -194,6 +195,26 @@ fn feeds(page: &mut MetricsPage, ledger: &Ledger) {
             page.sample(&[("feed", feed)], remaining);
         }
     }
+}
+
+fn history(page: &mut MetricsPage, context: &Context) {
+    let writing = context.writer.writing();
+    page.family("oddsbox_log_entries_total", Kind::Counter, "Entries of the log of changes ever written.");
+    for world in World::ALL {
+        page.sample(&[("world", world.name())], writing.logs[world.index()].entries());
+    }
+    page.family("oddsbox_log_changes", Kind::Gauge, "Changes in the entries that are kept.");
+    for world in World::ALL {
+        page.sample(&[("world", world.name())], writing.logs[world.index()].changes());
+    }
+    page.family("oddsbox_log_bytes", Kind::Gauge, "Size of the entries and keyframes that are kept.");
+    for world in World::ALL {
+        page.sample(&[("world", world.name())], writing.logs[world.index()].bytes());
+    }
+    page.family("oddsbox_keyframe_duration_seconds", Kind::Histogram, "Writing one keyframe of one sport.")
+        .histogram(&[], &writing.keyframes.snapshot());
+    page.family("oddsbox_log_trim_duration_seconds", Kind::Histogram, "Removing a piece of the oldest history.")
+        .histogram(&[], &writing.trims.snapshot());
 }
 
 fn writing(page: &mut MetricsPage, context: &Context) {

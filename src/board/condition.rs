@@ -1,8 +1,8 @@
 //! The condition of the service as readers need to know it: whether it is in maintenance, whether writes succeed,
-//! whether the writer is running, and whether the live world is simulated.
+//! whether the writer is running, whether the live world is simulated, and since when prices are known.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
 
@@ -15,6 +15,8 @@ pub struct Condition {
     unwritable: AtomicBool,
     writer_ended: AtomicBool,
     simulated_live: AtomicBool,
+    /// By [`World::index`]: seconds, or 0 if nothing is logged.
+    history_since: [AtomicU32; World::ALL.len()],
 }
 
 impl Condition {
@@ -37,6 +39,16 @@ impl Condition {
     /// Whether the prices of a world are simulated. The sandbox's always are.
     pub fn is_simulated(&self, world: World) -> bool {
         world == World::Sandbox || self.simulated_live.load(Ordering::Relaxed)
+    }
+
+    /// Since when the prices of a world are known; `None` if none were published.
+    pub fn history_since(&self, world: World) -> Option<Timestamp> {
+        let second = self.history_since[world.index()].load(Ordering::Relaxed);
+        (second > 0).then(|| Timestamp::from_unix(second))
+    }
+
+    pub(crate) fn set_history_since(&self, world: World, since: Option<Timestamp>) {
+        self.history_since[world.index()].store(since.map_or(0, Timestamp::unix), Ordering::Relaxed);
     }
 
     pub(crate) fn set_simulated_live(&self, simulated: bool) {

@@ -66,10 +66,23 @@ fn file_rows(status: &StatusAnswer) -> Vec<(&'static str, String)> {
         ("maintenance", maintenance),
         ("live", live(&status.worlds.live, is_served)),
         ("sandbox", world(&status.worlds.sandbox, is_served)),
+        ("history", history(status)),
         ("keys", format!("{} active, {} revoked, {} expired", keys.active, keys.revoked, keys.expired)),
         ("file", format!("{}{writable}", HumanBytes(status.file_bytes))),
         ("version", status.version.clone()),
     ]
+}
+
+/// What the log of changes has of each world.
+fn history(status: &StatusAnswer) -> String {
+    let of = |name: &str, world: &WorldAnswer| match &world.history_since {
+        None => format!("{name} none"),
+        Some(since) => {
+            let (changes, bytes) = (world.history_changes, HumanBytes(world.history_bytes));
+            format!("{name} since {since}, {changes} changes, {bytes}")
+        }
+    };
+    format!("{}; {}", of("live", &status.worlds.live), of("sandbox", &status.worlds.sandbox))
 }
 
 /// The live world, marked if it is simulated.

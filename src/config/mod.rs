@@ -27,6 +27,18 @@ pub const SETTINGS: &[Setting] = &[
         help: "a source is stale after this long without a successful read",
     },
     Setting { name: "retention", default: "72h", help: "how long a finished event stays in the lists" },
+    Setting {
+        name: "history.keep",
+        default: "400d",
+        help: "how long the log of price changes is kept; 0s keeps only what streams need to resume",
+    },
+    Setting { name: "history.keep_sandbox", default: "7d", help: "the same for the sandbox world" },
+    Setting {
+        name: "history.max_bytes",
+        default: "10GiB",
+        help: "maximum size of the log of both worlds; beyond it, and when less than 1 GiB of the disk is free, the oldest days are removed",
+    },
+    Setting { name: "history.resume", default: "24h", help: "how far back a stream can resume" },
     Setting { name: "allow_query_key", default: "true", help: "accept the key as ?api_key= as well" },
     Setting {
         name: "catalogue",
@@ -150,6 +162,10 @@ pub struct Config {
     pub refresh: Duration,
     pub stale_after: Duration,
     pub retention: Duration,
+    pub history_keep: Duration,
+    pub history_keep_sandbox: Duration,
+    pub history_bytes_max: u64,
+    pub history_resume: Duration,
     pub allow_query_key: bool,
     pub catalogue: Option<PathBuf>,
     pub cache_bytes: usize,
@@ -199,6 +215,10 @@ impl Config {
             refresh: running.refresh,
             stale_after: running.stale_after,
             retention: running.retention,
+            history_keep: running.history_keep,
+            history_keep_sandbox: running.history_keep_sandbox,
+            history_bytes_max: running.history_bytes_max,
+            history_resume: running.history_resume,
             catalogue: running.catalogue.clone(),
             cache_bytes: running.cache_bytes,
             tls,
@@ -227,6 +247,14 @@ impl Config {
             self.allow_query_key
         )
     }
+}
+
+/// A number of bytes: `10GiB`, `500MiB`, or without a unit.
+fn bytes(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u32); 4] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let unit = UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (number, shift) = unit.unwrap_or((text, 0));
+    number.trim_end().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// An invalid configuration. Each message names the setting and the values that it takes.
@@ -275,6 +303,10 @@ impl Settings {
             refresh: self.duration("refresh", 1, 3600)?,
             stale_after: self.duration("stale_after", 1, 86_400)?,
             retention: self.duration("retention", 0, 365 * 86_400)?,
+            history_keep: self.duration("history.keep", 0, 3650 * 86_400)?,
+            history_keep_sandbox: self.duration("history.keep_sandbox", 0, 3650 * 86_400)?,
+            history_bytes_max: self.parse("history.max_bytes", "takes a size such as 500MiB or 10GiB", bytes)?,
+            history_resume: self.duration("history.resume", 0, 30 * 86_400)?,
             allow_query_key: self.parse("allow_query_key", "takes true or false", |text| text.parse().ok())?,
             catalogue: path("catalogue"),
             cache_bytes: self.number("cache", 1, 65_536)? << 20,

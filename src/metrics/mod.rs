@@ -28,7 +28,44 @@ pub struct WriterMetrics {
     pub commits: Histogram,
     /// Publications, each of one sport of one world.
     pub publications: Histogram,
+    /// Keyframes of the log.
+    pub keyframes: Histogram,
+    /// Removals of old parts of the log.
+    pub trims: Histogram,
+    /// The log of each world.
+    pub logs: [LogSize; 2],
     failures: AtomicU64,
+}
+
+/// How large a log is.
+#[derive(Debug, Default)]
+pub struct LogSize {
+    entries: AtomicU64,
+    changes: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl LogSize {
+    pub fn set(&self, entries: u64, changes: u64, bytes: u64) {
+        self.entries.store(entries, Ordering::Relaxed);
+        self.changes.store(changes, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many entries were ever written.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+
+    /// Of the entries that are kept.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Of the entries and keyframes that are kept.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl WriterMetrics {

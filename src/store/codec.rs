@@ -302,6 +302,8 @@ pub(super) enum MetaRow {
     /// The log of the world that the row's key names.
     Log {
         epoch: u64,
+        /// The first entry that can be read without those before it.
+        start: u64,
         /// The number of its next entry.
         next: u64,
         /// The size of its entries and keyframes.

@@ -11,7 +11,7 @@ use super::care::Progress;
 use super::change::{AuditEntry, Change};
 use super::encode_batch::BatchEncoder;
 use super::error::{DamageList, OpenError, StoreError};
-use super::history::{LogHead, Logs, WorldLog, fresh_logs, read_logs, write_heads};
+use super::history::{HistoryReader, LogHead, Logs, WorldLog, first_logged, fresh_logs, read_logs, write_heads};
 use super::id_maps::{IdMaps, NamesByNumber};
 use super::load::{self, Loaded};
 use super::numbers::SportNumbers;
@@ -19,7 +19,7 @@ use super::open::{BackendFactory, Location, OpenFile, OpenMode};
 use super::row_batch::RowBatch;
 use super::scan::guarded;
 use super::tables::AUDIT;
-use crate::model::{Catalogue, World};
+use crate::model::{Catalogue, Timestamp, World};
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ pub struct Store {
     uncertain: Option<UncertainCommit>,
     /// Readings of snapshots, which keep the file open.
     pub(super) snapshots: Vec<Weak<Progress>>,
+    history: HistoryReader,
 }
 
 /// A commit that has not returned success.
@@ -119,8 +120,10 @@ impl Store {
             is_writable,
             uncertain: None,
             snapshots: Vec::new(),
+            history: HistoryReader::default(),
         };
         store.sync_catalogue(true)?;
+        store.open_history();
         Ok(store)
     }
 
@@ -159,14 +162,31 @@ impl Store {
         };
         self.is_writable = true;
         self.sync_catalogue(false)?;
+        self.open_history();
         Ok(is_stored)
     }
 
     fn close(&mut self) {
         self.cancel_snapshots();
+        self.close_history();
         if let Some(file) = self.file.take() {
             file.close();
         }
+    }
+
+    /// Read access to the log for other threads, also after the file is reopened.
+    pub fn history(&self) -> HistoryReader {
+        self.history.clone()
+    }
+
+    pub(super) fn open_history(&self) {
+        if let Some(file) = &self.file {
+            self.history.open(&file.db, self.sports.served());
+        }
+    }
+
+    pub(super) fn close_history(&self) {
+        self.history.close();
     }
 
     /// Whether the file is damaged and was opened for inspection only.
@@ -291,6 +311,18 @@ impl Store {
             self.logs = None;
         }
         result
+    }
+
+    /// The second of the first entry of a world's log.
+    pub fn first_logged(&self, world: World) -> Result<Option<Timestamp>, StoreError> {
+        self.reading(|_, file| first_logged(&file.db.begin_read()?, world))
+    }
+
+    /// The free bytes of the disk that the file is on, if that is known.
+    pub fn disk_free(&self) -> Option<u64> {
+        let Location::Path(path) = &self.location else { return None };
+        let disk = rustix::fs::statvfs(path).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
     /// Where the log of a world ends.

@@ -46,8 +46,8 @@ pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
-    EventChange, FoldedEvent, LogEntry, LogHead, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange,
-    SportChanges, SportFold, TickChanges, new_epoch,
+    EventChange, FoldedEvent, HistoryError, HistoryReader, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedPrice,
+    LoggedRecord, LoggedTick, RecordChange, SportAsOf, SportChanges, SportFold, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

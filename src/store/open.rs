@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,7 +45,8 @@ pub(super) enum OpenMode {
 
 /// An open, locked file of ours, of a known format.
 pub(super) struct OpenFile {
-    pub(super) db: Database,
+    /// Shared with readers of history while the store lets them: see [`super::history`].
+    pub(super) db: Arc<Database>,
     pub(super) backend: DeferredBackend,
     mode: OpenMode,
 }
@@ -57,6 +59,8 @@ impl OpenFile {
     /// redb writes while it closes a file, and may panic at a ruined page: by then nothing depends on it.
     pub(super) fn close(self) {
         let OpenFile { db, backend, mode } = self;
+        // Readers have given it back: see `Store::close`.
+        let Some(db) = Arc::into_inner(db) else { return };
         if mode == OpenMode::Inspect {
             return abandon(db, &backend);
         }
@@ -115,7 +119,7 @@ impl Location {
         let opened = Database::builder().set_cache_size(options.cache_bytes).create_with_backend(backend.clone());
         let mut db = opened.map_err(|error| self.explain(error, &backend))?;
         if mode == OpenMode::Inspect {
-            return self.inspected(OpenFile { db, backend, mode });
+            return self.inspected(OpenFile { db: Arc::new(db), backend, mode });
         }
         if let Err(error) = verify(&mut db) {
             abandon(db, &backend);
@@ -139,7 +143,7 @@ impl Location {
             let copy = copy.map(|copy| copy.display().to_string());
             tracing::info!(from = format, to = FORMAT, copy, "upgraded the file; kept a copy of the old format");
         }
-        Ok(OpenFile { db, backend, mode })
+        Ok(OpenFile { db: Arc::new(db), backend, mode })
     }
 
     /// Writes stay deferred: whatever redb did to the file when it opened it is dropped with it.

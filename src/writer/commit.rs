@@ -142,6 +142,10 @@ impl Writer {
                 // The file cannot be read now, and the entry is in it nevertheless.
                 Err(_) => head.next = next,
             }
+            self.show_log_size(*world);
+            if self.boards.condition().history_since(*world).is_none() {
+                self.show_history_since(*world);
+            }
         }
     }
 

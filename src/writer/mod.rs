@@ -21,6 +21,7 @@ mod event_edit;
 mod feeders;
 mod fight;
 mod future;
+mod history;
 mod keys;
 mod log;
 mod operation;
@@ -46,12 +47,14 @@ use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
 use crate::store::{
-    AuditEntry, AuditNote, Change, CheckReport, DamageList, LogHead, Progress, Snapshot, Store, StoreError,
+    AuditEntry, AuditNote, Change, CheckReport, DamageList, HistoryReader, LogHead, Progress, Snapshot, Store,
+    StoreError,
 };
 
 pub use budget::FeedCharge;
 pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
+pub use history::HistoryOptions;
 pub use keys::{Issued, KeyError};
 pub use operation::NewsReader;
 pub use owners::Sender;
@@ -79,12 +82,14 @@ pub struct WriterOptions {
     pub changes_max: usize,
     /// What one feeder may add.
     pub quota: FeederQuota,
+    pub history: HistoryOptions,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
         let quota = FeederQuota::default();
-        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0, quota }
+        let history = HistoryOptions::default();
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0, quota, history }
     }
 }
 
@@ -205,6 +210,10 @@ impl Writer {
         }
         writer.correct_future(now.timestamp());
         writer.publish_start();
+        for world in World::ALL {
+            writer.show_log_size(world);
+            writer.show_history_since(world);
+        }
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
     }
 
@@ -214,6 +223,11 @@ impl Writer {
 
     pub fn keyring(&self) -> &Arc<Keyring> {
         &self.keyring
+    }
+
+    /// Read access to the log, for other threads.
+    pub fn history(&self) -> HistoryReader {
+        self.store.history()
     }
 
     pub fn feeders(&self) -> &Arc<Feeders> {

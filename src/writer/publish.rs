@@ -143,7 +143,8 @@ impl Writer {
         for world in World::ALL {
             for sport in self.catalogue.sport_ids() {
                 if self.is_log_complete {
-                    self.publish(world, sport, now_ms);
+                    // A sport without prices has not published any.
+                    self.publish_events(world, sport, now_ms);
                 } else {
                     let state = &mut Arc::make_mut(&mut self.worlds[world.index()]).sports[sport.index()];
                     state.unpublished = Some(Unpublished { since_ms: now_ms });

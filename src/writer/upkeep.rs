@@ -13,6 +13,9 @@ use crate::store::Change;
 
 const SWEEP_EVERY_MS: u64 = 60_000;
 const RECOVER_EVERY_MS: u64 = 1_000;
+/// The log is looked after about this often, and again soon while there is more to do.
+const HISTORY_EVERY_MS: u64 = 10_000;
+const HISTORY_AGAIN_MS: u64 = 250;
 /// The state is compared with the clock, which may have been set back, about this often.
 const COMPARE_EVERY_MS: u64 = 1_000;
 /// Unused names are deleted about this often.
@@ -31,6 +34,9 @@ pub(super) struct Schedule {
     recovered_ms: u64,
     names_ms: u64,
     compared_ms: u64,
+    history_ms: u64,
+    /// Whether there was more to do.
+    has_more_history: bool,
     steps: StepWatch,
 }
 
@@ -38,7 +44,15 @@ impl Schedule {
     pub(super) fn starting(now_mono_ms: u64) -> Self {
         let now_ms = now_mono_ms;
         let steps = StepWatch::default();
-        Schedule { swept_ms: now_ms, recovered_ms: now_ms, names_ms: now_ms, compared_ms: now_ms, steps }
+        Schedule {
+            swept_ms: now_ms,
+            recovered_ms: now_ms,
+            names_ms: now_ms,
+            compared_ms: now_ms,
+            history_ms: now_ms,
+            has_more_history: false,
+            steps,
+        }
     }
 }
 
@@ -65,6 +79,13 @@ impl Writer {
         self.publish_due(now.unix_ms);
         if self.is_unwritable() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
             self.try_recovery();
+        }
+        let history_every_ms = if self.upkeep.has_more_history { HISTORY_AGAIN_MS } else { HISTORY_EVERY_MS };
+        if !self.is_unwritable() && is_due(&mut self.upkeep.history_ms, history_every_ms, now.mono_ms) {
+            self.upkeep.has_more_history = self.keep_history(now.timestamp()).unwrap_or_else(|error| {
+                tracing::warn!(%error, "failed to write a keyframe or to trim the log; trying again later");
+                false
+            });
         }
         if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms)
             && let Err(error) = self.sweep(now.timestamp())

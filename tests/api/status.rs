@@ -8,13 +8,13 @@ async fn the_status_is_exact_and_names_the_limits_of_the_calling_key() {
     let service = Service::start_with_sandbox().await;
     assert_eq!(
         service.get("/v1/status").await.text(),
-        r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:00Z","rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":0}"#
+        r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:00Z","rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":0,"history_since":null}"#
     );
     service.ingest(&every_sport()).await;
     service.clock.advance(std::time::Duration::from_millis(1999));
     assert_eq!(
         service.get("/v1/status").await.text(),
-        r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:01Z","rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":5}"#
+        r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:01Z","rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":5,"history_since":"2026-11-14T23:39:00Z"}"#
     );
     let own = limited(&service, 7, Some(70), Some(700)).await.secret;
     let json = service.get_as(&own, "/v1/status").await.json();

@@ -48,6 +48,8 @@ fn world(world: World, context: &Context, now: Timestamp) -> WorldAnswer {
     } else {
         OK
     };
+    let writing = context.writer.writing();
+    let log = &writing.logs[world.index()];
     WorldAnswer {
         status: status.to_owned(),
         simulated: condition.is_simulated(world),
@@ -56,6 +58,9 @@ fn world(world: World, context: &Context, now: Timestamp) -> WorldAnswer {
         records: board.record_count(),
         sources: sources().count(),
         sources_stale,
+        history_since: condition.history_since(world).map(|since| since.to_string()),
+        history_changes: log.changes(),
+        history_bytes: log.bytes(),
     }
 }
 

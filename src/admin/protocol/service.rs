@@ -85,6 +85,14 @@ pub struct WorldAnswer {
     pub records: usize,
     pub sources: usize,
     pub sources_stale: usize,
+    /// When the oldest prices in the log of changes were published; `null` if there are none.
+    #[serde(default)]
+    pub history_since: Option<String>,
+    /// The changes and the bytes of the log.
+    #[serde(default)]
+    pub history_changes: u64,
+    #[serde(default)]
+    pub history_bytes: u64,
 }
 
 /// A time of maintenance.

@@ -168,12 +168,12 @@ fn status_speaks_of_the_keys_world_and_limits() {
     assert_eq!(
         status(&fixture.sandbox),
         r#"{"status":"degraded","api_version":"v1","server_time":"2026-11-14T23:39:00Z","#.to_owned()
-            + r#""rate_limit":{"burst_per_minute":60,"requests_per_day":10000},"sports_active":4}"#
+            + r#""rate_limit":{"burst_per_minute":60,"requests_per_day":10000},"sports_active":4,"history_since":null}"#
     );
     assert_eq!(
         status(&fixture.production),
         r#"{"status":"ok","api_version":"v1","server_time":"2026-11-14T23:39:00Z","#.to_owned()
-            + r#""rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":1}"#
+            + r#""rate_limit":{"burst_per_minute":600,"requests_per_day":1000000},"sports_active":1,"history_since":null}"#
     );
     assert!(status(&fixture.monthly).contains(r#""requests_per_day":100}"#));
     fixture.service.boards.condition().set_unwritable(true);

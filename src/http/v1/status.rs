@@ -23,10 +23,17 @@ pub(crate) fn get(boards: &Boards, grant: Grant<'_>, now: Timestamp, query: Opti
     let active = board.sports().iter().filter(|sport| sport.is_active(now)).count();
     // The sandbox is always simulated.
     let simulated = grant.world() == World::Live && boards.condition().is_simulated(World::Live);
-    Ok(Content::once(render(status, now, grant.record().limits, active, simulated)))
+    let history_since = boards.condition().history_since(grant.world());
+    Ok(Content::once(render(status, now, grant.record().limits, active, (simulated, history_since))))
 }
 
-fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize, simulated: bool) -> Vec<u8> {
+fn render(
+    status: &str,
+    now: Timestamp,
+    limits: Limits,
+    sports_active: usize,
+    (simulated, history_since): (bool, Option<Timestamp>),
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(192);
     out.extend_from_slice(b"{\"status\":");
     json::string(status, &mut out);
@@ -41,6 +48,15 @@ fn render(status: &str, now: Timestamp, limits: Limits, sports_active: usize, si
     json::integer(limits.per_day.or(limits.per_month).unwrap_or(0), &mut out);
     out.extend_from_slice(b"},\"sports_active\":");
     json::integer(sports_active, &mut out);
+    out.extend_from_slice(b",\"history_since\":");
+    match history_since {
+        Some(since) => {
+            out.push(b'"');
+            since.write(&mut out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
     if simulated {
         out.extend_from_slice(b",\"simulated\":true");
     }

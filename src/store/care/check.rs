@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use redb::{DatabaseError, Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, Value};
+use redb::{Database, DatabaseError, Key, ReadTransaction, ReadableDatabase, ReadableTableMetadata, Value};
 
 use super::row_names::RowNames;
 use super::snapshot::Progress;
@@ -57,13 +57,15 @@ impl Store {
             return Ok(CheckReport { rows: found.rows, problems: found.problems, integrity });
         }
         self.cancel_snapshots();
-        let db = &mut self.file_mut()?.db;
-        let checked = guarded(|| match db.check_integrity() {
-            // A cancelled snapshot has not released the file yet.
-            Err(DatabaseError::TransactionInProgress) => Ok(Integrity::Unchecked),
-            Ok(is_sound) => Ok(if is_sound { Integrity::Sound } else { Integrity::Repaired }),
-            Err(error) => Err(StoreError::from(error)),
-        });
+        self.close_history();
+        let db = Arc::get_mut(&mut self.file_mut()?.db);
+        let checked =
+            guarded(|| match db.map_or(Err(DatabaseError::TransactionInProgress), Database::check_integrity) {
+                // A cancelled reading has not released the file yet.
+                Err(DatabaseError::TransactionInProgress) => Ok(Integrity::Unchecked),
+                Ok(is_sound) => Ok(if is_sound { Integrity::Sound } else { Integrity::Repaired }),
+                Err(error) => Err(StoreError::from(error)),
+            });
         let integrity = match checked {
             Ok(integrity) => integrity,
             Err(error) => {
@@ -71,6 +73,7 @@ impl Store {
                 Integrity::Broken(error.to_string())
             }
         };
+        self.open_history();
         Ok(CheckReport { rows: found.rows, problems: found.problems, integrity })
     }
 }

@@ -54,6 +54,13 @@ pub(in crate::store) struct Dictionary {
     pub(super) last_tick: Option<Timestamp>,
 }
 
+impl Dictionary {
+    /// Whether the log has not mentioned anything yet.
+    fn is_unused(&self) -> bool {
+        self.next_event == 0 && self.last_tick.is_none()
+    }
+}
+
 /// An event as the log has it.
 #[derive(Clone, Debug)]
 pub(super) struct KnownEvent {
@@ -74,6 +81,8 @@ pub(in crate::store) struct SectionEncoder<'d> {
 pub(in crate::store) struct Section {
     pub(in crate::store) bytes: Vec<u8>,
     pub(in crate::store) tick: Option<Timestamp>,
+    /// Whether it begins from an empty dictionary.
+    pub(in crate::store) is_first: bool,
 }
 
 impl<'d> SectionEncoder<'d> {
@@ -82,12 +91,13 @@ impl<'d> SectionEncoder<'d> {
     }
 
     pub(in crate::store) fn encode(mut self, changes: &SportChanges) -> Result<Section, UnknownEvent> {
+        let is_first = self.dictionary.is_unused();
         put(&mut self.out, changes.events.len() as u64);
         for change in &changes.events {
             self.event_change(change)?;
         }
         let tick = changes.tick.as_ref().map(|tick| self.tick(tick)).transpose()?;
-        Ok(Section { bytes: self.out, tick })
+        Ok(Section { bytes: self.out, tick, is_first })
     }
 
     fn event_change(&mut self, change: &EventChange) -> Result<(), UnknownEvent> {

@@ -91,6 +91,9 @@ impl SportFold {
         at: Timestamp,
         mut each: impl FnMut(LoggedChange),
     ) -> Result<(), Flaw> {
+        if section.is_first {
+            *self = SportFold::default();
+        }
         let mut cursor = Cursor::new(section.bytes);
         for _ in 0..cursor.count()? {
             each(self.event_change(at, &mut cursor)?);

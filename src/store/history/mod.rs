@@ -22,10 +22,12 @@ mod frames;
 mod keyframe;
 mod prices;
 mod read;
+mod reader;
 mod row;
 mod state;
 mod texts;
 mod ticks;
+mod trim;
 mod varint;
 mod write;
 
@@ -36,8 +38,10 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
+pub use reader::{HistoryError, HistoryReader, LoggedEntry, SportAsOf};
 pub use state::{LogHead, new_epoch};
 
+pub(super) use read::first_logged;
 pub(super) use row::{Frame, KeyframeRow, LogRow};
 pub(super) use state::{Folds, Logs, WorldLog, fresh_logs, read_logs, write_heads};
 pub(super) use ticks::{check_ticks, rebuild_ticks};

@@ -8,10 +8,10 @@ use redb::ReadTransaction;
 use super::entry::LoggedChange;
 use super::fold::SportFold;
 use super::row::{EntryView, Frame};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, World};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
-use crate::store::table_keys::{LogKey, TickKey};
+use crate::store::table_keys::{LogKey, TickKey, world_number};
 use crate::store::tables::{KEYFRAMES, LOG, TICKS};
 
 /// Where the state of a sport is known without reading entries.
@@ -166,4 +166,36 @@ pub(in crate::store) fn tick_after(
     let range = (world, sport, time.unix().saturating_add(1))..=(world, sport, u32::MAX);
     let first = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next();
     Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)).filter(|after| *after > time))
+}
+
+/// The first tick of a sport that is kept.
+pub(in crate::store) fn first_tick(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+) -> Result<Option<Timestamp>, LogError> {
+    let range = (world, sport, 0)..=(world, sport, u32::MAX);
+    let first = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next();
+    Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)))
+}
+
+/// The entry that the first kept keyframe of a sport follows.
+pub(in crate::store) fn first_frame(txn: &ReadTransaction, (world, sport): (u8, u16)) -> Result<Option<u64>, LogError> {
+    let range = (world, sport, 0)..=(world, sport, u64::MAX);
+    let first = txn.open_table(KEYFRAMES.definition)?.range(range)?.next();
+    Ok(first.transpose()?.map(|(key, _)| key.value().2))
+}
+
+/// The first entry of a world that is kept.
+pub(in crate::store) fn first_entry(txn: &ReadTransaction, world: u8) -> Result<Option<u64>, LogError> {
+    let first = txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))?.next();
+    Ok(first.transpose()?.map(|(key, _)| key.value().1))
+}
+
+/// The second of the first entry of a world that is kept; of one that is damaged, none.
+pub(in crate::store) fn first_logged(txn: &ReadTransaction, world: World) -> Result<Option<Timestamp>, StoreError> {
+    let world = world_number(world);
+    let first = txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))?.next();
+    let Some((key, value)) = first.transpose()? else { return Ok(None) };
+    let row = LOG.unseal(&key.value(), value.value()).ok();
+    Ok(row.and_then(|row| row.view().ok().map(|entry| entry.at)))
 }

@@ -22,6 +22,8 @@ pub(in crate::store) struct LogRow(pub(in crate::store) Vec<u8>);
 pub(in crate::store) struct SectionView<'r> {
     pub(in crate::store) sport: u16,
     pub(in crate::store) tick: Option<Timestamp>,
+    /// Whether the log mentions the sport for the first time, or again after a loss.
+    pub(super) is_first: bool,
     pub(super) bytes: &'r [u8],
 }
 
@@ -40,7 +42,10 @@ impl LogRow {
         let mut out = at.unix().to_le_bytes().to_vec();
         put(&mut out, changes);
         for (sport, section) in sections {
-            put(&mut out, u64::from(*sport) << 1 | u64::from(section.tick.is_some()));
+            put(
+                &mut out,
+                u64::from(*sport) << 2 | u64::from(section.is_first) << 1 | u64::from(section.tick.is_some()),
+            );
             if let Some(tick) = section.tick {
                 put_time(tick, at, &mut out);
             }
@@ -57,10 +62,10 @@ impl LogRow {
         let changes = cursor.number()?;
         while !cursor.is_empty() {
             let head = cursor.number()?;
-            let sport = u16::try_from(head >> 1).map_err(|_| Flaw::Malformed)?;
+            let sport = u16::try_from(head >> 2).map_err(|_| Flaw::Malformed)?;
             let tick = if head & 1 == 1 { Some(read_time(at, &mut cursor)?) } else { None };
             let len = cursor.count()?;
-            sections.push(SectionView { sport, tick, bytes: cursor.take(len)? });
+            sections.push(SectionView { sport, tick, is_first: head & 2 != 0, bytes: cursor.take(len)? });
         }
         Ok(EntryView { at, changes, sections })
     }

@@ -31,6 +31,8 @@ pub(in crate::store) struct WorldLog {
 pub struct LogHead {
     /// Random. Another one means that entries were lost, or that the file was restored.
     pub epoch: u64,
+    /// The first entry after the last loss of entries: it and those that follow are read without any before it.
+    pub start: u64,
     /// The number of the next entry, from 1 on.
     pub next: u64,
     /// The size of the entries and keyframes.
@@ -60,15 +62,17 @@ pub(in crate::store) struct LastFrame {
 
 impl LogHead {
     pub(in crate::store) const fn row(self) -> MetaRow {
-        let LogHead { epoch, next, bytes, changes } = self;
-        MetaRow::Log { epoch, next, bytes, changes }
+        let LogHead { epoch, start, next, bytes, changes } = self;
+        MetaRow::Log { epoch, start, next, bytes, changes }
     }
 }
 
 impl MetaRow {
     pub(in crate::store) fn log(&self) -> Result<LogHead, Flaw> {
         match *self {
-            MetaRow::Log { epoch, next, bytes, changes } if next > 0 => Ok(LogHead { epoch, next, bytes, changes }),
+            MetaRow::Log { epoch, start, next, bytes, changes } if (1..=next).contains(&start) => {
+                Ok(LogHead { epoch, start, next, bytes, changes })
+            }
             _ => Err(Flaw::Malformed),
         }
     }
@@ -129,7 +133,7 @@ fn read_log(
     let last = head.next - 1;
     let mut bases = BTreeMap::new();
     for sport in sports.all() {
-        if let Some(base) = base_of(txn, (world, sport), last)? {
+        if let Some(base) = base_of(txn, (world, sport), last)?.filter(|base| base.sequence + 1 >= head.start) {
             bases.insert(sport, (base, 0));
         }
     }
@@ -169,7 +173,8 @@ pub(in crate::store) fn fresh_logs(
             Some(log) => log,
             None => {
                 let (bytes, changes) = count_rows(txn, world_number(world))?;
-                let head = LogHead { epoch: new_epoch()?, next: next_free(txn, world)?, bytes, changes };
+                let next = next_free(txn, world)?;
+                let head = LogHead { epoch: new_epoch()?, start: next, next, bytes, changes };
                 WorldLog { head, sports: BTreeMap::new() }
             }
         };

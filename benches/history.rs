@@ -1,0 +1,190 @@
+//! The log of changes: how many bytes a change takes, in its tables and in the file, over simulated days of every sport
+//! that the simulator has; and what logging a publication costs beside committing the same prices.
+//!
+//! `cargo bench --bench history -- [DAYS]`; two days take some minutes, a week some more.
+
+// A bench reports to the terminal, and cannot return an error.
+#![allow(clippy::expect_used, clippy::print_stdout, clippy::cast_precision_loss)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oddsbox::clock::Clock;
+use oddsbox::config::catalogue;
+use oddsbox::ingest::Simulator;
+use oddsbox::model::{
+    Contest, EventId, EventNews, EventStatus, Market, News, OddsNews, Outcome, Price, SportId, Timestamp, World,
+};
+use oddsbox::store::{Store, StoreOptions};
+use oddsbox::writer::{Writer, WriterOptions};
+
+/// The allocator of the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const START_MS: i64 = 1_794_657_600_000;
+const TICK: Duration = Duration::from_secs(30);
+const TICKS_PER_DAY: u64 = 86_400 / 30;
+const DAYS_DEFAULT: u64 = 2;
+
+fn open(path: &Path, clock: &Clock) -> Writer {
+    let catalogue = Arc::new(catalogue::builtin());
+    let store = Store::open(path, Arc::clone(&catalogue), StoreOptions::default()).expect("a new file");
+    Writer::open(store, catalogue, clock.clone(), WriterOptions::default()).expect("a writer").writer
+}
+
+fn main() {
+    // `cargo bench` passes flags of its own.
+    let days = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(DAYS_DEFAULT);
+    let dir = tempfile::tempdir().expect("a directory");
+    simulate(&dir.path().join("week.redb"), days);
+    publish(&dir.path().join("publish.redb"));
+}
+
+/// Some days of the simulator, tick by tick.
+fn simulate(path: &Path, days: u64) {
+    let clock = Clock::manual(START_MS);
+    let mut writer = open(path, &clock);
+    let simulator = Simulator::new(1, &catalogue::builtin());
+    let began = Instant::now();
+    let mut last = clock.now().timestamp();
+    writer.ingest(World::Live, simulator.opening(last), true).expect("a commit");
+    let before = (writer.file_bytes().expect("a size"), writer.history().head(World::Live).expect("a log"));
+    for tick in 0..days * TICKS_PER_DAY {
+        clock.advance(TICK);
+        let now = clock.now().timestamp();
+        writer.ingest(World::Live, simulator.between(last, now), false).expect("a commit");
+        writer.tick();
+        last = now;
+        if tick % TICKS_PER_DAY == TICKS_PER_DAY - 1 {
+            report(&writer, before, tick / TICKS_PER_DAY + 1);
+        }
+    }
+    println!("{:.0} s for {days} days", began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    let sports: Vec<SportId> = catalogue::builtin().sport_ids().collect();
+    let mut reads = 0_u32;
+    for hour in 0..(days * 24).min(48) {
+        let at = Timestamp::from_unix(last.unix() - u32::try_from(hour).expect("a few hours") * 3600 - 17);
+        for sport in &sports {
+            reads += u32::from(writer.history().as_of(World::Live, *sport, at).is_ok());
+        }
+    }
+    println!(
+        "{:.2} ms to read a sport as of a moment, {reads} of them",
+        began.elapsed().as_secs_f64() * 1e3 / f64::from(reads)
+    );
+    let bytes = writer.file_bytes().expect("a size");
+    drop(writer);
+    let began = Instant::now();
+    let writer = open(path, &clock);
+    println!("{:.2} s to start on {} MB", began.elapsed().as_secs_f64(), bytes >> 20);
+    drop(writer);
+}
+
+fn report(writer: &Writer, (file, head): (u64, oddsbox::store::LogHead), day: u64) {
+    let now = writer.history().head(World::Live).expect("a log");
+    let changes = (now.changes - head.changes) as f64;
+    let file_bytes = writer.file_bytes().expect("a size");
+    println!(
+        "day {day}: {changes} changes in {} entries; {:.1} bytes a change in log and keyframes, {:.1} in the file ({} MB)",
+        now.next - head.next,
+        (now.bytes - head.bytes) as f64 / changes,
+        file_bytes.saturating_sub(file) as f64 / changes,
+        file_bytes >> 20,
+    );
+}
+
+const EVENTS: u32 = 250;
+const BOOKS: [&str; 10] = [
+    "betmgm",
+    "draftkings",
+    "fanduel",
+    "betrivers",
+    "bovada",
+    "unibet_uk",
+    "williamhill",
+    "pinnacle",
+    "skybet",
+    "paddypower",
+];
+const MARKETS: [Market; 2] = [Market::MONEYLINE, Market::TOTAL_POINTS];
+const ROUNDS: u32 = 60;
+
+/// 5,000 prices change: what their commit takes, and what the publication takes that logs them.
+fn publish(path: &Path) {
+    let clock = Clock::manual(START_MS);
+    let mut writer = open(path, &clock);
+    let tennis = catalogue::builtin().find("tennis").expect("tennis");
+    let news: Vec<News> = (0..EVENTS).map(|event| announce(tennis, event, clock.now().timestamp())).collect();
+    writer.ingest(World::Live, news, true).expect("a commit");
+    let (mut commits, mut publications, mut log) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        clock.advance(Duration::from_secs(29));
+        let now = clock.now().timestamp();
+        let news: Vec<News> = (0..EVENTS)
+            .flat_map(|event| BOOKS.iter().flat_map(move |book| MARKETS.map(|market| (event, *book, market))))
+            .map(|(event, book, market)| price(tennis, (event, book, market), round, now))
+            .collect();
+        let began = Instant::now();
+        let report = writer.ingest(World::Live, news, false).expect("a commit");
+        commits.push(began.elapsed().as_secs_f64() * 1e3);
+        assert_eq!(report.rejected(), 0, "{report:?}");
+        let before = writer.history().head(World::Live).expect("a log");
+        clock.advance(Duration::from_secs(1));
+        let began = Instant::now();
+        writer.tick();
+        publications.push(began.elapsed().as_secs_f64() * 1e3);
+        let after = writer.history().head(World::Live).expect("a log");
+        log.push((after.bytes - before.bytes) as f64 / (after.changes - before.changes).max(1) as f64);
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let (commit, publication) = (median(&mut commits), median(&mut publications));
+    println!(
+        "5,000 changes: {commit:.1} ms to commit, {publication:.1} ms to log and publish, ratio {:.2}; {:.1} bytes a change",
+        publication / commit,
+        median(&mut log),
+    );
+}
+
+fn announce(sport: SportId, event: u32, now: Timestamp) -> News {
+    News::Event(EventNews {
+        sport,
+        id: EventId::new(&format!("evt_{event:06}")).expect("an id"),
+        competition: "Open".into(),
+        competition_key: None,
+        competition_title: None,
+        commence: now.plus_seconds(86_400 + event),
+        contest: Contest::Sides { home: format!("Home {event}").into(), away: format!("Away {event}").into() },
+        status: EventStatus::Scheduled,
+    })
+}
+
+fn price(sport: SportId, (event, book, market): (u32, &str, Market), round: u32, now: Timestamp) -> News {
+    let step = i64::from((round * 7 + event * 3) % 40);
+    let point =
+        market.has_point().unwrap_or_default().then(|| oddsbox::model::Point::from_milli(22_500).expect("a point"));
+    let outcome = |name: &str, american: i64| Outcome {
+        name: name.into(),
+        price: Price::from_american(american).expect("a price"),
+        point,
+    };
+    let names = if point.is_some() {
+        ["Over".to_owned(), "Under".to_owned()]
+    } else {
+        [format!("Home {event}"), format!("Away {event}")]
+    };
+    News::Odds(OddsNews {
+        sport,
+        event: EventId::new(&format!("evt_{event:06}")).expect("an id"),
+        bookmaker: book.into(),
+        market: market.into(),
+        last_update: now,
+        bookmaker_update: None,
+        outcomes: [outcome(&names[0], -110 - step), outcome(&names[1], 100 + step)].into(),
+    })
+}

@@ -1,0 +1,233 @@
+//! Reading the log beside the writer, from any thread.
+//!
+//! Each call is one short read transaction and hands out plain values: nothing of the file stays open while a client
+//! reads. A store that has to close its file ends the readings that are under way.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{Database, ReadTransaction, ReadableDatabase};
+
+use super::entry::LoggedChange;
+use super::fold::SportFold;
+use super::read::{LogError, apply_sport, base_of, first_tick, fold_to, for_each_entry, tick_after, tick_at};
+use super::state::{LogHead, read_head};
+use crate::model::{SportId, Timestamp, World};
+use crate::store::error::StoreError;
+use crate::store::scan::guarded;
+use crate::store::table_keys::world_number;
+
+/// Why history cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// It is older than what is kept.
+    #[error("the log does not reach back to it")]
+    Gone,
+    /// Of a time or an entry that has not come yet.
+    #[error("it is in the future")]
+    Future,
+    #[error("the log is damaged: {0}")]
+    Damaged(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<LogError> for HistoryError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Store(error) => HistoryError::Store(error),
+            damaged @ LogError::Damaged { .. } => HistoryError::Damaged(damaged.to_string()),
+        }
+    }
+}
+
+impl From<redb::TransactionError> for HistoryError {
+    fn from(error: redb::TransactionError) -> Self {
+        HistoryError::Store(error.into())
+    }
+}
+
+/// A sport as of a tick.
+#[derive(Clone, Debug)]
+pub struct SportAsOf {
+    pub tick: Timestamp,
+    pub state: SportFold,
+    /// The neighbouring ticks, each of which changed something.
+    pub previous: Option<Timestamp>,
+    pub next: Option<Timestamp>,
+}
+
+/// An entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedEntry {
+    pub sequence: u64,
+    pub at: Timestamp,
+    /// In the order of the sports' keys; without sports that the catalogue no longer lists.
+    pub sports: Vec<(SportId, Vec<LoggedChange>)>,
+}
+
+/// Access to the log of an open file; a clone is the same access.
+#[derive(Clone, Default)]
+pub struct HistoryReader(Arc<Mutex<ReadSource>>);
+
+#[derive(Default)]
+struct ReadSource {
+    /// `None` while the file is closed.
+    db: Option<Arc<Database>>,
+    /// The sports of the catalogue with their numbers in the file.
+    sports: Arc<[(SportId, u16)]>,
+    /// Set when the file is about to be closed.
+    is_closing: Arc<AtomicBool>,
+}
+
+impl HistoryReader {
+    /// Gives readers a file that was just opened.
+    pub(in crate::store) fn open(&self, db: &Arc<Database>, sports: impl Iterator<Item = (SportId, u16)>) {
+        let is_closing = Arc::default();
+        *self.source() = ReadSource { db: Some(Arc::clone(db)), sports: sports.collect(), is_closing };
+    }
+
+    /// Takes the file from readers, and ends what they are reading.
+    pub(in crate::store) fn close(&self) {
+        let mut source = self.source();
+        source.is_closing.store(true, Ordering::Relaxed);
+        source.db = None;
+    }
+
+    fn source(&self) -> MutexGuard<'_, ReadSource> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&Reading) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
+        let reading = {
+            let source = self.source();
+            let db = source.db.as_ref().ok_or(StoreError::NeedsReopen)?;
+            let (sports, is_closing) = (Arc::clone(&source.sports), Arc::clone(&source.is_closing));
+            Reading { txn: db.begin_read()?, sports, is_closing }
+        };
+        guarded(|| work(&reading))
+    }
+
+    /// Where the log of a world ends.
+    pub fn head(&self, world: World) -> Result<LogHead, HistoryError> {
+        self.read(|reading| Ok(read_head(&reading.txn, world)?.unwrap_or_default()))
+    }
+
+    /// Since when the prices of a world are known; `None` if none were published.
+    pub fn since(&self, world: World) -> Result<Option<Timestamp>, HistoryError> {
+        self.read(|reading| {
+            let mut since = None;
+            for (_, number) in reading.sports.iter() {
+                let first = first_tick(&reading.txn, (world_number(world), *number))?;
+                since = [since, first].into_iter().flatten().min();
+            }
+            Ok(since)
+        })
+    }
+
+    /// A sport as of the last tick at or before a time.
+    pub fn as_of(&self, world: World, sport: SportId, time: Timestamp) -> Result<SportAsOf, HistoryError> {
+        self.read(|reading| {
+            let key = (world_number(world), reading.number(sport)?);
+            let (tick, sequence) = tick_at(&reading.txn, key, time)?.ok_or(HistoryError::Gone)?;
+            // The first keyframe that is kept stands for the tick before it: no price changed in between.
+            let state = match fold_to(&reading.txn, key, sequence)? {
+                Some(state) => state,
+                None => reading.first_state(key)?,
+            };
+            let before = tick.unix().checked_sub(1).map(Timestamp::from_unix);
+            let previous = before.map(|before| tick_at(&reading.txn, key, before)).transpose()?.flatten();
+            let next = tick_after(&reading.txn, key, tick)?;
+            Ok(SportAsOf { tick, state, previous: previous.map(|(tick, _)| tick), next })
+        })
+    }
+
+    /// A sport after an entry.
+    pub fn after(&self, world: World, sport: SportId, sequence: u64) -> Result<SportFold, HistoryError> {
+        self.read(|reading| {
+            let key = (world_number(world), reading.number(sport)?);
+            Ok(fold_to(&reading.txn, key, sequence)?.unwrap_or_default())
+        })
+    }
+
+    /// At most `limit` entries after one, in order.
+    pub fn entries_after(&self, world: World, sequence: u64, limit: usize) -> Result<Vec<LoggedEntry>, HistoryError> {
+        self.read(|reading| {
+            let head = read_head(&reading.txn, world)?.unwrap_or_default();
+            let last = head.next.saturating_sub(1);
+            if sequence > last {
+                return Err(HistoryError::Future);
+            }
+            let to = sequence.saturating_add(limit as u64).min(last);
+            reading.entries(world_number(world), head.start, (sequence, to))
+        })
+    }
+}
+
+/// One transaction.
+struct Reading {
+    txn: ReadTransaction,
+    sports: Arc<[(SportId, u16)]>,
+    is_closing: Arc<AtomicBool>,
+}
+
+impl Reading {
+    fn number(&self, sport: SportId) -> Result<u16, HistoryError> {
+        let found = self.sports.iter().find(|(id, _)| *id == sport);
+        found.map(|(_, number)| *number).ok_or(HistoryError::Gone)
+    }
+
+    /// The state of a sport in the first keyframe that is kept.
+    fn first_state(&self, key: (u8, u16)) -> Result<SportFold, HistoryError> {
+        let first = super::read::first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
+        Ok(base_of(&self.txn, key, first)?.ok_or(HistoryError::Gone)?.fold)
+    }
+
+    fn entries(&self, world: u8, start: u64, (after, to): (u64, u64)) -> Result<Vec<LoggedEntry>, HistoryError> {
+        // Each sport is read from its own keyframe on, and all of them in one pass.
+        let mut states = Vec::new();
+        for (sport, number) in self.sports.iter().copied() {
+            let base = base_of(&self.txn, (world, number), after)?.filter(|base| base.sequence + 1 >= start);
+            let (from, state) = base.map_or((after, SportFold::default()), |base| (base.sequence, base.fold));
+            states.push((sport, number, from, state));
+        }
+        let first = states.iter().map(|(_, _, from, _)| *from).min().unwrap_or(after);
+        let mut entries = Vec::new();
+        for_each_entry(&self.txn, world, (first, to), |sequence, entry| {
+            let mut sports = Vec::new();
+            for section in &entry.sections {
+                let Some((sport, _, from, state)) =
+                    states.iter_mut().find(|(_, number, _, _)| *number == section.sport)
+                else {
+                    continue;
+                };
+                let mut changes = Vec::new();
+                if *from < sequence {
+                    apply_sport(state, section.sport, entry, |change| changes.push(change))?;
+                }
+                sports.push((*sport, changes));
+            }
+            if sequence > after {
+                entries.push(LoggedEntry { sequence, at: entry.at, sports });
+            }
+            Ok(())
+        })
+        .map_err(|error| self.explain(world, after, error))?;
+        if self.is_closing.load(Ordering::Relaxed) { Err(StoreError::Cancelled.into()) } else { Ok(entries) }
+    }
+
+    /// An entry before the first one that is kept is not damaged.
+    fn explain(&self, world: u8, after: u64, error: LogError) -> HistoryError {
+        match super::read::first_entry(&self.txn, world) {
+            Ok(Some(first)) if after + 1 < first => HistoryError::Gone,
+            _ => error.into(),
+        }
+    }
+}
+
+impl fmt::Debug for HistoryReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HistoryReader(…)")
+    }
+}

@@ -1,0 +1,161 @@
+//! Retention: removing the oldest part of a log, a bounded piece at a time.
+//!
+//! What is kept begins with a keyframe of each sport, the last one at or before the time that is asked for. So a sport
+//! that has been quiet for longer than history is kept still has its state.
+
+use redb::{ReadableTable, WriteTransaction};
+
+use super::row::{Frame, KeyframeRow};
+use super::state::LogHead;
+use super::write::seal_frame;
+use crate::model::{Timestamp, World};
+use crate::store::error::StoreError;
+use crate::store::handle::Store;
+use crate::store::row_batch::begin;
+use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
+use crate::store::tables::{KEYFRAMES, LOG, META, TICKS, meta_log_key};
+
+/// The most rows of each table that one call removes.
+const ROWS_MAX: usize = 512;
+
+impl Store {
+    /// Removes what is older than a time, as far as one bounded step goes; whether it removed anything.
+    pub fn trim_history(&mut self, world: World, keep_from: Timestamp) -> Result<bool, StoreError> {
+        let mut logs = self.take_logs()?;
+        let head = &mut logs[world.index()].head;
+        let before = *head;
+        let is_whole = self.writing(|store| {
+            let txn = begin(&store.file()?.db)?;
+            let is_whole = trim(&txn, world, keep_from, head)?;
+            if *head == before {
+                txn.abort()?;
+            } else {
+                txn.commit()?;
+            }
+            Ok(is_whole)
+        })?;
+        let is_trimmed = logs[world.index()].head != before;
+        // Where a keyframe was rewritten, the last one may be another.
+        if is_whole {
+            self.put_logs(logs);
+        }
+        Ok(is_trimmed)
+    }
+}
+
+/// Removes rows and notes it in `head`; returns whether no keyframe was rewritten.
+fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, head: &mut LogHead) -> Result<bool, StoreError> {
+    let number = world_number(world);
+    let mut is_whole = true;
+    let mut first_kept = head.next - 1;
+    for sport in sports_of(txn, number)? {
+        let (first, rewritten) = trim_frames(txn, (number, sport), keep_from, head)?;
+        is_whole &= !rewritten;
+        first_kept = first_kept.min(first);
+        trim_ticks(txn, (number, sport), first)?;
+    }
+    trim_entries(txn, number, first_kept, head)?;
+    let row = META.seal(&meta_log_key(world), &head.row());
+    let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
+    txn.open_table(META.definition)?.insert(meta_log_key(world), &*row)?;
+    Ok(is_whole)
+}
+
+/// The sports that a world's log mentions.
+fn sports_of(txn: &WriteTransaction, world: u8) -> Result<Vec<u16>, StoreError> {
+    let frames = txn.open_table(KEYFRAMES.definition)?;
+    let (mut sports, mut from) = (Vec::new(), 0_u16);
+    while let Some(row) = frames.range((world, from, 0)..=(world, u16::MAX, u64::MAX))?.next() {
+        let sport = row?.0.value().1;
+        sports.push(sport);
+        match sport.checked_add(1) {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    Ok(sports)
+}
+
+/// Removes keyframes before the last one at or before `keep_from`. Returns the entry that the first kept one follows, and
+/// whether that was rewritten because it referred to one that is gone.
+fn trim_frames(
+    txn: &WriteTransaction,
+    (world, sport): (u8, u16),
+    keep_from: Timestamp,
+    head: &mut LogHead,
+) -> Result<(u64, bool), StoreError> {
+    let mut frames = txn.open_table(KEYFRAMES.definition)?;
+    let mut old: Vec<(KeyframeKey, u64)> = Vec::new();
+    let mut kept: Option<(KeyframeKey, Vec<u8>)> = None;
+    for row in frames.range((world, sport, 0)..=(world, sport, u64::MAX))?.take(ROWS_MAX) {
+        let (key, value) = row?;
+        // A damaged row is as old as the one after it.
+        let at = KEYFRAMES.unseal(&key.value(), value.value()).ok().and_then(|row| row.view().ok().map(|(at, _)| at));
+        if at.is_some_and(|at| at > keep_from) && kept.is_some() {
+            break;
+        }
+        if let Some((key, bytes)) = kept.replace((key.value(), value.value().to_vec())) {
+            old.push((key, bytes.len() as u64));
+        }
+        if at.is_some_and(|at| at > keep_from) {
+            break;
+        }
+    }
+    let Some((key, bytes)) = kept else { return Ok((head.next - 1, false)) };
+    let refers_to = KEYFRAMES.unseal(&key, &bytes).ok().and_then(|row| match row.view() {
+        Ok((at, Frame::SameAs(whole))) => Some((at, whole)),
+        _ => None,
+    });
+    let mut is_rewritten = false;
+    if let Some((at, whole)) = refers_to.filter(|(_, whole)| old.iter().any(|(old, _)| old.2 == *whole)) {
+        let stored = frames.get((world, sport, whole))?.map(|row| row.value().to_vec());
+        let state = stored.and_then(|row| KEYFRAMES.unseal(&(world, sport, whole), &row).ok());
+        if let Some(Ok((_, Frame::Whole(state)))) = state.as_ref().map(KeyframeRow::view) {
+            let row = seal_frame(key, &KeyframeRow::new(at, Frame::Whole(state)))?;
+            head.bytes = head.bytes.saturating_sub(bytes.len() as u64) + row.len() as u64;
+            frames.insert(key, &*row)?;
+            is_rewritten = true;
+        }
+    }
+    for (key, bytes) in old {
+        frames.remove(key)?;
+        head.bytes = head.bytes.saturating_sub(bytes);
+    }
+    Ok((key.2, is_rewritten))
+}
+
+/// Removes the ticks up to an entry, except the last of them: it says as of when the first keyframe is.
+fn trim_ticks(txn: &WriteTransaction, (world, sport): (u8, u16), first: u64) -> Result<(), StoreError> {
+    let mut ticks = txn.open_table(TICKS.definition)?;
+    let mut old: Vec<TickKey> = Vec::new();
+    for row in ticks.range((world, sport, 0)..=(world, sport, u32::MAX))?.take(ROWS_MAX) {
+        let (key, sequence) = row?;
+        if sequence.value() > first {
+            break;
+        }
+        old.push(key.value());
+    }
+    old.pop();
+    for key in old {
+        ticks.remove(key)?;
+    }
+    Ok(())
+}
+
+/// Removes the entries up to one, which the first keyframes stand for.
+fn trim_entries(txn: &WriteTransaction, world: u8, first: u64, head: &mut LogHead) -> Result<(), StoreError> {
+    let mut log = txn.open_table(LOG.definition)?;
+    let mut old: Vec<(LogKey, u64, u64)> = Vec::new();
+    for row in log.range((world, 0)..=(world, first))?.take(ROWS_MAX) {
+        let (key, value) = row?;
+        let row = LOG.unseal(&key.value(), value.value()).ok();
+        let changes = row.and_then(|row| row.view().ok().map(|entry| entry.changes)).unwrap_or(0);
+        old.push((key.value(), value.value().len() as u64, changes));
+    }
+    for (key, bytes, changes) in old {
+        log.remove(key)?;
+        head.bytes = head.bytes.saturating_sub(bytes);
+        head.changes = head.changes.saturating_sub(changes);
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Upkeep of the log: keyframes when they are due, and removal of what is past its retention, a small step at a time.
+
+use std::time::Instant;
+
+use super::{WriteError, Writer};
+use crate::model::{Timestamp, World};
+
+/// What is kept of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryOptions {
+    /// Of the live world; 0 keeps only what a stream needs to resume.
+    pub keep_s: u32,
+    pub keep_sandbox_s: u32,
+    /// The most bytes of both worlds together: beyond it the oldest days go.
+    pub bytes_max: u64,
+    /// How far back a stream can resume.
+    pub resume_s: u32,
+}
+
+impl Default for HistoryOptions {
+    fn default() -> Self {
+        HistoryOptions { keep_s: 400 * DAY_S, keep_sandbox_s: 7 * DAY_S, bytes_max: 10 << 30, resume_s: DAY_S }
+    }
+}
+
+const DAY_S: u32 = 86_400;
+/// Old entries are removed only together with a keyframe, of which there is one an hour.
+const TRIM_AFTER_S: u32 = 2 * 3600;
+/// The log leaves this much of the disk free.
+const DISK_FREE_MIN: u64 = 1 << 30;
+
+impl Writer {
+    /// Writes a keyframe, if one is due, or removes a piece of what is too old or too much. Returns whether there may be
+    /// more to do.
+    pub(super) fn keep_history(&mut self, now: Timestamp) -> Result<bool, WriteError> {
+        let began = Instant::now();
+        if self.store.write_due_keyframe(now)? {
+            self.writing.keyframes.record(began.elapsed());
+            self.read_log_heads()?;
+            return Ok(true);
+        }
+        for world in World::ALL {
+            if let Some(keep_from) = self.keep_from(world, now)?
+                && self.store.trim_history(world, keep_from)?
+            {
+                self.writing.trims.record(began.elapsed());
+                self.read_log_heads()?;
+                self.show_history_since(world);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// From when on a world's log is kept, if it reaches back further than that.
+    fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<Timestamp>, WriteError> {
+        let Some(first) = self.store.first_logged(world)? else { return Ok(None) };
+        let HistoryOptions { keep_s, keep_sandbox_s, bytes_max, resume_s } = self.options.history;
+        let keep_s = match world {
+            World::Live => keep_s,
+            World::Sandbox => keep_sandbox_s,
+        };
+        let by_age = before(now, keep_s.max(resume_s));
+        let bytes: u64 = self.log_heads.iter().map(|head| head.bytes).sum();
+        let is_disk_full = || self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);
+        let is_too_much = (bytes > bytes_max || is_disk_full()) && self.is_oldest(world, first)?;
+        let by_bytes = if is_too_much { first.plus_seconds(DAY_S).min(now) } else { Timestamp::default() };
+        let keep_from = by_age.max(by_bytes);
+        Ok((keep_from.seconds_since(first) >= TRIM_AFTER_S).then_some(keep_from))
+    }
+
+    /// Whether no other world has an older entry.
+    fn is_oldest(&self, world: World, first: Timestamp) -> Result<bool, WriteError> {
+        for other in World::ALL.into_iter().filter(|other| *other != world) {
+            if self.store.first_logged(other)?.is_some_and(|other| other < first) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn read_log_heads(&mut self) -> Result<(), WriteError> {
+        for world in World::ALL {
+            self.log_heads[world.index()] = self.store.log_head(world)?;
+            self.show_log_size(world);
+        }
+        Ok(())
+    }
+
+    pub(super) fn show_log_size(&self, world: World) {
+        let head = self.log_heads[world.index()];
+        self.writing.logs[world.index()].set(head.next - 1, head.changes, head.bytes);
+    }
+
+    /// Shows readers since when the prices of a world are known.
+    pub(super) fn show_history_since(&self, world: World) {
+        match self.store.history().since(world) {
+            Ok(since) => self.boards.condition().set_history_since(world, since),
+            Err(error) => tracing::debug!(%error, "failed to read the beginning of the log"),
+        }
+    }
+}
+
+fn before(now: Timestamp, seconds: u32) -> Timestamp {
+    Timestamp::from_unix(now.unix().saturating_sub(seconds))
+}

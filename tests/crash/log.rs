@@ -1,0 +1,276 @@
+//! The failure that this prevents: the log says that a board was another one than readers saw, or a change is in it
+//! twice, or not at all.
+//!
+//! A writer lives through random news, ticks, restarts, kills, power losses and disks that fail. A plain list keeps what
+//! readers saw after each step. The log must give the same board at every tick of the list, and the changes after any
+//! entry must lead from the board after that entry to the last one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use oddsbox::clock::Clock;
+use oddsbox::model::{SportId, Timestamp, World};
+use oddsbox::store::{HistoryReader, LoggedChange, SportFold};
+use oddsbox::writer::Writer;
+
+use super::disk::{Disk, Trouble, cut_power};
+use super::writer_run::{NOON_MS, news, open_writer, pick, the_catalogue};
+use crate::process::seed::{Random, short_or_long};
+
+/// The outcomes of each record, by event, bookmaker and market.
+type Board = BTreeMap<(String, String, &'static str), String>;
+
+/// What readers saw of a world since a tick.
+struct Publication {
+    world: World,
+    tick: Timestamp,
+    board: Board,
+}
+
+struct Life {
+    disk: Disk,
+    /// What the disk had when its steps were last taken.
+    base: Vec<u8>,
+    clock: Clock,
+    writer: Option<Writer>,
+    seen: Vec<Publication>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+fn tennis() -> SportId {
+    the_catalogue().find("tennis").expect("tennis")
+}
+
+/// The board that readers see.
+fn shown(writer: &Writer, world: World) -> Board {
+    let board = writer.boards().load_full(world);
+    let books = board.register().bookmakers();
+    let nodes = board.sport(tennis()).published().index().iter();
+    let records = nodes.flat_map(|node| node.records().iter().map(move |record| (node.event().id.to_string(), record)));
+    records
+        .map(|(event, record)| {
+            let key = (event, books.key(record.bookmaker).to_owned(), record.market.key());
+            (key, format!("{:?}", record.outcomes))
+        })
+        .collect()
+}
+
+/// The board that the log has.
+fn logged(fold: &SportFold) -> Board {
+    let events = fold.events().flat_map(|event| fold.records(event).map(move |record| (event, record)));
+    events
+        .map(|(event, (book, market, price))| {
+            let key = (event.event.id.to_string(), book.to_string(), market.key());
+            (key, format!("{:?}", price.outcomes))
+        })
+        .collect()
+}
+
+impl Life {
+    fn new() -> Life {
+        let (disk, clock) = (Disk::new(Vec::new()), Clock::manual(NOON_MS));
+        let writer = Some(open_writer(disk.open().expect("a disk that opens"), &clock));
+        disk.take_steps();
+        let base = disk.bytes();
+        Life { disk, base, clock, writer, seen: Vec::new(), counts: BTreeMap::new() }
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().expect("an open writer")
+    }
+
+    fn history(&self) -> HistoryReader {
+        self.writer.as_ref().expect("an open writer").history()
+    }
+
+    fn step(&mut self, random: &mut Random) {
+        self.clock.advance(Duration::from_millis(random.below(4_000)));
+        let done = match random.below(24) {
+            0..14 => self.ingest(random),
+            14..18 => {
+                self.clock.advance(Duration::from_secs(random.below(90)));
+                self.writer().tick();
+                "tick"
+            }
+            18 => self.restart(),
+            19 => self.kill(),
+            20 | 21 => self.lose_power(random),
+            _ => self.fail(random),
+        };
+        *self.counts.entry(done).or_default() += 1;
+        self.look(done);
+    }
+
+    fn ingest(&mut self, random: &mut Random) -> &'static str {
+        let now = self.clock.now().timestamp();
+        let news = (0..=random.below(8)).map(|_| news(random, now)).collect();
+        let world = pick(random, &World::ALL);
+        // On a disk that fails it may be refused.
+        let _ = self.writer().ingest(world, news, random.below(2) == 0);
+        "ingest"
+    }
+
+    fn restart(&mut self) -> &'static str {
+        self.writer().flush().expect("a flush");
+        self.reopen(self.disk.bytes());
+        "restart"
+    }
+
+    fn kill(&mut self) -> &'static str {
+        self.reopen(self.disk.bytes());
+        "kill"
+    }
+
+    /// What readers saw must be there after a loss at any later moment.
+    fn lose_power(&mut self, random: &mut Random) -> &'static str {
+        let from = self.disk.steps();
+        let mut seen = vec![(from, self.seen.len())];
+        self.ingest(random);
+        self.look("before a power loss");
+        seen.push((self.disk.steps(), self.seen.len()));
+        if random.below(2) == 0 {
+            self.clock.advance(Duration::from_secs(31));
+            self.writer().tick();
+            self.look("before a power loss");
+            seen.push((self.disk.steps(), self.seen.len()));
+        }
+        let steps = self.disk.take_steps();
+        let cut = from + usize::try_from(random.below((steps.len() - from + 1) as u64)).expect("a small number");
+        let kept = seen.iter().rev().find(|(steps, _)| *steps <= cut).expect("the first");
+        self.seen.truncate(kept.1);
+        let image = cut_power(&self.base, &steps, cut, random);
+        self.reopen(image);
+        "power loss"
+    }
+
+    /// Some operations of the disk fail, and it recovers.
+    fn fail(&mut self, random: &mut Random) -> &'static str {
+        let at = random.below(40);
+        let trouble = pick(random, &[Trouble::Once(at), Trouble::From(at)]);
+        self.disk.trouble(trouble, io::ErrorKind::Other);
+        for _ in 0..=random.below(3) {
+            self.ingest(random);
+            self.clock.advance(Duration::from_secs(random.below(40)));
+            self.writer().tick();
+            self.look_while_failing();
+        }
+        self.disk.trouble(Trouble::None, io::ErrorKind::Other);
+        for _ in 0..2 {
+            self.clock.advance(Duration::from_secs(31));
+            self.writer().tick();
+        }
+        "failure"
+    }
+
+    fn reopen(&mut self, image: Vec<u8>) {
+        self.writer = None;
+        self.disk = Disk::new(image);
+        let writer = open_writer(self.disk.open().expect("a disk that opens"), &self.clock);
+        self.writer = Some(writer);
+        self.disk.take_steps();
+        self.base = self.disk.bytes();
+    }
+
+    /// Notes what readers see now.
+    fn look(&mut self, done: &str) {
+        for world in World::ALL {
+            let board = shown(self.writer(), world);
+            let history = self.history();
+            let last = history.head(world).expect("a head").next - 1;
+            let state = history.after(world, tennis(), last).expect("the last state");
+            assert_eq!(board, logged(&state), "{done}: what readers see of {world} is what the log has");
+            let Ok(now) = history.as_of(world, tennis(), Timestamp::MAX) else { continue };
+            let seen = self.seen.iter().rev().find(|seen| seen.world == world).map(|seen| seen.tick);
+            if seen.is_none_or(|seen| seen < now.tick) {
+                // Events that were removed after the tick are not in what readers see now.
+                self.seen.push(Publication { world, tick: now.tick, board: logged(&now.state) });
+            }
+        }
+    }
+
+    /// While the disk fails the log may not be readable: what readers see is compared once it is.
+    fn look_while_failing(&mut self) {
+        for world in World::ALL {
+            let board = shown(self.writer(), world);
+            let last = self.seen.iter().rev().find(|seen| seen.world == world);
+            if let Ok(now) = self.history().as_of(world, tennis(), Timestamp::MAX)
+                && last.is_none_or(|last| last.tick < now.tick)
+                && logged(&now.state) == board
+            {
+                self.seen.push(Publication { world, tick: now.tick, board });
+            }
+        }
+    }
+
+    /// The log gives every board again, and leads from each to the last.
+    fn check(&self) {
+        let history = self.history();
+        for (at, seen) in self.seen.iter().enumerate() {
+            let found = history.as_of(seen.world, tennis(), seen.tick).expect("a tick that was seen");
+            assert_eq!((found.tick, logged(&found.state)), (seen.tick, seen.board.clone()), "publication {at}");
+            if let Some(next) = found.next {
+                let until = Timestamp::from_unix(next.unix() - 1);
+                assert_eq!(history.as_of(seen.world, tennis(), until).expect("the same").tick, seen.tick);
+                let neighbour = history.as_of(seen.world, tennis(), next).expect("the next tick");
+                assert_eq!(neighbour.previous, Some(seen.tick));
+            }
+        }
+        for world in World::ALL {
+            check_changes(&history, world);
+        }
+    }
+}
+
+/// From every entry on, the changes lead to the same state, and no entry is missing or twice.
+fn check_changes(history: &HistoryReader, world: World) {
+    let head = history.head(world).expect("a head");
+    let last = logged(&history.after(world, tennis(), head.next - 1).expect("the last state"));
+    let all = history.entries_after(world, 0, 100_000).expect("all entries");
+    assert!(all.iter().map(|entry| entry.sequence).eq(1..head.next), "{world}: every entry once");
+    let every = usize::try_from(head.next).expect("a small number").div_ceil(40).max(1);
+    for after in (0..head.next).step_by(every) {
+        let mut board = logged(&history.after(world, tennis(), after).expect("a state"));
+        let entries = history.entries_after(world, after, 100_000).expect("entries");
+        assert_eq!(entries, all[usize::try_from(after).expect("a small number")..], "from {after} on");
+        for change in entries.iter().flat_map(|entry| entry.sports.iter().flat_map(|(_, changes)| changes)) {
+            match change {
+                LoggedChange::Removed(event) => board.retain(|(of, ..), _| of != event.as_str()),
+                LoggedChange::Tick(tick) => {
+                    for record in &tick.records {
+                        let key = (record.event.to_string(), record.bookmaker.to_string(), record.market.key());
+                        match &record.price {
+                            Some(price) => {
+                                let outcomes = format!("{:?}", price.outcomes);
+                                assert_ne!(board.insert(key, outcomes.clone()), Some(outcomes), "it did not change");
+                            }
+                            None => assert!(board.remove(&key).is_some(), "{key:?} was not open"),
+                        }
+                    }
+                }
+                LoggedChange::Event(_) | LoggedChange::Score(..) => {}
+            }
+        }
+        assert_eq!(board, last, "{world}: from {after} on");
+    }
+}
+
+#[test]
+fn log_gives_every_board_that_was_seen_and_every_change_once() {
+    let mut random = Random::new();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut publications = 0;
+    for _ in 0..short_or_long(12, 2_000) {
+        let mut life = Life::new();
+        for step in 0..120 {
+            life.step(&mut random);
+            if step % 30 == 29 {
+                life.check();
+            }
+        }
+        publications += life.seen.len();
+        life.counts.iter().for_each(|(done, count)| *counts.entry(done).or_default() += count);
+    }
+    assert!(counts.len() == 6 && publications > 100, "too little happened: {publications} {counts:?}");
+    println!("{publications} publications; {counts:?}");
+}
