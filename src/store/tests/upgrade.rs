@@ -15,9 +15,14 @@ use crate::store::codec::{
 };
 use crate::store::table_keys::{EventKey, PollKey, TableKey};
 use crate::store::tables::{
-    BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, MARKETS, NAMES, ODDS,
-    POLLS, Table,
+    BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYFRAMES, LOG,
+    MARKETS, META, NAMES, ODDS, POLLS, TICKS, Table, meta_log_key,
 };
+
+/// Everything but the log, which an upgraded file begins.
+fn content(loaded: &Loaded) -> String {
+    picture(&Loaded { log_heads: Default::default(), ..loaded.clone() })
+}
 
 fn fill(store: &mut Store) {
     let mut late = (*key("a")).clone();
@@ -94,8 +99,36 @@ impl BincodeRow for EventWithoutKey {
     const VERSION: u8 = 2;
 }
 
+/// Makes the file what format 4 was: without a log.
+fn make_fourth_format(db: &redb::Database) {
+    let txn = db.begin_write().unwrap();
+    txn.delete_table(LOG.definition).unwrap();
+    txn.delete_table(KEYFRAMES.definition).unwrap();
+    txn.delete_table(TICKS.definition).unwrap();
+    for world in World::ALL {
+        txn.open_table(META.definition).unwrap().remove(meta_log_key(world)).unwrap();
+    }
+    txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 4).unwrap();
+    txn.commit().unwrap();
+}
+
+#[test]
+fn file_without_a_log_gets_an_empty_one() {
+    let memory = Memory::new(Vec::new());
+    fill(&mut memory.open());
+    make_fourth_format(&memory.raw());
+    let mut store = memory.open();
+    let loaded = store.load().unwrap();
+    assert!(loaded.log_heads.iter().all(|head| head.next == 1 && head.epoch != 0), "{:?}", loaded.log_heads);
+    assert!(store.check().unwrap().is_clean());
+    assert_eq!(store.load().unwrap().log_heads, loaded.log_heads, "the epoch is stored");
+    store.commit(&[log_tick(World::Live)]).unwrap();
+    assert_eq!(store.log_head(World::Live).unwrap().next, 2);
+}
+
 /// Makes the file what format 3 was: eleven markets by position, and nothing that says what a world has had.
 fn make_third_format(db: &redb::Database) {
+    make_fourth_format(db);
     let txn = db.begin_write().unwrap();
     let markets = market_positions(&txn);
     let odds: Vec<_> = rows_of(&txn, &ODDS);
@@ -199,7 +232,7 @@ fn first_format(path: &Path) -> String {
     loaded.keys.reverse();
     drop(store);
     make_first_format(&redb::Database::open(path).unwrap());
-    picture(&loaded)
+    content(&loaded)
 }
 
 #[test]
@@ -216,7 +249,7 @@ fn older_file_is_copied_and_then_upgraded_without_loss() {
     let before = fs::read(&path).unwrap();
 
     let mut store = Store::open(&path, catalogue(), OPTIONS).unwrap();
-    assert_eq!(picture(&store.load().unwrap()), stored);
+    assert_eq!(content(&store.load().unwrap()), stored);
     assert!(store.check().unwrap().is_clean());
     store.store_catalogue("text").unwrap();
     drop(store);
@@ -277,7 +310,7 @@ fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
     let stored = {
         let mut loaded = old.open().load().unwrap();
         loaded.keys.reverse();
-        picture(&loaded)
+        content(&loaded)
     };
     make_first_format(&old.raw());
     let (mut writes, mut formats) = (0, std::collections::BTreeSet::new());
@@ -295,7 +328,7 @@ fn crash_during_an_upgrade_leaves_the_old_file_or_the_new_one() {
             }
             formats.insert(format_of(&Memory::new(left.bytes()).raw()));
             let mut store = left.open();
-            assert_eq!(picture(&store.load().unwrap()), stored, "after {writes} writes");
+            assert_eq!(content(&store.load().unwrap()), stored, "after {writes} writes");
             assert!(store.check().unwrap().is_clean(), "after {writes} writes");
         }
         if is_done {

@@ -1,0 +1,193 @@
+//! What is entered in the log, and what is kept of it.
+
+use std::time::Duration;
+
+use super::*;
+use crate::store::{HistoryError, LogHead, SportFold};
+use crate::writer::HistoryOptions;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A writer whose clock the test moves.
+fn open_on(directory: &TempDir, clock: &Clock, history: HistoryOptions) -> Writer {
+    let catalogue = Arc::new(catalogue::builtin());
+    let path = directory.path().join("oddsbox.redb");
+    let store = Store::open(&path, Arc::clone(&catalogue), StoreOptions::default()).unwrap();
+    let options = WriterOptions { history, ..WriterOptions::default() };
+    Writer::open(store, catalogue, clock.clone(), options).unwrap().writer
+}
+
+fn fresh(history: HistoryOptions) -> (TempDir, Clock, Writer) {
+    let (directory, clock) = (tempfile::tempdir().unwrap(), Clock::manual(NOW_MS));
+    let writer = open_on(&directory, &clock, history);
+    (directory, clock, writer)
+}
+
+/// A price as of the clock.
+fn quote(writer: &Writer, price: &str, at: Timestamp) -> News {
+    let News::Odds(news) = odds(tennis(writer), "a", "betmgm", Some([price, "1.5"])) else { panic!("no odds") };
+    News::Odds(OddsNews { last_update: at, ..news })
+}
+
+/// Ingests a price and lets the next tick publish it.
+fn publish(writer: &mut Writer, clock: &Clock, price: &str) {
+    let news = quote(writer, price, clock.now().timestamp());
+    assert_eq!(writer.ingest(WORLD, vec![news], false).unwrap().rejected(), 0);
+    clock.advance(Duration::from_secs(30));
+    writer.tick();
+}
+
+fn head(writer: &Writer) -> LogHead {
+    writer.history().head(WORLD).unwrap()
+}
+
+/// The first price of the only record.
+fn price_in(state: &SportFold) -> Option<String> {
+    let event = state.events().next()?;
+    let (_, _, price) = state.records(event).next()?;
+    Some(format!("{:.2}", f64::from(price.outcomes[0].price.decimal_milli()) / 1000.0))
+}
+
+fn price_at(writer: &Writer, at: Timestamp) -> Result<Option<String>, HistoryError> {
+    writer.history().as_of(WORLD, tennis(writer), at).map(|found| price_in(&found.state))
+}
+
+fn begin(writer: &mut Writer) {
+    let news = vec![event(tennis(writer), "a")];
+    writer.ingest(WORLD, news, true).unwrap();
+}
+
+/// Does whatever upkeep finds to do.
+fn keep(writer: &mut Writer, clock: &Clock) {
+    while writer.keep_history(clock.now().timestamp()).unwrap() {}
+}
+
+#[test]
+fn price_that_was_committed_and_not_published_is_logged_by_the_next_start() {
+    let (directory, clock, mut writer) = fresh(HistoryOptions::default());
+    begin(&mut writer);
+    publish(&mut writer, &clock, "2.0");
+    clock.advance(Duration::from_secs(5));
+    writer.ingest(WORLD, vec![quote(&writer, "2.5", clock.now().timestamp())], false).unwrap();
+    let before = head(&writer);
+    assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("2.00"));
+    drop(writer);
+    clock.advance(Duration::from_secs(7));
+    let writer = open_on(&directory, &clock, HistoryOptions::default());
+    let after = head(&writer);
+    assert_eq!((after.epoch, after.next), (before.epoch, before.next + 1), "one entry, of the same epoch");
+    assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("2.50"));
+    drop(writer);
+    let writer = open_on(&directory, &clock, HistoryOptions::default());
+    assert_eq!(head(&writer), after, "a start with nothing to say enters nothing");
+}
+
+#[test]
+fn confirmed_price_is_not_a_change_and_keeps_the_time_of_the_last_one() {
+    let (_directory, clock, mut writer) = fresh(HistoryOptions::default());
+    begin(&mut writer);
+    let first = clock.now().timestamp();
+    publish(&mut writer, &clock, "2.0");
+    let before = head(&writer);
+    publish(&mut writer, &clock, "2.0");
+    assert_eq!(head(&writer), before);
+    let found = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    let event = found.state.events().next().unwrap();
+    assert_eq!(found.state.records(event).next().unwrap().2.last_update, first);
+    let shown = writer.boards().load_full(WORLD);
+    let node = shown.sport(tennis(&writer)).published().index().get("a").unwrap();
+    assert_eq!(node.records()[0].last_update, first.plus_seconds(30), "readers see the confirmation");
+}
+
+#[test]
+fn ticks_are_the_boundaries_that_were_due() {
+    let (_directory, clock, mut writer) = fresh(HistoryOptions::default());
+    begin(&mut writer);
+    clock.advance(Duration::from_millis(12_400));
+    publish(&mut writer, &clock, "2.0");
+    let found = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    assert_eq!(found.tick, now().plus_seconds(30), "and not the moment of the publication");
+    clock.advance(Duration::from_secs(40));
+    writer.ingest(WORLD, vec![quote(&writer, "3.0", clock.now().timestamp())], true).unwrap();
+    let next = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    assert_eq!(next.tick, now().plus_seconds(83), "a quiet sport publishes at once: rounded up");
+    assert_eq!((next.previous, found.next), (Some(found.tick), None));
+}
+
+#[test]
+fn old_history_goes_and_the_rest_is_read_as_before() {
+    let history = HistoryOptions { keep_s: 86_400, resume_s: 3600, ..HistoryOptions::default() };
+    let (directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    let mut prices = Vec::new();
+    for hour in 0..72_u32 {
+        let price = format!("{}.{:02}", 2 + hour % 5, hour);
+        publish(&mut writer, &clock, &price);
+        prices.push((clock.now().timestamp(), price));
+        clock.advance(HOUR - Duration::from_secs(30));
+        writer.tick();
+        keep(&mut writer, &clock);
+    }
+    assert!(writer.check(&Arc::default()).unwrap().is_clean());
+    let (old, kept) = prices.split_at(72 - 24);
+    for (at, price) in kept {
+        assert_eq!(price_at(&writer, *at).unwrap().as_ref(), Some(price), "{at}");
+    }
+    assert!(matches!(price_at(&writer, old[20].0), Err(HistoryError::Gone)));
+    let since = writer.boards().condition().history_since(WORLD).unwrap();
+    assert!(since > old[40].0 && since <= kept[0].0, "{since}");
+    let first = writer.history().entries_after(WORLD, 3, 10);
+    assert!(matches!(first, Err(HistoryError::Gone)), "{first:?}");
+    let before = head(&writer);
+    assert!(before.changes < 40, "{before:?}");
+    drop(writer);
+    let mut writer = open_on(&directory, &clock, history);
+    assert_eq!(head(&writer), before);
+    publish(&mut writer, &clock, "9.99");
+    assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("9.99"));
+}
+
+#[test]
+fn sport_that_is_quiet_for_longer_than_history_keeps_its_state() {
+    let history = HistoryOptions { keep_s: 7200, resume_s: 3600, ..HistoryOptions::default() };
+    let (directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    publish(&mut writer, &clock, "2.0");
+    let golf = writer.catalogue.find("golf").unwrap();
+    for hour in 0..12 {
+        // Another sport goes on.
+        let title = Contest::Tournament { title: format!("Open {hour}").into() };
+        let News::Event(news) = event(golf, "g") else { panic!("no event") };
+        writer.ingest(WORLD, vec![News::Event(EventNews { contest: title, ..news })], true).unwrap();
+        clock.advance(HOUR);
+        writer.tick();
+        keep(&mut writer, &clock);
+    }
+    assert_eq!(price_at(&writer, clock.now().timestamp()).unwrap().as_deref(), Some("2.00"));
+    assert!(writer.check(&Arc::default()).unwrap().is_clean());
+    let entries = writer.history().entries_after(WORLD, head(&writer).next - 2, 10).unwrap();
+    assert_eq!(entries.len(), 1);
+    drop(writer);
+    let mut writer = open_on(&directory, &clock, history);
+    assert_eq!(price_at(&writer, clock.now().timestamp()).unwrap().as_deref(), Some("2.00"));
+    publish(&mut writer, &clock, "3.0");
+    assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("3.00"));
+}
+
+#[test]
+fn log_beyond_its_size_loses_the_oldest_days() {
+    let history = HistoryOptions { bytes_max: 20_000, resume_s: 3600, ..HistoryOptions::default() };
+    let (_directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    for hour in 0..240_u32 {
+        for part in 0..20 {
+            publish(&mut writer, &clock, &format!("{}.{:02}", 2 + part % 7, hour % 100));
+        }
+        clock.advance(HOUR - Duration::from_secs(600));
+        writer.tick();
+        keep(&mut writer, &clock);
+    }
+    let head = head(&writer);
+    assert!(head.bytes < 40_000 && head.changes > 100, "{head:?}");
+    assert!(price_at(&writer, clock.now().timestamp()).unwrap().is_some());
+}
