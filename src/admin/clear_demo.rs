@@ -16,7 +16,7 @@ use super::data_dir::DataDir;
 use super::local::{LocalError, Setup};
 use super::who::own_name;
 use crate::model::{Catalogue, World};
-use crate::store::{AuditNote, Change, Loaded, LoadedWorld, Store, StoreError};
+use crate::store::{AuditNote, Change, Loaded, LoadedWorld, Store, StoreError, new_epoch};
 
 /// Why nothing was cleared.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,8 @@ fn clear(data: &DataDir, mut setup: Setup, who: &str) -> Result<ClearAnswer, Cle
         SessionFile::of(data).remove()?;
         let detail = format!("{} events, {} records, {} sources", answer.events, answer.records, answer.sources);
         let mut changes = deletions(live, &catalogue);
+        // Simulated prices must not be anybody's history.
+        changes.push(Change::ClearLog { world: World::Live, epoch: new_epoch()? });
         changes.push(Change::SetSimulated(false));
         changes.push(Change::Audit(AuditNote {
             at: clock.now().timestamp(),

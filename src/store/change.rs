@@ -143,6 +143,11 @@ pub enum Change {
         world: World,
         head: LogHead,
     },
+    /// Deletes the whole log of a world and begins an empty one, under the epoch given here.
+    ClearLog {
+        world: World,
+        epoch: u64,
+    },
     /// Begins a new epoch in each log, after which no position of the old one is valid.
     RenewEpochs([u64; World::ALL.len()]),
     /// Appends to the audit log. The one change that is not the same when committed twice.
@@ -152,7 +157,7 @@ pub enum Change {
 impl Change {
     /// Whether it concerns the log of changes.
     pub(super) const fn is_of_log(&self) -> bool {
-        matches!(self, Change::Log { .. } | Change::RevertLog { .. } | Change::RenewEpochs(_))
+        matches!(self, Change::Log { .. } | Change::RevertLog { .. } | Change::ClearLog { .. } | Change::RenewEpochs(_))
     }
 }
 

@@ -23,11 +23,14 @@ impl RowBatch {
     /// Whether the file has every row as this batch leaves it. `sports` are the numbers of all sports in the file.
     pub(super) fn is_stored(&self, txn: &ReadTransaction, sports: &[u16]) -> Result<bool, StoreError> {
         // `keys_put` is the order of keys whose rows are compared.
-        let RowBatch { rows, schedule, keys_put: _, gone_events, gone_books, ticks, reverts } = self;
+        let RowBatch { rows, schedule, keys_put: _, gone_events, gone_books, ticks, reverts, cleared_logs } = self;
         let mut check = CommitCheck { txn, compared: 0, differs: false };
         rows.visit(&mut check)?;
         check.compare(SCHEDULE.definition, schedule.iter().map(|(key, is_there)| (*key, is_there.then_some(()))))?;
         check.compare(TICKS.definition, ticks.iter().map(|(key, sequence)| (*key, Some(*sequence))))?;
+        for world in cleared_logs {
+            check.only(LOG.definition, (*world, 0)..=(*world, u64::MAX), |key| rows.log.contains_key(key))?;
+        }
         for (world, first) in reverts {
             check.only(LOG.definition, (*world, *first)..=(*world, u64::MAX), |key| rows.log.contains_key(key))?;
         }

@@ -11,7 +11,7 @@ use super::codec::{
     NameRow, OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
-use super::history::{LogEntry, LogHead, Logs};
+use super::history::{LogEntry, LogHead, Logs, WorldLog};
 use super::id_maps::{EventEntry, FastMap, IdMaps, NextNumbers, NumbersByName};
 use super::numbers::SportNumbers;
 use super::row_batch::RowBatch;
@@ -179,6 +179,15 @@ impl<'a> BatchEncoder<'a> {
             Change::RevertLog { world, head } => {
                 self.batch.reverts.insert(world_number(*world), head.next);
                 self.put_log_head(*world, *head)
+            }
+            Change::ClearLog { world, epoch } => {
+                let Some(logs) = self.logs.as_deref_mut() else { return Ok(()) };
+                let log = &mut logs[world.index()];
+                let next = log.head.next;
+                let head = LogHead { epoch: *epoch, start: next, next, bytes: 0, changes: 0 };
+                *log = WorldLog { head, ..WorldLog::default() };
+                self.batch.cleared_logs.insert(world_number(*world));
+                self.put_log_head(*world, head)
             }
             Change::RenewEpochs(epochs) => World::ALL.into_iter().zip(epochs).try_for_each(|(world, epoch)| {
                 let Some(logs) = self.logs.as_deref_mut() else { return Ok(()) };

@@ -7,7 +7,7 @@ use redb::{Database, Durability, Key, ReadableTable, TableDefinition, WriteTrans
 
 use super::codec::is_closed_mark;
 use super::error::StoreError;
-use super::history::{Revert, write_reverts, write_ticks};
+use super::history::{Revert, clear_logs, write_reverts, write_ticks};
 use super::rows::StoredRow;
 use super::table_keys::{
     BookKey, CoverageKey, EventKey, OddsKey, ScheduleKey, TableKey, TickKey, coverage_key, coverage_of, odds_of_event,
@@ -30,6 +30,8 @@ pub(super) struct RowBatch {
     pub(super) ticks: BTreeMap<TickKey, u64>,
     /// Entries of the log that are taken back, before any row is written.
     pub(super) reverts: Revert,
+    /// Worlds whose log is deleted, before any row is written.
+    pub(super) cleared_logs: BTreeSet<u8>,
 }
 
 /// A durable transaction. Quick repair: after a crash the file opens at once instead of being scanned.
@@ -69,9 +71,10 @@ impl RowBatch {
     /// The batch is destructured without `..`, here and in `commit_check`: a field that is not written, or not compared
     /// after a failed commit, does not compile.
     pub(super) fn commit(&self, db: &Database, sports: &[u16]) -> Result<(), StoreError> {
-        let RowBatch { rows, schedule, keys_put, gone_events, gone_books, ticks, reverts } = self;
+        let RowBatch { rows, schedule, keys_put, gone_events, gone_books, ticks, reverts, cleared_logs } = self;
         let txn = begin(db)?;
         write_reverts(&txn, reverts)?;
+        clear_logs(&txn, cleared_logs)?;
         remove_records(&txn, gone_events, gone_books, sports)?;
         rows.visit(&mut WriteRows { txn: &txn })?;
         write_index(&txn, SCHEDULE.definition, schedule.iter().map(|(key, is_there)| (*key, *is_there)))?;

@@ -209,7 +209,8 @@ impl Writer {
                 Change::Log { world, .. } | Change::RevertLog { world, .. } => {
                     undo.push(Change::RevertLog { world: *world, head: self.log_heads[world.index()] });
                 }
-                Change::RenewEpochs(_) => {}
+                // Only a file that nobody uses is restored or cleared.
+                Change::ClearLog { .. } | Change::RenewEpochs(_) => {}
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
             }

@@ -179,6 +179,7 @@ const fn made_by(change: &Change) -> Option<Asked> {
         | Change::RemoveKey(_)
         | Change::RemoveFeedBudget { .. }
         | Change::RevertLog { .. }
+        | Change::ClearLog { .. }
         | Change::RenewEpochs(_) => None,
     }
 }

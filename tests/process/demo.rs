@@ -119,6 +119,7 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
 
     let cleared = directory.json("demo clear");
     let live = &before["worlds"]["live"];
+    assert!(live["history_since"].is_string() && live["history_bytes"].as_u64() > Some(0), "{live}");
     assert_eq!((&cleared["cleared"], &cleared["sources"]), (&json!(true), &live["sources"]), "{cleared}");
     assert!(cleared["events"].as_u64() >= live["events"].as_u64() && live["events"].as_u64() > Some(0), "{cleared}");
     assert!(!directory.path().join("demo-keys.json").exists(), "no secret in plain text beside production data");
@@ -129,6 +130,7 @@ async fn serve_refuses_a_demo_until_it_is_cleared() {
     let server = directory.serve();
     let live = status(server.address(), &banner.live).await;
     assert_eq!((&live["status"], &live["sports_active"], &live["simulated"]), (&json!("ok"), &json!(0), &Value::Null));
+    assert_eq!(live["history_since"], Value::Null, "simulated prices are nobody's history");
     for path in ["/v1/sports/mma/odds", "/v1/sports/tennis/events", "/v1/sports/tennis/scores"] {
         assert_eq!(get(server.address(), path, &banner.live).await.json(), json!([]), "{path}");
     }

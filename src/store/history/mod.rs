@@ -45,4 +45,4 @@ pub(super) use read::first_logged;
 pub(super) use row::{Frame, KeyframeRow, LogRow};
 pub(super) use state::{Folds, Logs, WorldLog, fresh_logs, read_logs, write_heads};
 pub(super) use ticks::{check_ticks, rebuild_ticks};
-pub(super) use write::{Revert, write_reverts, write_ticks};
+pub(super) use write::{Revert, clear_logs, write_reverts, write_ticks};

@@ -1,6 +1,6 @@
 //! Turning an entry into rows, and taking back one that was refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redb::{ReadableTable, WriteTransaction};
 
@@ -116,6 +116,16 @@ pub(in crate::store) fn write_reverts(txn: &WriteTransaction, reverts: &Revert) 
         for key in gone {
             log.remove(key)?;
         }
+    }
+    Ok(())
+}
+
+/// Deletes the whole log of worlds.
+pub(in crate::store) fn clear_logs(txn: &WriteTransaction, worlds: &BTreeSet<u8>) -> Result<(), StoreError> {
+    for world in worlds {
+        txn.open_table(LOG.definition)?.retain_in((*world, 0)..=(*world, u64::MAX), |_, _| false)?;
+        txn.open_table(KEYFRAMES.definition)?.retain_in((*world, 0, 0)..=(*world, u16::MAX, u64::MAX), |_, _| false)?;
+        txn.open_table(TICKS.definition)?.retain_in((*world, 0, 0)..=(*world, u16::MAX, u32::MAX), |_, _| false)?;
     }
     Ok(())
 }

@@ -121,7 +121,7 @@ impl Plain {
             Change::SetSimulated(is_simulated) => self.simulated_live = is_simulated,
             Change::PutFeedBudget { feed, budget } => drop(self.budgets.insert(feed, budget)),
             Change::RemoveFeedBudget { feed } => drop(self.budgets.remove(&feed)),
-            Change::Log { .. } | Change::RevertLog { .. } | Change::RenewEpochs(_) => {}
+            Change::Log { .. } | Change::RevertLog { .. } | Change::ClearLog { .. } | Change::RenewEpochs(_) => {}
             Change::Audit(note) => self.audit.push(note),
             Change::PutPoll { world, scope, sport, stale_after_s, books } => {
                 let poll = LoadedPoll { scope, sport, stale_after_s, books: books.into(), events: Vec::new() };

@@ -175,6 +175,7 @@ batches_of_each! { base;
     Log => [[base.log_entry("a")], [base.log_entry("new")]],
     // An undo itself, and the change of a file that nobody uses: neither is ever taken back.
     RevertLog => Vec::<Vec<Change>>::new(),
+    ClearLog => Vec::<Vec<Change>>::new(),
     RenewEpochs => Vec::<Vec<Change>>::new(),
     Audit => [[Change::Audit(AuditNote { at: now(), who: "w".into(), action: "a".into(), subject: "s".into(), detail: "d".into() })]],
 }
