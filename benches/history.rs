@@ -88,9 +88,10 @@ fn report(writer: &Writer, (file, head): (u64, oddsbox::store::LogHead), day: u6
     let changes = (now.changes - head.changes) as f64;
     let file_bytes = writer.file_bytes().expect("a size");
     println!(
-        "day {day}: {changes} changes in {} entries; {:.1} bytes a change in log and keyframes, {:.1} in the file ({} MB)",
+        "day {day}: {changes} changes in {} entries; bytes a change: {:.1} in the log, {:.1} in keyframes, {:.1} in the file ({} MB)",
         now.next - head.next,
-        (now.bytes - head.bytes) as f64 / changes,
+        (now.entry_bytes - head.entry_bytes) as f64 / changes,
+        (now.frame_bytes - head.frame_bytes) as f64 / changes,
         file_bytes.saturating_sub(file) as f64 / changes,
         file_bytes >> 20,
     );
@@ -137,7 +138,7 @@ fn publish(path: &Path) {
         writer.tick();
         publications.push(began.elapsed().as_secs_f64() * 1e3);
         let after = writer.history().head(World::Live).expect("a log");
-        log.push((after.bytes - before.bytes) as f64 / (after.changes - before.changes).max(1) as f64);
+        log.push((after.entry_bytes - before.entry_bytes) as f64 / (after.changes - before.changes).max(1) as f64);
     }
     let median = |values: &mut Vec<f64>| {
         values.sort_by(f64::total_cmp);

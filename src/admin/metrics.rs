@@ -213,6 +213,8 @@ fn history(page: &mut MetricsPage, context: &Context) {
     }
     page.family("oddsbox_keyframe_duration_seconds", Kind::Histogram, "Writing one keyframe of one sport.")
         .histogram(&[], &writing.keyframes.snapshot());
+    page.family("oddsbox_log_pack_duration_seconds", Kind::Histogram, "Compressing entries of the log into a row.")
+        .histogram(&[], &writing.packs.snapshot());
     page.family("oddsbox_log_trim_duration_seconds", Kind::Histogram, "Removing a piece of the oldest history.")
         .histogram(&[], &writing.trims.snapshot());
 }

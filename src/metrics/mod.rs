@@ -30,6 +30,8 @@ pub struct WriterMetrics {
     pub publications: Histogram,
     /// Keyframes of the log.
     pub keyframes: Histogram,
+    /// Packs of entries of the log.
+    pub packs: Histogram,
     /// Removals of old parts of the log.
     pub trims: Histogram,
     /// The log of each world.

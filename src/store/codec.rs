@@ -304,10 +304,13 @@ pub(super) enum MetaRow {
         epoch: u64,
         /// The first entry that can be read without those before it.
         start: u64,
+        /// The last entry that is in a pack.
+        packed: u64,
         /// The number of its next entry.
         next: u64,
-        /// The size of its entries and keyframes.
-        bytes: u64,
+        /// The sizes of its entries and of its keyframes.
+        entry_bytes: u64,
+        frame_bytes: u64,
         /// The changes in its entries.
         changes: u64,
     },

@@ -184,7 +184,7 @@ impl<'a> BatchEncoder<'a> {
                 let Some(logs) = self.logs.as_deref_mut() else { return Ok(()) };
                 let log = &mut logs[world.index()];
                 let next = log.head.next;
-                let head = LogHead { epoch: *epoch, start: next, next, bytes: 0, changes: 0 };
+                let head = LogHead { epoch: *epoch, start: next, packed: next - 1, next, ..LogHead::default() };
                 *log = WorldLog { head, ..WorldLog::default() };
                 self.batch.cleared_logs.insert(world_number(*world));
                 self.put_log_head(*world, head)

@@ -28,11 +28,24 @@ pub struct StoreOptions {
     pub cache_bytes: usize,
     /// How long to wait for a file that another process has open.
     pub wait_for_lock: Duration,
+    /// Entries of the log are packed when there are this many bytes of them.
+    pub loose_bytes_max: u64,
+    /// A keyframe is not worth its row for less than this.
+    pub frame_bytes_min: u64,
+}
+
+impl StoreOptions {
+    pub const DEFAULT: StoreOptions = StoreOptions {
+        cache_bytes: 64 << 20,
+        wait_for_lock: Duration::from_secs(5),
+        loose_bytes_max: 512 << 10,
+        frame_bytes_min: 4 << 10,
+    };
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { cache_bytes: 64 << 20, wait_for_lock: Duration::from_secs(5) }
+        StoreOptions::DEFAULT
     }
 }
 
@@ -270,6 +283,10 @@ impl Store {
     /// Whether the next commit can succeed without a [`Store::reopen`].
     pub const fn is_writable(&self) -> bool {
         self.is_writable
+    }
+
+    pub(super) const fn options(&self) -> StoreOptions {
+        self.options
     }
 
     pub(super) const fn stop_writing(&mut self) {

@@ -1,9 +1,10 @@
-//! Upkeep of the log: keyframes when they are due, and removal of what is past its retention, a small step at a time.
+//! Upkeep of the log: keyframes and packs when they are due, and removal of what is past its retention, a small step at a time.
 
 use std::time::Instant;
 
 use super::{WriteError, Writer};
 use crate::model::{Timestamp, World};
+use crate::store::LogHead;
 
 /// What is kept of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +25,13 @@ impl Default for HistoryOptions {
 }
 
 const DAY_S: u32 = 86_400;
-/// Old entries are removed only together with a keyframe, of which there is one an hour.
-const TRIM_AFTER_S: u32 = 2 * 3600;
+/// Old entries are removed only up to a keyframe, of which there is one in six hours.
+const TRIM_AFTER_S: u32 = 7 * 3600;
 /// The log leaves this much of the disk free.
 const DISK_FREE_MIN: u64 = 1 << 30;
 
 impl Writer {
-    /// Writes a keyframe, if one is due, or removes a piece of what is too old or too much. Returns whether there may be
+    /// Writes a keyframe or packs entries, if that is due, or removes a piece of what is too old or too much. Returns whether there may be
     /// more to do.
     pub(super) fn keep_history(&mut self, now: Timestamp) -> Result<bool, WriteError> {
         let began = Instant::now();
@@ -40,6 +41,11 @@ impl Writer {
             return Ok(true);
         }
         for world in World::ALL {
+            if self.store.pack_log(world)? {
+                self.writing.packs.record(began.elapsed());
+                self.read_log_heads()?;
+                return Ok(true);
+            }
             if let Some(keep_from) = self.keep_from(world, now)?
                 && self.store.trim_history(world, keep_from)?
             {
@@ -61,7 +67,7 @@ impl Writer {
             World::Sandbox => keep_sandbox_s,
         };
         let by_age = before(now, keep_s.max(resume_s));
-        let bytes: u64 = self.log_heads.iter().map(|head| head.bytes).sum();
+        let bytes: u64 = self.log_heads.iter().map(LogHead::bytes).sum();
         let is_disk_full = || self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);
         let is_too_much = (bytes > bytes_max || is_disk_full()) && self.is_oldest(world, first)?;
         let by_bytes = if is_too_much { first.plus_seconds(DAY_S).min(now) } else { Timestamp::default() };
@@ -89,7 +95,7 @@ impl Writer {
 
     pub(super) fn show_log_size(&self, world: World) {
         let head = self.log_heads[world.index()];
-        self.writing.logs[world.index()].set(head.next - 1, head.changes, head.bytes);
+        self.writing.logs[world.index()].set(head.next - 1, head.changes, head.bytes());
     }
 
     /// Shows readers since when the prices of a world are known.

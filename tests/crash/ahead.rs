@@ -19,7 +19,8 @@ use oddsbox::writer::{Writer, WriterOptions};
 use crate::api::fixture::{moneyline_at, read, score};
 use crate::harness::START_MS;
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::from_secs(5) };
+const OPTIONS: StoreOptions =
+    StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::from_secs(5), ..StoreOptions::DEFAULT };
 const HOUR_MS: i64 = 3_600_000;
 
 fn start() -> Timestamp {

@@ -91,7 +91,13 @@ impl Disk {
         self.lock().operations
     }
 
-    const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+    /// With small bounds, so that a short life has keyframes and packs.
+    const OPTIONS: StoreOptions = StoreOptions {
+        cache_bytes: 1 << 20,
+        wait_for_lock: Duration::ZERO,
+        loose_bytes_max: 2 << 10,
+        frame_bytes_min: 256,
+    };
 
     pub fn open(&self) -> Result<Store, OpenError> {
         Store::open_backend(self.factory(), the_catalogue(), Disk::OPTIONS)

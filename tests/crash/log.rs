@@ -259,7 +259,7 @@ fn check_changes(history: &HistoryReader, world: World) {
 fn log_gives_every_board_that_was_seen_and_every_change_once() {
     let mut random = Random::new();
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut publications = 0;
+    let (mut publications, mut packed) = (0, 0);
     for _ in 0..short_or_long(12, 2_000) {
         let mut life = Life::new();
         for step in 0..120 {
@@ -269,8 +269,12 @@ fn log_gives_every_board_that_was_seen_and_every_change_once() {
             }
         }
         publications += life.seen.len();
+        packed += life.history().head(World::Live).expect("a head").packed;
         life.counts.iter().for_each(|(done, count)| *counts.entry(done).or_default() += count);
     }
-    assert!(counts.len() == 6 && publications > 100, "too little happened: {publications} {counts:?}");
+    assert!(
+        counts.len() == 6 && publications > 100 && packed > 100,
+        "too little happened: {publications} {packed} {counts:?}"
+    );
     println!("{publications} publications; {counts:?}");
 }

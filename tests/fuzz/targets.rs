@@ -42,7 +42,7 @@ fn service() -> &'static (Service, String, Clock) {
     SERVICE.get_or_init(|| {
         let clock = Clock::manual(1_794_699_540_000);
         let directory = tempfile::tempdir().expect("a directory");
-        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::DEFAULT };
         let path = directory.path().join("oddsbox.redb");
         let store = Store::open(&path, Arc::clone(the_catalogue()), options).expect("a file");
         let opened = Writer::open(store, Arc::clone(the_catalogue()), clock.clone(), WriterOptions::default());
@@ -139,7 +139,7 @@ pub fn feed_line(data: &[u8]) {
 pub fn codec(data: &[u8]) {
     let Some((table, row)) = data.split_first() else { return };
     let backend = planted(*table, row);
-    let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+    let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::DEFAULT };
     let Ok(mut store) = Store::open_backend(backend, Arc::clone(the_catalogue()), options) else { return };
     let loaded = store.load();
     let report = store.check().expect("a check");
@@ -170,7 +170,7 @@ fn planted(table: u8, row: &[u8]) -> oddsbox::store::BackendFactory {
         let bytes = Memory::default();
         let shared = bytes.clone();
         let factory = Box::new(move || Ok(Box::new(shared.clone()) as Box<dyn oddsbox::store::StorageBackend>));
-        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::DEFAULT };
         drop(Store::open_backend(factory, Arc::clone(the_catalogue()), options).expect("a new file"));
         bytes.bytes()
     });

@@ -78,7 +78,7 @@ impl TestServer {
         let setup = Setup {
             catalogue: Arc::new(catalogue::builtin()),
             origin: CatalogueOrigin::builtin(),
-            store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO },
+            store: StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::default() },
             writer: WriterOptions::default(),
             clock: Clock::manual(NOON_MS),
         };

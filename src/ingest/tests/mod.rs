@@ -37,7 +37,7 @@ impl Fixture {
     pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (catalogue, clock) = (Arc::new(catalogue::builtin()), Clock::manual(NOON_MS));
-        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+        let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::default() };
         let store = Store::open(&directory.path().join("oddsbox.redb"), Arc::clone(&catalogue), options).unwrap();
         let opened = Writer::open(store, catalogue, clock.clone(), WriterOptions::default()).unwrap();
         let (boards, feeders) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.feeders()));

@@ -1,4 +1,4 @@
-//! Upkeep of the keyframes: a new one when the entries since the last have outgrown it, and every hour.
+//! Upkeep of the keyframes: a new one when what a reader has to go through since the last one has become too much.
 
 use redb::ReadableDatabase;
 
@@ -13,10 +13,12 @@ use crate::store::row_batch::RowBatch;
 use crate::store::table_keys::{KeyframeKey, world_number};
 use crate::store::tables::{META, meta_log_key};
 
-/// A reading of a sport goes through at most so much time of the log.
-const EVERY_S: u32 = 3600;
-/// A keyframe is not worth its row for less than this.
-const BYTES_MIN: u64 = 4096;
+/// The changes of a sport since its keyframe take at most so many times the bytes of the keyframe.
+const OUTGROWN: u64 = 2;
+/// A reader of one sport skips at most so many bytes of the others.
+const LOG_BYTES_MAX: u64 = 4 << 20;
+/// Old history is removed up to a keyframe, so there is one in every piece of this length.
+const EVERY_S: u32 = 6 * 3600;
 
 /// A keyframe that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ impl Store {
     /// Writes the keyframe that is most overdue, and returns whether there was one.
     pub fn write_due_keyframe(&mut self, now: Timestamp) -> Result<bool, StoreError> {
         let mut logs = self.take_logs()?;
-        let Some(due) = due_frame(&logs, now) else {
+        let Some(due) = due_frame(&logs, self.options().frame_bytes_min, now) else {
             self.put_logs(logs);
             return Ok(false);
         };
@@ -52,18 +54,21 @@ impl Store {
             };
             let mut batch = RowBatch::default();
             let sealed = seal_frame(key, &row)?;
-            log.head.bytes += sealed.len() as u64;
+            log.head.frame_bytes += sealed.len() as u64;
             if let Some(sport) = log.sports.get_mut(&due.sport) {
                 let before = sport.frame;
                 // One that only refers to another is of no use once the next one does.
                 if due.same_as.is_some() && before.whole != before.sequence {
                     batch.rows.keyframes.insert((world, due.sport, before.sequence), None);
+                    // It was as long as its successor, give or take a byte.
+                    log.head.frame_bytes = log.head.frame_bytes.saturating_sub(sealed.len() as u64);
                 }
                 let (whole, bytes) = match due.same_as {
                     Some(whole) => (whole, before.bytes),
                     None => (due.last, sealed.len() as u64),
                 };
-                sport.frame = LastFrame { sequence: due.last, whole, at: now, bytes, bytes_since: 0 };
+                let sequence = due.last;
+                sport.frame = LastFrame { sequence, whole, at: now, bytes, bytes_since: 0, log_bytes_since: 0 };
             }
             batch.rows.keyframes.insert(key, Some(sealed));
             let head = META.seal(&meta_log_key(due.world), &log.head.row());
@@ -77,13 +82,13 @@ impl Store {
     }
 }
 
-fn due_frame(logs: &super::Logs, now: Timestamp) -> Option<DueFrame> {
+fn due_frame(logs: &super::Logs, bytes_min: u64, now: Timestamp) -> Option<DueFrame> {
     World::ALL.into_iter().find_map(|world| {
         let log = &logs[world.index()];
         let last = log.head.next - 1;
         log.sports.iter().find_map(|(sport, known)| {
-            let LastFrame { sequence, whole, at, bytes, bytes_since } = known.frame;
-            let has_outgrown = bytes_since > bytes.max(BYTES_MIN);
+            let LastFrame { sequence, whole, at, bytes, bytes_since, log_bytes_since } = known.frame;
+            let has_outgrown = bytes_since > OUTGROWN * bytes.max(bytes_min) || log_bytes_since > LOG_BYTES_MAX;
             // A clock that was set back must not postpone it for ever.
             let is_old = now.seconds_since(at) >= EVERY_S || at > now.plus_seconds(EVERY_S);
             let is_due = sequence < last && (has_outgrown || is_old);

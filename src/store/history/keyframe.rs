@@ -7,6 +7,7 @@ use super::entry::LoggedPrice;
 use super::events::{SharedTexts, put_event, put_score, put_time, read_event, read_score, read_time};
 use super::fold::{FoldedEvent, SportFold, market_of};
 use super::prices::{put_outcomes, read_outcomes};
+use super::row::decompress;
 use super::texts::TextNumbers;
 use super::varint::{Cursor, put, put_text};
 use crate::model::Timestamp;
@@ -42,9 +43,7 @@ impl SportFold {
     }
 
     pub(in crate::store) fn from_keyframe(bytes: &[u8]) -> Result<Self, Flaw> {
-        let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().ok_or(Flaw::Malformed)?;
-        let size = usize::try_from(size).ok().filter(|size| *size <= DECOMPRESSED_MAX).ok_or(Flaw::Malformed)?;
-        let bytes = zstd::bulk::decompress(bytes, size).map_err(|_| Flaw::Malformed)?;
+        let bytes = decompress(bytes, DECOMPRESSED_MAX)?;
         let (at, rest) = bytes.split_first_chunk::<4>().ok_or(Flaw::Short)?;
         let (at, mut cursor) = (Timestamp::from_unix(u32::from_le_bytes(*at)), Cursor::new(rest));
         let cursor = &mut cursor;

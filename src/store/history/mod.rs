@@ -2,13 +2,14 @@
 //!
 //! | table | key | row |
 //! |---|---|---|
-//! | `log` | world, sequence number | one entry: changes of events and scores, and publications of prices, sport by sport |
+//! | `log` | world, sequence number | one entry, or a pack of entries: changes of events and scores, and publications of prices, sport by sport |
 //! | `ticks` | world, sport, time | the entry of a publication |
 //! | `keyframes` | world, sport, sequence number | the whole state of a sport after that entry, compressed |
 //!
 //! An entry is written in the same transaction as what it reports. It names nothing twice and holds prices as
 //! differences (see `encode`), so it is read from a keyframe on (see `read`). Every sport that the log mentions has a
-//! keyframe before its first entry, and upkeep writes another when the entries since have outgrown it, and every hour.
+//! keyframe before its first entry, and upkeep writes another when the entries since have outgrown it, and every few hours.
+//! Upkeep also compresses entries that are no longer new into packs, in the same table (see `pack`).
 //! The log refers to no other table: an event, a bookmaker or a name that is deleted stays in it.
 //!
 //! Sequence numbers count the entries of a world, without gaps, and never depend on the clock. If rows that the next
@@ -20,6 +21,7 @@ mod events;
 mod fold;
 mod frames;
 mod keyframe;
+mod pack;
 mod prices;
 mod read;
 mod reader;

@@ -102,16 +102,23 @@ pub(in crate::store) fn for_each_entry(
     if expected > to {
         return Ok(());
     }
-    for row in txn.open_table(LOG.definition)?.range((world, expected)..=(world, to))? {
+    let log = txn.open_table(LOG.definition)?;
+    // The first one may be in the middle of a pack.
+    let first = log.range((world, 0)..=(world, expected))?.next_back().transpose()?;
+    let first = first.map_or(expected, |(key, _)| key.value().1);
+    for row in log.range((world, first)..=(world, to))? {
         let (key, value) = row?;
         let key: LogKey = key.value();
-        if key.1 != expected {
+        if key.1 > expected {
             break;
         }
         let row = LOG.unseal(&key, value.value()).map_err(|flaw| damaged(key.1, flaw))?;
-        let entry = row.view().map_err(|flaw| damaged(key.1, flaw))?;
-        each(key.1, &entry).map_err(|flaw| damaged(key.1, flaw))?;
-        expected += 1;
+        let entries = row.entries().map_err(|flaw| damaged(key.1, flaw))?;
+        for (sequence, bytes) in (key.1..=to).zip(&entries).filter(|(sequence, _)| *sequence > after) {
+            let entry = bytes.view().map_err(|flaw| damaged(sequence, flaw))?;
+            each(sequence, &entry).map_err(|flaw| damaged(sequence, flaw))?;
+            expected = sequence + 1;
+        }
     }
     if expected == to.saturating_add(1) { Ok(()) } else { Err(damaged(expected, Flaw::Invalid("it is missing"))) }
 }
@@ -197,5 +204,6 @@ pub(in crate::store) fn first_logged(txn: &ReadTransaction, world: World) -> Res
     let first = txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))?.next();
     let Some((key, value)) = first.transpose()? else { return Ok(None) };
     let row = LOG.unseal(&key.value(), value.value()).ok();
-    Ok(row.and_then(|row| row.view().ok().map(|entry| entry.at)))
+    let first = row.and_then(|row| row.entries().ok()?.into_iter().next());
+    Ok(first.and_then(|entry| entry.view().ok().map(|entry| entry.at)))
 }

@@ -1,6 +1,6 @@
 //! The rows of the log's tables.
 //!
-//! A row of the log is one entry: its second, how much it changes, and a section for each sport, in the order of the
+//! A row of the log is one entry, or a pack of entries that follow each other. An entry is its second, how much it changes, and a section for each sport, in the order of the
 //! sports' keys. The header of a section has the sport, the time of its tick and its length, so that a reader of one sport
 //! skips the others.
 //!
@@ -13,9 +13,77 @@ use super::varint::{Cursor, put};
 use crate::model::Timestamp;
 use crate::store::codec::Flaw;
 
-/// An entry as it is stored.
+/// One entry under its number, or a pack of consecutive entries under the number of the first.
 #[derive(Debug)]
 pub(in crate::store) struct LogRow(pub(in crate::store) Vec<u8>);
+
+/// The bytes of an entry.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct EntryBytes(Vec<u8>);
+
+const LOOSE: u8 = 0;
+const PACK: u8 = 1;
+
+/// The most that a pack may decompress to: a bound on hostile lengths.
+const PACK_BYTES_MAX: usize = 1 << 28;
+const PACK_LEVEL: i32 = 9;
+
+impl LogRow {
+    pub(in crate::store) fn loose(entry: &EntryBytes) -> Self {
+        let mut out = Vec::with_capacity(entry.0.len() + 1);
+        out.push(LOOSE);
+        out.extend_from_slice(&entry.0);
+        LogRow(out)
+    }
+
+    /// Consecutive entries, compressed together: they have much in common.
+    pub(in crate::store) fn pack(entries: &[EntryBytes]) -> Result<Self, Flaw> {
+        let mut bytes = Vec::new();
+        for entry in entries {
+            put(&mut bytes, entry.0.len() as u64);
+            bytes.extend_from_slice(&entry.0);
+        }
+        let mut out = vec![PACK];
+        put(&mut out, entries.len() as u64);
+        out.extend(zstd::bulk::compress(&bytes, PACK_LEVEL).map_err(|_| Flaw::Malformed)?);
+        Ok(LogRow(out))
+    }
+
+    /// How many entries the row has.
+    pub(in crate::store) fn count(&self) -> Result<u64, Flaw> {
+        match self.0.split_first().ok_or(Flaw::Short)? {
+            (&LOOSE, _) => Ok(1),
+            (&PACK, rest) => Cursor::new(rest).number(),
+            _ => Err(Flaw::Malformed),
+        }
+    }
+
+    /// The entries in their order.
+    pub(in crate::store) fn entries(&self) -> Result<Vec<EntryBytes>, Flaw> {
+        match self.0.split_first().ok_or(Flaw::Short)? {
+            (&LOOSE, bytes) => Ok(vec![EntryBytes(bytes.to_vec())]),
+            (&PACK, rest) => {
+                let mut cursor = Cursor::new(rest);
+                let count = cursor.number()?;
+                let bytes = decompress(cursor.rest(), PACK_BYTES_MAX)?;
+                let (mut cursor, mut entries) = (Cursor::new(&bytes), Vec::new());
+                while !cursor.is_empty() {
+                    let len = cursor.count()?;
+                    entries.push(EntryBytes(cursor.take(len)?.to_vec()));
+                }
+                if entries.len() as u64 == count { Ok(entries) } else { Err(Flaw::Malformed) }
+            }
+            _ => Err(Flaw::Malformed),
+        }
+    }
+}
+
+/// Decompresses what is not longer than `bytes_max`.
+pub(super) fn decompress(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, Flaw> {
+    let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().ok_or(Flaw::Malformed)?;
+    let size = usize::try_from(size).ok().filter(|size| *size <= bytes_max).ok_or(Flaw::Malformed)?;
+    zstd::bulk::decompress(bytes, size).map_err(|_| Flaw::Malformed)
+}
 
 /// What an entry says of one sport, not decoded yet.
 #[derive(Debug)]
@@ -34,10 +102,17 @@ pub(in crate::store) struct EntryView<'r> {
     pub(in crate::store) at: Timestamp,
     /// How many events, scores and records it changes.
     pub(in crate::store) changes: u64,
+    /// Its size.
+    pub(in crate::store) bytes: u64,
     pub(in crate::store) sections: Vec<SectionView<'r>>,
 }
 
-impl LogRow {
+impl EntryBytes {
+    /// The size of its row, if it has one of its own: with tag, version and checksum.
+    pub(in crate::store) fn row_bytes(&self) -> u64 {
+        self.0.len() as u64 + 6
+    }
+
     pub(in crate::store) fn new(at: Timestamp, changes: u64, sections: &[(u16, Section)]) -> Self {
         let mut out = at.unix().to_le_bytes().to_vec();
         put(&mut out, changes);
@@ -52,7 +127,7 @@ impl LogRow {
             put(&mut out, section.bytes.len() as u64);
             out.extend_from_slice(&section.bytes);
         }
-        LogRow(out)
+        EntryBytes(out)
     }
 
     pub(in crate::store) fn view(&self) -> Result<EntryView<'_>, Flaw> {
@@ -67,7 +142,7 @@ impl LogRow {
             let len = cursor.count()?;
             sections.push(SectionView { sport, tick, is_first: head & 2 != 0, bytes: cursor.take(len)? });
         }
-        Ok(EntryView { at, changes, sections })
+        Ok(EntryView { at, changes, bytes: self.0.len() as u64, sections })
     }
 }
 

@@ -22,6 +22,8 @@ pub(in crate::store) type Logs = [WorldLog; World::ALL.len()];
 #[derive(Clone, Debug, Default)]
 pub(in crate::store) struct WorldLog {
     pub(in crate::store) head: LogHead,
+    /// The size of the entries that are not packed.
+    pub(in crate::store) loose_bytes: u64,
     /// By the number of the sport.
     pub(in crate::store) sports: BTreeMap<u16, SportLog>,
 }
@@ -33,10 +35,13 @@ pub struct LogHead {
     pub epoch: u64,
     /// The first entry after the last loss of entries: it and those that follow are read without any before it.
     pub start: u64,
+    /// The last entry that is in a pack; 0 if none is.
+    pub packed: u64,
     /// The number of the next entry, from 1 on.
     pub next: u64,
-    /// The size of the entries and keyframes.
-    pub bytes: u64,
+    /// The sizes of the entries and of the keyframes.
+    pub entry_bytes: u64,
+    pub frame_bytes: u64,
     /// The changes in the entries.
     pub changes: u64,
 }
@@ -58,20 +63,28 @@ pub(in crate::store) struct LastFrame {
     pub(in crate::store) bytes: u64,
     /// The size of the sport's sections since.
     pub(in crate::store) bytes_since: u64,
+    /// The size of all entries since, which a reader of the sport goes through.
+    pub(in crate::store) log_bytes_since: u64,
 }
 
 impl LogHead {
+    pub const fn bytes(&self) -> u64 {
+        self.entry_bytes + self.frame_bytes
+    }
+
     pub(in crate::store) const fn row(self) -> MetaRow {
-        let LogHead { epoch, start, next, bytes, changes } = self;
-        MetaRow::Log { epoch, start, next, bytes, changes }
+        let LogHead { epoch, start, packed, next, entry_bytes, frame_bytes, changes } = self;
+        MetaRow::Log { epoch, start, packed, next, entry_bytes, frame_bytes, changes }
     }
 }
 
 impl MetaRow {
     pub(in crate::store) fn log(&self) -> Result<LogHead, Flaw> {
         match *self {
-            MetaRow::Log { epoch, start, next, bytes, changes } if (1..=next).contains(&start) => {
-                Ok(LogHead { epoch, start, next, bytes, changes })
+            MetaRow::Log { epoch, start, packed, next, entry_bytes, frame_bytes, changes }
+                if (1..=next).contains(&start) && packed < next =>
+            {
+                Ok(LogHead { epoch, start, packed, next, entry_bytes, frame_bytes, changes })
             }
             _ => Err(Flaw::Malformed),
         }
@@ -119,7 +132,11 @@ pub(in crate::store) fn read_head(txn: &ReadTransaction, world: World) -> Result
 pub(in crate::store) fn next_free(txn: &ReadTransaction, world: World) -> Result<u64, StoreError> {
     let number = world_number(world);
     let last = txn.open_table(LOG.definition)?.range((number, 0)..=(number, u64::MAX))?.next_back();
-    let last = last.transpose()?.map_or(0, |(key, _)| key.value().1);
+    // A damaged row may be a pack of any number of entries; the head then says how many there were.
+    let last = last.transpose()?.map_or(0, |(key, value)| {
+        let count = LOG.unseal(&key.value(), value.value()).and_then(|row| row.count());
+        key.value().1 + count.unwrap_or(1).max(1) - 1
+    });
     let head = read_head(txn, world)?.map_or(1, |head| head.next);
     Ok(head.max(last.saturating_add(1)))
 }
@@ -134,14 +151,15 @@ fn read_log(
     let mut bases = BTreeMap::new();
     for sport in sports.all() {
         if let Some(base) = base_of(txn, (world, sport), last)?.filter(|base| base.sequence + 1 >= head.start) {
-            bases.insert(sport, (base, 0));
+            bases.insert(sport, (base, 0, 0));
         }
     }
-    let first = bases.values().map(|(base, _)| base.sequence).min().unwrap_or(last);
+    let first = bases.values().map(|(base, ..)| base.sequence).min().unwrap_or(last);
     for_each_entry(txn, world, (first, last), |sequence, entry| {
-        for (sport, (base, bytes_since)) in &mut bases {
+        for (sport, (base, bytes_since, log_bytes_since)) in &mut bases {
             if base.sequence < sequence {
                 *bytes_since += apply_sport(&mut base.fold, *sport, entry, |_| {})?;
+                *log_bytes_since += entry.bytes;
             }
         }
         let is_known = |sport: u16| bases.contains_key(&sport);
@@ -151,15 +169,31 @@ fn read_log(
             Err(Flaw::Invalid("it mentions a sport without a keyframe"))
         }
     })?;
-    let mut log = WorldLog { head, sports: BTreeMap::new() };
+    let loose_bytes = loose_bytes(txn, world, head.packed)?;
+    let mut log = WorldLog { head, loose_bytes, sports: BTreeMap::new() };
     let mut folds = BTreeMap::new();
-    for (sport, (base, bytes_since)) in bases {
-        let frame =
-            LastFrame { sequence: base.sequence, whole: base.whole, at: base.at, bytes: base.bytes, bytes_since };
+    for (sport, (base, bytes_since, log_bytes_since)) in bases {
+        let frame = LastFrame {
+            sequence: base.sequence,
+            whole: base.whole,
+            at: base.at,
+            bytes: base.bytes,
+            bytes_since,
+            log_bytes_since,
+        };
         log.sports.insert(sport, SportLog { dictionary: base.fold.dictionary(), frame });
         folds.insert(sport, base.fold);
     }
     Ok((log, folds))
+}
+
+/// The size of the rows after the packs.
+fn loose_bytes(txn: &ReadTransaction, world: u8, packed: u64) -> Result<u64, LogError> {
+    let mut bytes = 0;
+    for row in txn.open_table(LOG.definition)?.range((world, packed + 1)..=(world, u64::MAX))? {
+        bytes += row?.1.value().len() as u64;
+    }
+    Ok(bytes)
 }
 
 /// Both logs: where one has no state, it begins a new epoch after every entry that the file has.
@@ -172,29 +206,38 @@ pub(in crate::store) fn fresh_logs(
         fresh[world.index()] = match log {
             Some(log) => log,
             None => {
-                let (bytes, changes) = count_rows(txn, world_number(world))?;
+                let (entry_bytes, frame_bytes, changes) = count_rows(txn, world_number(world))?;
                 let next = next_free(txn, world)?;
-                let head = LogHead { epoch: new_epoch()?, start: next, next, bytes, changes };
-                WorldLog { head, sports: BTreeMap::new() }
+                let head = LogHead {
+                    epoch: new_epoch()?,
+                    start: next,
+                    packed: next - 1,
+                    next,
+                    entry_bytes,
+                    frame_bytes,
+                    changes,
+                };
+                WorldLog { head, ..WorldLog::default() }
             }
         };
     }
     Ok(fresh)
 }
 
-/// The size of a world's entries and keyframes, and how many changes they have.
-fn count_rows(txn: &ReadTransaction, world: u8) -> Result<(u64, u64), StoreError> {
-    let (mut bytes, mut changes) = (0, 0);
+/// The sizes of a world's entries and keyframes, and how many changes they have.
+fn count_rows(txn: &ReadTransaction, world: u8) -> Result<(u64, u64, u64), StoreError> {
+    let (mut entry_bytes, mut frame_bytes, mut changes) = (0, 0, 0);
     for row in txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))? {
         let (key, value) = row?;
-        bytes += value.value().len() as u64;
+        entry_bytes += value.value().len() as u64;
         let row = LOG.unseal(&key.value(), value.value()).ok();
-        changes += row.and_then(|row| row.view().ok().map(|entry| entry.changes)).unwrap_or(0);
+        let entries = row.and_then(|row| row.entries().ok()).unwrap_or_default();
+        changes += entries.iter().filter_map(|entry| entry.view().ok()).map(|entry| entry.changes).sum::<u64>();
     }
     for row in txn.open_table(KEYFRAMES.definition)?.range((world, 0, 0)..=(world, u16::MAX, u64::MAX))? {
-        bytes += row?.1.value().len() as u64;
+        frame_bytes += row?.1.value().len() as u64;
     }
-    Ok((bytes, changes))
+    Ok((entry_bytes, frame_bytes, changes))
 }
 
 /// A random number that no earlier log of the file has had.

@@ -10,7 +10,7 @@ use super::encode::{Dictionary, SectionEncoder};
 use super::entry::{EventChange, LogEntry, RecordChange, SportChanges, TickChanges};
 use super::fold::SportFold;
 use super::read::apply_sport;
-use super::row::LogRow;
+use super::row::{EntryBytes, LogRow};
 use crate::model::{
     BookId, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, OutcomeName, Period, Point, Price,
     Record, RecordId, Score, ScoreStatus, SportId, Timestamp,
@@ -214,7 +214,7 @@ proptest! {
     fn reader_has_the_same_state_after_every_entry(steps in prop::collection::vec(step(), 1..40)) {
         let (mut model, mut dictionary, mut fold) = (Model::default(), Dictionary::default(), SportFold::default());
         let mut from_frame = SportFold::default();
-        let mut last_tick = None;
+        let (mut last_tick, mut rows) = (None, Vec::new());
         for (now, step) in (2_000_000_000..).map(Timestamp::from_unix).zip(&steps) {
             if let Step::Restart = step {
                 let frame = fold.to_keyframe(now).unwrap();
@@ -230,7 +230,8 @@ proptest! {
                 last_tick = Some(tick);
             }
             let is_tick = changes.tick.is_some();
-            let row = LogRow::new(now, 1, &[(SPORT, section)]);
+            let row = EntryBytes::new(now, 1, &[(SPORT, section)]);
+            rows.push(row.clone());
             for fold in [&mut fold, &mut from_frame] {
                 let mut seen = 0;
                 apply_sport(fold, SPORT, &row.view().unwrap(), |_| seen += 1).unwrap();
@@ -239,14 +240,21 @@ proptest! {
             model.check(&fold);
             model.check(&from_frame);
         }
+        let pack = LogRow::pack(&rows).unwrap();
+        prop_assert_eq!(pack.count(), Ok(rows.len() as u64));
+        let mut unpacked = SportFold::default();
+        for entry in pack.entries().unwrap() {
+            apply_sport(&mut unpacked, SPORT, &entry.view().unwrap(), |_| {}).unwrap();
+        }
+        prop_assert_eq!(unpacked, fold);
     }
 
     /// Whatever the bytes are, reading them ends with an error or a state, and never with a panic.
     #[test]
     fn damaged_bytes_are_an_error(bytes: Vec<u8>) {
-        if let Ok(entry) = LogRow(bytes.clone()).view() {
-            for section in &entry.sections {
-                let _ = SportFold::default().apply(section, entry.at, |_| {});
+        for entry in LogRow(bytes.clone()).entries().unwrap_or_default() {
+            for section in entry.view().map(|entry| entry.sections).unwrap_or_default() {
+                let _ = SportFold::default().apply(&section, Timestamp::from_unix(9), |_| {});
             }
         }
         let mut body = 2_000_000_000_u32.to_le_bytes().to_vec();

@@ -9,11 +9,16 @@ use crate::store::error::StoreError;
 use crate::store::table_keys::{LogKey, TickKey, world_name, world_number};
 use crate::store::tables::{LOG, TICKS};
 
-/// The ticks of an entry; none of one that cannot be read.
-fn ticks_of((world, sequence): LogKey, row: &LogRow) -> Vec<(TickKey, u64)> {
-    let sections = row.view().map(|entry| entry.sections).unwrap_or_default();
-    let tick = |section: &super::row::SectionView<'_>| Some(((world, section.sport, section.tick?.unix()), sequence));
-    sections.iter().filter_map(tick).collect()
+/// The ticks of a row's entries; none of what cannot be read.
+pub(super) fn ticks_of((world, first): LogKey, row: &LogRow) -> Vec<(TickKey, u64)> {
+    let mut ticks = Vec::new();
+    for (sequence, entry) in (first..).zip(row.entries().unwrap_or_default()) {
+        let sections = entry.view().map(|entry| entry.sections).unwrap_or_default();
+        ticks.extend(
+            sections.iter().filter_map(|section| Some(((world, section.sport, section.tick?.unix()), sequence))),
+        );
+    }
+    ticks
 }
 
 pub(in crate::store) fn check_ticks(
@@ -39,7 +44,13 @@ pub(in crate::store) fn check_ticks(
         count += 1;
         let world = key.value().0;
         let is_trimmed = first_entry(&log, world)?.is_none_or(|first| sequence.value() < first);
-        if !is_trimmed && log.get((world, sequence.value()))?.is_none() {
+        let row = log.range((world, 0)..=(world, sequence.value()))?.next_back().transpose()?;
+        let has_entry = |key: LogKey, bytes: &[u8]| match LOG.unseal(&key, bytes).and_then(|row| row.count()) {
+            Ok(count) => sequence.value() < key.1 + count,
+            // A damaged row was reported before.
+            Err(_) => true,
+        };
+        if !is_trimmed && !row.is_some_and(|(key, value)| has_entry(key.value(), value.value())) {
             findings.problem(TICKS.name, describe(key.value()), "it points to no entry");
         }
     }

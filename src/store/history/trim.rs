@@ -16,7 +16,7 @@ use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
 use crate::store::tables::{KEYFRAMES, LOG, META, TICKS, meta_log_key};
 
 /// The most rows of each table that one call removes.
-const ROWS_MAX: usize = 512;
+const ROWS_MAX: usize = 128;
 
 impl Store {
     /// Removes what is older than a time, as far as one bounded step goes; whether it removed anything.
@@ -112,14 +112,14 @@ fn trim_frames(
         let state = stored.and_then(|row| KEYFRAMES.unseal(&(world, sport, whole), &row).ok());
         if let Some(Ok((_, Frame::Whole(state)))) = state.as_ref().map(KeyframeRow::view) {
             let row = seal_frame(key, &KeyframeRow::new(at, Frame::Whole(state)))?;
-            head.bytes = head.bytes.saturating_sub(bytes.len() as u64) + row.len() as u64;
+            head.frame_bytes = head.frame_bytes.saturating_sub(bytes.len() as u64) + row.len() as u64;
             frames.insert(key, &*row)?;
             is_rewritten = true;
         }
     }
     for (key, bytes) in old {
         frames.remove(key)?;
-        head.bytes = head.bytes.saturating_sub(bytes);
+        head.frame_bytes = head.frame_bytes.saturating_sub(bytes);
     }
     Ok((key.2, is_rewritten))
 }
@@ -149,12 +149,16 @@ fn trim_entries(txn: &WriteTransaction, world: u8, first: u64, head: &mut LogHea
     for row in log.range((world, 0)..=(world, first))?.take(ROWS_MAX) {
         let (key, value) = row?;
         let row = LOG.unseal(&key.value(), value.value()).ok();
-        let changes = row.and_then(|row| row.view().ok().map(|entry| entry.changes)).unwrap_or(0);
+        let entries = row.and_then(|row| row.entries().ok()).unwrap_or_default();
+        if key.value().1 + (entries.len() as u64).max(1) - 1 > first {
+            break;
+        }
+        let changes = entries.iter().filter_map(|entry| entry.view().ok()).map(|entry| entry.changes).sum();
         old.push((key.value(), value.value().len() as u64, changes));
     }
     for (key, bytes, changes) in old {
         log.remove(key)?;
-        head.bytes = head.bytes.saturating_sub(bytes);
+        head.entry_bytes = head.entry_bytes.saturating_sub(bytes);
         head.changes = head.changes.saturating_sub(changes);
     }
     Ok(())

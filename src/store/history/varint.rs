@@ -37,6 +37,10 @@ impl<'b> Cursor<'b> {
         self.bytes.is_empty()
     }
 
+    pub(super) fn rest(&self) -> &'b [u8] {
+        self.bytes
+    }
+
     pub(super) fn byte(&mut self) -> Result<u8, Flaw> {
         let (byte, rest) = self.bytes.split_first().ok_or(Flaw::Malformed)?;
         self.bytes = rest;

@@ -7,8 +7,9 @@ use redb::{ReadableTable, WriteTransaction};
 use super::encode::SectionEncoder;
 use super::entry::{LogEntry, SportChanges};
 use super::fold::SportFold;
-use super::row::{Frame, KeyframeRow, LogRow};
+use super::row::{EntryBytes, Frame, KeyframeRow, LogRow};
 use super::state::{LastFrame, SportLog, WorldLog};
+use super::ticks::ticks_of;
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
 use crate::store::table_keys::{KeyframeKey, LogKey, TickKey};
@@ -39,7 +40,7 @@ impl WorldLog {
             if !self.sports.contains_key(number) {
                 let key = (world, *number, sequence - 1);
                 let row = seal_frame(key, &empty_frame(at)?)?;
-                self.head.bytes += row.len() as u64;
+                self.head.frame_bytes += row.len() as u64;
                 keyframes.push((key, row));
                 self.sports.insert(*number, SportLog::empty(key.2, at));
             }
@@ -52,10 +53,14 @@ impl WorldLog {
             sections.push((*number, section));
         }
         let key = (world, sequence);
-        let row = LOG.seal(&key, &LogRow::new(at, changes, &sections));
+        let row = LOG.seal(&key, &LogRow::loose(&EntryBytes::new(at, changes, &sections)));
         let row = row.map_err(|error| StoreError::Refused(format!("the entry of the log is too long: {error}")))?;
         self.head.next += 1;
-        self.head.bytes += row.len() as u64;
+        self.head.entry_bytes += row.len() as u64;
+        self.loose_bytes += row.len() as u64;
+        for sport in self.sports.values_mut() {
+            sport.frame.log_bytes_since += row.len() as u64;
+        }
         self.head.changes += changes;
         Ok(LogWrite { entry: (key, row), ticks, keyframes })
     }
@@ -63,7 +68,7 @@ impl WorldLog {
 
 impl SportLog {
     fn empty(sequence: u64, at: crate::model::Timestamp) -> Self {
-        let frame = LastFrame { sequence, whole: sequence, at, bytes: 0, bytes_since: 0 };
+        let frame = LastFrame { sequence, whole: sequence, at, bytes: 0, bytes_since: 0, log_bytes_since: 0 };
         SportLog { dictionary: SportFold::default().dictionary(), frame }
     }
 }
@@ -104,12 +109,8 @@ pub(in crate::store) fn write_reverts(txn: &WriteTransaction, reverts: &Revert) 
         for row in log.range((*world, *first)..=(*world, u64::MAX))? {
             let (key, value) = row?;
             let key: LogKey = key.value();
-            let sections = LOG.unseal(&key, value.value());
-            if let Some(entry) = sections.as_ref().ok().and_then(|row| row.view().ok()) {
-                let tick = |section: &super::row::SectionView<'_>| Some((*world, section.sport, section.tick?.unix()));
-                for tick in entry.sections.iter().filter_map(tick) {
-                    ticks.remove(tick)?;
-                }
+            for (tick, _) in LOG.unseal(&key, value.value()).iter().flat_map(|row| ticks_of(key, row)) {
+                ticks.remove(tick)?;
             }
             gone.push(key);
         }

@@ -242,7 +242,7 @@ impl StoredRow<LogKey> for LogRow {
     }
 
     fn validate(self, _: &LogKey, _: &NamesByNumber) -> Result<(), Flaw> {
-        self.view().map(|_| ())
+        self.entries()?.iter().try_for_each(|entry| entry.view().map(|_| ()))
     }
 }
 

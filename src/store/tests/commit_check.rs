@@ -59,7 +59,7 @@ batch_of_each! {
     PutFeedBudget => [put_budget("new", 1)],
     RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
     Log => [log_tick(World::Sandbox)],
-    RevertLog => [Change::RevertLog { world: WORLD, head: LogHead { epoch: 7, start: 1, next: 1, bytes: 0, changes: 0 } }],
+    RevertLog => [Change::RevertLog { world: WORLD, head: LogHead { epoch: 7, start: 1, next: 1, ..LogHead::default() } }],
     ClearLog => [Change::ClearLog { world: WORLD, epoch: 5 }],
     RenewEpochs => [Change::RenewEpochs([3, 4])],
     Audit => [Change::Audit(note("something"))],

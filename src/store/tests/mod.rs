@@ -36,7 +36,8 @@ use crate::model::{
     World,
 };
 
-const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO };
+const OPTIONS: StoreOptions =
+    StoreOptions { cache_bytes: 4 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::DEFAULT };
 /// More writes than any operation here needs.
 const WRITES_MAX: u64 = 1_000;
 const PAGE_BYTES: usize = 4096;

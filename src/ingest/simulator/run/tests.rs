@@ -27,7 +27,7 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
     let dir = tempfile::tempdir().unwrap();
     let catalogue = Arc::new(catalogue::builtin());
     let clock = Clock::manual(i64::from(start) * 1000);
-    let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO };
+    let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::default() };
     let store = Store::open(&dir.path().join("oddsbox.redb"), Arc::clone(&catalogue), options).unwrap();
     let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), WriterOptions::default()).unwrap();
     let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
