@@ -34,9 +34,10 @@ use crate::store::tables::{
 
 type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
 
-/// Each format with the step to the one after it.
+/// Each format with the step to the one after it. Format 5 has the log of changes, in tables that begin empty: the next
+/// start logs what is there.
 pub(in crate::store) const UPGRADES: &[(u32, UpgradeStep)] =
-    &[(1, add_key_order), (2, mark_simulated_world), (3, name_markets), (4, begin_log)];
+    &[(1, add_key_order), (2, mark_simulated_world), (3, name_markets), (4, |_| Ok(()))];
 
 /// The most copies of one file that are kept beside it.
 const COPIES_MAX: u32 = 9;
@@ -92,11 +93,6 @@ impl TableVisitor for CreateTables<'_> {
 pub(in crate::store) fn has_all_tables(txn: &ReadTransaction) -> Result<bool, StoreError> {
     let present: BTreeSet<String> = txn.list_tables()?.map(|table| table.name().to_owned()).collect();
     Ok(table_names().all(|name| present.contains(name)))
-}
-
-/// Format 5 has the log of changes, in tables that begin empty: the next start logs what is there.
-fn begin_log(_: &WriteTransaction) -> Result<(), StoreError> {
-    Ok(())
 }
 
 /// Format 2 has the order in which keys were issued. Of older keys only their second and their id are known.

@@ -104,14 +104,13 @@ impl<'d> SectionEncoder<'d> {
         let Dictionary { events, texts, next_event, .. } = &mut *self.dictionary;
         let unknown = |id: &EventId| UnknownEvent(id.clone());
         match change {
-            EventChange::Put(event) => match events.get_mut(&event.id) {
-                Some(known) => {
+            EventChange::Put(event) => {
+                if let Some(known) = events.get_mut(&event.id) {
                     self.out.push(CHANGED);
                     put(&mut self.out, known.number.into());
                     put_event_change(&known.event, event, self.at, texts, &mut self.out);
                     known.event = Arc::clone(event);
-                }
-                None => {
+                } else {
                     self.out.push(NEW);
                     put_event(event, self.at, texts, &mut self.out);
                     let texts = TextNumbers::default();
@@ -119,7 +118,7 @@ impl<'d> SectionEncoder<'d> {
                     events.insert(event.id.clone(), known);
                     *next_event += 1;
                 }
-            },
+            }
             EventChange::Score(id, score) => {
                 let known = events.get(id).ok_or_else(|| unknown(id))?;
                 self.out.push(SCORE);

@@ -14,7 +14,7 @@ use crate::store::table_keys::{KeyframeKey, world_number};
 use crate::store::tables::{META, meta_log_key};
 
 /// The changes of a sport since its keyframe take at most so many times the bytes of the keyframe.
-const OUTGROWN: u64 = 2;
+const OUTGROWN: u64 = 4;
 /// A reader of one sport skips at most so many bytes of the others.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 /// Old history is removed up to a keyframe, so there is one in every piece of this length.
@@ -42,18 +42,8 @@ impl Store {
             let world = world_number(due.world);
             let key: KeyframeKey = (world, due.sport, due.last);
             let log = &mut logs[due.world.index()];
-            let row = match due.same_as {
-                Some(whole) => KeyframeRow::new(now, Frame::SameAs(whole)),
-                None => {
-                    let folded = store.reading(|_, file| {
-                        fold_to(&file.db.begin_read()?, (world, due.sport), due.last).map_err(LogError::into_store)
-                    })?;
-                    let bytes = folded.unwrap_or_default().to_keyframe(now).map_err(refused)?;
-                    KeyframeRow::new(now, Frame::Whole(&bytes))
-                }
-            };
+            let sealed = seal_frame(key, &store.frame(due, now)?)?;
             let mut batch = RowBatch::default();
-            let sealed = seal_frame(key, &row)?;
             log.head.frame_bytes += sealed.len() as u64;
             if let Some(sport) = log.sports.get_mut(&due.sport) {
                 let before = sport.frame;
@@ -79,6 +69,20 @@ impl Store {
         })?;
         self.put_logs(logs);
         Ok(true)
+    }
+}
+
+impl Store {
+    /// The keyframe that is due: read from the file, so that it is what readers of the log would get.
+    fn frame(&self, due: DueFrame, now: Timestamp) -> Result<KeyframeRow, StoreError> {
+        if let Some(whole) = due.same_as {
+            return Ok(KeyframeRow::new(now, Frame::SameAs(whole)));
+        }
+        let sport = (world_number(due.world), due.sport);
+        let folded = self
+            .reading(|_, file| fold_to(&file.db.begin_read()?, sport, due.last).map_err(LogError::into_store))?
+            .ok_or_else(|| StoreError::Refused("the log has no keyframe to go on from".to_owned()))?;
+        Ok(KeyframeRow::new(now, Frame::Whole(&folded.to_keyframe(now).map_err(refused)?)))
     }
 }
 

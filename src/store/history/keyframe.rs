@@ -105,7 +105,9 @@ impl FoldedEvent {
 
 fn put_texts(texts: &[Arc<str>], out: &mut Vec<u8>) {
     put(out, texts.len() as u64);
-    texts.iter().for_each(|text| put_text(out, text));
+    for text in texts {
+        put_text(out, text);
+    }
 }
 
 fn read_texts(cursor: &mut Cursor<'_>) -> Result<Vec<Arc<str>>, Flaw> {

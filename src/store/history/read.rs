@@ -53,7 +53,7 @@ impl LogError {
     pub(in crate::store) fn into_store(self) -> StoreError {
         match self {
             LogError::Store(error) => error,
-            damaged => StoreError::Refused(damaged.to_string()),
+            damaged @ LogError::Damaged { .. } => StoreError::Refused(damaged.to_string()),
         }
     }
 }

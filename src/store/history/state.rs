@@ -203,22 +203,13 @@ pub(in crate::store) fn fresh_logs(
 ) -> Result<Logs, StoreError> {
     let mut fresh = Logs::default();
     for (world, log) in World::ALL.into_iter().zip(logs) {
-        fresh[world.index()] = match log {
-            Some(log) => log,
-            None => {
-                let (entry_bytes, frame_bytes, changes) = count_rows(txn, world_number(world))?;
-                let next = next_free(txn, world)?;
-                let head = LogHead {
-                    epoch: new_epoch()?,
-                    start: next,
-                    packed: next - 1,
-                    next,
-                    entry_bytes,
-                    frame_bytes,
-                    changes,
-                };
-                WorldLog { head, ..WorldLog::default() }
-            }
+        fresh[world.index()] = if let Some(log) = log {
+            log
+        } else {
+            let (entry_bytes, frame_bytes, changes) = count_rows(txn, world_number(world))?;
+            let (epoch, next) = (new_epoch()?, next_free(txn, world)?);
+            let head = LogHead { epoch, start: next, packed: next - 1, next, entry_bytes, frame_bytes, changes };
+            WorldLog { head, ..WorldLog::default() }
         };
     }
     Ok(fresh)

@@ -103,8 +103,12 @@ mod tests {
         #[test]
         fn what_was_written_is_read(numbers: Vec<u64>, signed: Vec<i64>, text: String) {
             let mut out = Vec::new();
-            numbers.iter().for_each(|number| put(&mut out, *number));
-            signed.iter().for_each(|number| put_signed(&mut out, *number));
+            for number in &numbers {
+                put(&mut out, *number);
+            }
+            for number in &signed {
+                put_signed(&mut out, *number);
+            }
             put_text(&mut out, &text);
             let mut cursor = Cursor::new(&out);
             for number in numbers {

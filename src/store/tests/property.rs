@@ -81,9 +81,7 @@ impl Plain {
                 let stored = self.events.entry(key).or_insert(new);
                 (stored.event, stored.owner) = (event, owner);
             }
-            Change::RemoveEvent { world, sport, event } => {
-                self.events.remove(&(world, sport.index(), event));
-            }
+            Change::RemoveEvent { world, sport, event } => drop(self.events.remove(&(world, sport.index(), event))),
             Change::PutScore { world, sport, event, score } => {
                 self.events.get_mut(&(world, sport.index(), event))?.score = Some(score);
             }
