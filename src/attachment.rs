@@ -18,21 +18,15 @@ impl Attachment {
         self.0.get()?.downcast_ref()
     }
 
-    /// What `read` returns of the value, which is made on the first call. A value of another type stays, and `make` then
-    /// runs on every call.
-    pub(crate) fn read_or_make<T: Any + Send + Sync, R>(
-        &self,
-        make: impl FnOnce() -> T,
-        read: impl FnOnce(&T) -> R,
-    ) -> R {
+    /// The value, made on the first call. A value of another type stays, and `make` then runs on every call.
+    pub(crate) fn get_or_make<T: Any + Clone + Send + Sync>(&self, make: impl FnOnce() -> T) -> T {
         if let Some(value) = self.get::<T>() {
-            return read(value);
+            return value.clone();
         }
         let made = make();
-        let result = read(&made);
         // A failure means that another thread was first, with an equal value.
-        let _ = self.0.set(Box::new(made));
-        result
+        let _ = self.0.set(Box::new(made.clone()));
+        made
     }
 }
 
@@ -44,9 +38,9 @@ mod tests {
     fn value_is_made_once_and_another_type_does_not_replace_it() {
         let slot = Attachment::default();
         assert_eq!(slot.get::<u32>(), None);
-        assert_eq!(slot.read_or_make(|| 1_u32, |value| *value), 1);
-        assert_eq!(slot.read_or_make(|| 2_u32, |value| *value), 1);
-        assert_eq!(slot.read_or_make(|| "other", |value| *value), "other");
+        assert_eq!(slot.get_or_make(|| 1_u32), 1);
+        assert_eq!(slot.get_or_make(|| 2_u32), 1);
+        assert_eq!(slot.get_or_make(|| "other"), "other");
         assert_eq!(slot.get::<u32>(), Some(&1));
         assert_eq!(Attachment::new(3_u8).get::<u8>(), Some(&3));
     }

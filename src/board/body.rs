@@ -75,20 +75,15 @@ impl Body {
         self.identity.len() >= COMPRESS_BYTES_MIN
     }
 
-    /// What `read` returns of the validator of an encoding, quotes included, which `make` makes of its text. `make` runs
-    /// once for each body and encoding.
-    pub(crate) fn read_etag<T: Any + Send + Sync, R>(
-        &self,
-        encoding: Encoding,
-        make: impl FnOnce(String) -> T,
-        read: impl FnOnce(&T) -> R,
-    ) -> R {
+    /// The validator of an encoding, quotes included, as what `make` makes of its text. `make` runs once for each body
+    /// and encoding.
+    pub(crate) fn etag<T: Any + Clone + Send + Sync>(&self, encoding: Encoding, make: impl FnOnce(String) -> T) -> T {
         let suffix = match encoding {
             Encoding::Identity => "",
             Encoding::Gzip => "-gzip",
             Encoding::Zstd => "-zstd",
         };
-        self.etags[encoding as usize].read_or_make(|| make(format!("\"{:032x}{suffix}\"", self.hash)), read)
+        self.etags[encoding as usize].get_or_make(|| make(format!("\"{:032x}{suffix}\"", self.hash)))
     }
 
     /// The bytes in an encoding; compressed at most once.

@@ -46,12 +46,12 @@ impl<'k> Grant<'k> {
         self.entry.meter()
     }
 
-    /// What `read` returns of the rate-limit policy of the key's responses. `write` runs once per set of limits, or on
-    /// every call for a key with a monthly quota, as the length of the month varies.
-    pub fn policy<T: Any + Send + Sync, R>(&self, write: impl FnOnce() -> T, read: impl FnOnce(&T) -> R) -> R {
+    /// The rate-limit policy of the key's responses. `write` runs once per set of limits, or on every call for a key
+    /// with a monthly quota, as the length of the month varies.
+    pub fn policy<T: Any + Clone + Send + Sync>(&self, write: impl FnOnce() -> T) -> T {
         match self.record().limits.per_month {
-            Some(_) => read(&write()),
-            None => self.entry.policy().read_or_make(write, read),
+            Some(_) => write(),
+            None => self.entry.policy().get_or_make(write),
         }
     }
 

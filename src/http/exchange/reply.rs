@@ -36,7 +36,7 @@ const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
 const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
 
-/// Capacity for every header that an answer to a valid key can have.
+/// Room for every header that an answer to a valid key can have.
 const HEADERS_EXPECTED: usize = 17;
 
 /// How long a client may cache an answer.
@@ -186,18 +186,13 @@ impl Reply {
     }
 }
 
-/// The validator of a body in an encoding, as a header of one response.
-pub(crate) fn etag_of(body: &Body, encoding: Encoding) -> HeaderValue {
-    read_etag(body, encoding, usage::copy)
-}
-
-fn read_etag<R>(body: &Body, encoding: Encoding, read: impl FnOnce(&HeaderValue) -> R) -> R {
-    // Hexadecimal digits in quotes are always a valid value.
-    let make = |text| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\""));
-    body.read_etag(encoding, make, read)
-}
-
 /// Which form of a body is sent, and whether it needs to be.
+/// The validator of a body in an encoding, as a header.
+pub(crate) fn etag_of(body: &Body, encoding: Encoding) -> HeaderValue {
+    // Hexadecimal digits in quotes are always a valid value.
+    body.etag(encoding, |text| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\"")))
+}
+
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub body: Arc<Body>,
@@ -211,8 +206,7 @@ impl Chosen {
         let is_negotiated = is_kept && body.is_worth_compressing();
         let encoding =
             if is_negotiated { negotiate::encoding(request.headers.accept_encoding()) } else { Encoding::Identity };
-        let is_current =
-            read_etag(&body, encoding, |etag| negotiate::has_current(request.headers.if_none_match(), etag.as_bytes()));
+        let is_current = negotiate::has_current(request.headers.if_none_match(), etag_of(&body, encoding).as_bytes());
         Chosen { body, encoding, is_current }
     }
 

@@ -19,7 +19,7 @@ pub(crate) const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const MINUTE_S: u32 = 60;
 const DAY_S: u32 = 86_400;
 
-/// Capacity for any of the values of a key with every limit.
+/// Room for any of the values of a key with every limit.
 const TEXT_BYTES: usize = 256;
 
 /// What those headers say.
@@ -32,8 +32,7 @@ pub(crate) struct UsageHeaders {
 impl UsageHeaders {
     /// Of the key that holds a grant.
     pub(crate) fn of(standing: Standing, grant: Grant<'_>, now: Timestamp) -> Self {
-        let write = || value(&mut Vec::new(), |out| write_policy(&standing, now, out));
-        UsageHeaders::new(standing, grant.policy(write, copy))
+        UsageHeaders::new(standing, grant.policy(|| value(&mut Vec::new(), |out| write_policy(&standing, now, out))))
     }
 
     /// With the limits themselves as a header has them.
@@ -86,12 +85,6 @@ pub(crate) struct Values {
 /// Every request costs one or nothing.
 pub(crate) fn insert_cost(headers: &mut HeaderMap, was_charged: bool) {
     headers.insert(X_REQUESTS_LAST, HeaderValue::from_static(if was_charged { "1" } else { "0" }));
-}
-
-/// A copy with bytes of its own. A clone would share them, and a reference count that every thread updates costs more
-/// than copying a short value.
-pub(crate) fn copy(value: &HeaderValue) -> HeaderValue {
-    HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
 }
 
 /// What is written, as a value: digits, letters and punctuation always are one.
