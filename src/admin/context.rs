@@ -12,7 +12,8 @@ use crate::http::Heads;
 use crate::ingest::{IngestContext, Ledger};
 use crate::keys::{Feeders, Keyring};
 use crate::metrics::Traffic;
-use crate::writer::{Changes, WriterHandle};
+use crate::store::HistoryReader;
+use crate::writer::WriterHandle;
 
 /// What a running server knows about itself.
 pub trait ServerFacts: fmt::Debug + Send + Sync {
@@ -44,7 +45,7 @@ pub struct Context {
     pub keyring: Arc<Keyring>,
     pub feeders: Arc<Feeders>,
     pub boards: Arc<Boards>,
-    pub changes: Arc<Changes>,
+    pub history: HistoryReader,
     pub clock: Clock,
     pub data: DataDir,
     /// What each feed has brought; empty in a command that opened the file itself.

@@ -22,8 +22,6 @@ use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, HistoryOptions, Stopped, WriteError, Writer, WriterOptions};
 
-/// As many changes of prices as a server with a console remembers: some tens of megabytes at most.
-const CHANGES_MAX: usize = 1 << 16;
 
 /// What a file is opened with.
 #[derive(Clone, Debug)]
@@ -70,7 +68,6 @@ impl Setup {
             refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
             stale_after_s: seconds(config.stale_after),
             retention_s: seconds(config.retention),
-            changes_max: if config.console_listen.is_some() { CHANGES_MAX } else { 0 },
             quota: config.ingest_quota,
             history: HistoryOptions {
                 keep_s: seconds(config.history_keep),
@@ -156,7 +153,7 @@ impl Local {
         let is_inspected = store.is_inspected();
         let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
-        let (feeders, changes) = (Arc::clone(opened.writer.feeders()), Arc::clone(opened.writer.changes()));
+        let (feeders, history) = (Arc::clone(opened.writer.feeders()), opened.writer.history());
         let damage_count = opened.damage.count();
         let (writer, stopped) = writer::spawn(opened.writer)?;
         let context = Context {
@@ -164,7 +161,7 @@ impl Local {
             keyring,
             feeders,
             boards,
-            changes,
+            history,
             clock,
             data: data.clone(),
             ledger: Arc::default(),

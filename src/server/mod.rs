@@ -40,9 +40,9 @@ use crate::ingest::{DropError, Feed, FeedError, IngestContext, Ledger, PollSetti
 use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
-use crate::store::{OpenError, Store, StoreError};
+use crate::store::{HistoryReader, OpenError, Store, StoreError};
 use crate::tls::{self, CertificateError};
-use crate::writer::{self, Changes, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
+use crate::writer::{self, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
 
 pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
@@ -112,7 +112,7 @@ pub struct Server {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
-    changes: Arc<Changes>,
+    history: HistoryReader,
     feeders: Arc<Feeders>,
     ledger: Arc<Ledger>,
     writer: WriterHandle,
@@ -135,7 +135,7 @@ impl Server {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
         let (boards, keyring) = (Arc::clone(opened.writer.boards()), Arc::clone(opened.writer.keyring()));
-        let changes = Arc::clone(opened.writer.changes());
+        let history = opened.writer.history();
         let feeders = Arc::clone(opened.writer.feeders());
         let ledger = Arc::default();
         Feed::open_accounts(&opened.writer, &ledger);
@@ -150,7 +150,7 @@ impl Server {
             catalogue,
             boards,
             keyring,
-            changes,
+            history,
             feeders,
             ledger,
             writer,
@@ -376,7 +376,7 @@ impl Server {
             keyring: Arc::clone(&self.keyring),
             feeders: Arc::clone(&self.feeders),
             boards: Arc::clone(&self.boards),
-            changes: Arc::clone(&self.changes),
+            history: self.history.clone(),
             clock: self.clock.clone(),
             data: self.data.clone(),
             ledger: Arc::clone(&self.ledger),

@@ -47,7 +47,7 @@ pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
     EventChange, FoldedEvent, HistoryError, HistoryReader, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedPrice,
-    LoggedRecord, LoggedTick, RecordChange, SportAsOf, SportChanges, SportFold, TickChanges, new_epoch,
+    LoggedRecord, LoggedTick, RecordChange, SportAsOf, SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::changes::RecordChange;
 use crate::board::{Draft, Edit, EventNode};
 use crate::model::{BookId, Bookmakers, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
@@ -99,24 +98,6 @@ impl EventEdit {
                 changes.push(Change::PutOdds { world, sport, event, record: Arc::clone(record) });
             } else if let Some(closed) = draft.closed(book, market) {
                 changes.push(Change::CloseOdds { world, sport, event, closed });
-            }
-        }
-    }
-
-    /// The records whose prices the batch changed.
-    pub(super) fn price_changes(&self, id: &EventId, changes: &mut Vec<RecordChange>) {
-        let before = |pair: (BookId, Market)| self.before.as_ref()?.record(pair.0, pair.1).map(Arc::clone);
-        let mut pairs = self.touched.clone();
-        if self.removed {
-            let gone = self.before.iter().flat_map(|node| node.records());
-            pairs.extend(gone.map(|record| (record.bookmaker, record.market)));
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        for pair in pairs {
-            let (was, is) = (before(pair), self.draft.as_ref().and_then(|draft| draft.record(pair.0, pair.1)).cloned());
-            if was.as_ref().map(|record| &record.outcomes) != is.as_ref().map(|record| &record.outcomes) {
-                changes.push(RecordChange { sport: self.sport, event: id.clone(), before: was, after: is });
             }
         }
     }

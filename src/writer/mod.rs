@@ -15,7 +15,6 @@
 
 mod batch;
 mod budget;
-mod changes;
 mod commit;
 mod event_edit;
 mod feeders;
@@ -52,7 +51,6 @@ use crate::store::{
 };
 
 pub use budget::FeedCharge;
-pub use changes::{Changes, PriceChange};
 pub use feeders::{FeederError, IssuedToken};
 pub use history::HistoryOptions;
 pub use keys::{Issued, KeyError};
@@ -78,8 +76,6 @@ pub struct WriterOptions {
     pub stale_after_s: u32,
     /// How long an event that is over stays in the lists.
     pub retention_s: u32,
-    /// How many changes of prices are kept; 0 for a process that does not show them.
-    pub changes_max: usize,
     /// What one feeder may add.
     pub quota: FeederQuota,
     pub history: HistoryOptions,
@@ -89,7 +85,7 @@ impl Default for WriterOptions {
     fn default() -> Self {
         let quota = FeederQuota::default();
         let history = HistoryOptions::default();
-        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, changes_max: 0, quota, history }
+        WriterOptions { refresh_ms: 30_000, stale_after_s: 120, retention_s: 72 * 3600, quota, history }
     }
 }
 
@@ -120,7 +116,6 @@ pub struct Writer {
     catalogue: Arc<Catalogue>,
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
-    changes: Arc<Changes>,
     feeders: Arc<Feeders>,
     clock: Clock,
     options: WriterOptions,
@@ -183,7 +178,6 @@ impl Writer {
             catalogue,
             boards,
             keyring,
-            changes: Arc::new(Changes::new(options.changes_max, now.timestamp())),
             feeders,
             options,
             worlds,
@@ -244,11 +238,6 @@ impl Writer {
         self.options.quota
     }
 
-    /// The last changes of prices.
-    pub fn changes(&self) -> &Arc<Changes> {
-        &self.changes
-    }
-
     /// Applies a batch of news to a world: all of it is committed, or nothing. `end` means that no more of the same
     /// follows.
     pub fn ingest(&mut self, world: World, news: Vec<News>, end: bool) -> Result<IngestReport, WriteError> {
@@ -271,7 +260,7 @@ impl Writer {
         let now = self.clock.now();
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
         let clock = (now.timestamp(), self.comparison.is_clock_behind(now.timestamp()));
-        let batch = NewsBatch::new(world, &state, &catalogue, clock, self.changes.is_kept());
+        let batch = NewsBatch::new(world, &state, &catalogue, clock);
         let mut batch = batch.sent_by(sender, self.options.quota);
         for (news, count) in news.zip(1_usize..) {
             let _ = batch.apply(news.map_err(StoreError::from)?);
@@ -365,7 +354,7 @@ impl Writer {
 
     fn batch(&self, world: World, now: Timestamp) -> NewsBatch<'_> {
         let clock = (now, self.comparison.is_clock_behind(now));
-        NewsBatch::new(world, &self.worlds[world.index()], &self.catalogue, clock, self.changes.is_kept())
+        NewsBatch::new(world, &self.worlds[world.index()], &self.catalogue, clock)
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

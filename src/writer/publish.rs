@@ -56,7 +56,6 @@ impl Writer {
         for sport in update.sports {
             self.apply_sport_update(world, sport, now_ms);
         }
-        self.changes.push(world, Timestamp::from_unix_ms(now_ms), update.price_changes);
         self.show(world);
     }
 

@@ -145,6 +145,10 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
     match path.as_str() {
         "/api/session" => reading(&request, || described(console, &session)),
         "/api/command" | "/api/sign-out" => change(request, &path, &host, client, console, &session).await,
+        "/api/sparklines" => {
+            let reply = sparklines(&request, console).await;
+            reading(&request, || reply)
+        }
         _ => reading(&request, || viewed(&request, console)),
     }
 }
@@ -282,8 +286,22 @@ fn viewed(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
     let uri = request.uri();
     match views::view(uri.path(), uri.query(), &console.context, &console.strips) {
         None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
-        Some(Err(views::BadView(message))) => refuse(StatusCode::BAD_REQUEST, "bad_request", message),
-        Some(Ok(body)) => kept(request.headers(), &body, "application/json"),
+        Some(result) => shown(request, result),
+    }
+}
+
+async fn sparklines(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
+    let (query, context) = (request.uri().query().map(str::to_owned), console.context.clone());
+    match tokio::task::spawn_blocking(move || views::sparklines_of(query.as_deref(), &context)).await {
+        Ok(result) => shown(request, result),
+        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the log could not be read: see the server's log"),
+    }
+}
+
+fn shown(request: &Request<Incoming>, result: views::ViewResult) -> ConsoleReply {
+    match result {
+        Err(views::BadView(message)) => refuse(StatusCode::BAD_REQUEST, "bad_request", message),
+        Ok(body) => kept(request.headers(), &body, "application/json"),
     }
 }
 

@@ -1,20 +1,25 @@
-//! The last hour of each event of a market, a point a minute: the mean chance of one outcome
-//! over its bookmakers. It is computed backwards, from the stored prices through the changes that led to them.
+//! The last hour of each event of a market, a point a minute: the mean chance of one outcome over its bookmakers, as it was
+//! published. It is read from the log.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::board::{EventNode, Index};
-use crate::model::{BookId, EventId, Market, Outcome, OutcomeName, Price, Record, SportId, Timestamp, World};
-use crate::writer::Changes;
+use crate::model::{EventId, Market, Outcome, OutcomeName, Price, Record, SportId, Timestamp, World};
+use crate::store::{LoggedChange, SportPath};
 
 const POINTS: usize = 60;
 const POINT_S: u32 = 60;
 /// As many events as are shown at once.
 const EVENTS_MAX: usize = 500;
+
+/// From when on the lines of now begin.
+pub(super) fn begin(now: Timestamp) -> Timestamp {
+    let points = u32::try_from(POINTS).unwrap_or(u32::MAX);
+    Timestamp::from_unix(now.unix().saturating_sub(points * POINT_S))
+}
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +32,7 @@ pub(super) struct Asked {
 /// The lines of a market.
 #[derive(Debug, Serialize)]
 pub(super) struct Sparklines {
-    /// Since when the changes are known.
+    /// Since when the lines are known.
     since: String,
     events: BTreeMap<String, Sparkline>,
 }
@@ -40,43 +45,60 @@ pub(super) struct Sparkline {
     points: Vec<Option<u32>>,
 }
 
-/// One event on its way back through time.
+/// One event on its way through time.
 #[derive(Debug)]
 struct Walk {
     outcome: OutcomeName,
-    chances: HashMap<BookId, f64>,
+    /// By the key of the bookmaker.
+    chances: HashMap<Arc<str>, f64>,
     points: [Option<u32>; POINTS],
-    /// The points from here on are written.
+    /// The points before this one are written.
     written: usize,
 }
 
-pub(super) fn sparklines(index: &Index, changes: &Changes, asked: Asked, now: Timestamp) -> Sparklines {
+pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Timestamp) -> Sparklines {
+    let first = slot_of(path.since, now).unwrap_or(0);
     let mut walks: HashMap<EventId, Walk> = HashMap::new();
     for node in index.iter() {
         if walks.len() == EVENTS_MAX {
             break;
         }
-        if let Some(walk) = Walk::of(node, asked.market) {
+        if let Some(walk) = Walk::of(node, asked.market, first) {
             walks.insert(node.event().id.clone(), walk);
         }
     }
-    let since = changes.visit_back(|change| {
-        let Some(slot) = slot_of(change.at, now) else { return ControlFlow::Break(()) };
-        let is_asked = (change.world, change.sport) == (asked.world, asked.sport)
-            && change.record().is_some_and(|record| record.market == asked.market);
-        if is_asked && let Some(walk) = walks.get_mut(&change.event) {
-            walk.write_down_to(slot);
-            walk.undo(change.before.as_deref(), change.after.as_deref());
+    for event in path.state.events() {
+        let Some(walk) = walks.get_mut(&event.event.id) else { continue };
+        for (bookmaker, _, price) in path.state.records(event).filter(|(_, market, _)| *market == asked.market) {
+            walk.put(bookmaker, Some(&price.outcomes));
         }
-        ControlFlow::Continue(())
-    });
-    let first = slot_of(since, now).unwrap_or(0);
+    }
+    for (at, change) in &path.changes {
+        match change {
+            LoggedChange::Tick(tick) => {
+                let slot = slot_of(tick.at, now).unwrap_or(0);
+                for record in tick.records.iter().filter(|record| record.market == asked.market) {
+                    if let Some(walk) = walks.get_mut(&record.event) {
+                        walk.write_up_to(slot);
+                        walk.put(&record.bookmaker, record.price.as_ref().map(|price| &*price.outcomes));
+                    }
+                }
+            }
+            LoggedChange::Removed(event) => {
+                if let Some(walk) = walks.get_mut(event) {
+                    walk.write_up_to(slot_of(*at, now).unwrap_or(0));
+                    walk.chances.clear();
+                }
+            }
+            LoggedChange::Event(_) | LoggedChange::Score(..) => {}
+        }
+    }
     let lines = walks.into_iter().map(|(id, mut walk)| {
-        walk.write_down_to(first);
+        walk.write_up_to(POINTS);
         let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec() };
         (id.to_string(), line)
     });
-    Sparklines { since: since.to_string(), events: lines.collect() }
+    Sparklines { since: path.since.to_string(), events: lines.collect() }
 }
 
 /// The point that a moment falls into; `None` before the first.
@@ -88,40 +110,29 @@ fn slot_of(at: Timestamp, now: Timestamp) -> Option<usize> {
 impl Walk {
     /// The line of an event that has prices in the market. Its outcome is the home side; where there is none, the
     /// favourite of a field, or the first of two.
-    fn of(node: &EventNode, market: Market) -> Option<Walk> {
+    fn of(node: &EventNode, market: Market, begin: usize) -> Option<Walk> {
         let records: Vec<&Arc<Record>> = node.records().iter().filter(|record| record.market == market).collect();
         let first = &records.first()?.outcomes;
         let home = node.event().home().and_then(|home| first.iter().find(|outcome| *outcome.name == **home));
         let favourite = first.iter().rev().max_by(|one, other| chance(one.price).total_cmp(&chance(other.price)));
         let field = if first.len() > 2 { favourite } else { first.first() };
         let outcome = home.or(field)?.name.clone();
-        let mut walk = Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: POINTS };
-        for record in records {
-            walk.put(record);
-        }
-        Some(walk)
+        Some(Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: begin })
     }
 
-    fn put(&mut self, record: &Record) {
-        match record.outcomes.iter().find(|outcome| outcome.name == self.outcome) {
-            Some(Outcome { price, .. }) => self.chances.insert(record.bookmaker, chance(*price)),
-            None => self.chances.remove(&record.bookmaker),
+    /// The price of a bookmaker from now on; `None` if it closed.
+    fn put(&mut self, bookmaker: &Arc<str>, outcomes: Option<&[Outcome]>) {
+        match outcomes.and_then(|outcomes| outcomes.iter().find(|outcome| outcome.name == self.outcome)) {
+            Some(Outcome { price, .. }) => self.chances.insert(Arc::clone(bookmaker), chance(*price)),
+            None => self.chances.remove(bookmaker),
         };
     }
 
-    fn undo(&mut self, before: Option<&Record>, after: Option<&Record>) {
-        match (before, after) {
-            (Some(before), _) => self.put(before),
-            (None, Some(after)) => drop(self.chances.remove(&after.bookmaker)),
-            (None, None) => {}
-        }
-    }
-
-    /// Writes the chance as it stands into every point from `slot` on that has none yet.
-    fn write_down_to(&mut self, slot: usize) {
-        if slot < self.written {
+    /// Writes the chance as it stands into every point before `slot` that has none yet.
+    fn write_up_to(&mut self, slot: usize) {
+        if slot > self.written {
             let point = self.consensus();
-            self.points[slot..self.written].fill(point);
+            self.points[self.written..slot].fill(point);
             self.written = slot;
         }
     }

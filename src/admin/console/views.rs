@@ -11,6 +11,7 @@ use crate::http::percent::{self, Plus};
 use crate::http::{books, sports};
 use crate::metrics::History;
 use crate::model::{BookId, EventId, Market, OddsFormat, Region, Regions, SportId, World};
+use crate::store::{HistoryError, SportFold, SportPath};
 
 /// A request for a view that names something that there is not.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +69,6 @@ pub(super) fn view(path: &str, query: Option<&str>, context: &Context, strips: &
         "/api/totals" => totals(&given, context),
         "/api/events" => events(&given, context),
         "/api/scores" => scores(&given, context),
-        "/api/sparklines" => sparklines_of(&given, context),
         "/api/history" => Ok(history(context)),
         "/api/markets" => markets(&given, context),
         "/api/strips" => Ok(document(&strips.sent(&context.boards))),
@@ -151,11 +151,20 @@ fn scores(given: &Given<'_>, context: &Context) -> ViewResult {
     })
 }
 
-fn sparklines_of(given: &Given<'_>, context: &Context) -> ViewResult {
+/// The lines of the last hour. Reads the log, so not on a thread that answers requests.
+pub(super) fn sparklines_of(query: Option<&str>, context: &Context) -> ViewResult {
+    let given = Given(query);
     let asked = sparklines::Asked { world: given.world()?, sport: given.sport(context)?, market: given.market()? };
-    let world = context.boards.load_full(asked.world);
-    let lines = sparklines(world.sport(asked.sport).current(), &context.changes, asked, now(context));
-    Ok(document(&lines))
+    let (world, now) = (context.boards.load_full(asked.world), now(context));
+    let path = context.history.path(asked.world, asked.sport, sparklines::begin(now));
+    // Without history there are no lines; the page shows the prices all the same.
+    let path = path.unwrap_or_else(|error| {
+        if !matches!(error, HistoryError::Gone) {
+            tracing::warn!(%error, "failed to read the last hour of the log");
+        }
+        SportPath { since: now, state: SportFold::default(), changes: Vec::new() }
+    });
+    Ok(document(&sparklines(world.sport(asked.sport).published().index(), &path, asked, now)))
 }
 
 /// The last hour of the public interface, in columns: a rate, latencies, and answers that failed or were refused, each

@@ -92,7 +92,7 @@ impl TestServer {
         let opened = Writer::open(store, catalogue, clock.clone(), writer).unwrap();
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let feeders = Arc::clone(opened.writer.feeders());
-        let changes = Arc::clone(opened.writer.changes());
+        let history = opened.writer.history();
         let (writer, stopped) = writer::spawn(opened.writer).unwrap();
         let facts: Arc<dyn ServerFacts> =
             Arc::new(Facts(clock.now(), Traffic::new(&["unknown"], &[]), Heads::default()));
@@ -102,7 +102,7 @@ impl TestServer {
             keyring,
             feeders,
             boards,
-            changes,
+            history,
             clock,
             data,
             ledger,

@@ -40,7 +40,7 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
-pub use reader::{HistoryError, HistoryReader, LoggedEntry, SportAsOf};
+pub use reader::{HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
 pub use state::{LogHead, new_epoch};
 
 pub(super) use read::first_logged;

@@ -11,7 +11,9 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
-use super::read::{LogError, apply_sport, base_of, first_tick, fold_to, for_each_entry, tick_after, tick_at};
+use super::read::{
+    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, tick_after, tick_at,
+};
 use super::state::{LogHead, read_head};
 use crate::model::{SportId, Timestamp, World};
 use crate::store::error::StoreError;
@@ -56,6 +58,17 @@ pub struct SportAsOf {
     /// The neighbouring ticks, each of which changed something.
     pub previous: Option<Timestamp>,
     pub next: Option<Timestamp>,
+}
+
+/// A sport from a time on.
+#[derive(Clone, Debug)]
+pub struct SportPath {
+    /// From when on the path is known: the time that was asked for, or the first tick that is kept.
+    pub since: Timestamp,
+    /// As of the last tick at or before that.
+    pub state: SportFold,
+    /// What changed after it, in order, each with its second.
+    pub changes: Vec<(Timestamp, LoggedChange)>,
 }
 
 /// An entry of the log.
@@ -143,6 +156,31 @@ impl HistoryReader {
         })
     }
 
+    /// What happened to a sport since a time. For short times: everything since is read at once.
+    pub fn path(&self, world: World, sport: SportId, since: Timestamp) -> Result<SportPath, HistoryError> {
+        self.read(|reading| {
+            let key = (world_number(world), reading.number(sport)?);
+            let last = read_head(&reading.txn, world)?.unwrap_or_default().next.saturating_sub(1);
+            let (since, from) = match tick_at(&reading.txn, key, since)? {
+                Some((_, sequence)) => (since, sequence),
+                None => {
+                    let first = first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
+                    (first, first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?)
+                }
+            };
+            let mut state = match fold_to(&reading.txn, key, from)? {
+                Some(state) => state,
+                None => reading.first_state(key)?,
+            };
+            let (start, mut changes) = (state.clone(), Vec::new());
+            for_each_entry(&reading.txn, key.0, (from, last), |_, entry| {
+                apply_sport(&mut state, key.1, entry, |change| changes.push((entry.at, change)))?;
+                Ok(())
+            })?;
+            Ok(SportPath { since, state: start, changes })
+        })
+    }
+
     /// A sport after an entry.
     pub fn after(&self, world: World, sport: SportId, sequence: u64) -> Result<SportFold, HistoryError> {
         self.read(|reading| {
@@ -180,7 +218,7 @@ impl Reading {
 
     /// The state of a sport in the first keyframe that is kept.
     fn first_state(&self, key: (u8, u16)) -> Result<SportFold, HistoryError> {
-        let first = super::read::first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
+        let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
         Ok(base_of(&self.txn, key, first)?.ok_or(HistoryError::Gone)?.fold)
     }
 
@@ -219,7 +257,7 @@ impl Reading {
 
     /// An entry before the first one that is kept is not damaged.
     fn explain(&self, world: u8, after: u64, error: LogError) -> HistoryError {
-        match super::read::first_entry(&self.txn, world) {
+        match first_entry(&self.txn, world) {
             Ok(Some(first)) if after + 1 < first => HistoryError::Gone,
             _ => error.into(),
         }

@@ -13,7 +13,6 @@ use foldhash::HashMap;
 pub(super) use bookmakers::origin_of;
 use bookmakers::store_sources;
 
-use super::changes::RecordChange;
 use super::event_edit::{EventEdit, RecordRef, Touched};
 use super::future;
 use super::owners::{Additions, Sender};
@@ -50,8 +49,6 @@ pub(super) struct WorldUpdate {
     pub sports: Vec<SportUpdate>,
     /// The records that were put or closed, in a world that is polled.
     pub touched: Vec<RecordRef>,
-    /// The prices that changed, if changes are kept.
-    pub price_changes: Vec<RecordChange>,
     /// Events with their new owner, and what it has used of its quota.
     pub additions: Additions,
 }
@@ -60,14 +57,7 @@ impl WorldUpdate {
     /// An update of sports alone, which no news caused.
     pub(super) fn of_sports(sports: Vec<SportUpdate>) -> Self {
         let additions = Additions::default();
-        WorldUpdate {
-            register: None,
-            rebooked: false,
-            sports,
-            touched: Vec::new(),
-            price_changes: Vec::new(),
-            additions,
-        }
+        WorldUpdate { register: None, rebooked: false, sports, touched: Vec::new(), additions }
     }
 }
 
@@ -80,8 +70,6 @@ pub(super) struct NewsBatch<'w> {
     now: Timestamp,
     /// Whether our own clock is known to be wrong.
     is_clock_behind: bool,
-    /// Whether price changes are recorded.
-    keeps_changes: bool,
     /// What the batch adds to the register, copied when it first adds something.
     bookmakers: Option<Bookmakers>,
     competitions: Option<Competitions>,
@@ -101,7 +89,6 @@ impl<'w> NewsBatch<'w> {
         state: &'w WorldState,
         catalogue: &'w Catalogue,
         (now, is_clock_behind): (Timestamp, bool),
-        keeps_changes: bool,
     ) -> Self {
         NewsBatch {
             world,
@@ -109,7 +96,6 @@ impl<'w> NewsBatch<'w> {
             catalogue,
             now,
             is_clock_behind,
-            keeps_changes,
             bookmakers: None,
             competitions: None,
             markets: None,
@@ -217,7 +203,6 @@ impl<'w> NewsBatch<'w> {
         let mut sports: BTreeMap<SportId, SportUpdate> = BTreeMap::new();
         let mut index_edits: BTreeMap<SportId, Vec<Edit>> = BTreeMap::new();
         let mut touched = Vec::new();
-        let mut price_changes = Vec::new();
         for ((sport, id), edit) in self.edits.drain() {
             if !self.state.polls.is_empty() {
                 touched.extend(edit.touched_records(&id));
@@ -232,9 +217,6 @@ impl<'w> NewsBatch<'w> {
             }
             let update = update_of(&mut sports, self.state, sport);
             update.repriced |= !edit.touched.is_empty() || edit.moves_prices();
-            if self.keeps_changes {
-                edit.price_changes(&id, &mut price_changes);
-            }
             if edit.removed && edit.before.is_some() {
                 update.removed.push(Edit { id: id.clone(), node: None });
             }
@@ -257,7 +239,7 @@ impl<'w> NewsBatch<'w> {
         self.changes.extend(self.additions.change(self.world));
         let additions = self.additions;
         let sports = sports.into_values().collect();
-        (self.changes, WorldUpdate { register, rebooked, sports, touched, price_changes, additions }, self.report)
+        (self.changes, WorldUpdate { register, rebooked, sports, touched, additions }, self.report)
     }
 }
 
