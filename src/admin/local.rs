@@ -22,7 +22,6 @@ use crate::model::{Catalogue, World};
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, HistoryOptions, Stopped, WriteError, Writer, WriterOptions};
 
-
 /// What a file is opened with.
 #[derive(Clone, Debug)]
 pub struct Setup {

@@ -294,7 +294,11 @@ async fn sparklines(request: &Request<Incoming>, console: &Console) -> ConsoleRe
     let (query, context) = (request.uri().query().map(str::to_owned), console.context.clone());
     match tokio::task::spawn_blocking(move || views::sparklines_of(query.as_deref(), &context)).await {
         Ok(result) => shown(request, result),
-        Err(_) => refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", "the log could not be read: see the server's log"),
+        Err(_) => refuse(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal_error",
+            "the log could not be read: see the server's log",
+        ),
     }
 }
 

@@ -161,12 +161,11 @@ impl HistoryReader {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
             let last = read_head(&reading.txn, world)?.unwrap_or_default().next.saturating_sub(1);
-            let (since, from) = match tick_at(&reading.txn, key, since)? {
-                Some((_, sequence)) => (since, sequence),
-                None => {
-                    let first = first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
-                    (first, first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?)
-                }
+            let (since, from) = if let Some((_, sequence)) = tick_at(&reading.txn, key, since)? {
+                (since, sequence)
+            } else {
+                let first = first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
+                (first, first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?)
             };
             let mut state = match fold_to(&reading.txn, key, from)? {
                 Some(state) => state,

@@ -95,7 +95,10 @@ async fn lists(service: &Service, catalogue: &crate::model::Catalogue, key: &str
         let next = response.headers().get("link").map(|link| link.to_str().unwrap().to_owned());
         paths.extend(next.map(|link| link[1..link.find('>').unwrap()].to_owned()));
         let body = response.into_body().collect().await.unwrap().to_bytes();
-        all.push((path, String::from_utf8(body.to_vec()).unwrap()));
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        // The status ends with the beginning of history, which is the start.
+        let text = text.split(",\"history_since\"").next().unwrap_or_default().to_owned();
+        all.push((path, text));
     }
     all
 }
