@@ -32,7 +32,11 @@ pub const SETTINGS: &[Setting] = &[
         default: "400d",
         help: "how long the log of price changes is kept; 0s keeps only what streams need to resume",
     },
-    Setting { name: "history.keep_sandbox", default: "7d", help: "the same for the sandbox world" },
+    Setting {
+        name: "history.keep_sandbox",
+        default: "7d",
+        help: "the same for the sandbox world, and for a live world that is simulated",
+    },
     Setting {
         name: "history.max_bytes",
         default: "10GiB",

@@ -62,10 +62,9 @@ impl Writer {
     fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<Timestamp>, WriteError> {
         let Some(first) = self.store.first_logged(world)? else { return Ok(None) };
         let HistoryOptions { keep_s, keep_sandbox_s, bytes_max, resume_s } = self.options.history;
-        let keep_s = match world {
-            World::Live => keep_s,
-            World::Sandbox => keep_sandbox_s,
-        };
+        // Simulated prices are worth as little as those of the sandbox.
+        let is_simulated = self.boards.condition().is_simulated(world);
+        let keep_s = if is_simulated { keep_sandbox_s } else { keep_s };
         let by_age = before(now, keep_s.max(resume_s));
         let bytes: u64 = self.log_heads.iter().map(LogHead::bytes).sum();
         let is_disk_full = || self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);

@@ -44,7 +44,7 @@ impl Writer {
         self.commit(&changes)
     }
 
-    /// Enters what the log lacks of what the file has. After a start, nothing else may be entered before.
+    /// Enters what the log lacks of what the file has, and publishes it. After a start, nothing else may be entered before.
     pub(super) fn catch_up(&mut self) -> Result<(), WriteError> {
         if self.is_log_complete {
             return Ok(());
@@ -67,7 +67,10 @@ impl Writer {
         for world in World::ALL {
             for sport in self.catalogue.sport_ids() {
                 self.note_logged(world, sport, now.unix_ms);
+                // A sport without prices has not published any.
+                self.publish_events(world, sport, now.unix_ms);
             }
+            self.show(world);
         }
         Ok(())
     }

@@ -199,11 +199,12 @@ impl Writer {
             tracing::warn!(%error, "failed to persist exhausted quotas of keys with lost counters");
         }
         writer.warn_if_clock_is_behind(now.timestamp());
+        // Until it succeeds, readers get what the log has.
         if let Err(error) = writer.catch_up() {
             tracing::warn!(%error, "failed to log what changed since the last publication; trying again later");
         }
         writer.correct_future(now.timestamp());
-        writer.publish_start();
+        writer.publish_now(World::Live);
         for world in World::ALL {
             writer.show_log_size(world);
             writer.show_history_since(world);

@@ -136,23 +136,6 @@ impl Writer {
         self.publish_all(&due, due_time(now_ms), now_ms);
     }
 
-    /// Publishes what the file has, if the log has it: for a start. Else readers see what the log has.
-    pub(super) fn publish_start(&mut self) {
-        let now_ms = self.clock.now().unix_ms;
-        for world in World::ALL {
-            for sport in self.catalogue.sport_ids() {
-                if self.is_log_complete {
-                    // A sport without prices has not published any.
-                    self.publish_events(world, sport, now_ms);
-                } else {
-                    let state = &mut Arc::make_mut(&mut self.worlds[world.index()]).sports[sport.index()];
-                    state.unpublished = Some(Unpublished { since_ms: now_ms });
-                }
-            }
-            self.show(world);
-        }
-    }
-
     /// Publishes sports: what that changes is in the log before anyone sees it. If it cannot be logged, the prices that
     /// readers see stay as they are, except that sources go stale in time.
     fn publish_all(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) {
@@ -227,7 +210,7 @@ impl Writer {
     }
 
     /// Publishes events whose prices did not change. Prices that follow them still find the sport quiet.
-    fn publish_events(&mut self, world: World, id: SportId, now_ms: i64) {
+    pub(super) fn publish_events(&mut self, world: World, id: SportId, now_ms: i64) {
         let published_ms = self.worlds[world.index()].sports[id.index()].published_ms;
         self.publish(world, id, now_ms);
         Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].published_ms = published_ms;

@@ -76,6 +76,12 @@ impl Writer {
                 self.correct_future(now.timestamp());
             }
         }
+        if !self.is_log_complete
+            && !self.is_unwritable()
+            && let Err(error) = self.catch_up()
+        {
+            tracing::warn!(%error, "failed to log what changed before the start; trying again later");
+        }
         self.publish_due(now.unix_ms);
         if self.is_unwritable() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
             self.try_recovery();

@@ -15,7 +15,7 @@ use oddsbox::store::{HistoryReader, LoggedChange, SportFold};
 use oddsbox::writer::Writer;
 
 use super::disk::{Disk, Trouble, cut_power};
-use super::writer_run::{NOON_MS, news, open_writer, pick, the_catalogue};
+use super::writer_run::{NOON_MS, news, open_writer, pick, the_catalogue, try_open_writer};
 use crate::process::seed::{Random, short_or_long};
 
 /// The outcomes of each record, by event, bookmaker and market.
@@ -94,6 +94,7 @@ impl Life {
                 "tick"
             }
             18 => self.restart(),
+            19 if random.below(2) == 0 => self.start_on_failing_disk(random),
             19 => self.kill(),
             20 | 21 => self.lose_power(random),
             _ => self.fail(random),
@@ -120,6 +121,33 @@ impl Life {
     fn kill(&mut self) -> &'static str {
         self.reopen(self.disk.bytes());
         "kill"
+    }
+
+    /// A start that cannot log what was not published yet: readers get what the log has until it can.
+    fn start_on_failing_disk(&mut self, random: &mut Random) -> &'static str {
+        self.ingest(random);
+        self.writer = None;
+        let disk = Disk::new(self.disk.bytes());
+        disk.trouble(Trouble::From(random.below(30)), io::ErrorKind::Other);
+        let started = disk.open().ok().and_then(|store| try_open_writer(store, &self.clock));
+        let Some(writer) = started else {
+            self.reopen(disk.bytes());
+            return "failed start";
+        };
+        (self.disk, self.writer) = (disk, Some(writer));
+        for _ in 0..random.below(3) {
+            self.ingest(random);
+            self.clock.advance(Duration::from_secs(random.below(40)));
+            self.writer().tick();
+        }
+        self.disk.trouble(Trouble::None, io::ErrorKind::Other);
+        for _ in 0..2 {
+            self.clock.advance(Duration::from_secs(31));
+            self.writer().tick();
+        }
+        self.disk.take_steps();
+        self.base = self.disk.bytes();
+        "start on a failing disk"
     }
 
     /// What readers saw must be there after a loss at any later moment.
@@ -273,7 +301,7 @@ fn log_gives_every_board_that_was_seen_and_every_change_once() {
         life.counts.iter().for_each(|(done, count)| *counts.entry(done).or_default() += count);
     }
     assert!(
-        counts.len() == 6 && publications > 100 && packed > 100,
+        counts.len() >= 7 && publications > 100 && packed > 100,
         "too little happened: {publications} {packed} {counts:?}"
     );
     println!("{publications} publications; {counts:?}");

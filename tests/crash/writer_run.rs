@@ -83,9 +83,14 @@ pub fn picture(store: &mut Store) -> String {
 }
 
 pub fn open_writer(store: Store, clock: &Clock) -> Writer {
+    try_open_writer(store, clock).expect("a writer")
+}
+
+/// The same on a disk that may fail.
+pub fn try_open_writer(store: Store, clock: &Clock) -> Option<Writer> {
     // A short retention, so that removals are in progress when the power is cut.
     let options = WriterOptions { retention_s: 30, ..WriterOptions::default() };
-    Writer::open(store, the_catalogue(), clock.clone(), options).expect("a writer").writer
+    Writer::open(store, the_catalogue(), clock.clone(), options).ok().map(|opened| opened.writer)
 }
 
 impl WriterRun {
