@@ -218,9 +218,11 @@ proptest! {
             if batch.commit(&store.file().unwrap().db, &sports).is_err() {
                 continue;
             }
+            // Loading the file deletes names that the batch has put and does not use.
+            let is_recognised = is_stored(&store);
             let after = state(&mut store);
             prop_assert_eq!(was_stored && before != after, false, "taken for stored before it was");
-            prop_assert!(is_stored(&store) || before == after, "{changes:?}");
+            prop_assert!(is_recognised || before == after, "{changes:?}");
         }
     }
 }
