@@ -404,6 +404,8 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
 
     console.service.advance(600).await;
     console.service.ingest(&moneyline_at("mma", "one", "betmgm", "2026-11-14T23:49:00Z", 300, -400)).await;
+    assert_eq!(points().await[59], Some(5000), "what clients see changes with the tick");
+    console.service.advance(30).await;
     let line = points().await;
     assert_eq!(line[47..50], [None, None, Some(5000)]);
     assert!(line[50..59].iter().all(|point| *point == Some(5000)), "{line:?}");
