@@ -40,7 +40,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "history.max_bytes",
         default: "10GiB",
-        help: "maximum size of the log of both worlds; beyond it, and when less than 1 GiB of the disk is free, the oldest days are removed",
+        help: "maximum size of the log of both worlds: beyond it the oldest days are removed; it does not grow while less than 1 GiB of the disk is free",
     },
     Setting { name: "history.resume", default: "24h", help: "how far back a stream can resume" },
     Setting { name: "allow_query_key", default: "true", help: "accept the key as ?api_key= as well" },

@@ -40,6 +40,7 @@ impl Writer {
             self.read_log_heads()?;
             return Ok(true);
         }
+        self.cap_history();
         for world in World::ALL {
             if self.store.pack_log(world)? {
                 self.writing.packs.record(began.elapsed());
@@ -58,6 +59,18 @@ impl Writer {
         Ok(false)
     }
 
+    /// While the disk is nearly full, the log does not grow: what is added takes the room of the oldest. Trimming more would
+    /// not help, as the file does not become smaller.
+    fn cap_history(&mut self) {
+        let is_short = self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);
+        let bytes = self.log_bytes();
+        self.history_cap = is_short.then(|| self.history_cap.unwrap_or(bytes));
+    }
+
+    fn log_bytes(&self) -> u64 {
+        self.log_heads.iter().map(LogHead::bytes).sum()
+    }
+
     /// From when on a world's log is kept, if it reaches back further than that.
     fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<Timestamp>, WriteError> {
         let Some(first) = self.store.first_logged(world)? else { return Ok(None) };
@@ -66,9 +79,8 @@ impl Writer {
         let is_simulated = self.boards.condition().is_simulated(world);
         let keep_s = if is_simulated { keep_sandbox_s } else { keep_s };
         let by_age = before(now, keep_s.max(resume_s));
-        let bytes: u64 = self.log_heads.iter().map(LogHead::bytes).sum();
-        let is_disk_full = || self.store.disk_free().is_some_and(|free| free < DISK_FREE_MIN);
-        let is_too_much = (bytes > bytes_max || is_disk_full()) && self.is_oldest(world, first)?;
+        let bytes_max = self.history_cap.map_or(bytes_max, |cap| cap.min(bytes_max));
+        let is_too_much = self.log_bytes() > bytes_max && self.is_oldest(world, first)?;
         let by_bytes = if is_too_much { first.plus_seconds(DAY_S).min(now) } else { Timestamp::default() };
         let keep_from = by_age.max(by_bytes);
         Ok((keep_from.seconds_since(first) >= TRIM_AFTER_S).then_some(keep_from))

@@ -134,6 +134,8 @@ pub struct Writer {
     is_log_complete: bool,
     /// Where the logs end, as far as anyone was told.
     log_heads: [LogHead; World::ALL.len()],
+    /// The most bytes of the logs while the disk is nearly full.
+    history_cap: Option<u64>,
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
     refused: usize,
     lost_usage: Vec<KeyId>,
@@ -190,6 +192,7 @@ impl Writer {
             pending_undo: commit::PendingUndo::default(),
             is_log_complete: false,
             log_heads,
+            history_cap: None,
             refused: 0,
             clock,
             lost_usage: loaded.damaged_usage,

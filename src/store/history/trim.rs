@@ -6,7 +6,7 @@
 use redb::{ReadableTable, WriteTransaction};
 
 use super::row::{Frame, KeyframeRow};
-use super::state::LogHead;
+use super::state::{LogHead, WorldLog};
 use super::write::seal_frame;
 use crate::model::{Timestamp, World};
 use crate::store::error::StoreError;
@@ -22,12 +22,12 @@ impl Store {
     /// Removes what is older than a time, as far as one bounded step goes; whether it removed anything.
     pub fn trim_history(&mut self, world: World, keep_from: Timestamp) -> Result<bool, StoreError> {
         let mut logs = self.take_logs()?;
-        let head = &mut logs[world.index()].head;
-        let before = *head;
+        let log = &mut logs[world.index()];
+        let before = log.head;
         let is_whole = self.writing(|store| {
             let txn = begin(&store.file()?.db)?;
-            let is_whole = trim(&txn, world, keep_from, head)?;
-            if *head == before {
+            let is_whole = trim(&txn, world, keep_from, log)?;
+            if log.head == before {
                 txn.abort()?;
             } else {
                 txn.commit()?;
@@ -43,19 +43,19 @@ impl Store {
     }
 }
 
-/// Removes rows and notes it in `head`; returns whether no keyframe was rewritten.
-fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, head: &mut LogHead) -> Result<bool, StoreError> {
+/// Removes rows and notes it in `log`; returns whether no keyframe was rewritten.
+fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, log: &mut WorldLog) -> Result<bool, StoreError> {
     let number = world_number(world);
     let mut is_whole = true;
-    let mut first_kept = head.next - 1;
+    let mut first_kept = log.head.next - 1;
     for sport in sports_of(txn, number)? {
-        let (first, rewritten) = trim_frames(txn, (number, sport), keep_from, head)?;
+        let (first, rewritten) = trim_frames(txn, (number, sport), keep_from, &mut log.head)?;
         is_whole &= !rewritten;
         first_kept = first_kept.min(first);
         trim_ticks(txn, (number, sport), first)?;
     }
-    trim_entries(txn, number, first_kept, head)?;
-    let row = META.seal(&meta_log_key(world), &head.row());
+    trim_entries(txn, number, first_kept, log)?;
+    let row = META.seal(&meta_log_key(world), &log.head.row());
     let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
     txn.open_table(META.definition)?.insert(meta_log_key(world), &*row)?;
     Ok(is_whole)
@@ -143,10 +143,10 @@ fn trim_ticks(txn: &WriteTransaction, (world, sport): (u8, u16), first: u64) -> 
 }
 
 /// Removes the entries up to one, which the first keyframes stand for.
-fn trim_entries(txn: &WriteTransaction, world: u8, first: u64, head: &mut LogHead) -> Result<(), StoreError> {
-    let mut log = txn.open_table(LOG.definition)?;
+fn trim_entries(txn: &WriteTransaction, world: u8, first: u64, log: &mut WorldLog) -> Result<(), StoreError> {
+    let mut rows = txn.open_table(LOG.definition)?;
     let mut old: Vec<(LogKey, u64, u64)> = Vec::new();
-    for row in log.range((world, 0)..=(world, first))?.take(ROWS_MAX) {
+    for row in rows.range((world, 0)..=(world, first))?.take(ROWS_MAX) {
         let (key, value) = row?;
         let row = LOG.unseal(&key.value(), value.value()).ok();
         let entries = row.and_then(|row| row.entries().ok()).unwrap_or_default();
@@ -157,9 +157,12 @@ fn trim_entries(txn: &WriteTransaction, world: u8, first: u64, head: &mut LogHea
         old.push((key.value(), value.value().len() as u64, changes));
     }
     for (key, bytes, changes) in old {
-        log.remove(key)?;
-        head.entry_bytes = head.entry_bytes.saturating_sub(bytes);
-        head.changes = head.changes.saturating_sub(changes);
+        rows.remove(key)?;
+        log.head.entry_bytes = log.head.entry_bytes.saturating_sub(bytes);
+        log.head.changes = log.head.changes.saturating_sub(changes);
+        if key.1 > log.head.packed {
+            log.loose_bytes = log.loose_bytes.saturating_sub(bytes);
+        }
     }
     Ok(())
 }
