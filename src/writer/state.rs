@@ -102,7 +102,7 @@ impl SportState {
         clamp_reads(&mut sources, Timestamp::from_unix_ms(now_ms));
         let states = source_states(&sources, register.bookmakers(), stale_after_s);
         // What readers saw last is what the log has; the writer goes on from there.
-        let (logged, orphans) = logged_index(key, &loaded.logged, register.bookmakers());
+        let (logged, orphans) = logged_index(key, &loaded.logged, &current, register.bookmakers());
         let mut logged_stale: Vec<Arc<str>> = loaded.logged.stale().cloned().collect();
         logged_stale.sort_unstable();
         let board = SportBoard::new(current.clone(), Arc::new(published(logged, register, &states, now_ms)), states);
@@ -118,17 +118,24 @@ impl SportState {
     }
 }
 
-/// The events and prices that the log has of a sport, and the prices among them whose bookmaker is gone.
-fn logged_index(sport_key: &str, logged: &SportFold, books: &Bookmakers) -> (Index, Vec<Orphan>) {
+/// The events and prices that the log has of a sport, and the prices among them whose bookmaker is gone. Prices that are
+/// still the same are shared with the current index: nearly all of them are.
+fn logged_index(sport_key: &str, logged: &SportFold, current: &Index, books: &Bookmakers) -> (Index, Vec<Orphan>) {
     let (mut nodes, mut orphans) = (Vec::new(), Vec::new());
     for folded in logged.events() {
         let event = &folded.event;
+        let now = current.get(event.id.as_str());
         let mut records = Vec::new();
         for (key, market, price) in logged.records(folded) {
             let Some(bookmaker) = books.find(key) else {
                 orphans.push(Orphan { event: event.id.clone(), bookmaker: Arc::clone(key), market });
                 continue;
             };
+            let stored = now.and_then(|node| node.record(bookmaker, market));
+            if let Some(same) = stored.filter(|stored| *stored.outcomes == *price.outcomes) {
+                records.push(Arc::clone(same));
+                continue;
+            }
             records.push(Arc::new(Record {
                 id: RecordId::new(sport_key, &event.id, key, market),
                 bookmaker,
