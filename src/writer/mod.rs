@@ -132,7 +132,7 @@ pub struct Writer {
     pending_undo: commit::PendingUndo,
     /// Whether the log has everything that the file has.
     is_log_complete: bool,
-    /// Where the logs end, as far as anyone was told.
+    /// Where the logs end after the last acknowledged commit.
     log_heads: [LogHead; World::ALL.len()],
     /// The most bytes of the logs while the disk is nearly full.
     history_cap: Option<u64>,

@@ -161,8 +161,8 @@ pub(super) enum Difference {
     Points,
 }
 
-/// Writes the differences of prices, and of points if any has changed. `None`, with nothing written, if they cannot be
-/// told apart from a new record: other names, or prices in another form.
+/// Writes the differences of prices, and of points if any has changed. Returns `None` and writes nothing if a difference
+/// cannot be computed: the names differ, or the prices have another form.
 pub(super) fn put_difference(before: &[Outcome], after: &[Outcome], out: &mut Vec<u8>) -> Option<(Difference, bool)> {
     let has_same_shape = before.len() == after.len()
         && before
