@@ -39,6 +39,8 @@ fn main() {
     let days = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(DAYS_DEFAULT);
     let dir = tempfile::tempdir().expect("a directory");
     simulate(&dir.path().join("week.redb"), days);
+    lines(&dir.path().join("lines-15.redb"), (2_000, 5, 3));
+    lines(&dir.path().join("lines-400.redb"), (500, 20, 20));
     publish(&dir.path().join("publish.redb"));
 }
 
@@ -85,16 +87,70 @@ fn simulate(path: &Path, days: u64) {
 
 fn report(writer: &Writer, (file, head): (u64, oddsbox::store::LogHead), day: u64) {
     let now = writer.history().head(World::Live).expect("a log");
+    let size = writer.history().line_bytes(World::Live).expect("lines");
     let changes = (now.changes - head.changes) as f64;
     let file_bytes = writer.file_bytes().expect("a size");
     println!(
-        "day {day}: {changes} changes in {} entries; bytes a change: {:.1} in the log, {:.1} in keyframes, {:.1} in the file ({} MB)",
+        "day {day}: {changes} changes in {} entries; bytes a change: {:.1} in the log, {:.1} in keyframes, {:.1} in lines, {:.1} in ends, {:.1} in the file ({} MB)",
         now.next - head.next,
         (now.entry_bytes - head.entry_bytes) as f64 / changes,
         (now.frame_bytes - head.frame_bytes) as f64 / changes,
+        size.lines as f64 / changes,
+        size.ends as f64 / changes,
         file_bytes.saturating_sub(file) as f64 / changes,
         file_bytes >> 20,
     );
+}
+
+/// Events of some records, each of which changes some times; what their lines take once the log has them all.
+fn lines(path: &Path, (events, records, rounds): (u32, usize, u32)) {
+    let clock = Clock::manual(START_MS);
+    let mut writer = open(path, &clock);
+    let tennis = catalogue::builtin().find("tennis").expect("tennis");
+    let news: Vec<News> = (0..events).map(|event| announce(tennis, event, clock.now().timestamp())).collect();
+    writer.ingest(World::Live, news, true).expect("a commit");
+    for round in 0..rounds {
+        // Not all at the same time.
+        for part in 0..4 {
+            clock.advance(Duration::from_secs(600));
+            let now = clock.now().timestamp();
+            let news: Vec<News> = (0..events)
+                .filter(|event| event % 4 == part)
+                .flat_map(|event| {
+                    BOOKS.iter().flat_map(move |book| MARKETS.map(|market| (event, *book, market))).take(records)
+                })
+                .map(|record| price(tennis, record, round, now))
+                .collect();
+            writer.ingest(World::Live, news, false).expect("a commit");
+            writer.tick();
+        }
+    }
+    // A keyframe is due after some hours; lines follow it.
+    for _ in 0..200 {
+        clock.advance(Duration::from_secs(360));
+        let now = clock.now().timestamp();
+        // Something has to happen for a keyframe.
+        writer
+            .ingest(World::Live, vec![price(tennis, (0, BOOKS[0], MARKETS[0]), now.unix() / 360, now)], false)
+            .expect("a commit");
+        writer.tick();
+    }
+    let size = writer.history().line_bytes(World::Live).expect("lines");
+    let changes = f64::from(events) * records as f64 * f64::from(rounds) + 200.0;
+    println!(
+        "events of {} changes: {:.1} bytes a change in lines, {:.1} in ends",
+        records * rounds as usize,
+        size.lines as f64 / changes,
+        size.ends as f64 / changes,
+    );
+    let began = Instant::now();
+    for event in 0..1_000 {
+        let id = EventId::new(&format!("evt_{:06}", event % events)).expect("an id");
+        let lines =
+            writer.history().lines(World::Live, tennis, &id, |book, market| (book, market) == (BOOKS[0], MARKETS[0]));
+        assert_eq!(lines.expect("lines").expect("an event").lines.len(), 1);
+    }
+    println!("{:.1} µs to read one line", began.elapsed().as_secs_f64() * 1e3);
 }
 
 const EVENTS: u32 = 250;
@@ -122,7 +178,12 @@ fn publish(path: &Path) {
     writer.ingest(World::Live, news, true).expect("a commit");
     let (mut commits, mut publications, mut log) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        clock.advance(Duration::from_secs(29));
+        clock.advance(Duration::from_secs(20));
+        // Upkeep is not part of a publication: it is done before.
+        for _ in 0..9 {
+            clock.advance(Duration::from_secs(1));
+            writer.tick();
+        }
         let now = clock.now().timestamp();
         let news: Vec<News> = (0..EVENTS)
             .flat_map(|event| BOOKS.iter().flat_map(move |book| MARKETS.map(|market| (event, *book, market))))
@@ -152,6 +213,20 @@ fn publish(path: &Path) {
     );
 }
 
+/// A price that moves a little, in one direction or the other, each time.
+fn walk(event: u32, book: &str, round: u32) -> i64 {
+    let book = u32::from(book.as_bytes()[2]);
+    (0..=round)
+        .map(|round| {
+            let mixed = (event.wrapping_mul(0x9e37_79b9) ^ book.wrapping_mul(0x85eb_ca6b))
+                .wrapping_add(round)
+                .wrapping_mul(0xc2b2_ae35);
+            i64::from((mixed >> 13) % 21) - 10
+        })
+        .sum::<i64>()
+        .rem_euclid(90)
+}
+
 fn announce(sport: SportId, event: u32, now: Timestamp) -> News {
     News::Event(EventNews {
         sport,
@@ -166,7 +241,7 @@ fn announce(sport: SportId, event: u32, now: Timestamp) -> News {
 }
 
 fn price(sport: SportId, (event, book, market): (u32, &str, Market), round: u32, now: Timestamp) -> News {
-    let step = i64::from((round * 7 + event * 3) % 40);
+    let step = walk(event, book, round);
     let point =
         market.has_point().unwrap_or_default().then(|| oddsbox::model::Point::from_milli(22_500).expect("a point"));
     let outcome = |name: &str, american: i64| Outcome {

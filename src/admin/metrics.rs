@@ -207,7 +207,7 @@ fn history(page: &mut MetricsPage, context: &Context) {
     for world in World::ALL {
         page.sample(&[("world", world.name())], writing.logs[world.index()].changes());
     }
-    page.family("oddsbox_log_bytes", Kind::Gauge, "Size of the entries and keyframes that are kept.");
+    page.family("oddsbox_log_bytes", Kind::Gauge, "Size of the entries, keyframes and lines of events that are kept.");
     for world in World::ALL {
         page.sample(&[("world", world.name())], writing.logs[world.index()].bytes());
     }
@@ -215,6 +215,8 @@ fn history(page: &mut MetricsPage, context: &Context) {
         .histogram(&[], &writing.keyframes.snapshot());
     page.family("oddsbox_log_pack_duration_seconds", Kind::Histogram, "Compressing entries of the log into a row.")
         .histogram(&[], &writing.packs.snapshot());
+    page.family("oddsbox_lines_duration_seconds", Kind::Histogram, "Committing a piece of the lines of events.")
+        .histogram(&[], &writing.lines.snapshot());
     page.family("oddsbox_log_trim_duration_seconds", Kind::Histogram, "Removing a piece of the oldest history.")
         .histogram(&[], &writing.trims.snapshot());
 }

@@ -32,6 +32,8 @@ pub struct WriterMetrics {
     pub keyframes: Histogram,
     /// Packs of entries of the log.
     pub packs: Histogram,
+    /// Pieces of lines that were committed.
+    pub lines: Histogram,
     /// Removals of old parts of the log.
     pub trims: Histogram,
     /// The log of each world.
@@ -64,7 +66,7 @@ impl LogSize {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Of the entries and keyframes that are kept.
+    /// Of the entries, keyframes and lines that are kept.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -11,7 +11,7 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{Decode, Encode};
 use redb::{Key, Value};
 
-use super::history::{KeyframeRow, LogRow};
+use super::history::{EndsRow, KeyframeRow, LineRow, LogRow};
 use super::table_keys::TableKey;
 use super::tables::Table;
 
@@ -180,6 +180,7 @@ impl BincodeRow for CatalogueRow {}
 impl BincodeRow for SportRow {}
 impl BincodeRow for BookRow {}
 impl BincodeRow for NameRow {}
+impl BincodeRow for LineKeyRow {}
 impl BincodeRow for CompetitionRow {}
 impl BincodeRow for MarketRow {}
 impl BincodeRow for EventRow {
@@ -268,6 +269,8 @@ impl BincodeRow for BudgetRow {}
 impl BincodeRow for AuditRow {}
 plain_row!(LogRow);
 plain_row!(KeyframeRow);
+plain_row!(EndsRow);
+plain_row!(LineRow);
 
 #[derive(Debug, Encode, Decode)]
 pub(super) enum MetaRow {
@@ -314,6 +317,14 @@ pub(super) enum MetaRow {
         /// The changes in its entries.
         changes: u64,
     },
+    /// The lines of the world that the row's key names.
+    Lines {
+        /// For each sport, the entry up to which they are complete.
+        through: Vec<(u16, u64)>,
+        /// The sizes of the changes and of the events.
+        line_bytes: u64,
+        end_bytes: u64,
+    },
 }
 
 /// A piece of the catalogue's text.
@@ -343,6 +354,10 @@ pub(super) enum BookStanding {
     /// Of the catalogue, with the title that a payload gave it.
     Titled,
 }
+
+/// The key of a bookmaker or of a market in the lines.
+#[derive(Debug, Encode, Decode)]
+pub(super) struct LineKeyRow(pub String);
 
 #[derive(Debug, Encode, Decode)]
 pub(super) struct NameRow(pub(super) String);

@@ -17,17 +17,28 @@ use super::error::StoreError;
 use super::row_batch::RowBatch;
 use super::rows::StoredRow;
 use super::table_keys::{BookKey, EventKey, OddsKey, TableKey, coverage_of, odds_of_event};
-use super::tables::{COVERAGE, LOG, ODDS, PendingRows, RowsVisitor, SCHEDULE, TICKS, Table};
+use super::tables::{COVERAGE, LINE_EVENTS, LOG, ODDS, PendingRows, RowsVisitor, SCHEDULE, TICKS, Table};
 
 impl RowBatch {
     /// Whether the file has every row as this batch leaves it. `sports` are the numbers of all sports in the file.
     pub(super) fn is_stored(&self, txn: &ReadTransaction, sports: &[u16]) -> Result<bool, StoreError> {
         // `keys_put` is the order of keys whose rows are compared.
-        let RowBatch { rows, schedule, keys_put: _, gone_events, gone_books, ticks, reverts, cleared_logs } = self;
+        let RowBatch {
+            rows,
+            schedule,
+            keys_put: _,
+            gone_events,
+            gone_books,
+            ticks,
+            line_events,
+            reverts,
+            cleared_logs,
+        } = self;
         let mut check = CommitCheck { txn, compared: 0, differs: false };
         rows.visit(&mut check)?;
         check.compare(SCHEDULE.definition, schedule.iter().map(|(key, is_there)| (*key, is_there.then_some(()))))?;
         check.compare(TICKS.definition, ticks.iter().map(|(key, sequence)| (*key, Some(*sequence))))?;
+        check.compare(LINE_EVENTS.definition, line_events.iter().map(|key| (*key, Some(()))))?;
         for world in cleared_logs {
             check.only(LOG.definition, (*world, 0)..=(*world, u64::MAX), |key| rows.log.contains_key(key))?;
         }

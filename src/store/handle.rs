@@ -228,8 +228,8 @@ impl Store {
             let mut damage = DamageList::default();
             let txn = file.db.begin_read()?;
             SportNumbers::read(&txn, &store.catalogue, &mut damage)?;
-            let (logs, folds) = read_logs(&txn, &store.sports, &mut damage)?;
-            Ok((load::read(&txn, &store.catalogue, (&store.sports, folds), damage)?, logs))
+            let logs = read_logs(&txn, &store.sports, &mut damage)?;
+            Ok((load::read(&txn, &store.catalogue, &store.sports, damage)?, logs))
         })?;
         loading.loaded.log_heads = self.begin_logs(logs)?;
         match self.delete_names(&loading.unused_names) {
@@ -356,7 +356,7 @@ impl Store {
             Some(logs) => Ok(logs),
             None => self.reading(|store, file| {
                 let txn = file.db.begin_read()?;
-                let (logs, _) = read_logs(&txn, &store.sports, &mut DamageList::default())?;
+                let logs = read_logs(&txn, &store.sports, &mut DamageList::default())?;
                 fresh_logs(&txn, logs)
             }),
         }

@@ -28,6 +28,10 @@ pub(super) type NamedKey = (u8, &'static str);
 pub(super) type LogKey = (u8, u64);
 /// World, sport and the sequence number of the entry that it follows.
 pub(super) type KeyframeKey = (u8, u16, u64);
+/// World, sport, the event's number in the lines, and the block.
+pub(super) type LineKey = (u8, u16, u32, u32);
+/// World, sport, the hash of the event's id and its number in the lines.
+pub(super) type LineEventKey = (u8, u16, u64, u32);
 /// World, sport and time.
 pub(super) type TickKey = (u8, u16, u32);
 
@@ -57,7 +61,7 @@ macro_rules! plain_keys {
         }
     )*};
 }
-plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey, LogKey, KeyframeKey);
+plain_keys!(u16, u32, u64, BookKey, EventKey, OddsKey, SourceKey, LogKey, KeyframeKey, LineKey);
 #[cfg(test)]
 plain_keys!((u8, u16, u32, u16, u8));
 

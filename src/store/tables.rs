@@ -12,21 +12,21 @@ use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 
 use super::care::{CheckFindings, CheckedRows, RowNames};
 use super::codec::{
-    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, MarketRow, MetaRow,
-    NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, LineKeyRow,
+    MarketRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use super::error::StoreError;
-use super::history::{self, KeyframeRow, LogRow};
+use super::history::{self, EndsRow, KeyframeRow, LineRow, LogRow};
 use super::indexes;
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, KeyframeKey, LogKey, NamedKey, OddsKey, PollKey, ScheduleKey, SourceKey, TableKey,
-    TickKey, world_name, world_number,
+    BookKey, CoverageKey, EventKey, KeyframeKey, LineEventKey, LineKey, LogKey, NamedKey, OddsKey, PollKey,
+    ScheduleKey, SourceKey, TableKey, TickKey, world_name, world_number,
 };
 use crate::model::World;
 
 /// The format of the files that this program writes.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 6;
 
 /// Separate from the other rows and never encoded differently, so that every later program can read it.
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new(FORMATS_NAME);
@@ -314,6 +314,21 @@ tables! {
         refers_to: [World, Sport],
         updates_index: false
     }
+    LINE_KEYS line_keys: u32 => LineKeyRow {
+        describe: |number, _| format!("key number {number}"),
+        refers_to: [],
+        updates_index: false
+    }
+    ENDS ends: EventKey => EndsRow {
+        describe: |(world, sport, event), names| names.line((*world, *sport, *event, None)),
+        refers_to: [World, Sport],
+        updates_index: false
+    }
+    LINES lines: LineKey => LineRow {
+        describe: |(world, sport, event, block), names| names.line((*world, *sport, *event, Some(*block))),
+        refers_to: [World, Sport],
+        updates_index: false
+    }
 }
 
 indexes! {
@@ -341,6 +356,12 @@ indexes! {
         rebuild: history::rebuild_ticks,
         book_of: None
     }
+    /// The events that have lines, by the hash of their id.
+    LINE_EVENTS line_events: LineEventKey => () {
+        check: history::check_line_events,
+        rebuild: history::rebuild_line_events,
+        book_of: None
+    }
 }
 
 pub(super) const META_COUNTERS: &str = "counters";
@@ -349,6 +370,8 @@ pub(super) const META_MAINTENANCE: &str = "maintenance";
 pub(super) const META_SIMULATED: &str = "simulated";
 /// The keys of the log's row of each world.
 const META_LOGS: [&str; World::ALL.len()] = ["log/sandbox", "log/live"];
+/// The same of its lines.
+const META_LINES: [&str; World::ALL.len()] = ["lines/sandbox", "lines/live"];
 /// The prefix of the keys of feeders' uses; the world and the feeder's name follow.
 const META_USE: &str = "use/";
 
@@ -367,6 +390,11 @@ pub(super) fn meta_use_of(key: &str) -> Option<Result<(World, &str), Flaw>> {
 /// The key of a world's log.
 pub(super) fn meta_log_key(world: World) -> &'static str {
     META_LOGS[usize::from(world_number(world))]
+}
+
+/// The key of a world's lines.
+pub(super) fn meta_lines_key(world: World) -> &'static str {
+    META_LINES[usize::from(world_number(world))]
 }
 
 pub(super) fn is_meta_log(key: &str) -> bool {

@@ -1,10 +1,11 @@
 //! Upkeep of the log: keyframes and packs when they are due, and removal of what is past its retention, a small step at a time.
 
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use super::{WriteError, Writer};
 use crate::model::{Timestamp, World};
-use crate::store::LogHead;
+use crate::store::{HistoryError, HistoryReader, LogHead, PreparedLines, StoreError};
 
 /// What is kept of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,9 @@ impl Writer {
             self.read_log_heads()?;
             return Ok(true);
         }
+        if self.keep_lines(began)? {
+            return Ok(true);
+        }
         self.cap_history();
         for world in World::ALL {
             if self.store.pack_log(world)? {
@@ -59,6 +63,31 @@ impl Writer {
         Ok(false)
     }
 
+    /// Writes a piece of the lines, if there is one to write. It is prepared on a thread of its own if the writer has one.
+    fn keep_lines(&mut self, began: Instant) -> Result<bool, WriteError> {
+        if self.line_job.is_none() {
+            let mut due = None;
+            for world in World::ALL {
+                if due.is_none() && self.store.has_lines_to_write(world)? {
+                    due = Some(world);
+                }
+            }
+            let Some(world) = due else { return Ok(false) };
+            self.line_job = Some(LineJob::start(self.store.history(), world, self.has_own_thread));
+        }
+        match self.line_job.take().map(LineJob::finish) {
+            Some(Ok(prepared)) => {
+                if let Some(prepared) = prepared? {
+                    self.store.write_lines(prepared)?;
+                    self.writing.lines.record(began.elapsed());
+                }
+                self.read_log_heads()?;
+            }
+            running => self.line_job = running.and_then(Result::err),
+        }
+        Ok(true)
+    }
+
     /// While the disk is nearly full, the log does not grow: what is added takes the room of the oldest. Trimming more would
     /// not help, as the file does not become smaller.
     fn cap_history(&mut self) {
@@ -68,7 +97,7 @@ impl Writer {
     }
 
     fn log_bytes(&self) -> u64 {
-        self.log_heads.iter().map(LogHead::bytes).sum()
+        self.log_heads.iter().map(LogHead::bytes).chain(self.line_bytes).sum()
     }
 
     /// From when on a world's log is kept, if it reaches back further than that.
@@ -99,6 +128,7 @@ impl Writer {
     pub(super) fn read_log_heads(&mut self) -> Result<(), WriteError> {
         for world in World::ALL {
             self.log_heads[world.index()] = self.store.log_head(world)?;
+            self.line_bytes[world.index()] = self.store.line_bytes(world)?.total();
             self.show_log_size(world);
         }
         Ok(())
@@ -106,7 +136,8 @@ impl Writer {
 
     pub(super) fn show_log_size(&self, world: World) {
         let head = self.log_heads[world.index()];
-        self.writing.logs[world.index()].set(head.next - 1, head.changes, head.bytes());
+        let bytes = head.bytes() + self.line_bytes[world.index()];
+        self.writing.logs[world.index()].set(head.next - 1, head.changes, bytes);
     }
 
     /// Shows readers since when the prices of a world are known.
@@ -114,6 +145,39 @@ impl Writer {
         match self.store.history().since(world) {
             Ok(since) => self.boards.condition().set_history_since(world, since),
             Err(error) => tracing::debug!(%error, "failed to read the beginning of the log"),
+        }
+    }
+}
+
+/// The preparation of a piece of the lines, which only reads.
+#[derive(Debug)]
+pub(super) enum LineJob {
+    Done(Result<Option<PreparedLines>, StoreError>),
+    Running(JoinHandle<Result<Option<PreparedLines>, StoreError>>),
+}
+
+impl LineJob {
+    /// On a thread of its own if it should be; else at once.
+    fn start(history: HistoryReader, world: World, on_own_thread: bool) -> Self {
+        let prepare = move || history.prepare_lines(world).map_err(HistoryError::into_store);
+        if !on_own_thread {
+            return LineJob::Done(prepare());
+        }
+        match thread::Builder::new().name("lines".to_owned()).spawn(prepare) {
+            Ok(thread) => LineJob::Running(thread),
+            Err(error) => LineJob::Done(Err(StoreError::Io(error))),
+        }
+    }
+
+    /// What was prepared, or the job itself if it is not done.
+    fn finish(self) -> Result<Result<Option<PreparedLines>, StoreError>, Self> {
+        match self {
+            LineJob::Done(prepared) => Ok(prepared),
+            LineJob::Running(thread) if thread.is_finished() => {
+                let lost = || Err(StoreError::Refused("the thread that prepares lines has failed".to_owned()));
+                Ok(thread.join().unwrap_or_else(|_| lost()))
+            }
+            running @ LineJob::Running(_) => Err(running),
         }
     }
 }

@@ -13,7 +13,10 @@ use super::state::{SportState, WorldState, published_sources};
 use super::{WriteError, Writer};
 use crate::board::{EventNode, NodeDiff};
 use crate::model::{BookId, Bookmakers, Event, EventId, Market, Record, SportId, Timestamp, World};
-use crate::store::{Change, EventChange, LogEntry, RecordChange, SportChanges, TickChanges};
+use crate::store::{
+    Change, EventChange, HistoryError, HistoryReader, LogEntry, RecordChange, SportChanges, SportFold, StoreError,
+    TickChanges,
+};
 
 /// A record that the log has of a bookmaker that is gone.
 #[derive(Clone, Debug)]
@@ -111,6 +114,14 @@ impl Writer {
         let mut keys = BookKeys { books: register.bookmakers(), keys: BTreeMap::new() };
         sport.logged_stale = stale_keys(sport, &mut keys, now_ms);
         sport.orphans = Vec::new();
+    }
+}
+
+/// A sport as its log has it. A log that is damaged was reported when it was loaded, and begins again from nothing.
+pub(super) fn last_state(history: &HistoryReader, world: World, sport: SportId) -> Result<SportFold, StoreError> {
+    match history.last_state(world, sport) {
+        Err(HistoryError::Store(error)) => Err(error),
+        state => Ok(state.unwrap_or_default()),
     }
 }
 

@@ -134,6 +134,11 @@ pub struct Writer {
     is_log_complete: bool,
     /// Where the logs end after the last acknowledged commit.
     log_heads: [LogHead; World::ALL.len()],
+    /// The sizes of the lines.
+    line_bytes: [u64; World::ALL.len()],
+    line_job: Option<history::LineJob>,
+    /// Whether it runs beside other work, so that what only reads may do so too.
+    has_own_thread: bool,
     /// The most bytes of the logs while the disk is nearly full.
     history_cap: Option<u64>,
     /// The number of changes in the largest write that was refused; 0 while the file takes writes.
@@ -170,8 +175,13 @@ impl Writer {
         let (queue, lease_requests) = LeaseQueue::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, queue));
         let feeders = Arc::new(Feeders::new(loaded.feeders));
-        let world = |world| WorldState::new(world, &catalogue, now.unix_ms, options.stale_after_s);
-        let worlds = loaded.worlds.map(world).map(Arc::new);
+        let history = store.history();
+        let open = |world: World, loaded| {
+            let logged = |sport| log::last_state(&history, world, sport);
+            WorldState::new(loaded, logged, &catalogue, now.unix_ms, options.stale_after_s).map(Arc::new)
+        };
+        let [sandbox, live] = loaded.worlds;
+        let worlds = [open(World::Sandbox, sandbox)?, open(World::Live, live)?];
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
         boards.condition().set_maintenance(loaded.maintenance);
         boards.condition().set_simulated_live(loaded.simulated_live);
@@ -192,6 +202,9 @@ impl Writer {
             pending_undo: commit::PendingUndo::default(),
             is_log_complete: false,
             log_heads,
+            line_bytes: [0; World::ALL.len()],
+            line_job: None,
+            has_own_thread: false,
             history_cap: None,
             refused: 0,
             clock,
@@ -209,6 +222,7 @@ impl Writer {
         writer.correct_future(now.timestamp());
         writer.publish_now(World::Live);
         for world in World::ALL {
+            writer.line_bytes[world.index()] = writer.store.line_bytes(world)?.total();
             writer.show_log_size(world);
             writer.show_history_since(world);
         }

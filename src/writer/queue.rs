@@ -141,7 +141,8 @@ impl Lanes {
 }
 
 /// Puts the writer on a thread of its own.
-pub fn spawn(writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
+pub fn spawn(mut writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
+    writer.has_own_thread = true;
     let (fast_queue, queue, lanes) = Lanes::open();
     let writing = Arc::clone(&writer.writing);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;

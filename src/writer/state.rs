@@ -9,8 +9,8 @@ use super::poll::{self, PollState, Polls};
 use crate::board::{
     Draft, EventNode, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard,
 };
-use crate::model::{BookId, Bookmakers, Catalogue, Record, RecordId, Source, Timestamp};
-use crate::store::{LoadedEvent, LoadedSport, LoadedWorld, SportFold};
+use crate::model::{BookId, Bookmakers, Catalogue, Record, RecordId, Source, SportId, Timestamp};
+use crate::store::{LoadedEvent, LoadedSport, LoadedWorld, SportFold, StoreError};
 
 /// A source, and its last read in the file. Reads that change nothing else are stored only now and then.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,14 @@ pub(super) struct WorldState {
 }
 
 impl WorldState {
-    pub(super) fn new(loaded: LoadedWorld, catalogue: &Catalogue, now_ms: i64, stale_after_s: u32) -> Self {
+    /// The world as it was loaded. `logged` returns a sport as its log has it: what was published last.
+    pub(super) fn new(
+        loaded: LoadedWorld,
+        mut logged: impl FnMut(SportId) -> Result<SportFold, StoreError>,
+        catalogue: &Catalogue,
+        now_ms: i64,
+        stale_after_s: u32,
+    ) -> Result<Self, StoreError> {
         let register = Register::new(loaded.bookmakers)
             .with_competitions(Arc::new(loaded.competitions))
             .with_markets(Arc::new(loaded.markets));
@@ -72,9 +79,10 @@ impl WorldState {
         let owners = Owners::loaded(events, loaded.feeder_uses);
         let sports = catalogue.sport_ids().zip(loaded.sports).map(|(id, sport)| {
             let stale_after_s = |book| poll::stale_after_s(&polls, id, book, stale_after_s);
-            SportState::new((&catalogue[id].key, sport), &register, now_ms, stale_after_s)
+            Ok(SportState::new((&catalogue[id].key, sport), &logged(id)?, &register, now_ms, stale_after_s))
         });
-        WorldState { sports: sports.collect(), register, polls, owners }
+        let sports = sports.collect::<Result<_, StoreError>>()?;
+        Ok(WorldState { register, sports, polls, owners })
     }
 
     pub(super) fn board(&self) -> WorldBoard {
@@ -85,6 +93,7 @@ impl WorldState {
 impl SportState {
     fn new(
         (key, loaded): (&str, LoadedSport),
+        logged: &SportFold,
         register: &Arc<Register>,
         now_ms: i64,
         stale_after_s: impl Fn(BookId) -> u32,
@@ -102,10 +111,10 @@ impl SportState {
         clamp_reads(&mut sources, Timestamp::from_unix_ms(now_ms));
         let states = source_states(&sources, register.bookmakers(), stale_after_s);
         // What readers saw last is what the log has; the writer goes on from there.
-        let (logged, orphans) = logged_index(key, &loaded.logged, &current, register.bookmakers());
-        let mut logged_stale: Vec<Arc<str>> = loaded.logged.stale().cloned().collect();
+        let mut logged_stale: Vec<Arc<str>> = logged.stale().cloned().collect();
         logged_stale.sort_unstable();
-        let board = SportBoard::new(current.clone(), Arc::new(published(logged, register, &states, now_ms)), states);
+        let (last, orphans) = logged_index(key, logged, &current, register.bookmakers());
+        let board = SportBoard::new(current.clone(), Arc::new(published(last, register, &states, now_ms)), states);
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
         let (unpublished, is_in_round) = (None, false);

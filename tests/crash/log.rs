@@ -3,7 +3,8 @@
 //!
 //! A writer lives through random news, ticks, restarts, kills, power losses and disks that fail. A plain list keeps what
 //! readers saw after each step. The log must give the same board at every tick of the list, and the changes after any
-//! entry must lead from the board after that entry to the last one.
+//! entry must lead from the board after that entry to the last one. The lines of every event must be what a plain reading
+//! of all entries gives (see `lines`).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,6 +16,7 @@ use oddsbox::store::{HistoryReader, LoggedChange, SportFold};
 use oddsbox::writer::Writer;
 
 use super::disk::{Disk, Trouble, cut_power};
+use super::lines;
 use super::writer_run::{NOON_MS, news, open_writer, pick, the_catalogue, try_open_writer};
 use crate::process::seed::{Random, short_or_long};
 
@@ -246,6 +248,7 @@ impl Life {
         }
         for world in World::ALL {
             check_changes(&history, world);
+            lines::check(&history, world, tennis());
         }
     }
 }

@@ -12,6 +12,7 @@ mod errors;
 mod frames;
 mod full;
 mod kill;
+mod lines;
 mod log;
 mod power;
 mod rot;

@@ -193,6 +193,10 @@ impl TableVisitor for Checker<'_> {
 }
 
 impl CheckedRows {
+    pub(in crate::store) fn describe_line(&self, (world, sport, event): EventKey) -> String {
+        self.names.line((world, sport, event, None))
+    }
+
     /// Checks a row against those before it, and remembers what it defines.
     fn take<K: TableKey, R: StoredRow<K>>(&mut self, key: &K::SelfType<'_>, row: R) -> Result<(), Flaw> {
         let definition = row.defines(key);

@@ -10,13 +10,18 @@ use super::snapshot::Progress;
 use crate::model::World;
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
+use crate::store::history::delete_lines;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::table_keys::TableKey;
-use crate::store::tables::{IndexTable, KEYFRAMES, LOG, META, Table, TableVisitor, for_each_table, meta_log_key};
+use crate::store::tables::{
+    ENDS, IndexTable, KEYFRAMES, LINE_KEYS, LINES, LOG, META, Table, TableVisitor, for_each_table, meta_log_key,
+};
 
 /// Each pass drops the rows that refer to something that the pass before dropped.
 const PASSES_MAX: usize = 64;
+
+const LINE_TABLES: [&str; 3] = [LINES.name, ENDS.name, LINE_KEYS.name];
 
 impl Store {
     /// Drops every damaged row, rebuilds the indexes, and returns how many rows were dropped. The caller checks the file
@@ -42,6 +47,10 @@ impl Store {
                 }
                 if found.damaged.iter().any(|(table, _)| [LOG.name, KEYFRAMES.name].contains(table)) {
                     forget_epochs(&txn)?;
+                }
+                // Lines repeat the log, and are written again from it.
+                if found.problems.listed().iter().any(|problem| LINE_TABLES.contains(&problem.table)) {
+                    delete_lines(&txn)?;
                 }
                 for_each_table(&mut RebuildIndexes { txn: &txn })?;
                 Ok(txn.commit()?)

@@ -35,9 +35,9 @@ use crate::store::tables::{
 type UpgradeStep = fn(&WriteTransaction) -> Result<(), StoreError>;
 
 /// Each format with the step to the one after it. Format 5 has the log of changes, in tables that begin empty: the next
-/// start logs what is there.
+/// start logs what is there. Format 6 has the lines of events, which upkeep writes from the log.
 pub(in crate::store) const UPGRADES: &[(u32, UpgradeStep)] =
-    &[(1, add_key_order), (2, mark_simulated_world), (3, name_markets), (4, |_| Ok(()))];
+    &[(1, add_key_order), (2, mark_simulated_world), (3, name_markets), (4, |_| Ok(())), (5, |_| Ok(()))];
 
 /// The most copies of one file that are kept beside it.
 const COPIES_MAX: u32 = 9;

@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use super::entry::{EventChange, RecordChange, SportChanges, TickChanges};
 use super::events::{SharedTexts, put_event, put_event_change, put_score};
 use super::prices::{Difference, put_difference, put_outcomes};
-use super::texts::TextNumbers;
+use super::texts::{Sides, TextNumbers};
 use super::varint::{put, put_signed, put_text};
 use crate::model::{Event, EventId, Market, Timestamp};
 
@@ -191,7 +191,7 @@ impl<'d> SectionEncoder<'d> {
                     Some((Difference::Prices, in_hundredths)) => (PRICES, in_hundredths),
                     Some((Difference::Points, in_hundredths)) => (POINTS, in_hundredths),
                     None => {
-                        put_outcomes(&known.event, &after.outcomes, &mut known.texts, &mut outcomes);
+                        put_outcomes(Sides::of(&known.event), &after.outcomes, &mut known.texts, &mut outcomes);
                         (WHOLE, false)
                     }
                 }

@@ -11,7 +11,7 @@ use super::entry::{LoggedChange, LoggedPrice, LoggedRecord, LoggedTick};
 use super::events::{SharedTexts, read_event, read_event_change, read_score};
 use super::prices::{Difference, read_difference, read_outcomes};
 use super::row::SectionView;
-use super::texts::TextNumbers;
+use super::texts::{Sides, TextNumbers};
 use super::varint::Cursor;
 use crate::model::market::KeyParts;
 use crate::model::{Event, Market, MarketKey, Score, Timestamp};
@@ -196,7 +196,7 @@ impl SportFold {
                 match head & KIND {
                     PRICES => read_difference(&before()?.outcomes, (Difference::Prices, in_hundredths), cursor)?,
                     POINTS => read_difference(&before()?.outcomes, (Difference::Points, in_hundredths), cursor)?,
-                    _ => read_outcomes(&folded.event, &mut folded.texts, cursor)?,
+                    _ => read_outcomes(Sides::of(&folded.event), &mut folded.texts, cursor)?,
                 }
             };
             let price = LoggedPrice { last_update, outcomes };

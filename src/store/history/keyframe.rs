@@ -8,7 +8,7 @@ use super::events::{SharedTexts, put_event, put_score, put_time, read_event, rea
 use super::fold::{FoldedEvent, SportFold, market_of};
 use super::prices::{put_outcomes, read_outcomes};
 use super::row::decompress;
-use super::texts::TextNumbers;
+use super::texts::{Sides, TextNumbers};
 use super::varint::{Cursor, put, put_text};
 use crate::model::Timestamp;
 use crate::store::codec::Flaw;
@@ -80,7 +80,7 @@ impl FoldedEvent {
             put(out, (*book).into());
             put(out, (*market).into());
             put_time(price.last_update, at, out);
-            put_outcomes(&self.event, &price.outcomes, &mut texts, out);
+            put_outcomes(Sides::of(&self.event), &price.outcomes, &mut texts, out);
         }
     }
 
@@ -94,7 +94,7 @@ impl FoldedEvent {
         for _ in 0..cursor.count()? {
             let key = (cursor.small()?, cursor.small()?);
             let last_update = read_time(at, cursor)?;
-            let outcomes = read_outcomes(&event, &mut texts, cursor)?;
+            let outcomes = read_outcomes(Sides::of(&event), &mut texts, cursor)?;
             records.insert(key, LoggedPrice { last_update, outcomes });
         }
         // A side that was renamed is a text in the keyframe alone: the entries that follow do not number it.

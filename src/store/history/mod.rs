@@ -5,6 +5,7 @@
 //! | `log` | world, sequence number | one entry, or a pack of entries: changes of events and scores, and publications of prices, sport by sport |
 //! | `ticks` | world, sport, time | the entry of a publication |
 //! | `keyframes` | world, sport, sequence number | the whole state of a sport after that entry, compressed |
+//! | `lines`, `ends` | world, sport, event | the same changes by event: see `lines` |
 //!
 //! An entry is written in the same transaction as what it reports. It names nothing twice and holds prices as
 //! differences (see `encode`), so it is read from a keyframe on (see `read`). Every sport that the log mentions has a
@@ -21,6 +22,7 @@ mod events;
 mod fold;
 mod frames;
 mod keyframe;
+mod lines;
 mod pack;
 mod prices;
 mod read;
@@ -40,11 +42,13 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
+pub use lines::{EventLines, Line, LineBytes, LinePoint, PreparedLines, PricedAt, Start};
 pub use reader::{HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
 pub use state::{LogHead, new_epoch};
 
+pub(super) use lines::{EndsRow, LineRow, check_line_events, delete_lines, rebuild_line_events};
 pub(super) use read::first_logged;
 pub(super) use row::{Frame, KeyframeRow, LogRow};
-pub(super) use state::{Folds, Logs, WorldLog, fresh_logs, read_logs, write_heads};
+pub(super) use state::{Logs, WorldLog, fresh_logs, read_logs, write_heads};
 pub(super) use ticks::{check_ticks, rebuild_ticks};
 pub(super) use write::{Revert, clear_logs, write_reverts, write_ticks};

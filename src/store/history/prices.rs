@@ -3,9 +3,9 @@
 //! A price is written in the form in which it was quoted, so that it comes back exactly: American odds as their distance
 //! from even money, decimal odds in thousandths, or in hundredths where that is exact, fractions as they are.
 
-use super::texts::{TextNumbers, read_name};
+use super::texts::{Sides, TextNumbers, read_name};
 use super::varint::{Cursor, put, put_signed};
-use crate::model::{Event, OddsFormat, Outcome, Point, Price, Record};
+use crate::model::{OddsFormat, Outcome, Point, Price, Record};
 use crate::store::codec::Flaw;
 
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn is_in_hundredths(quoted: OddsFormat, numbers: &[i64]) -> bool {
 }
 
 /// The outcomes with their names, whatever they were before.
-pub(super) fn put_outcomes(event: &Event, outcomes: &[Outcome], texts: &mut TextNumbers, out: &mut Vec<u8>) {
+pub(super) fn put_outcomes(sides: Sides<'_>, outcomes: &[Outcome], texts: &mut TextNumbers, out: &mut Vec<u8>) {
     let numbers = numbers_of(outcomes);
     let mut flags = match &numbers {
         Some((OddsFormat::American, _)) => FORM_AMERICAN,
@@ -91,7 +91,7 @@ pub(super) fn put_outcomes(event: &Event, outcomes: &[Outcome], texts: &mut Text
     out.push(flags);
     put(out, outcomes.len() as u64);
     for (at, outcome) in outcomes.iter().enumerate() {
-        texts.put_name(event, &outcome.name, out);
+        texts.put_name(sides, &outcome.name, out);
         match &numbers {
             Some((_, numbers)) => put_signed(out, numbers[at] / scale),
             None => put_fraction(outcome.price, out),
@@ -107,7 +107,7 @@ pub(super) fn put_outcomes(event: &Event, outcomes: &[Outcome], texts: &mut Text
 }
 
 pub(super) fn read_outcomes(
-    event: &Event,
+    sides: Sides<'_>,
     texts: &mut Vec<Arc<str>>,
     cursor: &mut Cursor<'_>,
 ) -> Result<Arc<[Outcome]>, Flaw> {
@@ -119,7 +119,7 @@ pub(super) fn read_outcomes(
     let scale = if flags & HUNDREDTHS != 0 { HUNDREDTH_MILLI } else { 1 };
     let mut outcomes = Vec::with_capacity(count);
     for _ in 0..count {
-        let name = read_name(event, texts, cursor)?;
+        let name = read_name(sides, texts, cursor)?;
         let price = match flags & FORM_MASK {
             FORM_AMERICAN => price_of(cursor.signed()?, OddsFormat::American)?,
             FORM_DECIMAL => price_of(cursor.signed()?.saturating_mul(scale), OddsFormat::Decimal)?,

@@ -192,6 +192,24 @@ pub(in crate::store) fn first_frame(txn: &ReadTransaction, (world, sport): (u8, 
     Ok(first.transpose()?.map(|(key, _)| key.value().2))
 }
 
+/// The entry that the last keyframe of a sport follows.
+pub(in crate::store) fn last_frame(txn: &ReadTransaction, (world, sport): (u8, u16)) -> Result<Option<u64>, LogError> {
+    let range = (world, sport, 0)..=(world, sport, u64::MAX);
+    let last = txn.open_table(KEYFRAMES.definition)?.range(range)?.next_back();
+    Ok(last.transpose()?.map(|(key, _)| key.value().2))
+}
+
+/// The entry that the next keyframe of a sport follows, after an entry.
+pub(in crate::store) fn next_frame(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    after: u64,
+) -> Result<Option<u64>, LogError> {
+    let range = (world, sport, after.saturating_add(1))..=(world, sport, u64::MAX);
+    let next = txn.open_table(KEYFRAMES.definition)?.range(range)?.next();
+    Ok(next.transpose()?.map(|(key, _)| key.value().2))
+}
+
 /// The first entry of a world that is kept.
 pub(in crate::store) fn first_entry(txn: &ReadTransaction, world: u8) -> Result<Option<u64>, LogError> {
     let first = txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))?.next();

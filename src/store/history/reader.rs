@@ -11,11 +11,13 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
+use super::lines::{EventLines, LineBytes, LinesHead, PreparedLines, prepare_lines, read_event_lines};
 use super::read::{
-    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, tick_after, tick_at,
+    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_frame,
+    tick_after, tick_at,
 };
 use super::state::{LogHead, read_head};
-use crate::model::{SportId, Timestamp, World};
+use crate::model::{EventId, Market, SportId, Timestamp, World};
 use crate::store::error::StoreError;
 use crate::store::scan::guarded;
 use crate::store::table_keys::world_number;
@@ -33,6 +35,15 @@ pub enum HistoryError {
     Damaged(String),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl HistoryError {
+    pub fn into_store(self) -> StoreError {
+        match self {
+            HistoryError::Store(error) => error,
+            other => StoreError::Refused(other.to_string()),
+        }
+    }
 }
 
 impl From<LogError> for HistoryError {
@@ -127,6 +138,11 @@ impl HistoryReader {
         self.read(|reading| Ok(read_head(&reading.txn, world)?.unwrap_or_default()))
     }
 
+    /// How large the lines of a world are.
+    pub fn line_bytes(&self, world: World) -> Result<LineBytes, HistoryError> {
+        self.read(|reading| Ok(LinesHead::read(&reading.txn, world)?.size))
+    }
+
     /// Since when the prices of a world are known; `None` if none were published.
     pub fn since(&self, world: World) -> Result<Option<Timestamp>, HistoryError> {
         self.read(|reading| {
@@ -180,11 +196,47 @@ impl HistoryReader {
         })
     }
 
+    /// A sport after the last entry; empty if the log has not mentioned it since entries were last lost.
+    pub fn last_state(&self, world: World, sport: SportId) -> Result<SportFold, HistoryError> {
+        self.read(|reading| {
+            let key = (world_number(world), reading.number(sport)?);
+            let head = read_head(&reading.txn, world)?.unwrap_or_default();
+            let last = head.next.saturating_sub(1);
+            let is_mentioned = last_frame(&reading.txn, key)?.is_some_and(|sequence| sequence + 1 >= head.start);
+            let state = if is_mentioned { fold_to(&reading.txn, key, last)? } else { None };
+            Ok(state.unwrap_or_default())
+        })
+    }
+
     /// A sport after an entry.
     pub fn after(&self, world: World, sport: SportId, sequence: u64) -> Result<SportFold, HistoryError> {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
             Ok(fold_to(&reading.txn, key, sequence)?.unwrap_or_default())
+        })
+    }
+
+    /// The history of an event: those of its lines that are wanted. `None` if no log that is kept has mentioned it.
+    pub fn lines(
+        &self,
+        world: World,
+        sport: SportId,
+        event: &EventId,
+        is_wanted: impl Fn(&str, Market) -> bool,
+    ) -> Result<Option<EventLines>, HistoryError> {
+        self.read(|reading| {
+            let key = (world, reading.number(sport)?);
+            Ok(read_event_lines(&reading.txn, key, event, is_wanted, &reading.is_closing)?)
+        })
+    }
+
+    /// Prepares the next step of writing lines, if there is one: see [`Store::write_lines`].
+    ///
+    /// [`Store::write_lines`]: crate::store::Store::write_lines
+    pub fn prepare_lines(&self, world: World) -> Result<Option<PreparedLines>, HistoryError> {
+        self.read(|reading| {
+            let sports = reading.sports.iter().map(|(_, number)| *number);
+            Ok(prepare_lines(&reading.txn, world, sports, &reading.is_closing)?)
         })
     }
 

@@ -7,6 +7,8 @@
 //! A row of the keyframes is the second of the entry that it follows, and the state of the sport after that entry. If
 //! the state is the same as in an earlier row, the row only says which.
 
+use std::borrow::Cow;
+
 use super::encode::Section;
 use super::events::{put_time, read_time};
 use super::varint::{Cursor, put};
@@ -83,6 +85,35 @@ pub(super) fn decompress(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, Flaw
     let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().ok_or(Flaw::Malformed)?;
     let size = usize::try_from(size).ok().filter(|size| *size <= bytes_max).ok_or(Flaw::Malformed)?;
     zstd::bulk::decompress(bytes, size).map_err(|_| Flaw::Malformed)
+}
+
+const PLAIN: u8 = 0;
+const COMPRESSED: u8 = 1;
+/// Less than this is not worth compressing.
+const COMPRESSED_MIN: usize = 128;
+const ZSTD_LEVEL: i32 = 3;
+
+/// The bytes compressed, if that makes them shorter by an eighth at least, behind a byte that says so.
+pub(super) fn compress_if_shorter(bytes: &[u8]) -> Result<Vec<u8>, Flaw> {
+    let mut out = vec![PLAIN];
+    if bytes.len() >= COMPRESSED_MIN {
+        let compressed = zstd::bulk::compress(bytes, ZSTD_LEVEL).map_err(|_| Flaw::Malformed)?;
+        if compressed.len() <= bytes.len() - bytes.len() / 8 {
+            out[0] = COMPRESSED;
+            out.extend(compressed);
+            return Ok(out);
+        }
+    }
+    out.extend_from_slice(bytes);
+    Ok(out)
+}
+
+pub(super) fn decompress_if_compressed(bytes: &[u8], bytes_max: usize) -> Result<Cow<'_, [u8]>, Flaw> {
+    match bytes.split_first().ok_or(Flaw::Short)? {
+        (&PLAIN, bytes) => Ok(Cow::Borrowed(bytes)),
+        (&COMPRESSED, bytes) => decompress(bytes, bytes_max).map(Cow::Owned),
+        _ => Err(Flaw::Malformed),
+    }
 }
 
 /// What an entry says of one sport, not decoded yet.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use redb::{Database, ReadTransaction};
 
 use super::encode::Dictionary;
-use super::fold::SportFold;
-use super::read::{LogError, apply_sport, base_of, for_each_entry};
+use super::read::{Base, LogError, apply_sport, base_of, for_each_entry};
 use crate::model::{Timestamp, World};
 use crate::store::codec::{Flaw, MetaRow};
 use crate::store::error::{DamageList, StoreError};
@@ -26,6 +25,8 @@ pub(in crate::store) struct WorldLog {
     pub(in crate::store) loose_bytes: u64,
     /// By the number of the sport.
     pub(in crate::store) sports: BTreeMap<u16, SportLog>,
+    /// By the number of the sport: the event in the lines from which trimming goes on.
+    pub(in crate::store) trimmed_lines: BTreeMap<u16, u32>,
 }
 
 /// Where a log ends, and how large it is.
@@ -91,29 +92,23 @@ impl MetaRow {
     }
 }
 
-/// The state of each sport after the last entry of its world's log, by the numbers of the sports.
-pub(in crate::store) type Folds = [BTreeMap<u16, SportFold>; World::ALL.len()];
-
 /// Reads where the logs end. `None` for a world whose log must begin a new epoch: it has none yet, or rows of it that the
 /// next entry depends on are damaged, which is reported.
 pub(in crate::store) fn read_logs(
     txn: &ReadTransaction,
     sports: &SportNumbers,
     damage: &mut DamageList,
-) -> Result<([Option<WorldLog>; World::ALL.len()], Folds), StoreError> {
-    let (mut logs, mut folds) = ([None, None], Folds::default());
+) -> Result<[Option<WorldLog>; World::ALL.len()], StoreError> {
+    let mut logs = [None, None];
     for world in World::ALL {
         let Some(head) = read_head(txn, world)? else { continue };
         match read_log(txn, sports, world_number(world), head) {
-            Ok((log, folded)) => {
-                logs[world.index()] = Some(log);
-                folds[world.index()] = folded;
-            }
+            Ok(log) => logs[world.index()] = Some(log),
             Err(LogError::Damaged { table, row, flaw }) => damage.add(table, row, flaw),
             Err(LogError::Store(error)) => return Err(error),
         }
     }
-    Ok((logs, folds))
+    Ok(logs)
 }
 
 /// Where a world's log ends by the row that says so, if that is sound.
@@ -141,50 +136,39 @@ pub(in crate::store) fn next_free(txn: &ReadTransaction, world: World) -> Result
     Ok(head.max(last.saturating_add(1)))
 }
 
-fn read_log(
-    txn: &ReadTransaction,
-    sports: &SportNumbers,
-    world: u8,
-    head: LogHead,
-) -> Result<(WorldLog, BTreeMap<u16, SportFold>), LogError> {
-    let last = head.next - 1;
-    let mut bases = BTreeMap::new();
+fn read_log(txn: &ReadTransaction, sports: &SportNumbers, world: u8, head: LogHead) -> Result<WorldLog, LogError> {
+    let loose_bytes = loose_bytes(txn, world, head.packed)?;
+    let mut log = WorldLog { head, loose_bytes, ..WorldLog::default() };
     for sport in sports.all() {
-        if let Some(base) = base_of(txn, (world, sport), last)?.filter(|base| base.sequence + 1 >= head.start) {
-            bases.insert(sport, (base, 0, 0));
+        if let Some(known) = read_sport_log(txn, (world, sport), head)? {
+            log.sports.insert(sport, known);
         }
     }
-    let first = bases.values().map(|(base, ..)| base.sequence).min().unwrap_or(last);
-    for_each_entry(txn, world, (first, last), |sequence, entry| {
-        for (sport, (base, bytes_since, log_bytes_since)) in &mut bases {
-            if base.sequence < sequence {
-                *bytes_since += apply_sport(&mut base.fold, *sport, entry, |_| {})?;
-                *log_bytes_since += entry.bytes;
-            }
-        }
-        let is_known = |sport: u16| bases.contains_key(&sport);
-        if entry.sections.iter().all(|section| is_known(section.sport)) {
+    let first = log.sports.values().map(|sport| sport.frame.sequence).min().unwrap_or(head.next - 1);
+    for_each_entry(txn, world, (first, head.next - 1), |_, entry| {
+        if entry.sections.iter().all(|section| log.sports.contains_key(&section.sport)) {
             Ok(())
         } else {
             Err(Flaw::Invalid("it mentions a sport without a keyframe"))
         }
     })?;
-    let loose_bytes = loose_bytes(txn, world, head.packed)?;
-    let mut log = WorldLog { head, loose_bytes, sports: BTreeMap::new() };
-    let mut folds = BTreeMap::new();
-    for (sport, (base, bytes_since, log_bytes_since)) in bases {
-        let frame = LastFrame {
-            sequence: base.sequence,
-            whole: base.whole,
-            at: base.at,
-            bytes: base.bytes,
-            bytes_since,
-            log_bytes_since,
-        };
-        log.sports.insert(sport, SportLog { dictionary: base.fold.dictionary(), frame });
-        folds.insert(sport, base.fold);
-    }
-    Ok((log, folds))
+    Ok(log)
+}
+
+/// What the next entry needs to know of a sport. The sports are read one after the other, although each reads the same
+/// entries: the states of all of them at once would take the memory of the whole board again.
+fn read_sport_log(txn: &ReadTransaction, sport: (u8, u16), head: LogHead) -> Result<Option<SportLog>, LogError> {
+    let last = head.next - 1;
+    let base = base_of(txn, sport, last)?.filter(|base| base.sequence + 1 >= head.start);
+    let Some(Base { sequence, at, whole, bytes, mut fold }) = base else { return Ok(None) };
+    let (mut bytes_since, mut log_bytes_since) = (0, 0);
+    for_each_entry(txn, sport.0, (sequence, last), |_, entry| {
+        bytes_since += apply_sport(&mut fold, sport.1, entry, |_| {})?;
+        log_bytes_since += entry.bytes;
+        Ok(())
+    })?;
+    let frame = LastFrame { sequence, whole, at, bytes, bytes_since, log_bytes_since };
+    Ok(Some(SportLog { dictionary: fold.dictionary(), frame }))
 }
 
 /// The size of the rows after the packs.

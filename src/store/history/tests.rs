@@ -63,6 +63,13 @@ fn price() -> impl Strategy<Value = Price> {
     ]
 }
 
+/// The outcomes of a record, at least one.
+pub(super) fn outcomes() -> impl Strategy<Value = Arc<[Outcome]>> {
+    let point = prop::option::of((-400_i32..400).prop_map(|quarters| quarters * 125));
+    let outcome = (0..NAMES.len(), price(), point).prop_map(|outcome| outcome_of(&outcome));
+    prop::collection::vec(outcome, 1..4).prop_map(Into::into)
+}
+
 fn edit() -> impl Strategy<Value = Edit> {
     let outcome = (0..NAMES.len(), price(), prop::option::of((-400_i32..400).prop_map(|quarters| quarters * 125)));
     let outcomes = prop::collection::vec(outcome, 0..4);
@@ -106,16 +113,15 @@ fn event(id: u8, commence: u32, status: usize, is_renamed: bool, is_field: bool)
     }
 }
 
-fn record(key: &Key, edit: &Edit, tick: Timestamp) -> Record {
-    let name = |at: usize| match NAMES[at].split_once('\t') {
+fn outcome_of((at, price, point): &(usize, Price, Option<i32>)) -> Outcome {
+    let name = match NAMES[*at].split_once('\t') {
         Some((name, description)) => OutcomeName::new(name, Some(description)),
-        None => NAMES[at].into(),
+        None => NAMES[*at].into(),
     };
-    let outcome = |(at, price, point): &(usize, Price, Option<i32>)| Outcome {
-        name: name(*at),
-        price: *price,
-        point: point.and_then(Point::from_milli),
-    };
+    Outcome { name, price: *price, point: point.and_then(Point::from_milli) }
+}
+
+fn record(key: &Key, edit: &Edit, tick: Timestamp) -> Record {
     let id = EventId::new(&key.0).unwrap();
     Record {
         id: RecordId::new("tennis", &id, BOOKS[key.1], MARKETS[key.2]),
@@ -123,7 +129,7 @@ fn record(key: &Key, edit: &Edit, tick: Timestamp) -> Record {
         market: MARKETS[key.2],
         last_update: Timestamp::checked_from_unix(i64::from(tick.unix()) - edit.age_s).unwrap(),
         bookmaker_update: None,
-        outcomes: edit.outcomes.iter().map(outcome).collect(),
+        outcomes: edit.outcomes.iter().map(outcome_of).collect(),
     }
 }
 

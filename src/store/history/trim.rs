@@ -5,6 +5,7 @@
 
 use redb::{ReadableTable, WriteTransaction};
 
+use super::lines::{LinesHead, trim_lines};
 use super::row::{Frame, KeyframeRow};
 use super::state::{LogHead, WorldLog};
 use super::write::seal_frame;
@@ -13,7 +14,7 @@ use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::begin;
 use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
-use crate::store::tables::{KEYFRAMES, LOG, META, TICKS, meta_log_key};
+use crate::store::tables::{KEYFRAMES, LOG, META, TICKS, meta_lines_key, meta_log_key};
 
 /// The most rows of each table that one call removes.
 const ROWS_MAX: usize = 128;
@@ -24,17 +25,19 @@ impl Store {
         let mut logs = self.take_logs()?;
         let log = &mut logs[world.index()];
         let before = log.head;
-        let is_whole = self.writing(|store| {
+        let (is_whole, has_fewer_lines) = self.writing(|store| {
             let txn = begin(&store.file()?.db)?;
             let is_whole = trim(&txn, world, keep_from, log)?;
-            if log.head == before {
+            let has_fewer_lines = trim_all_lines(&txn, world, keep_from, log)?;
+            if log.head == before && !has_fewer_lines {
                 txn.abort()?;
             } else {
                 txn.commit()?;
             }
-            Ok(is_whole)
+            Ok((is_whole, has_fewer_lines))
         })?;
-        let is_trimmed = logs[world.index()].head != before;
+        let log = &logs[world.index()];
+        let is_trimmed = log.head != before || has_fewer_lines || !log.trimmed_lines.is_empty();
         // Where a keyframe was rewritten, the last one may be another.
         if is_whole {
             self.put_logs(logs);
@@ -59,6 +62,30 @@ fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, log: &mut Wo
     let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
     txn.open_table(META.definition)?.insert(meta_log_key(world), &*row)?;
     Ok(is_whole)
+}
+
+/// Removes events from the lines; returns whether there were any.
+fn trim_all_lines(
+    txn: &WriteTransaction,
+    world: World,
+    keep_from: Timestamp,
+    log: &mut WorldLog,
+) -> Result<bool, StoreError> {
+    let mut meta = txn.open_table(META.definition)?;
+    let before = LinesHead::read_from(&meta, world)?;
+    let mut lines = before.clone();
+    for sport in before.through.keys() {
+        let from = log.trimmed_lines.remove(sport).unwrap_or(0);
+        let next = trim_lines(txn, (world_number(world), *sport), keep_from, from, &mut lines)?;
+        log.trimmed_lines.extend(next.map(|next| (*sport, next)));
+    }
+    if lines == before {
+        return Ok(false);
+    }
+    let row = META.seal(&meta_lines_key(world), &lines.row());
+    let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
+    meta.insert(meta_lines_key(world), &*row)?;
+    Ok(true)
 }
 
 /// The sports that a world's log mentions.

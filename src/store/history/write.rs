@@ -7,6 +7,7 @@ use redb::{ReadableTable, WriteTransaction};
 use super::encode::SectionEncoder;
 use super::entry::{LogEntry, SportChanges};
 use super::fold::SportFold;
+use super::lines::delete_lines_of;
 use super::row::{EntryBytes, Frame, KeyframeRow, LogRow};
 use super::state::{LastFrame, SportLog, WorldLog};
 use super::ticks::ticks_of;
@@ -127,6 +128,7 @@ pub(in crate::store) fn clear_logs(txn: &WriteTransaction, worlds: &BTreeSet<u8>
         txn.open_table(LOG.definition)?.retain_in((*world, 0)..=(*world, u64::MAX), |_, _| false)?;
         txn.open_table(KEYFRAMES.definition)?.retain_in((*world, 0, 0)..=(*world, u16::MAX, u64::MAX), |_, _| false)?;
         txn.open_table(TICKS.definition)?.retain_in((*world, 0, 0)..=(*world, u16::MAX, u32::MAX), |_, _| false)?;
+        delete_lines_of(txn, *world)?;
     }
     Ok(())
 }

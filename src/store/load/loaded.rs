@@ -9,7 +9,7 @@ use crate::model::{
     Record, Score, Source, SportId, World,
 };
 use crate::store::error::DamageList;
-use crate::store::history::{LogHead, SportFold};
+use crate::store::history::LogHead;
 
 /// Everything in the file that can be served, and the damage that was left out.
 #[derive(Clone, Debug, Default)]
@@ -73,8 +73,6 @@ pub struct LoadedSport {
     /// In the order of commence time and event id.
     pub events: Vec<LoadedEvent>,
     pub sources: Vec<(BookId, Source)>,
-    /// The sport as its log has it: what was published last.
-    pub logged: SportFold,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,6 @@ use sport::{RowCounts, SportLoader, SportPart};
 
 use super::codec::{BookStanding, Flaw, PollRow};
 use super::error::{DamageList, StoreError};
-use super::history::Folds;
 use super::id_maps::NamesByNumber;
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
@@ -54,7 +53,7 @@ pub(super) struct WorldContext {
 pub(super) fn read(
     txn: &ReadTransaction,
     catalogue: &Catalogue,
-    (sports, mut folds): (&SportNumbers, Folds),
+    sports: &SportNumbers,
     mut damage: DamageList,
 ) -> Result<Loading, StoreError> {
     let names = NamesByNumber::read(txn, &mut damage)?;
@@ -81,10 +80,7 @@ pub(super) fn read(
             market_names.extend(part.market_names);
             part.sport
         });
-        let mut sports: Vec<LoadedSport> = sports.collect();
-        for (sport, (_, number)) in sports.iter_mut().zip(served.served()) {
-            sport.logged = folds[world.index()].remove(&number).unwrap_or_default();
-        }
+        let sports: Vec<LoadedSport> = sports.collect();
         let LoadedWorld { competitions, markets, .. } = read_register(txn, world, served, &mut damage)?;
         let bookmakers = context.bookmakers;
         let feeder_uses = std::mem::take(&mut meta.feeder_uses[world.index()]);

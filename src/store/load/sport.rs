@@ -12,7 +12,6 @@ use crate::model::{BookId, Closed, Market, Record, RecordId};
 use crate::store::care::RowNames;
 use crate::store::codec::{Flaw, OddsRow};
 use crate::store::error::{DamageList, StoreError};
-use crate::store::history::SportFold;
 use crate::store::id_maps::{FastMap, NamesByNumber};
 use crate::store::scan::scan;
 use crate::store::table_keys::{
@@ -84,7 +83,7 @@ impl<'a> SportLoader<'a> {
                 one.bookmaker.cmp(&other.bookmaker).then_with(|| one.market.cmp_in_records(other.market))
             });
         }
-        let sport = LoadedSport { events, sources: self.sources()?, logged: SportFold::default() };
+        let sport = LoadedSport { events, sources: self.sources()? };
         let market_names = self.markets.into_keys().collect();
         Ok(SportPart { sport, market_names, damage: self.damage, counts: self.counts })
     }

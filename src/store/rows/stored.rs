@@ -4,13 +4,13 @@
 use crate::model::market::KeyParts;
 use crate::model::sport::{is_competition_key, is_key};
 use crate::store::codec::{
-    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, MarketRow, MetaRow,
-    NameRow, OddsRow, PollRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
+    AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, LineKeyRow,
+    MarketRow, MetaRow, NameRow, OddsRow, PollRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
 };
-use crate::store::history::{Frame, KeyframeRow, LogRow, SportFold};
+use crate::store::history::{EndsRow, Frame, KeyframeRow, LineRow, LogRow, SportFold};
 use crate::store::id_maps::NamesByNumber;
 use crate::store::table_keys::{
-    BookKey, EventKey, KeyframeKey, LogKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey,
+    BookKey, EventKey, KeyframeKey, LineKey, LogKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey,
 };
 use crate::store::tables::{META_MAINTENANCE, RowReference, is_meta_log, meta_use_of};
 
@@ -257,5 +257,33 @@ impl StoredRow<KeyframeKey> for KeyframeRow {
             Frame::Whole(bytes) => SportFold::from_keyframe(bytes).map(|_| ()),
             Frame::SameAs(_) => Ok(()),
         }
+    }
+}
+
+impl StoredRow<u32> for LineKeyRow {
+    fn validate(self, _: &u32, _: &NamesByNumber) -> Result<(), Flaw> {
+        Ok(())
+    }
+}
+
+impl StoredRow<EventKey> for EndsRow {
+    fn references(&self, (world, sport, _): &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+        report(RowReference::Sport(*sport));
+    }
+
+    fn validate(self, _: &EventKey, _: &NamesByNumber) -> Result<(), Flaw> {
+        self.check()
+    }
+}
+
+impl StoredRow<LineKey> for LineRow {
+    fn references(&self, (world, sport, ..): &LineKey, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::World(*world));
+        report(RowReference::Sport(*sport));
+    }
+
+    fn validate(self, _: &LineKey, _: &NamesByNumber) -> Result<(), Flaw> {
+        self.check()
     }
 }

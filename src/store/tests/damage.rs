@@ -49,8 +49,18 @@ pub(super) fn filled() -> Memory {
     // Writes the epochs.
     store.load().unwrap();
     store.store_catalogue("sports and bookmakers").unwrap();
+    write_lines(&mut store, world);
     drop(store);
     memory
+}
+
+/// Writes the lines of everything that the log has.
+pub(super) fn write_lines(store: &mut Store, world: World) {
+    // A keyframe is due after some hours.
+    assert!(store.write_due_keyframe(at(7 * 3600)).unwrap());
+    while let Some(prepared) = store.history().prepare_lines(world).unwrap() {
+        store.write_lines(prepared).unwrap();
+    }
 }
 
 /// Rewrites the first row of a table.
@@ -335,7 +345,7 @@ fn ruined_pages_never_stop_the_process_and_are_never_served_as_sound() {
 fn check_announces_how_many_rows_it_reads() {
     let progress = Arc::default();
     let report = filled().open().check_with_progress(&progress).unwrap();
-    let indexes = ["schedule", "coverage", "key_order", "ticks"];
+    let indexes = ["schedule", "coverage", "key_order", "ticks", "line_events"];
     let sealed: u64 = report.rows.iter().filter(|(table, _)| !indexes.contains(table)).map(|(_, count)| count).sum();
     assert_eq!(progress.rows(), (sealed, sealed));
 }
@@ -396,7 +406,7 @@ fn check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 8));
-    assert_eq!(rows.len(), 23);
+    assert_eq!(rows.len(), 27);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));

@@ -217,7 +217,7 @@ impl Plain {
         events.sort_by(|a, b| (a.event.commence, &a.event.id).cmp(&(b.event.commence, &b.event.id)));
         let sources = self.sources.iter().filter(|(key, _)| (key.0, key.1) == (world, sport));
         let sources = sources.map(|(key, source)| (BookId::from_number(key.2), *source)).collect();
-        LoadedSport { events, sources, ..LoadedSport::default() }
+        LoadedSport { events, sources }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Shared by the tests of the writer: a writer on its own file, and news for it.
 
 mod lanes;
+mod lines;
 mod log;
 mod owners;
 mod polls;

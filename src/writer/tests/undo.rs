@@ -118,7 +118,14 @@ impl Base {
         });
         let state =
             (worlds, loaded.keys, loaded.feeders, loaded.feed_budgets, loaded.maintenance, loaded.simulated_live);
-        format!("{state:#?}")
+        let history = self.writer.store.history();
+        let sports: Vec<SportId> = self.writer.catalogue.sport_ids().collect();
+        let logged: Vec<_> = World::ALL
+            .into_iter()
+            .flat_map(|world| sports.iter().map(move |sport| (world, *sport)))
+            .map(|(world, sport)| history.last_state(world, sport).unwrap())
+            .collect();
+        format!("{state:#?}\n{logged:#?}")
     }
 }
 

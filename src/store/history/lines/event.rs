@@ -1,0 +1,240 @@
+//! The history of one event while it is read or written: its row, its blocks, and what follows in the log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redb::ReadTransaction;
+use sha2::{Digest, Sha256};
+
+use super::block::{Block, LinePoint, LineRow, RecordNumbers};
+use super::ends::{EventEnds, NewStart, PricedAt};
+use super::rewrite::LineBytes;
+use crate::model::{Event, EventId, Outcome, Timestamp};
+use crate::store::codec::Flaw;
+use crate::store::history::read::LogError;
+use crate::store::table_keys::{EventKey, LineEventKey, LineKey};
+use crate::store::tables::{ENDS, LINE_EVENTS, LINES};
+
+/// A block that is longer than this before it is compressed takes no further changes.
+const BLOCK_BYTES_MAX: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct EventHistory {
+    pub(super) number: u32,
+    pub(super) is_new: bool,
+    pub(super) ends: EventEnds,
+    /// The prices of its open records.
+    open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    /// The number of the block that takes changes, and the block.
+    block: (u32, Block),
+    /// Blocks that take no further changes.
+    full: Vec<(u32, Block)>,
+    /// The size of the rows that it was read from, if they are written again.
+    pub(super) stored: LineBytes,
+    has_changed: bool,
+}
+
+/// The key of an event in the index, without its number: ids are of any length.
+pub(in crate::store) fn id_hash(id: &str) -> u64 {
+    let digest = Sha256::digest(id.as_bytes());
+    digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+impl EventHistory {
+    /// An event that has no history yet.
+    pub(super) fn new(number: u32, event: Arc<Event>, at: Timestamp) -> Self {
+        EventHistory {
+            number,
+            is_new: true,
+            ends: EventEnds::new(event, at),
+            open: BTreeMap::new(),
+            block: (0, Block::default()),
+            full: Vec::new(),
+            stored: LineBytes::default(),
+            has_changed: true,
+        }
+    }
+
+    /// The stored history of an event, whose open records are known.
+    pub(super) fn find(
+        txn: &ReadTransaction,
+        (world, sport): (u8, u16),
+        id: &EventId,
+        open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    ) -> Result<Option<Self>, LogError> {
+        let hash = id_hash(id.as_str());
+        let (events, ends) = (txn.open_table(LINE_EVENTS.definition)?, txn.open_table(ENDS.definition)?);
+        for row in events.range::<LineEventKey>((world, sport, hash, 0)..=(world, sport, hash, u32::MAX))? {
+            let number = row?.0.value().3;
+            let key: EventKey = (world, sport, number);
+            let damaged = |flaw| damaged_ends(key, flaw);
+            let Some(stored) = ends.get(key)? else {
+                return Err(damaged(Flaw::Invalid("it is missing")));
+            };
+            let row = ENDS.unseal(&key, stored.value()).map_err(damaged)?;
+            let ends = row.read().map_err(damaged)?;
+            if ends.event.id != *id {
+                continue;
+            }
+            let mut size = LineBytes { lines: 0, ends: stored.value().len() as u64 };
+            let (mut number_of_block, mut block) = (ends.blocks, Block::default());
+            if let Some(last) = ends.blocks.checked_sub(1) {
+                let (stored, bytes) = read_block(txn, (world, sport, number, last))?;
+                if stored.size() < BLOCK_BYTES_MAX {
+                    (number_of_block, block) = (last, stored);
+                    size.lines = bytes;
+                }
+            }
+            return Ok(Some(EventHistory {
+                number,
+                is_new: false,
+                ends,
+                open,
+                block: (number_of_block, block),
+                full: Vec::new(),
+                stored: size,
+                has_changed: false,
+            }));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    pub(super) fn put_event(
+        &mut self,
+        txn: &ReadTransaction,
+        sport: (u8, u16),
+        event: &Arc<Event>,
+        at: Timestamp,
+    ) -> Result<(), LogError> {
+        self.has_changed = true;
+        let prices = match self.ends.put_event(event, at) {
+            None => return Ok(()),
+            Some(NewStart::FromLastPrices) => self.last_prices(txn, sport)?,
+            Some(NewStart::FromOpenPrices) => {
+                let price = |(numbers, outcomes): (&RecordNumbers, &Arc<[Outcome]>)| {
+                    (*numbers, PricedAt { at, outcomes: Arc::clone(outcomes) })
+                };
+                self.open.iter().map(price).collect()
+            }
+        };
+        self.ends.begin_again(prices, |numbers| self.open.contains_key(numbers));
+        Ok(())
+    }
+
+    /// Follows the change of a record.
+    pub(super) fn put_price(&mut self, record: RecordNumbers, at: Timestamp, after: Option<&Arc<[Outcome]>>) {
+        self.has_changed = true;
+        let before = match after {
+            Some(after) => self.open.insert(record, Arc::clone(after)),
+            None => self.open.remove(&record),
+        };
+        let (number, block) = &mut self.block;
+        // A publication that was due just before another change comes after it.
+        let at = block.last_time().map_or(at, |last| at.max(last));
+        block.push(record, at, (before.as_deref(), after.map(|after| &**after)), &mut self.ends.texts);
+        self.ends.put_price(record, at, after);
+        if block.size() >= BLOCK_BYTES_MAX {
+            let full = std::mem::take(block);
+            self.full.push((*number, full));
+            *number += 1;
+        }
+    }
+
+    /// Goes on in a new block with what the records are now: what they were in between is not known.
+    pub(super) fn go_on_after_gap(&mut self, at: Timestamp) {
+        if !self.block.1.is_empty() {
+            let block = std::mem::take(&mut self.block.1);
+            self.full.push((self.block.0, block));
+            self.block.0 += 1;
+        }
+        let closed: Vec<RecordNumbers> =
+            self.ends.records.keys().filter(|record| !self.open.contains_key(record)).copied().collect();
+        for (record, outcomes) in self.open.clone() {
+            self.put_price(record, at, Some(&outcomes));
+        }
+        for record in closed {
+            self.put_price(record, at, None);
+        }
+    }
+
+    /// Closes every record.
+    pub(super) fn remove(&mut self, at: Timestamp) {
+        let open: Vec<RecordNumbers> = self.open.keys().copied().collect();
+        for record in open {
+            self.put_price(record, at, None);
+        }
+    }
+
+    /// The blocks that have changed, as rows; `ends` counts them.
+    pub(super) fn changed_blocks(&mut self) -> Result<Vec<(u32, LineRow)>, Flaw> {
+        let (number, last) = &self.block;
+        let last = (!last.is_empty()).then_some((*number, last));
+        let full = self.full.iter().map(|(number, block)| (*number, block));
+        let rows =
+            full.chain(last).map(|(number, block)| Ok((number, block.to_row()?))).collect::<Result<Vec<_>, _>>()?;
+        if let Some((number, _)) = rows.last() {
+            self.ends.blocks = number + 1;
+        }
+        Ok(rows)
+    }
+
+    /// The changes of every record that is wanted.
+    pub(super) fn points(
+        &self,
+        txn: &ReadTransaction,
+        (world, sport): (u8, u16),
+        is_wanted: impl Fn(RecordNumbers) -> bool,
+    ) -> Result<BTreeMap<RecordNumbers, Vec<LinePoint>>, LogError> {
+        let mut texts = self.ends.texts.list().to_vec();
+        let mut points: BTreeMap<RecordNumbers, Vec<LinePoint>> = BTreeMap::new();
+        let mut read = |number: u32, block: &Block| -> Result<(), LogError> {
+            for record in block.records().filter(|record| is_wanted(*record)) {
+                let read = block.read_points(record, &mut texts, points.entry(record).or_default());
+                read.map_err(|flaw| damaged_block((world, sport, self.number, number), flaw))?;
+            }
+            Ok(())
+        };
+        let in_memory = self.full.first().map_or(self.block.0, |(number, _)| *number);
+        for number in 0..in_memory {
+            read(number, &read_block(txn, (world, sport, self.number, number))?.0)?;
+        }
+        for (number, block) in self.full.iter().chain([&self.block]) {
+            read(*number, block)?;
+        }
+        Ok(points)
+    }
+
+    /// The last price of each record, also of those that have closed.
+    fn last_prices(
+        &self,
+        txn: &ReadTransaction,
+        sport: (u8, u16),
+    ) -> Result<BTreeMap<RecordNumbers, PricedAt>, LogError> {
+        let last = |(numbers, points): (RecordNumbers, Vec<LinePoint>)| {
+            let priced =
+                points.into_iter().rev().find_map(|point| Some(PricedAt { at: point.at, outcomes: point.outcomes? }));
+            Some((numbers, priced?))
+        };
+        Ok(self.points(txn, sport, |_| true)?.into_iter().filter_map(last).collect())
+    }
+}
+
+/// A stored block, and the size of its row.
+fn read_block(txn: &ReadTransaction, key: LineKey) -> Result<(Block, u64), LogError> {
+    let stored = txn.open_table(LINES.definition)?.get(key)?;
+    let stored = stored.ok_or_else(|| damaged_block(key, Flaw::Invalid("it is missing")))?;
+    let block = LINES.unseal(&key, stored.value()).and_then(|row| Block::read(&row));
+    Ok((block.map_err(|flaw| damaged_block(key, flaw))?, stored.value().len() as u64))
+}
+
+fn damaged_block((world, sport, event, block): LineKey, flaw: Flaw) -> LogError {
+    LogError::Damaged { table: LINES.name, row: format!("{world} {sport} {event} {block}"), flaw }
+}
+
+fn damaged_ends((world, sport, event): EventKey, flaw: Flaw) -> LogError {
+    LogError::Damaged { table: ENDS.name, row: format!("{world} {sport} {event}"), flaw }
+}

@@ -1,0 +1,297 @@
+//! Writing lines: what the log has of a sport, once more in the order of events.
+//!
+//! A step goes from one keyframe of a sport to the next, so its size is bounded. It is prepared from a read transaction,
+//! beside the writer, and committed in one transaction together with how far the lines go: killed at any time, they are
+//! complete up to there, and the step is prepared again. Lines hold nothing that the log does not: if they are damaged
+//! they are deleted, and written again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+
+use super::event::id_hash;
+use super::follow::Follower;
+use crate::model::{Timestamp, World};
+use crate::store::codec::{Flaw, MetaRow, TooLong};
+use crate::store::error::StoreError;
+use crate::store::handle::Store;
+use crate::store::history::fold::SportFold;
+use crate::store::history::read::{LogError, base_of, first_frame, fold_to, next_frame};
+use crate::store::history::state::read_head;
+use crate::store::row_batch::{RowBatch, begin};
+use crate::store::table_keys::{LineKey, world_number};
+use crate::store::tables::{ENDS, KEYFRAMES, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
+
+/// How large the lines of a world are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineBytes {
+    /// The changes of records.
+    pub lines: u64,
+    /// The events, with their openings and closing prices.
+    pub ends: u64,
+}
+
+impl LineBytes {
+    pub const fn total(self) -> u64 {
+        self.lines + self.ends
+    }
+
+    /// Replaces one size by another.
+    pub(super) fn replace(&mut self, old: LineBytes, new: LineBytes) {
+        self.lines = self.lines.saturating_sub(old.lines) + new.lines;
+        self.ends = self.ends.saturating_sub(old.ends) + new.ends;
+    }
+}
+
+/// How far the lines of a world go, and how large they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::store) struct LinesHead {
+    /// By the number of the sport: the entry up to which its lines are complete.
+    pub(in crate::store) through: BTreeMap<u16, u64>,
+    pub(in crate::store) size: LineBytes,
+}
+
+impl LinesHead {
+    pub(in crate::store) fn row(&self) -> MetaRow {
+        let through = self.through.iter().map(|(sport, sequence)| (*sport, *sequence)).collect();
+        MetaRow::Lines { through, line_bytes: self.size.lines, end_bytes: self.size.ends }
+    }
+
+    /// Without the row, or with one that is damaged, all lines are written again.
+    pub(in crate::store) fn read(txn: &ReadTransaction, world: World) -> Result<Self, StoreError> {
+        LinesHead::read_from(&txn.open_table(META.definition)?, world)
+    }
+
+    pub(in crate::store) fn read_from(
+        meta: &impl ReadableTable<&'static str, &'static [u8]>,
+        world: World,
+    ) -> Result<Self, StoreError> {
+        let key = meta_lines_key(world);
+        let row = meta.get(key)?.and_then(|row| META.unseal(&key, row.value()).ok());
+        Ok(match row {
+            Some(MetaRow::Lines { through, line_bytes, end_bytes }) => {
+                let size = LineBytes { lines: line_bytes, ends: end_bytes };
+                LinesHead { through: through.into_iter().collect(), size }
+            }
+            _ => LinesHead::default(),
+        })
+    }
+}
+
+/// A part of a sport's log.
+#[derive(Debug)]
+pub(super) struct Part {
+    /// It has the entries after this one, up to another.
+    pub(super) after: u64,
+    pub(super) to: u64,
+    /// The sport before the first of them, and as of when.
+    pub(super) start: SportFold,
+    pub(super) at: Timestamp,
+    /// Whether the lines lack something before it, which the log no longer has.
+    pub(super) is_after_gap: bool,
+}
+
+impl Part {
+    /// What the log has after the lines, up to an entry.
+    pub(super) fn after_lines(
+        txn: &ReadTransaction,
+        sport: (u8, u16),
+        lines: &LinesHead,
+        to: u64,
+    ) -> Result<Option<Self>, LogError> {
+        let Some((after, is_after_gap)) = end_of_lines(txn, sport, lines)? else { return Ok(None) };
+        Part::read(txn, sport, (after, to), is_after_gap).map(Some)
+    }
+
+    fn read(
+        txn: &ReadTransaction,
+        sport: (u8, u16),
+        (after, to): (u64, u64),
+        is_after_gap: bool,
+    ) -> Result<Self, LogError> {
+        let at = base_of(txn, sport, after)?.map(|base| base.at).unwrap_or_default();
+        let start = fold_to(txn, sport, after)?.unwrap_or_default();
+        Ok(Part { after, to, start, at, is_after_gap })
+    }
+}
+
+/// The entry from which the lines of a sport go on, and whether they lack something before it. `None` if the log does not
+/// mention the sport.
+fn end_of_lines(txn: &ReadTransaction, sport: (u8, u16), lines: &LinesHead) -> Result<Option<(u64, bool)>, LogError> {
+    let first = first_frame(txn, sport)?;
+    let through = lines.through.get(&sport.1);
+    Ok(first.map(|first| through.map_or((first, false), |through| (first.max(*through), *through < first))))
+}
+
+/// A step that only has to be committed: see [`Store::write_lines`].
+#[derive(Debug)]
+pub struct PreparedLines {
+    world: World,
+    before: (u64, LinesHead),
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Rows(Box<RowBatch>),
+    /// Rows of the lines are damaged.
+    Damaged(String),
+}
+
+/// Prepares a step for a sport that has one, out of the sports of these numbers.
+pub(in crate::store) fn prepare_lines(
+    txn: &ReadTransaction,
+    world: World,
+    sports: impl Iterator<Item = u16>,
+    is_closing: &AtomicBool,
+) -> Result<Option<PreparedLines>, LogError> {
+    let before = version(txn, world)?;
+    let prepared = |outcome| Ok(Some(PreparedLines { world, before: before.clone(), outcome }));
+    if before.1 == LinesHead::default() && has_lines(txn, world)? {
+        return prepared(Outcome::Damaged("how far they go is not known".to_owned()));
+    }
+    for sport in sports {
+        let key = (world_number(world), sport);
+        let Some((mut after, mut is_after_gap)) = end_of_lines(txn, key, &before.1)? else { continue };
+        while let Some(to) = next_frame(txn, key, after)? {
+            let rows = Part::read(txn, key, (after, to), is_after_gap)
+                .and_then(|part| rows_of(txn, (world, key), part, before.1.clone(), is_closing));
+            match rows {
+                Ok(rows) => return prepared(Outcome::Rows(Box::new(rows))),
+                // The next keyframe is read without it.
+                Err(LogError::Damaged { table, row, flaw }) if [LOG.name, KEYFRAMES.name].contains(&table) => {
+                    tracing::warn!("{table} {row} is damaged ({flaw}): the lines of events lack what it says");
+                    (after, is_after_gap) = (to, true);
+                }
+                Err(damaged @ LogError::Damaged { .. }) => return prepared(Outcome::Damaged(damaged.to_string())),
+                Err(LogError::Store(error)) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// What a step depends on: the epoch of the log, and how far the lines go.
+fn version(txn: &ReadTransaction, world: World) -> Result<(u64, LinesHead), StoreError> {
+    let epoch = read_head(txn, world)?.map_or(0, |head| head.epoch);
+    Ok((epoch, LinesHead::read(txn, world)?))
+}
+
+fn has_lines(txn: &ReadTransaction, world: World) -> Result<bool, LogError> {
+    let world = world_number(world);
+    let mut all = txn.open_table(ENDS.definition)?.range((world, 0, 0)..=(world, u16::MAX, u32::MAX))?;
+    Ok(all.next().transpose()?.is_some())
+}
+
+/// The rows that a part of the log adds to the lines.
+fn rows_of(
+    txn: &ReadTransaction,
+    (world, sport): (World, (u8, u16)),
+    part: Part,
+    mut head: LinesHead,
+    is_closing: &AtomicBool,
+) -> Result<RowBatch, LogError> {
+    head.through.insert(sport.1, part.to);
+    let mut follower = Follower::new(txn, sport, part, is_closing)?;
+    follower.follow()?;
+    let refused = |flaw: Flaw| StoreError::Refused(format!("the lines of an event cannot be written: {flaw}"));
+    let too_long = |error: TooLong| StoreError::Refused(error.to_string());
+    let mut batch = RowBatch::default();
+    batch.rows.line_keys = follower.keys.new_rows()?;
+    for event in follower.events.values_mut().filter(|event| event.has_changed()) {
+        let blocks = event.changed_blocks().map_err(refused)?;
+        let mut size = LineBytes::default();
+        for (number, row) in blocks {
+            let key: LineKey = (sport.0, sport.1, event.number, number);
+            let row = LINES.seal(&key, &row).map_err(too_long)?;
+            size.lines += row.len() as u64;
+            batch.rows.lines.insert(key, Some(row));
+        }
+        let key = (sport.0, sport.1, event.number);
+        let row = ENDS.seal(&key, &event.ends.encode().map_err(refused)?).map_err(too_long)?;
+        size.ends += row.len() as u64;
+        head.size.replace(event.stored, size);
+        batch.rows.ends.insert(key, Some(row));
+        if event.is_new {
+            batch.line_events.insert((sport.0, sport.1, id_hash(event.ends.event.id.as_str()), event.number));
+        }
+    }
+    put_lines_head(world, &head, &mut batch)?;
+    Ok(batch)
+}
+
+fn put_lines_head(world: World, head: &LinesHead, batch: &mut RowBatch) -> Result<(), StoreError> {
+    let key = meta_lines_key(world);
+    let row = META.seal(&key, &head.row()).map_err(|error| StoreError::Refused(error.to_string()))?;
+    batch.rows.meta.insert(key.to_owned(), Some(row));
+    Ok(())
+}
+
+impl Store {
+    /// Whether the lines of a world lack something that the log has up to a keyframe.
+    pub fn has_lines_to_write(&self, world: World) -> Result<bool, StoreError> {
+        self.reading(|store, file| {
+            let txn = file.db.begin_read()?;
+            let lines = LinesHead::read(&txn, world)?;
+            for (_, sport) in store.sports.served() {
+                let key = (world_number(world), sport);
+                let end = end_of_lines(&txn, key, &lines).map_err(LogError::into_store)?;
+                let next =
+                    end.map(|(after, _)| next_frame(&txn, key, after)).transpose().map_err(LogError::into_store)?;
+                if next.flatten().is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+
+    /// Commits a step that `HistoryReader::prepare_lines` prepared.
+    pub fn write_lines(&mut self, prepared: PreparedLines) -> Result<(), StoreError> {
+        self.writing(|store| {
+            let now = store.reading(|_, file| version(&file.db.begin_read()?, prepared.world))?;
+            // Something was removed since: the step is prepared again.
+            if now != prepared.before {
+                return Ok(());
+            }
+            match prepared.outcome {
+                Outcome::Rows(batch) => {
+                    let sports: Vec<u16> = store.sports.all().collect();
+                    batch.commit(&store.file()?.db, &sports)
+                }
+                Outcome::Damaged(reason) => {
+                    tracing::warn!(reason, "the lines of events are damaged: writing them again from the log");
+                    let txn = begin(&store.file()?.db)?;
+                    delete_lines(&txn)?;
+                    Ok(txn.commit()?)
+                }
+            }
+        })
+    }
+
+    /// The size of a world's lines.
+    pub fn line_bytes(&self, world: World) -> Result<LineBytes, StoreError> {
+        self.reading(|_, file| Ok(LinesHead::read(&file.db.begin_read()?, world)?.size))
+    }
+}
+
+/// Deletes the lines of both worlds: they are written again from the log.
+pub(in crate::store) fn delete_lines(txn: &WriteTransaction) -> Result<(), StoreError> {
+    for world in World::ALL {
+        delete_lines_of(txn, world_number(world))?;
+        txn.open_table(META.definition)?.remove(meta_lines_key(world))?;
+    }
+    txn.open_table(LINE_KEYS.definition)?.retain(|_, _| false)?;
+    Ok(())
+}
+
+/// Deletes the lines of a world.
+pub(in crate::store) fn delete_lines_of(txn: &WriteTransaction, world: u8) -> Result<(), StoreError> {
+    let all = (world, 0, 0, 0)..=(world, u16::MAX, u32::MAX, u32::MAX);
+    txn.open_table(LINES.definition)?.retain_in(all, |_, _| false)?;
+    txn.open_table(ENDS.definition)?.retain_in((world, 0, 0)..=(world, u16::MAX, u32::MAX), |_, _| false)?;
+    let all = (world, 0, 0, 0)..=(world, u16::MAX, u64::MAX, u32::MAX);
+    txn.open_table(LINE_EVENTS.definition)?.retain_in(all, |_, ()| false)?;
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! The bytes of lines and ends: whatever is written, a reader gets the same back, and arbitrary bytes are refused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::block::{Block, LinePoint, LineRow, RecordNumbers};
+use super::ends::{EndsRow, EventEnds};
+use crate::model::{Contest, Event, EventId, EventStatus, Outcome, Timestamp};
+use crate::store::history::tests::outcomes;
+
+fn ends() -> EventEnds {
+    let event = Event {
+        id: EventId::new("event").unwrap(),
+        competition: "League".into(),
+        competition_key: "league".into(),
+        commence: Timestamp::from_unix(50_000),
+        contest: Contest::Sides { home: "Home".into(), away: "Away".into() },
+        status: EventStatus::Scheduled,
+        changed: Timestamp::from_unix(7),
+    };
+    EventEnds::new(Arc::new(event), Timestamp::from_unix(10))
+}
+
+/// A record, seconds since the change before, the outcomes or none if it closes, and whether the block is stored and read
+/// again before.
+type Change = (RecordNumbers, u32, Option<Arc<[Outcome]>>, bool);
+
+fn changes() -> impl Strategy<Value = Vec<Change>> {
+    let change =
+        ((0_u32..3, 0_u32..3), 0_u32..9_000, prop::option::weighted(0.8, outcomes()), prop::bool::weighted(0.1));
+    prop::collection::vec(change, 0..60)
+}
+
+fn points_of(block: &Block, texts: &[Arc<str>]) -> BTreeMap<RecordNumbers, Vec<LinePoint>> {
+    let mut texts = texts.to_vec();
+    let read = |record: RecordNumbers| {
+        let mut points = Vec::new();
+        block.read_points(record, &mut texts, &mut points).unwrap();
+        (record, points)
+    };
+    block.records().map(read).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_written_is_read(changes in changes()) {
+        let (mut block, mut ends) = (Block::default(), ends());
+        let mut model: BTreeMap<RecordNumbers, Vec<LinePoint>> = BTreeMap::new();
+        let mut at = Timestamp::from_unix(1_000);
+        for (record, seconds, after, is_stored) in changes {
+            if is_stored {
+                block = Block::read(&block.to_row().unwrap()).unwrap();
+                ends = ends.encode().unwrap().read().unwrap();
+            }
+            at = at.plus_seconds(seconds + 1);
+            let before = model.get(&record).and_then(|points| points.last()?.outcomes.clone());
+            block.push(record, at, (before.as_deref(), after.as_deref()), &mut ends.texts);
+            ends.put_price(record, at, after.as_ref());
+            model.entry(record).or_default().push(LinePoint { at, outcomes: after });
+        }
+        let block = Block::read(&block.to_row().unwrap()).unwrap();
+        let read = ends.encode().unwrap().read().unwrap();
+        prop_assert_eq!(points_of(&block, read.texts.list()), model.clone());
+        prop_assert_eq!(&read.records, &ends.records);
+        prop_assert_eq!((read.event, read.start, read.blocks), (ends.event, ends.start, ends.blocks));
+        for (record, ends) in read.records {
+            let mut points = model[&record].iter().filter_map(|point| Some((point.at, point.outcomes.clone()?)));
+            let first = points.clone().next().unwrap();
+            prop_assert_eq!((ends.opening.at, ends.opening.outcomes), first);
+            let before = points.rfind(|(at, _)| *at < Timestamp::from_unix(50_000));
+            prop_assert_eq!(ends.closing.map(|closing| (closing.at, closing.outcomes)), before);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_row_and_do_no_harm(bytes: Vec<u8>) {
+        let mut plain = vec![0];
+        plain.extend_from_slice(&bytes);
+        for row in [bytes, plain] {
+            if let Ok(block) = Block::read(&LineRow(row.clone())) {
+                for record in block.records() {
+                    let _ = block.read_points(record, &mut Vec::new(), &mut Vec::new());
+                }
+            }
+            let _ = EndsRow(row).read();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Retention of lines: an event goes as a whole, once it has not changed for as long as history is kept.
+
+use redb::{ReadableTable, WriteTransaction};
+
+use super::event::id_hash;
+use super::rewrite::{LineBytes, LinesHead};
+use crate::model::Timestamp;
+use crate::store::error::StoreError;
+use crate::store::table_keys::{EventKey, LineKey};
+use crate::store::tables::{ENDS, LINE_EVENTS, LINES};
+
+/// The most events that one call looks at.
+const EVENTS_MAX: usize = 128;
+
+/// Removes events of a sport that last changed before a time, from a number on. Returns the number to go on from, if
+/// there may be more.
+pub(in crate::store) fn trim_lines(
+    txn: &WriteTransaction,
+    (world, sport): (u8, u16),
+    keep_from: Timestamp,
+    from: u32,
+    head: &mut LinesHead,
+) -> Result<Option<u32>, StoreError> {
+    let mut ends = txn.open_table(ENDS.definition)?;
+    let mut old: Vec<(EventKey, u64, Option<String>)> = Vec::new();
+    let (mut seen, mut next) = (0, None);
+    for row in ends.range((world, sport, from)..=(world, sport, u32::MAX))? {
+        let (key, value) = row?;
+        let key: EventKey = key.value();
+        if seen == EVENTS_MAX {
+            next = Some(key.2);
+            break;
+        }
+        seen += 1;
+        // The next step of the lines finds a row that is damaged.
+        let Ok(row) = ENDS.unseal(&key, value.value()) else { continue };
+        let Ok((first, last)) = row.span() else { continue };
+        // Events are numbered in the order in which they were first seen.
+        if first >= keep_from {
+            break;
+        }
+        if last < keep_from {
+            old.push((key, value.value().len() as u64, row.event_id().ok()));
+        }
+    }
+    let (mut lines, mut events) = (txn.open_table(LINES.definition)?, txn.open_table(LINE_EVENTS.definition)?);
+    for (key, bytes, id) in old {
+        let mut size = LineBytes { lines: 0, ends: bytes };
+        ends.remove(key)?;
+        let blocks: (LineKey, LineKey) = ((world, sport, key.2, 0), (world, sport, key.2, u32::MAX));
+        for row in lines.extract_from_if(blocks.0..=blocks.1, |_, _| true)? {
+            size.lines += row?.1.value().len() as u64;
+        }
+        if let Some(id) = id {
+            events.remove((world, sport, id_hash(&id), key.2))?;
+        }
+        head.size.replace(size, LineBytes::default());
+    }
+    Ok(next)
+}
