@@ -83,6 +83,14 @@ fn simulate(path: &Path, days: u64) {
     let writer = open(path, &clock);
     println!("{:.2} s to start on {} MB", began.elapsed().as_secs_f64(), bytes >> 20);
     drop(writer);
+    println!("{} MB of the file are in use", used_bytes(path) >> 20);
+}
+
+/// What the pages in use take: redb doubles a file that is full.
+fn used_bytes(path: &Path) -> u64 {
+    let database = redb::Database::open(path).expect("the file");
+    let stats = database.begin_write().and_then(|txn| Ok(txn.stats().expect("its pages"))).expect("a transaction");
+    stats.allocated_pages() * stats.page_size() as u64
 }
 
 fn report(writer: &Writer, (file, head): (u64, oddsbox::store::LogHead), day: u64) {

@@ -91,13 +91,25 @@ const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
 /// Less than this is not worth compressing.
 const COMPRESSED_MIN: usize = 128;
-const ZSTD_LEVEL: i32 = 3;
+
+/// How much time compression may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// For what will be written again.
+    Little,
+    /// For what stays.
+    Much,
+}
 
 /// The bytes compressed, if that makes them shorter by an eighth at least, behind a byte that says so.
-pub(super) fn compress_if_shorter(bytes: &[u8]) -> Result<Vec<u8>, Flaw> {
+pub(super) fn compress_if_shorter(bytes: &[u8], effort: Effort) -> Result<Vec<u8>, Flaw> {
     let mut out = vec![PLAIN];
     if bytes.len() >= COMPRESSED_MIN {
-        let compressed = zstd::bulk::compress(bytes, ZSTD_LEVEL).map_err(|_| Flaw::Malformed)?;
+        let level = match effort {
+            Effort::Little => 3,
+            Effort::Much => 12,
+        };
+        let compressed = zstd::bulk::compress(bytes, level).map_err(|_| Flaw::Malformed)?;
         if compressed.len() <= bytes.len() - bytes.len() / 8 {
             out[0] = COMPRESSED;
             out.extend(compressed);

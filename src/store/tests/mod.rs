@@ -8,6 +8,7 @@ mod copy;
 mod damage;
 mod encoding;
 mod failure;
+mod lines;
 mod lost_books;
 mod lost_usage;
 mod open;

@@ -191,3 +191,38 @@ fn log_beyond_its_size_loses_the_oldest_days() {
     assert!(head.bytes() < 8_000 && (20..300).contains(&head.changes), "{head:?}");
     assert!(price_at(&writer, clock.now().timestamp()).unwrap().is_some());
 }
+
+/// The price of one record at a time, of another event than `publish` has.
+fn publish_other(writer: &mut Writer, clock: &Clock, price: &str) {
+    let News::Odds(news) = odds(tennis(writer), "b", "betmgm", Some([price, "1.5"])) else { panic!("no odds") };
+    let news = OddsNews { last_update: clock.now().timestamp(), ..news };
+    assert_eq!(writer.ingest(WORLD, vec![News::Odds(news)], false).unwrap().rejected(), 0);
+    clock.advance(Duration::from_secs(30));
+    writer.tick();
+}
+
+#[test]
+fn lines_of_an_event_go_when_it_has_not_changed_for_as_long_as_history_is_kept() {
+    let history = HistoryOptions { keep_s: 24 * 3600, resume_s: 3600, ..HistoryOptions::default() };
+    let (_directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    writer.ingest(WORLD, vec![event(tennis(&writer), "b")], true).unwrap();
+    publish(&mut writer, &clock, "2.0");
+    let lines = |writer: &Writer, id: &str| {
+        let lines = writer.history().lines(WORLD, tennis(writer), &event_id(id), |_, _| true).unwrap();
+        lines.map(|lines| lines.lines.iter().map(|line| line.points.len()).sum::<usize>())
+    };
+    writer.ingest(WORLD, vec![News::Remove { sport: tennis(&writer), event: event_id("a") }], true).unwrap();
+    for hour in 0..72_u32 {
+        publish_other(&mut writer, &clock, &format!("2.{:02}", hour % 100));
+        clock.advance(HOUR);
+        writer.tick();
+        keep(&mut writer, &clock);
+        if hour == 12 {
+            assert_eq!(lines(&writer, "a"), Some(2), "a price, and its end");
+        }
+    }
+    assert_eq!(lines(&writer, "a"), None);
+    assert_eq!(lines(&writer, "b"), Some(72), "an event that goes on keeps all of its line");
+    assert!(writer.check(&Arc::default()).unwrap().is_clean());
+}

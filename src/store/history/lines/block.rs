@@ -12,7 +12,7 @@ use super::ends::EventTexts;
 use crate::model::{Outcome, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::prices::{Difference, put_difference, put_outcomes, read_difference, read_outcomes};
-use crate::store::history::row::{compress_if_shorter, decompress_if_compressed};
+use crate::store::history::row::{Effort, compress_if_shorter, decompress_if_compressed};
 use crate::store::history::texts::Sides;
 use crate::store::history::varint::{Cursor, put};
 
@@ -123,7 +123,7 @@ impl Block {
         self.size += known.bytes.len() - size_before;
     }
 
-    pub(super) fn to_row(&self) -> Result<LineRow, Flaw> {
+    pub(super) fn to_row(&self, effort: Effort) -> Result<LineRow, Flaw> {
         let mut out = Vec::with_capacity(self.size + self.records.len() * 5 + 8);
         put(&mut out, self.times.len() as u64);
         let mut last = 0;
@@ -139,7 +139,7 @@ impl Block {
             put(&mut out, record.bytes.len() as u64);
             out.extend_from_slice(&record.bytes);
         }
-        Ok(LineRow(compress_if_shorter(&out)?))
+        Ok(LineRow(compress_if_shorter(&out, effort)?))
     }
 
     pub(super) fn read(row: &LineRow) -> Result<Self, Flaw> {

@@ -12,7 +12,7 @@ use crate::model::{Event, EventStatus, Outcome, OutcomeName, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::events::{SharedTexts, put_event, put_time, read_event, read_time};
 use crate::store::history::prices::{Difference, put_difference, read_difference, read_outcomes};
-use crate::store::history::row::{compress_if_shorter, decompress_if_compressed};
+use crate::store::history::row::{Effort, compress_if_shorter, decompress_if_compressed};
 use crate::store::history::texts::{Sides, TextNumbers};
 use crate::store::history::varint::{Cursor, put, put_text};
 
@@ -237,7 +237,7 @@ impl EventEnds {
         out.extend_from_slice(&records);
         let mut row = self.first_change.unix().to_le_bytes().to_vec();
         row.extend_from_slice(&self.last_change.unix().to_le_bytes());
-        row.extend(compress_if_shorter(&out)?);
+        row.extend(compress_if_shorter(&out, Effort::Little)?);
         Ok(EndsRow(row))
     }
 }

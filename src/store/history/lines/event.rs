@@ -12,6 +12,7 @@ use super::rewrite::LineBytes;
 use crate::model::{Event, EventId, Outcome, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::read::LogError;
+use crate::store::history::row::Effort;
 use crate::store::table_keys::{EventKey, LineEventKey, LineKey};
 use crate::store::tables::{ENDS, LINE_EVENTS, LINES};
 
@@ -171,11 +172,13 @@ impl EventHistory {
 
     /// The blocks that have changed, as rows; `ends` counts them.
     pub(super) fn changed_blocks(&mut self) -> Result<Vec<(u32, LineRow)>, Flaw> {
-        let (number, last) = &self.block;
-        let last = (!last.is_empty()).then_some((*number, last));
-        let full = self.full.iter().map(|(number, block)| (*number, block));
-        let rows =
-            full.chain(last).map(|(number, block)| Ok((number, block.to_row()?))).collect::<Result<Vec<_>, _>>()?;
+        let mut rows = Vec::with_capacity(self.full.len() + 1);
+        for (number, block) in &self.full {
+            rows.push((*number, block.to_row(Effort::Much)?));
+        }
+        if !self.block.1.is_empty() {
+            rows.push((self.block.0, self.block.1.to_row(Effort::Little)?));
+        }
         if let Some((number, _)) = rows.last() {
             self.ends.blocks = number + 1;
         }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::block::{Block, LinePoint, LineRow, RecordNumbers};
 use super::ends::{EndsRow, EventEnds};
 use crate::model::{Contest, Event, EventId, EventStatus, Outcome, Timestamp};
+use crate::store::history::row::Effort;
 use crate::store::history::tests::outcomes;
 
 fn ends() -> EventEnds {
@@ -53,7 +54,7 @@ proptest! {
         let mut at = Timestamp::from_unix(1_000);
         for (record, seconds, after, is_stored) in changes {
             if is_stored {
-                block = Block::read(&block.to_row().unwrap()).unwrap();
+                block = Block::read(&block.to_row(Effort::Little).unwrap()).unwrap();
                 ends = ends.encode().unwrap().read().unwrap();
             }
             at = at.plus_seconds(seconds + 1);
@@ -62,7 +63,7 @@ proptest! {
             ends.put_price(record, at, after.as_ref());
             model.entry(record).or_default().push(LinePoint { at, outcomes: after });
         }
-        let block = Block::read(&block.to_row().unwrap()).unwrap();
+        let block = Block::read(&block.to_row(Effort::Little).unwrap()).unwrap();
         let read = ends.encode().unwrap().read().unwrap();
         prop_assert_eq!(points_of(&block, read.texts.list()), model.clone());
         prop_assert_eq!(&read.records, &ends.records);
