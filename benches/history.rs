@@ -89,7 +89,7 @@ fn simulate(path: &Path, days: u64) {
 /// What the pages in use take: redb doubles a file that is full.
 fn used_bytes(path: &Path) -> u64 {
     let database = redb::Database::open(path).expect("the file");
-    let stats = database.begin_write().and_then(|txn| Ok(txn.stats().expect("its pages"))).expect("a transaction");
+    let stats = database.begin_write().expect("a transaction").stats().expect("its pages");
     stats.allocated_pages() * stats.page_size() as u64
 }
 
