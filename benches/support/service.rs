@@ -85,6 +85,7 @@ impl Bench {
         match handle(&self.service, request, self.clock.now()) {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
+            Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
         }
     }
 }

@@ -7,9 +7,10 @@
 //! - `snapshot` what is published: worlds, sports, prices; `condition` the state of the service itself
 //! - `index`, `node`, `coverage` the events of a sport and how they are searched; `select` finds the results of a query
 //! - `query` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
-//! - `body` a rendered answer; `target_cache` answers by the raw text of the request target
+//! - `as_of` a sport as it was; `body` a rendered answer; `target_cache` answers by the raw text of the request target
 
 mod answers;
+mod as_of;
 mod body;
 mod condition;
 mod coverage;
@@ -23,6 +24,7 @@ mod snapshot;
 mod target_cache;
 pub mod v4;
 
+pub use as_of::AsOf;
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
 pub use index::{Index, NodeDiff};

@@ -78,7 +78,7 @@ impl WaitingGrant {
 }
 
 /// The right to read one sport of one world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SportAccess {
     world: World,
     sport: SportId,

@@ -9,6 +9,7 @@
 
 mod bounds;
 mod facts;
+mod history;
 mod intakes;
 mod logging;
 mod notify;
@@ -51,6 +52,7 @@ pub use validate::{InvalidConfig, validate};
 
 use bounds::Bounds;
 use facts::{Facts, Phase};
+use history::LogHistory;
 use intakes::Intakes;
 use reload::Reloading;
 use writer_watch::WriterWatch;
@@ -315,7 +317,8 @@ impl Server {
     fn service(&self, is_demo: bool) -> http::Service {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
         let settings = interface_settings(&self.config.borrow());
-        let service = http::Service::new(boards, keyring, self.clock.clone(), settings);
+        let history = Arc::new(LogHistory::new(self.history.clone(), Arc::clone(&boards)));
+        let service = http::Service::new(boards, keyring, self.clock.clone(), settings).with_history(history);
         if is_demo { service.with_demo_keys(self.demo_keys.clone()) } else { service }
     }
 

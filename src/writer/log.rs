@@ -9,22 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::batch::WorldUpdate;
+use super::logged::Orphan;
 use super::state::{SportState, WorldState, published_sources};
 use super::{WriteError, Writer};
 use crate::board::{EventNode, NodeDiff};
-use crate::model::{BookId, Bookmakers, Event, EventId, Market, Record, SportId, Timestamp, World};
+use crate::model::{BookId, Bookmakers, Event, Market, Record, SportId, Timestamp, World};
 use crate::store::{
     Change, EventChange, HistoryError, HistoryReader, LogEntry, RecordChange, SportChanges, SportFold, StoreError,
     TickChanges,
 };
-
-/// A record that the log has of a bookmaker that is gone.
-#[derive(Clone, Debug)]
-pub(super) struct Orphan {
-    pub event: EventId,
-    pub bookmaker: Arc<str>,
-    pub market: Market,
-}
 
 impl Writer {
     /// Commits the changes of an update with an entry for what it changes of events and scores.

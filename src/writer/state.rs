@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::log::Orphan;
+use super::logged::{Orphan, logged_index};
 use super::owners::Owners;
 use super::poll::{self, PollState, Polls};
-use crate::board::{
-    Draft, EventNode, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard,
-};
-use crate::model::{BookId, Bookmakers, Catalogue, Record, RecordId, Source, SportId, Timestamp};
+use crate::board::{Draft, Index, Published, PublishedSource, Register, SourceState, SportBoard, WorldBoard};
+use crate::model::{BookId, Bookmakers, Catalogue, Source, SportId, Timestamp};
 use crate::store::{LoadedEvent, LoadedSport, LoadedWorld, SportFold, StoreError};
 
 /// A source, and its last read in the file. Reads that change nothing else are stored only now and then.
@@ -125,43 +123,6 @@ impl SportState {
     pub(super) fn has_prices(&self) -> bool {
         self.current.record_count() > 0 || self.board.published().index().record_count() > 0
     }
-}
-
-/// The events and prices that the log has of a sport, and the prices among them whose bookmaker is gone. Prices that are
-/// still the same are shared with the current index: nearly all of them are.
-fn logged_index(sport_key: &str, logged: &SportFold, current: &Index, books: &Bookmakers) -> (Index, Vec<Orphan>) {
-    let (mut nodes, mut orphans) = (Vec::new(), Vec::new());
-    for folded in logged.events() {
-        let event = &folded.event;
-        let now = current.get(event.id.as_str());
-        let mut records = Vec::new();
-        for (key, market, price) in logged.records(folded) {
-            let Some(bookmaker) = books.find(key) else {
-                orphans.push(Orphan { event: event.id.clone(), bookmaker: Arc::clone(key), market });
-                continue;
-            };
-            let stored = now.and_then(|node| node.record(bookmaker, market));
-            if let Some(same) = stored.filter(|stored| *stored.outcomes == *price.outcomes) {
-                records.push(Arc::clone(same));
-                continue;
-            }
-            records.push(Arc::new(Record {
-                id: RecordId::new(sport_key, &event.id, key, market),
-                bookmaker,
-                market,
-                last_update: price.last_update,
-                bookmaker_update: None,
-                outcomes: price.outcomes.iter().cloned().collect(),
-            }));
-        }
-        let draft = Draft::assemble(Arc::clone(event), folded.score.clone(), records, Vec::new());
-        nodes.push(Arc::new(draft.finish(books)));
-    }
-    nodes.sort_by(|one, other| {
-        let key = |node: &EventNode| (node.event().commence, node.event().id.clone());
-        key(one).cmp(&key(other))
-    });
-    (Index::from_sorted(nodes), orphans)
 }
 
 /// Sets reads in the future, which are from before the clock was set back, to now, so that a silent source goes stale in

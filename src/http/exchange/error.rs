@@ -28,6 +28,8 @@ pub(crate) enum Code {
     NotFound,
     SportNotFound,
     EventNotFound,
+    /// Older than the history that is kept.
+    HistoryGone,
     MethodNotAllowed,
     UriTooLong,
     HeadersTooLarge,
@@ -39,12 +41,14 @@ pub(crate) enum Code {
 }
 
 /// Why a key was rejected, as one word for logs and counters: first the reasons of a key that is not valid.
-pub(crate) static REFUSED: [&str; 10] =
-    ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP];
+pub(crate) static REFUSED: [&str; 11] =
+    ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP, HISTORY];
 /// How many of them are for a key that is not valid.
 pub(crate) const INVALID_KEYS: usize = 6;
 /// The key is restricted to other groups of sports.
 pub(crate) const GROUP: &str = "group";
+/// The key reads history more than twice at a time.
+pub(crate) const HISTORY: &str = "history";
 
 /// What The Odds API calls a parameter at fault has a code of its own for each parameter.
 const BY_PARAMETER: &str = "";
@@ -91,6 +95,7 @@ impl Code {
             Code::NotFound => ("not_found", "NOT_FOUND", StatusCode::NOT_FOUND),
             Code::SportNotFound => ("sport_not_found", "UNKNOWN_SPORT", StatusCode::NOT_FOUND),
             Code::EventNotFound => ("event_not_found", "EVENT_NOT_FOUND", StatusCode::NOT_FOUND),
+            Code::HistoryGone => ("history_gone", "HISTORY_GONE", StatusCode::GONE),
             Code::MethodNotAllowed => ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Code::UriTooLong => ("uri_too_long", "URI_TOO_LONG", StatusCode::URI_TOO_LONG),
             Code::HeadersTooLarge => {

@@ -7,12 +7,14 @@
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route must exist, and the method must be one that reads.
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
-//! 8. The endpoint parses its parameters and produces its content.
+//! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, the charge is refunded, and
+//!    the caller reads the log and calls again.
 //! 9. The content or the error becomes a response; server errors are not charged.
 
 use http::{Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP};
+use super::error::{ApiError, Code, GROUP, HISTORY};
+use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
 use super::request_headers::{HeaderField, RequestParts};
@@ -32,6 +34,15 @@ pub enum Handled {
     Answer(HandledRequest),
     /// The key has quota left but no lease: wait for its meter's lease and call again.
     NeedsLease(WaitingGrant),
+    /// Something has to be read of the log first.
+    NeedsHistory(HistoryNeed),
+}
+
+/// What a request needs of the log, and whose request it is.
+#[derive(Debug)]
+pub struct HistoryNeed {
+    pub(crate) grant: WaitingGrant,
+    pub(crate) read: HistoryRead,
 }
 
 impl From<HandledRequest> for Handled {
@@ -69,6 +80,16 @@ pub struct Note {
 
 /// Answers one request, following the steps above.
 pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
+    handle_with(service, request, now, None)
+}
+
+/// The same with what was read of the log for the request.
+pub(crate) fn handle_with<B>(
+    service: &Service,
+    request: &Request<B>,
+    now: Moment,
+    finished: Option<&Finished>,
+) -> Handled {
     // 1. Its id.
     let mut exchange = Exchange::begin(service, request, now);
     // 2. Bounds and host.
@@ -97,16 +118,30 @@ pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handle
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
     // 6 to 8. The content.
-    let content = exchange.content(&route, grant);
+    let content = match exchange.content(&route, grant, finished) {
+        Ok(content) => Ok(content),
+        Err(Stop::Failed(error)) => Err(error),
+        Err(Stop::NeedsHistory(read)) => {
+            charge.refund();
+            return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read });
+        }
+    };
     // 9. The answer.
     exchange.answer(content, charge, grant).into()
 }
 
-/// Answers with `overloaded`, because the lease that a request needs did not come in time.
-pub(crate) fn overloaded<B>(service: &Service, request: &Request<B>, grant: Grant<'_>, now: Moment) -> HandledRequest {
+/// Answers a request that waited in vain, for a lease or for its turn to read the log.
+pub(crate) fn refused<B>(
+    service: &Service,
+    request: &Request<B>,
+    grant: Grant<'_>,
+    now: Moment,
+    error: &ApiError,
+) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
-    exchange.refuse(&ApiError::overloaded(), grant)
+    exchange.refused = (error.code == Code::RateLimited).then_some(HISTORY);
+    exchange.refuse(error, grant)
 }
 
 /// Answers a request whose handling panicked.
@@ -174,10 +209,10 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Steps 6 to 8. A key in the query must be there once.
-    fn content(&self, route: &Route<'_>, grant: Grant<'_>) -> Result<Content, ApiError> {
+    fn content(&self, route: &Route<'_>, grant: Grant<'_>, finished: Option<&Finished>) -> Result<Content, Stop> {
         self.check_route(route)?;
         let (service, request, version) = (self.service, &self.request, self.version);
-        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version };
+        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version, finished };
         let content = match route {
             Route::V4(route) => v4::get(&authorized, route),
             route => v1::get(&authorized, route),

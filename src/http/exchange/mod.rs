@@ -1,7 +1,7 @@
 //! What every request to the public interface goes through, from its head to the bytes of its response.
 //!
 //! - `handle` is the pipeline; `respond` runs it for a connection, waits where it must, counts and logs
-//! - `service` is what requests are answered from, and what an endpoint may read of it
+//! - `service` is what requests are answered from, and what an endpoint may read of it; `history` reads the log for it
 //! - `request_headers`, `route`, `query`, `values`, `percent` read a request
 //! - `reply`, `response_headers`, `usage`, `negotiate`, `request_id`, `error` write a response
 //!
@@ -9,6 +9,7 @@
 
 pub(crate) mod error;
 pub(crate) mod handle;
+pub(crate) mod history;
 pub(crate) mod negotiate;
 pub(crate) mod percent;
 pub(crate) mod query;

@@ -69,11 +69,11 @@ pub(crate) fn holds_key(query: Option<&str>) -> bool {
     pieces(query.unwrap_or_default()).any(|(sent, _)| is_any_key(sent))
 }
 
-/// The query without the key and without one other parameter, as its pieces were sent.
-pub(crate) fn pieces_without<'q>(query: &'q str, name: &'static str) -> impl Iterator<Item = &'q str> {
+/// The query without the key and without some other parameters, as its pieces were sent.
+pub(crate) fn pieces_without<'q>(query: &'q str, names: &[&str]) -> impl Iterator<Item = &'q str> {
     let unwanted = move |piece: &str| {
         let (sent, _) = split(piece);
-        is_named(sent, name) || is_any_key(sent)
+        names.iter().any(|name| is_named(sent, name)) || is_any_key(sent)
     };
     query.split('&').filter(move |piece| !piece.is_empty() && !unwanted(piece))
 }
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(api_key(Some(query), Version::V4).as_deref(), Some("x"), "{query}");
         }
         let sent = "a=1&api_key=s&api%5fkey=s&apiKey=s&api%4Bey=s&after=x&&b=%20";
-        let left: Vec<_> = pieces_without(sent, "after").collect();
+        let left: Vec<_> = pieces_without(sent, &["after"]).collect();
         assert_eq!(left, ["a=1", "b=%20"]);
     }
 
@@ -319,7 +319,7 @@ mod tests {
         #[test]
         fn no_query_panics(query in "\\PC{0,80}", near in "[a-z_=&%+0-9]{0,80}") {
             let _ = (Params::read(Some(&query), KNOWN), api_key(Some(&query), Version::V4));
-            let _ = (Params::read(Some(&near), KNOWN), pieces_without(&near, "after").count());
+            let _ = (Params::read(Some(&near), KNOWN), pieces_without(&near, &["after"]).count());
             let _ = (Params::read_leniently(Some(&query), KNOWN), Params::read_leniently(Some(&near), KNOWN));
         }
     }

@@ -22,7 +22,9 @@ use super::{negotiate, values};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
+use crate::model::Timestamp;
 
+const X_AS_OF: HeaderName = HeaderName::from_static("x-as-of");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// 1 January 2026: since then the key in the query is deprecated.
 const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600");
@@ -48,6 +50,8 @@ pub(crate) enum Freshness {
     Revalidated,
     /// A page of the documentation: by anyone, for some minutes.
     Shared,
+    /// For ever: history that nothing changes any more.
+    Immutable,
 }
 
 /// What an endpoint answers with.
@@ -60,12 +64,14 @@ pub(crate) struct Content {
     pub media_type: HeaderValue,
     /// The link to the next page, if it was rendered already.
     pub link: Option<HeaderValue>,
+    /// As of when it is, if not of now.
+    pub as_of: Option<Timestamp>,
 }
 
 impl Content {
     /// A body of the board.
     pub(crate) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, media_type: JSON, link: None }
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None, as_of: None }
     }
 
     /// A body that was rendered for this request.
@@ -95,6 +101,7 @@ impl Reply {
         let link = content.link.or_else(|| values::next_link(request, content.body.next()?));
         let chosen = Chosen::new(request, content.body, content.is_kept);
         let (status, body) = chosen.status_and_body();
+        let as_of = content.as_of.map(header_of);
         let headers = ContentHeaders {
             cache_control: cache_control(content.freshness, now, refresh_ms),
             request_id: request_id.clone(),
@@ -103,7 +110,11 @@ impl Reply {
             usage,
             chosen,
         };
-        Reply { status, headers: headers.into_map(), body }
+        let mut headers = headers.into_map();
+        if let Some(as_of) = as_of {
+            headers.insert(X_AS_OF, as_of);
+        }
+        Reply { status, headers, body }
     }
 
     /// A page that needs no key, or 304 if the client has it.
@@ -232,6 +243,11 @@ impl Chosen {
     }
 }
 
+/// Digits and punctuation are always a valid value.
+fn header_of(time: Timestamp) -> HeaderValue {
+    HeaderValue::from_bytes(&time.iso()).unwrap_or(HeaderValue::from_static(""))
+}
+
 /// What every answer has.
 fn insert_always(headers: &mut HeaderMap, request_id: &RequestId) {
     headers.insert(X_REQUEST_ID, request_id.header());
@@ -281,6 +297,7 @@ static PRIVATE: [HeaderValue; 31] = {
 fn cache_control(freshness: Freshness, now: Moment, refresh_ms: i64) -> HeaderValue {
     let seconds = match freshness {
         Freshness::Shared => return HeaderValue::from_static("public, max-age=300"),
+        Freshness::Immutable => return HeaderValue::from_static("private, max-age=31536000, immutable"),
         Freshness::Revalidated => 0,
         Freshness::UntilRefresh => seconds_until_refresh(now, refresh_ms),
     };

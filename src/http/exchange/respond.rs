@@ -1,4 +1,5 @@
-//! Answering requests of a connection: the pipeline of `handle`, the wait for a lease, counters and the access log.
+//! Answering requests of a connection: the pipeline of `handle`, the waits for a lease and for the log of changes, counters and
+//! the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
 //! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 use http::{Request, Response};
 use tracing::Level;
 
-use super::error::{INVALID_KEYS, REFUSED};
-use super::handle::{Handled, HandledRequest, Note, broken, handle, overloaded};
+use super::error::{ApiError, INVALID_KEYS, REFUSED};
+use super::handle::{Handled, HandledRequest, HistoryNeed, Note, broken, handle_with, refused};
+use super::history::Finished;
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
 use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
-use crate::keys::{KeyId, WaitingGrant};
+use crate::keys::KeyId;
 use crate::log::{self, LineKind};
 use crate::metrics::Traffic;
 
@@ -42,25 +44,22 @@ impl Respond for Service {
 }
 
 impl Service {
-    /// Answers a request and writes its line of the log, unless it has to wait for a lease.
+    /// Answers a request and writes its line of the log, unless it has to wait.
     pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<ResponseBody>> {
         let started = Instant::now();
-        match self.handle_contained(request, self.clock.now_at(started)) {
+        match self.handle_contained(request, self.clock.now_at(started), None) {
             Handled::Answer(answer) => {
                 self.note(request, peer, &answer.note, started);
                 Some(answer.into_response())
             }
-            Handled::NeedsLease(_) => None,
+            Handled::NeedsLease(_) | Handled::NeedsHistory(_) => None,
         }
     }
 
-    /// The same for any request. The only wait is for a lease, and it is bounded.
+    /// The same for any request. The only waits are for a lease and for the log, and they are bounded.
     pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
         let started = Instant::now();
-        let answer = match self.handle_contained(request, self.clock.now_at(started)) {
-            Handled::Answer(answer) => answer,
-            Handled::NeedsLease(waiting) => self.wait_and_handle(request, waiting).await,
-        };
+        let answer = self.handle_and_wait(request, self.clock.now_at(started)).await;
         self.note(request, peer, &answer.note, started);
         answer.into_response()
     }
@@ -75,25 +74,39 @@ impl Service {
         log_access(request, peer, note, took);
     }
 
-    async fn wait_and_handle<B>(&self, request: &Request<B>, mut waiting: WaitingGrant) -> HandledRequest {
-        let deadline = tokio::time::Instant::now() + self.settings.lease_patience;
+    /// Handles a request again whenever what it waited for has come.
+    async fn handle_and_wait<B>(&self, request: &Request<B>, now: Moment) -> HandledRequest {
+        let mut handled = self.handle_contained(request, now, None);
+        let mut lease_deadline = None;
+        let mut finished = None;
         loop {
-            let lease = waiting.grant().meter().lease_arrives(self.clock.now());
-            match tokio::time::timeout_at(deadline, lease).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return overloaded(self, request, waiting.grant(), self.clock.now()),
-            }
-            match self.handle_contained(request, self.clock.now()) {
+            match handled {
                 Handled::Answer(answer) => return answer,
-                // Other requests used up the lease: the deadline bounds how often that can happen.
-                Handled::NeedsLease(again) => waiting = again,
+                // Other requests may use up the lease: the deadline bounds how often that can happen.
+                Handled::NeedsLease(waiting) => {
+                    let patience = self.settings.lease_patience;
+                    let deadline = *lease_deadline.get_or_insert_with(|| tokio::time::Instant::now() + patience);
+                    let lease = waiting.grant().meter().lease_arrives(self.clock.now());
+                    if !matches!(tokio::time::timeout_at(deadline, lease).await, Ok(Ok(()))) {
+                        let now = self.clock.now();
+                        return refused(self, request, waiting.grant(), now, &ApiError::overloaded());
+                    }
+                }
+                Handled::NeedsHistory(HistoryNeed { grant, read }) if finished.is_none() => {
+                    match self.history.read(grant.grant().key_id(), read).await {
+                        Ok(read) => finished = Some(read),
+                        Err(error) => return refused(self, request, grant.grant(), self.clock.now(), &error),
+                    }
+                }
+                Handled::NeedsHistory(_) => return broken(self, request, self.clock.now()),
             }
+            handled = self.handle_contained(request, self.clock.now(), finished.as_ref());
         }
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>, now: Moment) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle(self, request, now)))
+    fn handle_contained<B>(&self, request: &Request<B>, now: Moment, finished: Option<&Finished>) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle_with(self, request, now, finished)))
             .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

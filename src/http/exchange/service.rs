@@ -7,10 +7,11 @@ use std::time::Duration;
 use arc_swap::Guard;
 
 use super::error::{ApiError, Code, REFUSED};
+use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, Shown, Stop};
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
-use crate::board::{Boards, Register, SportBoard, WorldBoard};
+use crate::board::{AsOf, Boards, Register, SportBoard, WorldBoard};
 use crate::clock::Clock;
 use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
@@ -50,6 +51,7 @@ pub struct Service {
     pub(crate) request_ids: RequestIds,
     pub(crate) pages: Pages,
     pub(crate) kept_books: KeptLists,
+    pub(crate) history: HistoryReads,
     traffic: Arc<Traffic>,
 }
 
@@ -64,6 +66,7 @@ impl Service {
             request_ids: RequestIds::new(),
             pages: Pages::new(None),
             kept_books: KeptLists::default(),
+            history: HistoryReads::default(),
             traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
         }
     }
@@ -72,6 +75,12 @@ impl Service {
     #[must_use]
     pub fn with_demo_keys(self, keys: DemoKeys) -> Self {
         Service { pages: Pages::new(Some(keys)), ..self }
+    }
+
+    /// The same service with a log to read.
+    #[must_use]
+    pub fn with_history(self, history: Arc<dyn History>) -> Self {
+        Service { history: HistoryReads::new(history), ..self }
     }
 
     /// What passes through here, counted.
@@ -98,6 +107,8 @@ pub(crate) struct Authorized<'a> {
     pub grant: Grant<'a>,
     pub now: Timestamp,
     pub version: Version,
+    /// What was read of the log for this request.
+    pub finished: Option<&'a Finished>,
 }
 
 impl<'a> Authorized<'a> {
@@ -109,6 +120,16 @@ impl<'a> Authorized<'a> {
         };
         self.check_open()?;
         Ok(SportView::new(&self.service.boards, access))
+    }
+
+    /// A view of the sport as of a time.
+    pub(crate) fn as_of<'s>(&self, view: SportView<'s>, shown: Shown, time: Timestamp) -> Result<SportView<'s>, Stop> {
+        let read = AsOfRead { access: view.access, time, shown };
+        let as_of = match self.finished {
+            Some(Finished::AsOf(read)) => read.clone().map_err(ApiError::from)?,
+            None => self.service.history.kept(&read).ok_or(Stop::NeedsHistory(HistoryRead::AsOf(read)))?,
+        };
+        Ok(SportView { as_of: Some(as_of), ..view })
     }
 
     /// A competition in place of its sport gets the request that works, if that would find it.
@@ -143,16 +164,26 @@ pub(crate) struct SportView<'s> {
     pub sport: &'s Sport,
     access: SportAccess,
     world: Guard<Arc<WorldBoard>>,
+    /// The sport as it was, if that is what the request is about.
+    as_of: Option<AsOf>,
 }
 
 impl<'s> SportView<'s> {
     pub(crate) fn new(boards: &'s Boards, access: SportAccess) -> Self {
         let catalogue = &**boards.catalogue();
-        SportView { catalogue, sport: &catalogue[access.sport()], access, world: boards.load(access.world()) }
+        let world = boards.load(access.world());
+        SportView { catalogue, sport: &catalogue[access.sport()], access, world, as_of: None }
     }
 
     pub(crate) fn board(&self) -> &SportBoard {
-        self.world.sport(self.access.sport())
+        match &self.as_of {
+            Some(as_of) => &as_of.board,
+            None => self.world.sport(self.access.sport()),
+        }
+    }
+
+    pub(crate) fn as_of(&self) -> Option<&AsOf> {
+        self.as_of.as_ref()
     }
 
     pub(crate) fn id(&self) -> SportId {
@@ -160,11 +191,11 @@ impl<'s> SportView<'s> {
     }
 
     pub(crate) fn register(&self) -> &Register {
-        self.world.register()
+        self.as_of.as_ref().map_or_else(|| self.world.register(), |as_of| &as_of.register)
     }
 
     pub(crate) fn bookmakers(&self) -> &Bookmakers {
-        self.world.register().bookmakers()
+        self.register().bookmakers()
     }
 }
 

@@ -6,10 +6,14 @@ use super::error::ApiError;
 use super::percent::write_url_part;
 use super::query::{self, Parameter, Params};
 use super::request_headers::RequestParts;
-use crate::board::{Cursor, EventIds, Limit};
+use crate::board::{AsOf, Cursor, EventIds, Limit};
 use crate::model::{EventId, Timestamp};
 
 pub(crate) const LIMIT: Parameter = Parameter::new("limit", "an integer from 1 to 500");
+pub(crate) const AS_OF: Parameter = Parameter::new(
+    "as_of",
+    "a time such as 2026-11-14T23:39:00Z that is not in the future (the + of an offset is written %2B)",
+);
 pub(crate) const AFTER: Parameter = Parameter::new("after", "what the Link header of the page before has, unchanged");
 /// As the end of the sentence "`regions` takes …".
 pub(crate) const REGIONS_TAKE: &str = "us, us2, us_dfs, us_ex, uk, eu, fr, se and au, separated by commas";
@@ -29,21 +33,57 @@ pub(crate) fn after(params: &Params<'_>) -> Result<Option<Cursor>, ApiError> {
     params.parse(&AFTER, Cursor::parse)
 }
 
-/// `<…>; rel="next"` (RFC 8288): the same path and query with `after` replaced. A key in the query is left out: links end
-/// up in logs.
+/// `<…>; rel="next"` (RFC 8288): the same path and query with `after` replaced.
 pub(crate) fn next_link(request: &RequestParts<'_>, cursor: &Cursor) -> Option<HeaderValue> {
     let mut link = Vec::with_capacity(256);
-    link.push(b'<');
-    write_url_part(request.path, &mut link);
-    link.push(b'?');
-    for piece in query::pieces_without(request.query.unwrap_or_default(), AFTER.name) {
-        write_url_part(piece, &mut link);
-        link.push(b'&');
-    }
-    link.extend_from_slice(b"after=");
-    link.extend_from_slice(cursor.to_text().as_bytes());
-    link.extend_from_slice(b">; rel=\"next\"");
+    write_link(request, &[(AFTER.name, Some(&cursor.to_text()))], "next", &mut link);
     HeaderValue::from_maybe_shared(bytes::Bytes::from(link)).ok()
+}
+
+/// The links of a page as of a time: to the next page of the same moment, and to the publications before and after it.
+pub(crate) fn links_as_of(request: &RequestParts<'_>, next: Option<&Cursor>, as_of: &AsOf) -> Option<HeaderValue> {
+    let mut links = Vec::with_capacity(512);
+    let mut write = |time: Timestamp, cursor: Option<&Cursor>, relation| {
+        if !links.is_empty() {
+            links.extend_from_slice(b", ");
+        }
+        let (time, cursor) = (time.to_string(), cursor.map(Cursor::to_text));
+        write_link(request, &[(AS_OF.name, Some(&time)), (AFTER.name, cursor.as_deref())], relation, &mut links);
+    };
+    if next.is_some() {
+        write(as_of.at, next, "next");
+    }
+    if let Some(previous) = as_of.previous {
+        write(previous, None, "prev-archive");
+    }
+    if let Some(next) = as_of.next {
+        write(next, None, "next-archive");
+    }
+    (!links.is_empty()).then(|| HeaderValue::from_maybe_shared(bytes::Bytes::from(links)).ok())?
+}
+
+/// The path and query of the request, with some parameters replaced or left out. A key in the query is left out too:
+/// links end up in logs.
+fn write_link(request: &RequestParts<'_>, replaced: &[(&str, Option<&str>)], relation: &str, out: &mut Vec<u8>) {
+    out.push(b'<');
+    write_url_part(request.path, out);
+    let names: Vec<&str> = replaced.iter().map(|(name, _)| *name).collect();
+    let mut separator = b'?';
+    for piece in query::pieces_without(request.query.unwrap_or_default(), &names) {
+        out.push(separator);
+        write_url_part(piece, out);
+        separator = b'&';
+    }
+    for (name, value) in replaced.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
+        out.push(separator);
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        out.extend_from_slice(value.as_bytes());
+        separator = b'&';
+    }
+    out.extend_from_slice(b">; rel=\"");
+    out.extend_from_slice(relation.as_bytes());
+    out.push(b'"');
 }
 
 /// A text that can be no event's id matches nothing and is left out; an empty one is a mistake.
@@ -59,6 +99,15 @@ pub(crate) fn event_ids(params: &Params<'_>, named: &'static Parameter) -> Resul
         Some(EventIds::new(ids))
     };
     params.parse(named, parse)
+}
+
+/// The time as of which a request asks.
+pub(crate) fn as_of(params: &Params<'_>, now: Timestamp) -> Result<Option<Timestamp>, ApiError> {
+    let time = params.parse(&AS_OF, |text| time(text, Round::Down))?;
+    if time.is_some_and(|time| time > now) {
+        return Err(AS_OF.fault("is in the future"));
+    }
+    Ok(time)
 }
 
 /// How a time between two whole seconds is rounded.

@@ -112,6 +112,7 @@ impl Fixture {
         for _ in 0..2 {
             match handle(&self.service, request, self.clock.now()) {
                 Handled::Answer(answer) => return got(answer),
+                Handled::NeedsHistory(_) => panic!("this service has no log"),
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }

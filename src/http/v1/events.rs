@@ -3,25 +3,29 @@
 use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION};
 use crate::board::EventsQuery;
 use crate::http::exchange::error::{ApiError, Code};
+use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
-use crate::http::exchange::service::SportView;
-use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
+use crate::http::exchange::service::{Authorized, SportView};
+use crate::http::exchange::values::{self, AFTER, AS_OF, EVENT_IDS, LIMIT};
 use crate::model::{EventStatus, MarketFilter};
 
 const STATUS: Parameter = Parameter::new("status", "scheduled, live, final or cancelled");
 
-pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER];
+pub(crate) const PARAMETERS: &[Parameter] =
+    &[STATUS, EVENT_IDS, COMPETITION, COMMENCE_FROM, COMMENCE_TO, LIMIT, AFTER, AS_OF];
 
-pub(crate) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
-    let params = Params::read(query, PARAMETERS)?;
+pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
+    let request = authorized.request;
+    let params = Params::read(request.query, PARAMETERS)?;
+    let view = &filters::at_time(authorized, view, &params, Shown::Lists)?;
     let query = EventsQuery {
         status: params.parse(&STATUS, EventStatus::parse)?,
         scope: filters::scope(view, &params, &MarketFilter::Featured)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(Content::kept(view.board().events(&view.sport.key, &query), Freshness::Revalidated))
+    Ok(filters::page(view, request, view.board().events(&view.sport.key, &query), Freshness::Revalidated))
 }
 
 /// Get Event: `/v1/sports/{sport_key}/events/{event_id}`.

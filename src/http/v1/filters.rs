@@ -1,9 +1,14 @@
-//! The filters that the endpoints of a sport have in common: which events, and which markets.
+//! What the endpoints of a sport have in common: as of when, which events, and which markets.
 
-use crate::board::{CompetitionKeys, EventScope};
+use std::sync::Arc;
+
+use crate::board::{Body, CompetitionKeys, EventScope};
 use crate::http::exchange::error::ApiError;
+use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{Parameter, Params};
-use crate::http::exchange::service::SportView;
+use crate::http::exchange::reply::{Content, Freshness};
+use crate::http::exchange::request_headers::RequestParts;
+use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, EVENT_IDS, Round};
 use crate::model::market::KeyParts;
 use crate::model::{Market, MarketFilter, MarketKey, SportKind};
@@ -24,6 +29,27 @@ pub(super) const MARKET: Parameter = Parameter::list(
 );
 const MARKETS_MAX: usize = 20;
 const EVERY_MARKET: &str = "all";
+
+/// The sport as of the time that a request names, or now.
+pub(super) fn at_time<'s>(
+    authorized: &Authorized<'_>,
+    view: SportView<'s>,
+    params: &Params<'_>,
+    shown: Shown,
+) -> Result<SportView<'s>, Stop> {
+    match values::as_of(params, authorized.now)? {
+        Some(time) => authorized.as_of(view, shown, time),
+        None => Ok(view),
+    }
+}
+
+/// A page of a sport, which can be cached for as long as `freshness` says unless it is as of a time.
+pub(super) fn page(view: &SportView<'_>, request: &RequestParts<'_>, body: Arc<Body>, freshness: Freshness) -> Content {
+    let Some(as_of) = view.as_of() else { return Content::kept(body, freshness) };
+    let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
+    let link = values::links_as_of(request, body.next(), as_of);
+    Content { link, as_of: Some(as_of.at), ..Content::kept(body, freshness) }
+}
 
 /// Which events a request is about. Those with a field are left out of sports whose events have two sides by the
 /// specification, unless the request names them.

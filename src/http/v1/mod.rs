@@ -11,19 +11,20 @@ pub(crate) mod sports;
 mod status;
 
 use super::exchange::error::ApiError;
+use super::exchange::history::Stop;
 use super::exchange::reply::Content;
 use super::exchange::route::Route;
 use super::exchange::service::Authorized;
 
 /// The content of a route of this version.
-pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Content, ApiError> {
+pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Content, Stop> {
     let Authorized { service, request, grant, now, .. } = *authorized;
     let (boards, query) = (&*service.boards, request.query);
     let view = |sport: &str| authorized.view(boards.catalogue().find(sport), sport);
-    match route {
-        Route::Odds { sport } => odds::get(&view(sport)?, request),
-        Route::Scores { sport } => scores::get(&view(sport)?, query),
-        Route::Events { sport } => events::get(&view(sport)?, query),
+    let content = match route {
+        Route::Odds { sport } => return odds::get(authorized, view(sport)?),
+        Route::Scores { sport } => return scores::get(authorized, view(sport)?),
+        Route::Events { sport } => return events::get(authorized, view(sport)?),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
         Route::Sports => {
             authorized.check_open()?;
@@ -40,5 +41,6 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Competitions { sport } => competitions::get(&view(sport)?, query),
         Route::Status => status::get(boards, grant, now, query),
         _ => Err(ApiError::not_found()),
-    }
+    };
+    Ok(content?)
 }

@@ -8,11 +8,11 @@ use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET};
 use crate::attachment::Attachment;
 use crate::board::OddsQuery;
 use crate::http::exchange::error::ApiError;
+use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{self, Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
-use crate::http::exchange::request_headers::RequestParts;
-use crate::http::exchange::service::SportView;
-use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
+use crate::http::exchange::service::{Authorized, SportView};
+use crate::http::exchange::values::{self, AFTER, AS_OF, EVENT_IDS, LIMIT};
 use crate::model::{Market, MarketFilter, OddsFormat, Region, Regions, SportKind};
 
 const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
@@ -34,18 +34,26 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     LIMIT,
     AFTER,
     GROUP,
+    AS_OF,
 ];
 
 /// The region of a request that names none.
 const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
-pub(crate) fn get(view: &SportView<'_>, request: &RequestParts<'_>) -> Result<Content, ApiError> {
+pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
+    let request = authorized.request;
     let cache = view.board().published().target_cache();
     if let Some(cached) = cache.get(request.target) {
         let link = cached.attachment.get::<HeaderValue>().cloned();
         return Ok(Content { link, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
     }
-    let query = read(view, &Params::read(request.query, PARAMETERS)?)?;
+    let params = Params::read(request.query, PARAMETERS)?;
+    if params.get(&AS_OF).is_some() {
+        let view = filters::at_time(authorized, view, &params, Shown::Prices)?;
+        let body = view.board().odds(&view.sport.key, &read(&view, &params)?);
+        return Ok(filters::page(&view, request, body, Freshness::UntilRefresh));
+    }
+    let query = read(&view, &params)?;
     let body = view.board().odds(&view.sport.key, &query);
     let link = body.next().and_then(|cursor| values::next_link(request, cursor));
     if !query::holds_key(request.query) {

@@ -2,24 +2,26 @@
 
 use super::filters::{self, COMPETITION};
 use crate::board::ScoresQuery;
-use crate::http::exchange::error::ApiError;
+use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
-use crate::http::exchange::service::SportView;
-use crate::http::exchange::values::{self, AFTER, EVENT_IDS, LIMIT};
+use crate::http::exchange::service::{Authorized, SportView};
+use crate::http::exchange::values::{self, AFTER, AS_OF, EVENT_IDS, LIMIT};
 use crate::model::{MarketFilter, ScoreStatus};
 
 const STATUS: Parameter = Parameter::new("status", "scheduled, live or final");
 
-pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMPETITION, LIMIT, AFTER];
+pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMPETITION, LIMIT, AFTER, AS_OF];
 
-pub(crate) fn get(view: &SportView<'_>, query: Option<&str>) -> Result<Content, ApiError> {
-    let params = Params::read(query, PARAMETERS)?;
+pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
+    let request = authorized.request;
+    let params = Params::read(request.query, PARAMETERS)?;
+    let view = &filters::at_time(authorized, view, &params, Shown::Lists)?;
     let query = ScoresQuery {
         status: params.parse(&STATUS, ScoreStatus::parse)?,
         scope: filters::scope(view, &params, &MarketFilter::Featured)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(Content::kept(view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
+    Ok(filters::page(view, request, view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
 }

@@ -10,13 +10,14 @@ pub(crate) mod sports;
 mod values;
 
 use super::exchange::error::{ApiError, Code};
+use super::exchange::history::Stop;
 use super::exchange::reply::{Content, Freshness};
 use super::exchange::route::V4Route;
 use super::exchange::service::{Authorized, SportView, WorldView};
 use crate::board::v4::{ListQuery, Listed, Priced, PricedQuery};
 
 /// The content of a route of this version.
-pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Content, ApiError> {
+pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Content, Stop> {
     let Authorized { service, request, grant, now, .. } = *authorized;
     let (boards, query) = (&*service.boards, request.query);
     let view = |key: &str| {
@@ -26,7 +27,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Co
         let sport = catalogue.find_v4(key).filter(|(_, names)| is_known || names.can_be(key));
         authorized.view(sport.map(|(sport, _)| sport), key)
     };
-    match route {
+    let content = match route {
         V4Route::Sports => {
             authorized.check_open()?;
             sports::get(boards, grant.world(), query)
@@ -41,7 +42,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Co
         V4Route::Participants { sport } => Ok(events::get_participants(&view(sport)?, sport)),
         V4Route::EventOdds { sport, id } => odds::get_event(&view(sport)?, sport, id, query),
         V4Route::EventMarkets { sport, id } => odds::get_markets(&view(sport)?, sport, id, query),
-    }
+    };
+    Ok(content?)
 }
 
 fn event_not_found() -> ApiError {

@@ -57,6 +57,11 @@ impl SportFold {
         })
     }
 
+    /// The keys of the bookmakers that have had a price or a stale source.
+    pub fn bookmakers(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.books.iter()
+    }
+
     /// The keys of the bookmakers whose source is stale.
     pub fn stale(&self) -> impl Iterator<Item = &Arc<str>> {
         self.stale.iter().filter_map(|book| self.books.get(*book as usize))

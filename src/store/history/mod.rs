@@ -43,7 +43,7 @@ pub use entry::{
 };
 pub use fold::{FoldedEvent, SportFold};
 pub use lines::{EventLines, Line, LineBytes, LinePoint, PreparedLines, PricedAt, Start};
-pub use reader::{HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
+pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
 pub use state::{LogHead, new_epoch};
 
 pub(super) use lines::{EndsRow, LineRow, check_line_events, delete_lines, rebuild_line_events};

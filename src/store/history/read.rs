@@ -123,6 +123,36 @@ pub(in crate::store) fn for_each_entry(
     if expected == to.saturating_add(1) { Ok(()) } else { Err(damaged(expected, Flaw::Invalid("it is missing"))) }
 }
 
+/// The last entry of a world after one whose second is not after a time, and whether one that is follows it.
+pub(in crate::store) fn last_entry_at(
+    txn: &ReadTransaction,
+    world: u8,
+    after: u64,
+    time: Timestamp,
+) -> Result<(Option<(u64, Timestamp)>, bool), LogError> {
+    let damaged = |sequence: u64, flaw| LogError::Damaged { table: LOG.name, row: format!("{world} {sequence}"), flaw };
+    let log = txn.open_table(LOG.definition)?;
+    // The first one may be in the middle of a pack.
+    let first = log.range((world, 0)..=(world, after.saturating_add(1)))?.next_back().transpose()?;
+    let first = first.map_or(after, |(key, _)| key.value().1);
+    let mut last = None;
+    for row in log.range((world, first)..=(world, u64::MAX))? {
+        let (key, value) = row?;
+        let key: LogKey = key.value();
+        let entries = LOG.unseal(&key, value.value()).and_then(|row| row.entries());
+        for (sequence, bytes) in (key.1..).zip(&entries.map_err(|flaw| damaged(key.1, flaw))?) {
+            let at = bytes.view().map_err(|flaw| damaged(sequence, flaw))?.at;
+            if sequence > after && at > time {
+                return Ok((last, true));
+            }
+            if sequence > after {
+                last = Some((sequence, at));
+            }
+        }
+    }
+    Ok((last, false))
+}
+
 /// The state of a sport after an entry.
 pub(in crate::store) fn fold_to(
     txn: &ReadTransaction,

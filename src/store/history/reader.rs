@@ -13,8 +13,8 @@ use super::entry::LoggedChange;
 use super::fold::SportFold;
 use super::lines::{EventLines, LineBytes, LinesHead, PreparedLines, prepare_lines, read_event_lines};
 use super::read::{
-    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_frame,
-    tick_after, tick_at,
+    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
+    last_frame, tick_after, tick_at,
 };
 use super::state::{LogHead, read_head};
 use crate::model::{EventId, Market, SportId, Timestamp, World};
@@ -59,6 +59,27 @@ impl From<redb::TransactionError> for HistoryError {
     fn from(error: redb::TransactionError) -> Self {
         HistoryError::Store(error.into())
     }
+}
+
+/// Which entry a reading as of a time is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Entries {
+    /// Publications of the sport's prices.
+    Ticks,
+    /// All of them.
+    All,
+}
+
+/// The last entry at or before a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryAt {
+    pub sequence: u64,
+    pub at: Timestamp,
+    /// The neighbouring ticks of the sport, each of which changed something.
+    pub previous: Option<Timestamp>,
+    pub next: Option<Timestamp>,
+    /// Whether a later entry exists, so that this one stays the last before that time.
+    pub is_final: bool,
 }
 
 /// A sport as of a tick.
@@ -159,17 +180,36 @@ impl HistoryReader {
     pub fn as_of(&self, world: World, sport: SportId, time: Timestamp) -> Result<SportAsOf, HistoryError> {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
-            let (tick, sequence) = tick_at(&reading.txn, key, time)?.ok_or(HistoryError::Gone)?;
-            // The first keyframe that is kept stands for the tick before it: no price changed in between.
-            let state = match fold_to(&reading.txn, key, sequence)? {
-                Some(state) => state,
-                None => reading.first_state(key)?,
-            };
-            let before = tick.unix().checked_sub(1).map(Timestamp::from_unix);
-            let previous = before.map(|before| tick_at(&reading.txn, key, before)).transpose()?.flatten();
-            let next = tick_after(&reading.txn, key, tick)?;
-            Ok(SportAsOf { tick, state, previous: previous.map(|(tick, _)| tick), next })
+            let EntryAt { sequence, at: tick, previous, next, .. } = reading.tick_at(key, time)?;
+            Ok(SportAsOf { tick, state: reading.state_after(key, sequence)?, previous, next })
         })
+    }
+
+    /// The last entry at or before a time, from which on the state of a sport is known.
+    pub fn entry_at(
+        &self,
+        world: World,
+        sport: SportId,
+        entries: Entries,
+        time: Timestamp,
+    ) -> Result<EntryAt, HistoryError> {
+        self.read(|reading| {
+            let key = (world_number(world), reading.number(sport)?);
+            match entries {
+                Entries::Ticks => reading.tick_at(key, time),
+                Entries::All => reading.entry_at(key, time),
+            }
+        })
+    }
+
+    /// A sport after an entry that [`HistoryReader::entry_at`] found.
+    pub fn state_at(&self, world: World, sport: SportId, entry: EntryAt) -> Result<SportFold, HistoryError> {
+        self.read(|reading| reading.state_after((world_number(world), reading.number(sport)?), entry.sequence))
+    }
+
+    /// Since when the prices of a sport are known.
+    pub fn sport_since(&self, world: World, sport: SportId) -> Result<Option<Timestamp>, HistoryError> {
+        self.read(|reading| Ok(first_tick(&reading.txn, (world_number(world), reading.number(sport)?))?))
     }
 
     /// What happened to a sport since a time. For short times: everything since is read at once.
@@ -183,10 +223,7 @@ impl HistoryReader {
                 let first = first_tick(&reading.txn, key)?.ok_or(HistoryError::Gone)?;
                 (first, first_frame(&reading.txn, key)?.ok_or(HistoryError::Gone)?)
             };
-            let mut state = match fold_to(&reading.txn, key, from)? {
-                Some(state) => state,
-                None => reading.first_state(key)?,
-            };
+            let mut state = reading.state_after(key, from)?;
             let (start, mut changes) = (state.clone(), Vec::new());
             for_each_entry(&reading.txn, key.0, (from, last), |_, entry| {
                 apply_sport(&mut state, key.1, entry, |change| changes.push((entry.at, change)))?;
@@ -271,6 +308,50 @@ impl Reading {
     fn first_state(&self, key: (u8, u16)) -> Result<SportFold, HistoryError> {
         let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
         Ok(base_of(&self.txn, key, first)?.ok_or(HistoryError::Gone)?.fold)
+    }
+
+    /// The state of a sport after an entry. The first keyframe that is kept stands for the tick before it: no price changed
+    /// in between.
+    fn state_after(&self, key: (u8, u16), sequence: u64) -> Result<SportFold, HistoryError> {
+        match fold_to(&self.txn, key, sequence)? {
+            Some(state) => Ok(state),
+            None => self.first_state(key),
+        }
+    }
+
+    fn tick_at(&self, key: (u8, u16), time: Timestamp) -> Result<EntryAt, HistoryError> {
+        let (at, sequence) = tick_at(&self.txn, key, time)?.ok_or(HistoryError::Gone)?;
+        let (previous, next) = self.ticks_beside(key, at)?;
+        Ok(EntryAt { sequence, at, previous, next, is_final: next.is_some() })
+    }
+
+    /// The last entry of any sport at or before a time.
+    fn entry_at(&self, key: (u8, u16), time: Timestamp) -> Result<EntryAt, HistoryError> {
+        let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
+        // Ticks are found by their time, and from the last one on, of whatever sport, it is not far.
+        let mut last_tick = None;
+        for (_, sport) in self.sports.iter() {
+            let tick = tick_at(&self.txn, (key.0, *sport), time)?.map(|(at, sequence)| (sequence, at));
+            last_tick = last_tick.max(tick);
+        }
+        let (from, _) = last_tick.unwrap_or_default();
+        let from = from.max(first_entry(&self.txn, key.0)?.unwrap_or(0).saturating_sub(1));
+        let (found, is_final) = last_entry_at(&self.txn, key.0, from, time)?;
+        let found = found.or(last_tick).filter(|(sequence, _)| *sequence >= first);
+        let (sequence, at) = found.ok_or(HistoryError::Gone)?;
+        let (previous, next) = self.ticks_beside(key, at)?;
+        Ok(EntryAt { sequence, at, previous, next, is_final })
+    }
+
+    /// The last tick of a sport before a second, and the first one after it.
+    fn ticks_beside(
+        &self,
+        key: (u8, u16),
+        at: Timestamp,
+    ) -> Result<(Option<Timestamp>, Option<Timestamp>), HistoryError> {
+        let before = at.unix().checked_sub(1).map(Timestamp::from_unix);
+        let previous = before.map(|before| tick_at(&self.txn, key, before)).transpose()?.flatten();
+        Ok((previous.map(|(tick, _)| tick), tick_after(&self.txn, key, at)?))
     }
 
     fn entries(&self, world: u8, start: u64, (after, to): (u64, u64)) -> Result<Vec<LoggedEntry>, HistoryError> {

@@ -1,0 +1,199 @@
+//! Reading history. The log is read on threads of its own, never on those that answer requests, and within bounds: so many
+//! readings at a time in all, and so many for each key.
+//!
+//! An endpoint that needs something of the log stops with [`Stop::NeedsHistory`], unless it is in memory. The caller of
+//! `handle` reads it and handles the request again, which then finds it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use foldhash::HashMap;
+use tokio::sync::Semaphore;
+
+use super::error::{ApiError, Code};
+use crate::board::AsOf;
+use crate::keys::{KeyId, SportAccess};
+use crate::model::Timestamp;
+
+/// Readings at a time, over all keys.
+const READS_MAX: usize = 4;
+/// Readings at a time of one key.
+const READS_OF_KEY_MAX: u8 = 2;
+/// How long a reading waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Access to the log.
+pub trait History: fmt::Debug + Send + Sync {
+    /// What a reading would find, if it is in memory.
+    fn kept(&self, read: &AsOfRead) -> Option<AsOf>;
+
+    /// Reads the file.
+    fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure>;
+}
+
+/// A sport as of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AsOfRead {
+    pub access: SportAccess,
+    pub time: Timestamp,
+    pub shown: Shown,
+}
+
+/// What of a sport is shown as of a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    /// Its prices: as of a publication.
+    Prices,
+    /// Its events and scores, which change between publications too.
+    Lists,
+}
+
+/// Why history cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryFailure {
+    /// It is older than what is kept. What is kept begins here.
+    Gone { since: Option<Timestamp> },
+    /// The file cannot be read now.
+    Unavailable,
+    /// The log is damaged there.
+    Damaged,
+}
+
+impl From<HistoryFailure> for ApiError {
+    fn from(failure: HistoryFailure) -> Self {
+        match failure {
+            HistoryFailure::Gone { since: Some(since) } => {
+                let since = String::from_utf8_lossy(&since.iso()).into_owned();
+                let message = format!("The history of this sport does not reach back to that: it begins at {since}.");
+                ApiError::new(Code::HistoryGone, message)
+            }
+            HistoryFailure::Gone { since: None } => {
+                ApiError::new(Code::HistoryGone, "There is no history of this sport yet.")
+            }
+            HistoryFailure::Unavailable => ApiError::overloaded(),
+            HistoryFailure::Damaged => ApiError::internal(),
+        }
+    }
+}
+
+/// A service without a log.
+#[derive(Debug)]
+struct NoHistory;
+
+impl History for NoHistory {
+    fn kept(&self, _: &AsOfRead) -> Option<AsOf> {
+        None
+    }
+
+    fn as_of(&self, _: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+        Err(HistoryFailure::Gone { since: None })
+    }
+}
+
+/// What was read for a request.
+#[derive(Debug)]
+pub(crate) enum Finished {
+    AsOf(Result<AsOf, HistoryFailure>),
+}
+
+/// What has to be read for a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HistoryRead {
+    AsOf(AsOfRead),
+}
+
+impl HistoryRead {
+    fn read(&self, history: &dyn History) -> Finished {
+        match self {
+            HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(read)),
+        }
+    }
+}
+
+/// Why an endpoint has no content.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Failed(ApiError),
+    NeedsHistory(HistoryRead),
+}
+
+impl From<ApiError> for Stop {
+    fn from(error: ApiError) -> Self {
+        Stop::Failed(error)
+    }
+}
+
+/// The log, and who is reading it.
+#[derive(Debug)]
+pub(crate) struct HistoryReads {
+    history: Arc<dyn History>,
+    turns: Arc<Semaphore>,
+    by_key: Arc<Mutex<HashMap<KeyId, u8>>>,
+}
+
+impl Default for HistoryReads {
+    fn default() -> Self {
+        HistoryReads::new(Arc::new(NoHistory))
+    }
+}
+
+impl HistoryReads {
+    pub(crate) fn new(history: Arc<dyn History>) -> Self {
+        HistoryReads { history, turns: Arc::new(Semaphore::new(READS_MAX)), by_key: Arc::default() }
+    }
+
+    pub(crate) fn kept(&self, read: &AsOfRead) -> Option<AsOf> {
+        self.history.kept(read)
+    }
+
+    /// Reads on a thread of its own, once it is this reading's turn. A client that leaves meanwhile still takes up its
+    /// place until the reading has ended.
+    pub(crate) async fn read(&self, key: &KeyId, read: HistoryRead) -> Result<Finished, ApiError> {
+        let place = KeyPlace::take(&self.by_key, key).ok_or_else(too_many)?;
+        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(ApiError::overloaded()) };
+        let history = Arc::clone(&self.history);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _held = (place, turn);
+            read.read(&*history)
+        });
+        reading.await.map_err(|_| ApiError::internal())
+    }
+}
+
+fn too_many() -> ApiError {
+    let message = "This key is reading history twice already. Try again when one of these requests is answered.";
+    ApiError::new(Code::RateLimited, message).retry_after(1)
+}
+
+/// One of the readings of a key, until it is dropped.
+#[derive(Debug)]
+struct KeyPlace {
+    by_key: Arc<Mutex<HashMap<KeyId, u8>>>,
+    key: KeyId,
+}
+
+impl KeyPlace {
+    fn take(by_key: &Arc<Mutex<HashMap<KeyId, u8>>>, key: &KeyId) -> Option<Self> {
+        let mut places = by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = places.entry(key.clone()).or_default();
+        if *taken == READS_OF_KEY_MAX {
+            return None;
+        }
+        *taken += 1;
+        Some(KeyPlace { by_key: Arc::clone(by_key), key: key.clone() })
+    }
+}
+
+impl Drop for KeyPlace {
+    fn drop(&mut self) {
+        let mut places = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        match places.get_mut(&self.key) {
+            Some(taken) if *taken > 1 => *taken -= 1,
+            _ => {
+                places.remove(&self.key);
+            }
+        }
+    }
+}

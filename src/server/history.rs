@@ -1,0 +1,162 @@
+//! The log as the public interface reads it: boards as of a time, the last ones of them in memory.
+
+use std::sync::{Arc, Weak};
+
+use foldhash::fast::RandomState;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+
+use crate::board::{AsOf, Boards, Published, Register, SportBoard};
+use crate::http::{AsOfRead, History, HistoryFailure, Shown};
+use crate::model::{Bookmaker, Regions, SportId, World};
+use crate::store::{Entries, EntryAt, HistoryError, HistoryReader, SportFold};
+use crate::writer::logged_index;
+
+/// How many records the boards in memory have together; a record takes about 300 bytes.
+const RECORDS_MAX: u64 = 400_000;
+/// Of how many times it is remembered which entry they are about.
+const TIMES_MAX: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct LogHistory {
+    reader: HistoryReader,
+    boards: Arc<Boards>,
+    times: Cache<AsOfRead, KnownEntry>,
+    past: Cache<PastKey, Arc<PastBoard>, ByRecords, RandomState>,
+}
+
+/// A world, a sport and the number of an entry.
+type PastKey = (World, SportId, u64);
+
+/// A sport after an entry.
+#[derive(Debug)]
+struct PastBoard {
+    board: SportBoard,
+    register: Arc<Register>,
+}
+
+/// The entry that a time is about.
+#[derive(Clone, Debug)]
+struct KnownEntry {
+    entry: EntryAt,
+    /// What was published when this was found: the last entry stays the last until the next publication.
+    published: Weak<Published>,
+}
+
+#[derive(Clone, Debug)]
+struct ByRecords;
+
+impl Weighter<PastKey, Arc<PastBoard>> for ByRecords {
+    fn weight(&self, _: &PastKey, past: &Arc<PastBoard>) -> u64 {
+        let index = past.board.current();
+        (1 + index.record_count() + index.event_count()) as u64
+    }
+}
+
+impl LogHistory {
+    pub(super) fn new(reader: HistoryReader, boards: Arc<Boards>) -> Self {
+        let items = TIMES_MAX / 16;
+        let mut options = OptionsBuilder::new();
+        // Shards would bound the largest board, not the sum.
+        options.shards(1).estimated_items_capacity(items).weight_capacity(RECORDS_MAX);
+        let past = match options.build() {
+            Ok(options) => Cache::with_options(options, ByRecords, RandomState::default(), DefaultLifecycle::default()),
+            Err(_) => Cache::with(items, RECORDS_MAX, ByRecords, RandomState::default(), DefaultLifecycle::default()),
+        };
+        LogHistory { reader, boards, times: Cache::new(TIMES_MAX), past }
+    }
+
+    fn published(&self, read: &AsOfRead) -> Weak<Published> {
+        let world = self.boards.load(read.access.world());
+        Arc::downgrade(world.sport(read.access.sport()).published())
+    }
+
+    /// The board of a sport after an entry, as the log has it.
+    fn past_board(&self, world: World, sport: SportId, state: &SportFold) -> PastBoard {
+        let register = self.register_of(world, state);
+        let key = &self.boards.catalogue()[sport].key;
+        // Nothing is shared with what is current: the log has times of its own for unchanged prices.
+        let (index, _) = logged_index(key, state, &Default::default(), register.bookmakers());
+        let at_ms = state.last_tick().map_or(0, |tick| i64::from(tick.unix()) * 1000);
+        let published = Published::new(index.clone(), Arc::clone(&register), Box::default(), at_ms);
+        PastBoard { board: SportBoard::new(index, Arc::new(published), Arc::from([])), register }
+    }
+
+    /// The register of the world, with the bookmakers that it no longer has. They are found by their names; where they were
+    /// offered is not known.
+    fn register_of(&self, world: World, state: &SportFold) -> Arc<Register> {
+        let register = Arc::clone(self.boards.load(world).register());
+        let mut bookmakers = register.bookmakers().clone();
+        for key in state.bookmakers().filter(|key| register.bookmakers().find(key).is_none()) {
+            let Some(id) = bookmakers.next_id() else { break };
+            let regions = Regions::default();
+            bookmakers.put(id, Arc::new(Bookmaker { key: (**key).into(), title: (**key).into(), regions }));
+        }
+        if bookmakers.len() == register.bookmakers().len() {
+            return register;
+        }
+        Arc::new(register.with_bookmakers(bookmakers))
+    }
+
+    fn failure(&self, read: &AsOfRead, error: &HistoryError) -> HistoryFailure {
+        let (world, sport) = (read.access.world(), read.access.sport());
+        match error {
+            HistoryError::Gone | HistoryError::Future => {
+                HistoryFailure::Gone { since: self.reader.sport_since(world, sport).unwrap_or_default() }
+            }
+            HistoryError::Damaged(reason) => {
+                tracing::error!(reason, "failed to read the log");
+                HistoryFailure::Damaged
+            }
+            HistoryError::Store(error) => {
+                tracing::warn!(%error, "failed to read the log");
+                HistoryFailure::Unavailable
+            }
+        }
+    }
+
+    fn read(&self, read: &AsOfRead) -> Result<AsOf, HistoryError> {
+        let (world, sport) = (read.access.world(), read.access.sport());
+        let entries = match read.shown {
+            Shown::Prices => Entries::Ticks,
+            Shown::Lists => Entries::All,
+        };
+        let published = self.published(read);
+        let entry = self.reader.entry_at(world, sport, entries, read.time)?;
+        // The last entry of events and scores may be followed by another one at any time.
+        if entry.is_final || read.shown == Shown::Prices {
+            self.times.insert(*read, KnownEntry { entry, published });
+        }
+        let past = self.past.get_or_insert_with(&(world, sport, entry.sequence), || {
+            let state = self.reader.state_at(world, sport, entry)?;
+            Ok::<_, HistoryError>(Arc::new(self.past_board(world, sport, &state)))
+        })?;
+        Ok(as_of(&past, &entry))
+    }
+}
+
+impl History for LogHistory {
+    fn kept(&self, read: &AsOfRead) -> Option<AsOf> {
+        let KnownEntry { entry, published } = self.times.get(read)?;
+        if !entry.is_final && !published.ptr_eq(&self.published(read)) {
+            return None;
+        }
+        let past = self.past.get(&(read.access.world(), read.access.sport(), entry.sequence))?;
+        Some(as_of(&past, &entry))
+    }
+
+    fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+        self.read(read).map_err(|error| self.failure(read, &error))
+    }
+}
+
+fn as_of(past: &PastBoard, entry: &EntryAt) -> AsOf {
+    AsOf {
+        board: past.board.clone(),
+        register: Arc::clone(&past.register),
+        at: entry.at,
+        previous: entry.previous,
+        next: entry.next,
+        is_final: entry.is_final,
+    }
+}
