@@ -6,7 +6,7 @@
 //!
 //! - `snapshot` what is published: worlds, sports, prices; `condition` the state of the service itself
 //! - `index`, `node`, `coverage` the events of a sport and how they are searched; `select` finds the results of a query
-//! - `query` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
+//! - `query`, `lines` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
 //! - `as_of` a sport as it was; `body` a rendered answer; `target_cache` answers by the raw text of the request target
 
 mod answers;
@@ -15,6 +15,7 @@ mod body;
 mod condition;
 mod coverage;
 mod index;
+mod lines;
 mod node;
 mod query;
 mod register;
@@ -28,6 +29,7 @@ pub use as_of::AsOf;
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
 pub use index::{Index, NodeDiff};
+pub use lines::{LinesPage, LinesQuery, OutcomeFilter, ShownPoint};
 pub use node::{Applied, Draft, Edit, EventNode};
 pub use query::{CompetitionKeys, Cursor, EventIds, EventScope, EventsQuery, Limit, OddsQuery, ScoresQuery};
 pub use register::Register;

@@ -8,8 +8,10 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::keyring::KeyEntry;
+use super::leases::LeaseDeclined;
 use super::meter::Meter;
 use super::record::{KeyId, KeyRecord};
+use crate::clock::Moment;
 use crate::model::{SportId, World};
 
 /// A request that holds a valid key. Good for this request: a later one asks the keyring again. It borrows the entry of
@@ -26,7 +28,12 @@ impl<'k> Grant<'k> {
 
     /// The same for a request that has to wait and must not hold on to the keyring meanwhile.
     pub fn to_waiting(self) -> WaitingGrant {
-        WaitingGrant { entry: Arc::clone(self.entry) }
+        self.to_waiting_for(1)
+    }
+
+    /// The same for a request that takes several units of its quotas.
+    pub fn to_waiting_for(self, units: u64) -> WaitingGrant {
+        WaitingGrant { entry: Arc::clone(self.entry), units }
     }
 
     /// The world that the key reads.
@@ -69,9 +76,15 @@ impl<'k> Grant<'k> {
 #[derive(Debug)]
 pub struct WaitingGrant {
     entry: Arc<KeyEntry>,
+    units: u64,
 }
 
 impl WaitingGrant {
+    /// Waits until the request can be charged: see [`Meter::lease_arrives`].
+    pub async fn lease_arrives(&self, now: Moment) -> Result<(), LeaseDeclined> {
+        self.entry.meter().lease_arrives_for(self.units, now).await
+    }
+
     pub fn grant(&self) -> Grant<'_> {
         Grant::new(&self.entry)
     }

@@ -7,8 +7,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::board::{AsOf, Boards, Published, Register, SportBoard};
-use crate::http::{AsOfRead, History, HistoryFailure, Shown};
-use crate::model::{Bookmaker, Regions, SportId, World};
+use crate::http::{AsOfRead, History, HistoryFailure, LinesRead, Shown};
+use crate::keys::SportAccess;
+use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
 use crate::store::{Entries, EntryAt, HistoryError, HistoryReader, SportFold};
 use crate::writer::logged_index;
 
@@ -98,8 +99,8 @@ impl LogHistory {
         Arc::new(register.with_bookmakers(bookmakers))
     }
 
-    fn failure(&self, read: &AsOfRead, error: &HistoryError) -> HistoryFailure {
-        let (world, sport) = (read.access.world(), read.access.sport());
+    fn failure(&self, access: SportAccess, error: &HistoryError) -> HistoryFailure {
+        let (world, sport) = (access.world(), access.sport());
         match error {
             HistoryError::Gone | HistoryError::Future => {
                 HistoryFailure::Gone { since: self.reader.sport_since(world, sport).unwrap_or_default() }
@@ -136,6 +137,13 @@ impl LogHistory {
 }
 
 impl History for LogHistory {
+    fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
+        let LinesRead { access, event, bookmakers, markets } = read;
+        let is_wanted = |key: &str, market: Market| bookmakers.contains(key) && markets.accepts(market);
+        let lines = self.reader.lines(access.world(), access.sport(), event, is_wanted);
+        lines.map_err(|error| self.failure(*access, &error))
+    }
+
     fn kept(&self, read: &AsOfRead) -> Option<AsOf> {
         let KnownEntry { entry, published } = self.times.get(read)?;
         if !entry.is_final && !published.ptr_eq(&self.published(read)) {
@@ -146,7 +154,7 @@ impl History for LogHistory {
     }
 
     fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure> {
-        self.read(read).map_err(|error| self.failure(read, &error))
+        self.read(read).map_err(|error| self.failure(read.access, &error))
     }
 }
 

@@ -46,9 +46,9 @@ pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
-    Entries, EntryAt, EventChange, EventLines, FoldedEvent, HistoryError, HistoryReader, Line, LineBytes, LinePoint,
-    LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, PricedAt,
-    RecordChange, SportAsOf, SportChanges, SportFold, SportPath, Start, TickChanges, new_epoch,
+    Entries, EntryAt, EventChange, FoldedEvent, HistoryError, HistoryReader, LineBytes, LogEntry, LogHead,
+    LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, RecordChange, SportAsOf,
+    SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

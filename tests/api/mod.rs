@@ -20,6 +20,7 @@ pub mod fixture;
 mod future;
 mod keys;
 mod limits;
+mod lines;
 mod maintenance;
 mod market_keys;
 mod markets;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oddsbox::model::{Event, EventId, EventStatus, Outcome, SportId, Timestamp, World};
-use oddsbox::store::{HistoryReader, LoggedChange, PricedAt, Start};
+use oddsbox::model::{Event, EventId, EventStatus, Outcome, PricedAt, SportId, Start, Timestamp, World};
+use oddsbox::store::{HistoryReader, LoggedChange};
 
 type Outcomes = Arc<[Outcome]>;
 

@@ -10,6 +10,7 @@ use record_writer::RecordWriter;
 mod bouts;
 mod events;
 pub(crate) mod json;
+mod lines;
 mod odds;
 mod record_writer;
 mod scores;
@@ -17,6 +18,7 @@ pub(crate) mod v4;
 
 pub(crate) use bouts::bouts;
 pub(crate) use events::{event, events};
+pub(crate) use lines::lines;
 pub(crate) use odds::odds;
 pub(crate) use scores::scores;
 

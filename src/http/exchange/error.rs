@@ -41,12 +41,26 @@ pub(crate) enum Code {
 }
 
 /// Why a key was rejected, as one word for logs and counters: first the reasons of a key that is not valid.
-pub(crate) static REFUSED: [&str; 11] =
-    ["missing", "malformed", "unknown", "revoked", "expired", "rotated_out", "burst", "day", "month", GROUP, HISTORY];
+pub(crate) static REFUSED: [&str; 12] = [
+    "missing",
+    "malformed",
+    "unknown",
+    "revoked",
+    "expired",
+    "rotated_out",
+    "burst",
+    "day",
+    "month",
+    GROUP,
+    LENGTH,
+    HISTORY,
+];
 /// How many of them are for a key that is not valid.
 pub(crate) const INVALID_KEYS: usize = 6;
 /// The key is restricted to other groups of sports.
 pub(crate) const GROUP: &str = "group";
+/// The quota is not enough for an answer of this length.
+pub(crate) const LENGTH: &str = "length";
 /// The key reads history more than twice at a time.
 pub(crate) const HISTORY: &str = "history";
 
@@ -233,6 +247,17 @@ impl From<Refusal> for ApiError {
 }
 
 impl ApiError {
+    /// The quota has something left, but not enough for a long answer.
+    pub(crate) fn too_long(units: u64, refusal: Refusal) -> Self {
+        let error = ApiError::from(refusal);
+        let retry_after_s = error.retry_after_s.unwrap_or_default();
+        let message = format!(
+            "Usage limit reached: this answer costs {units} requests, and fewer are left of this key's quota. Ask for \
+             less, or try again in {retry_after_s} seconds."
+        );
+        ApiError { message: message.into(), ..error }
+    }
+
     pub(crate) fn overloaded() -> Self {
         ApiError::new(Code::Overloaded, "The service is overloaded. Try again in a few seconds.").retry_after(5)
     }

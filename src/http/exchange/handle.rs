@@ -9,11 +9,11 @@
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
 //! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, the charge is refunded, and
 //!    the caller reads the log and calls again.
-//! 9. The content or the error becomes a response; server errors are not charged.
+//! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use http::{Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP, HISTORY};
+use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH};
 use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
@@ -112,8 +112,8 @@ pub(crate) fn handle_with<B>(
     };
     // 5. The charge.
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
-    let charge = match grant.meter().charge(cost, exchange.now) {
-        Ok(charge) => Charged::new(charge, cost),
+    let mut charge = match grant.meter().charge(cost, exchange.now) {
+        Ok(charge) => Charged::new(charge),
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
@@ -127,6 +127,15 @@ pub(crate) fn handle_with<B>(
         }
     };
     // 9. The answer.
+    let rows = content.as_ref().map_or(0, |content| content.rows);
+    let content = match charge.add_rows(rows, exchange.now) {
+        Ok(()) => content,
+        Err(Refusal::NeedsLease) => {
+            charge.refund();
+            return Handled::NeedsLease(grant.to_waiting_for(units_of(rows)));
+        }
+        Err(refusal) => Err(ApiError::too_long(units_of(rows), refusal)),
+    };
     exchange.answer(content, charge, grant).into()
 }
 
@@ -244,17 +253,21 @@ impl<'s, 'r> Exchange<'s, 'r> {
             Ok(content) => {
                 let usage = UsageHeaders::of(charge.standing, grant, self.now.timestamp());
                 let mut reply = Reply::content(&self.request, content, &self.request_id, self.freshness(), usage);
-                self.insert_cost(&mut reply, charge.cost == Cost::Full);
+                self.insert_cost(&mut reply, charge.units());
                 charge.keep();
                 reply
             }
             Err(error) => {
-                self.refused = (error.code == Code::Forbidden).then_some(GROUP);
+                self.refused = match error.code {
+                    Code::Forbidden => Some(GROUP),
+                    Code::QuotaExceeded => Some(LENGTH),
+                    _ => None,
+                };
                 let mut reply = Reply::error(&error, self.version, &self.request_id);
-                let (is_ours, cost) = (reply.status.is_server_error(), charge.cost);
+                let (is_ours, units) = (reply.status.is_server_error(), charge.units());
                 let standing = if is_ours { charge.refund() } else { charge.keep() };
                 reply.insert_usage(UsageHeaders::of(standing, grant, self.now.timestamp()));
-                self.insert_cost(&mut reply, cost == Cost::Full && !is_ours);
+                self.insert_cost(&mut reply, if is_ours { 0 } else { units });
                 reply
             }
         };
@@ -266,7 +279,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         self.key = Some(grant.key_id().clone());
         let mut reply = Reply::error(error, self.version, &self.request_id);
         reply.insert_usage(UsageHeaders::of(grant.meter().standing(self.now), grant, self.now.timestamp()));
-        self.insert_cost(&mut reply, false);
+        self.insert_cost(&mut reply, 0);
         self.finish(reply)
     }
 
@@ -276,9 +289,9 @@ impl<'s, 'r> Exchange<'s, 'r> {
         self.refuse(&refusal.into(), grant)
     }
 
-    fn insert_cost(&self, reply: &mut Reply, was_charged: bool) {
+    fn insert_cost(&self, reply: &mut Reply, units: u64) {
         if self.version == Version::V4 {
-            reply.insert_cost(was_charged);
+            reply.insert_cost(units);
         }
     }
 
@@ -329,17 +342,37 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 }
 
+/// How many rows of history an answer has for each unit of its cost.
+const ROWS_OF_UNIT: usize = 500;
+
+/// One for each 500 begun, and one for an answer without any.
+fn units_of(rows: usize) -> u64 {
+    rows.div_ceil(ROWS_OF_UNIT).max(1) as u64
+}
+
 /// A charge that is refunded if handling panics.
 #[derive(Debug)]
 struct Charged<'m> {
     charge: Option<Charge<'m>>,
     standing: Standing,
-    cost: Cost,
 }
 
 impl<'m> Charged<'m> {
-    fn new(charge: Charge<'m>, cost: Cost) -> Self {
-        Charged { standing: *charge.standing(), charge: Some(charge), cost }
+    fn new(charge: Charge<'m>) -> Self {
+        Charged { standing: *charge.standing(), charge: Some(charge) }
+    }
+
+    fn units(&self) -> u64 {
+        self.charge.as_ref().map_or(0, Charge::units)
+    }
+
+    /// Charges for the length of an answer.
+    fn add_rows(&mut self, rows: usize, now: Moment) -> Result<(), Refusal> {
+        let more = units_of(rows) - 1;
+        let Some(charge) = self.charge.as_mut().filter(|_| more > 0) else { return Ok(()) };
+        charge.add(more, now)?;
+        self.standing = *charge.standing();
+        Ok(())
     }
 
     /// Makes the charge final.

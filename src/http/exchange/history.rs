@@ -4,6 +4,7 @@
 //! An endpoint that needs something of the log stops with [`Stop::NeedsHistory`], unless it is in memory. The caller of
 //! `handle` reads it and handles the request again, which then finds it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::sync::Semaphore;
 use super::error::{ApiError, Code};
 use crate::board::AsOf;
 use crate::keys::{KeyId, SportAccess};
-use crate::model::Timestamp;
+use crate::model::{EventId, EventLines, MarketFilter, Timestamp};
 
 /// Readings at a time, over all keys.
 const READS_MAX: usize = 4;
@@ -30,6 +31,9 @@ pub trait History: fmt::Debug + Send + Sync {
 
     /// Reads the file.
     fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure>;
+
+    /// Reads the lines of an event from the file; `None` if the log does not know the event.
+    fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure>;
 }
 
 /// A sport as of a time.
@@ -47,6 +51,15 @@ pub enum Shown {
     Prices,
     /// Its events and scores, which change between publications too.
     Lists,
+}
+
+/// The lines of an event.
+#[derive(Clone, Debug)]
+pub struct LinesRead {
+    pub access: SportAccess,
+    pub event: EventId,
+    pub bookmakers: BTreeSet<Box<str>>,
+    pub markets: MarketFilter,
 }
 
 /// Why history cannot be read.
@@ -89,24 +102,31 @@ impl History for NoHistory {
     fn as_of(&self, _: &AsOfRead) -> Result<AsOf, HistoryFailure> {
         Err(HistoryFailure::Gone { since: None })
     }
+
+    fn lines(&self, _: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
+        Ok(None)
+    }
 }
 
 /// What was read for a request.
 #[derive(Debug)]
 pub(crate) enum Finished {
     AsOf(Result<AsOf, HistoryFailure>),
+    Lines(Result<Option<EventLines>, HistoryFailure>),
 }
 
 /// What has to be read for a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum HistoryRead {
     AsOf(AsOfRead),
+    Lines(LinesRead),
 }
 
 impl HistoryRead {
     fn read(&self, history: &dyn History) -> Finished {
         match self {
             HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(read)),
+            HistoryRead::Lines(read) => Finished::Lines(history.lines(read)),
         }
     }
 }

@@ -64,6 +64,8 @@ pub(crate) struct Content {
     pub media_type: HeaderValue,
     /// The link to the next page, if it was rendered already.
     pub link: Option<HeaderValue>,
+    /// How many records, points or rows of history it has: more than 500 cost more.
+    pub rows: usize,
     /// As of when it is, if not of now.
     pub as_of: Option<Timestamp>,
 }
@@ -71,7 +73,12 @@ pub(crate) struct Content {
 impl Content {
     /// A body of the board.
     pub(crate) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, media_type: JSON, link: None, as_of: None }
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None, rows: 0, as_of: None }
+    }
+
+    /// A long body that was rendered for this request: worth compressing all the same.
+    pub(crate) fn compressed(json: Vec<u8>) -> Self {
+        Content::kept(Arc::new(Body::new(json, None)), Freshness::Revalidated)
     }
 
     /// A body that was rendered for this request.
@@ -166,8 +173,8 @@ impl Reply {
     }
 
     /// What this request took of the quota, for clients that ask for it by name.
-    pub(crate) fn insert_cost(&mut self, was_charged: bool) {
-        usage::insert_cost(&mut self.headers, was_charged);
+    pub(crate) fn insert_cost(&mut self, units: u64) {
+        usage::insert_cost(&mut self.headers, units);
     }
 
     /// The key came in the query.

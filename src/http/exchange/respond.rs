@@ -86,7 +86,7 @@ impl Service {
                 Handled::NeedsLease(waiting) => {
                     let patience = self.settings.lease_patience;
                     let deadline = *lease_deadline.get_or_insert_with(|| tokio::time::Instant::now() + patience);
-                    let lease = waiting.grant().meter().lease_arrives(self.clock.now());
+                    let lease = waiting.lease_arrives(self.clock.now());
                     if !matches!(tokio::time::timeout_at(deadline, lease).await, Ok(Ok(()))) {
                         let now = self.clock.now();
                         return refused(self, request, waiting.grant(), now, &ApiError::overloaded());

@@ -37,6 +37,10 @@ pub(crate) enum Route<'p> {
         sport: Cow<'p, str>,
         id: Cow<'p, str>,
     },
+    Lines {
+        sport: Cow<'p, str>,
+        id: Cow<'p, str>,
+    },
     V4(V4Route<'p>),
     /// Nothing that the service has.
     Unknown {
@@ -150,7 +154,7 @@ impl<'p> Route<'p> {
         if &*segments[0] == "v4" {
             return V4Route::of_segments(segments, count).map(Route::V4);
         }
-        let [first, second, sport, list, id, _] = segments;
+        let [first, second, sport, list, id, of_event] = segments;
         Some(match (count, &*first, &*second, &*list) {
             (1, "", ..) => Route::Root,
             (1, "docs", ..) => Route::Docs { page: Cow::Borrowed("") },
@@ -167,6 +171,7 @@ impl<'p> Route<'p> {
             (4, "v1", "sports", "events") => Route::Events { sport },
             (4, "v1", "sports", "competitions") => Route::Competitions { sport },
             (5, "v1", "sports", "events") => Route::Event { sport, id },
+            (6, "v1", "sports", "events") if of_event == "lines" => Route::Lines { sport, id },
             _ => return None,
         })
     }
@@ -204,13 +209,14 @@ impl<'p> Route<'p> {
             Route::Scores { .. } => "/v1/sports/{sport_key}/scores",
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
             Route::Event { .. } => "/v1/sports/{sport_key}/events/{event_id}",
+            Route::Lines { .. } => "/v1/sports/{sport_key}/events/{event_id}/lines",
             Route::V4(route) => route.template(),
             Route::Unknown { .. } | Route::Malformed { .. } => UNKNOWN_TEMPLATE,
         }
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 21] = [
+    pub(crate) const TEMPLATES: [&'static str; 22] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -224,6 +230,7 @@ impl<'p> Route<'p> {
         "/v1/sports/{sport_key}/scores",
         "/v1/sports/{sport_key}/events",
         "/v1/sports/{sport_key}/events/{event_id}",
+        "/v1/sports/{sport_key}/events/{event_id}/lines",
         "/v4/sports",
         "/v4/sports/upcoming/odds",
         "/v4/sports/{sport}/odds",

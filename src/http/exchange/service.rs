@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::Guard;
 
 use super::error::{ApiError, Code, REFUSED};
-use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, Shown, Stop};
+use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, LinesRead, Shown, Stop};
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
@@ -18,7 +18,7 @@ use crate::http::docs::pages::Pages;
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
 use crate::metrics::Traffic;
-use crate::model::{Bookmakers, Catalogue, Sport, SportId, SportSet, Timestamp};
+use crate::model::{Bookmakers, Catalogue, EventLines, Sport, SportId, SportSet, Timestamp};
 
 /// How long a client waits before it checks whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
@@ -127,9 +127,19 @@ impl<'a> Authorized<'a> {
         let read = AsOfRead { access: view.access, time, shown };
         let as_of = match self.finished {
             Some(Finished::AsOf(read)) => read.clone().map_err(ApiError::from)?,
-            None => self.service.history.kept(&read).ok_or(Stop::NeedsHistory(HistoryRead::AsOf(read)))?,
+            _ => self.service.history.kept(&read).ok_or(Stop::NeedsHistory(HistoryRead::AsOf(read)))?,
         };
         Ok(SportView { as_of: Some(as_of), ..view })
+    }
+
+    /// The lines of an event, once they have been read.
+    pub(crate) fn lines(&self, read: LinesRead) -> Result<&'a EventLines, Stop> {
+        let Some(Finished::Lines(lines)) = self.finished else {
+            return Err(Stop::NeedsHistory(HistoryRead::Lines(read)));
+        };
+        let lines = lines.as_ref().map_err(|failure| ApiError::from(failure.clone()))?;
+        let message = "There is no history of such an event in this sport.";
+        Ok(lines.as_ref().ok_or_else(|| ApiError::new(Code::EventNotFound, message))?)
     }
 
     /// A competition in place of its sport gets the request that works, if that would find it.
@@ -184,6 +194,10 @@ impl<'s> SportView<'s> {
 
     pub(crate) fn as_of(&self) -> Option<&AsOf> {
         self.as_of.as_ref()
+    }
+
+    pub(crate) fn access(&self) -> SportAccess {
+        self.access
     }
 
     pub(crate) fn id(&self) -> SportId {

@@ -82,9 +82,9 @@ pub(crate) struct Values {
     pub limits: HeaderValue,
 }
 
-/// Every request costs one or nothing.
-pub(crate) fn insert_cost(headers: &mut HeaderMap, was_charged: bool) {
-    headers.insert(X_REQUESTS_LAST, HeaderValue::from_static(if was_charged { "1" } else { "0" }));
+/// What a request took of the quota: nearly every one costs one or nothing.
+pub(crate) fn insert_cost(headers: &mut HeaderMap, units: u64) {
+    headers.insert(X_REQUESTS_LAST, units.into());
 }
 
 /// What is written, as a value: digits, letters and punctuation always are one.

@@ -35,8 +35,13 @@ pub(crate) fn after(params: &Params<'_>) -> Result<Option<Cursor>, ApiError> {
 
 /// `<…>; rel="next"` (RFC 8288): the same path and query with `after` replaced.
 pub(crate) fn next_link(request: &RequestParts<'_>, cursor: &Cursor) -> Option<HeaderValue> {
+    link_after(request, &cursor.to_text())
+}
+
+/// The same with a cursor of any kind.
+pub(crate) fn link_after(request: &RequestParts<'_>, cursor: &str) -> Option<HeaderValue> {
     let mut link = Vec::with_capacity(256);
-    write_link(request, &[(AFTER.name, Some(&cursor.to_text()))], "next", &mut link);
+    write_link(request, &[(AFTER.name, Some(cursor))], "next", &mut link);
     HeaderValue::from_maybe_shared(bytes::Bytes::from(link)).ok()
 }
 

@@ -1,5 +1,6 @@
 //! What the endpoints of a sport have in common: as of when, which events, and which markets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::board::{Body, CompetitionKeys, EventScope};
@@ -10,8 +11,9 @@ use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, EVENT_IDS, Round};
+use crate::keys::UNITS_MAX;
 use crate::model::market::KeyParts;
-use crate::model::{Market, MarketFilter, MarketKey, SportKind};
+use crate::model::{Market, MarketFilter, MarketKey, Region, Regions, SportKind};
 use crate::nearest::nearest;
 
 pub(super) const COMPETITION: Parameter = Parameter::list(
@@ -20,7 +22,7 @@ pub(super) const COMPETITION: Parameter = Parameter::list(
 );
 pub(super) const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME);
 pub(super) const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
-const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
+pub(super) const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
 
 pub(super) const MARKET: Parameter = Parameter::list(
     "market",
@@ -28,7 +30,19 @@ pub(super) const MARKET: Parameter = Parameter::list(
             commas, or all; /v1/markets lists those that have prices",
 );
 const MARKETS_MAX: usize = 20;
+
+/// The most records, points or rows of an answer about history.
+pub(super) const ROWS_MAX: usize = 20_000;
+const _: () = assert!(ROWS_MAX as u64 / 500 <= UNITS_MAX, "one lease pays for it");
 const EVERY_MARKET: &str = "all";
+
+pub(super) const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
+pub(super) const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
+pub(super) const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
+pub(super) const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+
+/// The region of a request that names none.
+pub(super) const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
 /// The sport as of the time that a request names, or now.
 pub(super) fn at_time<'s>(
@@ -63,6 +77,21 @@ pub(super) fn scope(view: &SportView<'_>, params: &Params<'_>, markets: &MarketF
         competitions,
         commence_from: params.parse(&COMMENCE_FROM, |text| values::time(text, Round::Up))?,
         commence_to: params.parse(&COMMENCE_TO, |text| values::time(text, Round::Down))?,
+    })
+}
+
+/// The bookmakers that a request is about, by key. A named one is wanted wherever it is offered.
+pub(super) fn book_keys(view: &SportView<'_>, params: &Params<'_>) -> Result<BTreeSet<Box<str>>, ApiError> {
+    let regions = regions(params)?;
+    let offered_in = |regions: Regions| {
+        let books = view.bookmakers().iter().filter(|(_, book)| book.regions.intersects(regions));
+        books.map(|(_, book)| book.key.clone()).collect::<BTreeSet<_>>()
+    };
+    Ok(match (params.get(&BOOKMAKER), regions) {
+        (None, regions) => offered_in(regions.unwrap_or(REGIONS_DEFAULT)),
+        (Some(key), None) => [key.into()].into(),
+        (Some(key), Some(regions)) if offered_in(regions).contains(key) => [key.into()].into(),
+        (Some(_), Some(_)) => BTreeSet::new(),
     })
 }
 
@@ -120,6 +149,13 @@ fn market(view: &SportView<'_>, key: &str, kind: SportKind) -> Result<Option<Mar
             Err(unknown(&MARKET, key, families.nearest(key, seen).as_deref()))
         }
     }
+}
+
+/// Both spellings are read, so that a mistake in either is reported; `regions` wins.
+pub(super) fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
+    let parse = |text: &str| text.split(',').map(Region::parse).collect::<Option<Regions>>();
+    let (plural, singular) = (params.parse(&REGIONS, parse)?, params.parse(&REGION, parse)?);
+    Ok(plural.or(singular))
 }
 
 fn unknown(parameter: &'static Parameter, value: &str, nearest: Option<&str>) -> ApiError {

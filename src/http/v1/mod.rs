@@ -4,6 +4,7 @@ pub(crate) mod books;
 mod competitions;
 pub(crate) mod events;
 mod filters;
+pub(crate) mod lines;
 mod markets;
 pub(crate) mod odds;
 pub(crate) mod scores;
@@ -25,6 +26,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Odds { sport } => return odds::get(authorized, view(sport)?),
         Route::Scores { sport } => return scores::get(authorized, view(sport)?),
         Route::Events { sport } => return events::get(authorized, view(sport)?),
+        Route::Lines { sport, id } => return lines::get(authorized, &view(sport)?, id),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
         Route::Sports => {
             authorized.check_open()?;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::filters::{self, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET};
+use super::filters::{
+    self, BOOKMAKER, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET, ODDS_FORMAT, REGION, REGIONS, REGIONS_DEFAULT,
+};
 use crate::attachment::Attachment;
 use crate::board::OddsQuery;
 use crate::http::exchange::error::ApiError;
@@ -13,12 +15,8 @@ use crate::http::exchange::query::{self, Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, AFTER, AS_OF, EVENT_IDS, LIMIT};
-use crate::model::{Market, MarketFilter, OddsFormat, Region, Regions, SportKind};
+use crate::model::{Market, MarketFilter, OddsFormat, SportKind};
 
-const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
-const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
-const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
-const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
 const GROUP: Parameter = Parameter::new("group", "bout, for fight sports only");
 
 pub(crate) const PARAMETERS: &[Parameter] = &[
@@ -36,9 +34,6 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     GROUP,
     AS_OF,
 ];
-
-/// The region of a request that names none.
-const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
 pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
     let request = authorized.request;
@@ -78,17 +73,10 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         markets: if by_bout { MarketFilter::Featured } else { markets },
         bookmaker,
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
-        regions: regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
+        regions: filters::regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
         format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
         limit: values::limit(params)?,
         after: values::after(params)?,
         by_bout,
     })
-}
-
-/// Both spellings are read, so that a mistake in either is reported; `regions` wins.
-fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
-    let parse = |text: &str| text.split(',').map(Region::parse).collect::<Option<Regions>>();
-    let (plural, singular) = (params.parse(&REGIONS, parse)?, params.parse(&REGION, parse)?);
-    Ok(plural.or(singular))
 }

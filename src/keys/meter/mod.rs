@@ -31,6 +31,9 @@ use crate::model::Timestamp;
 pub use self::burst::BURST_MAX;
 pub use self::quota::{QUOTA_MAX, lease_size};
 
+/// The most units that one request may take: less than half of the smallest lease, which is requested when that is left.
+pub const UNITS_MAX: u64 = 49;
+
 /// The cost of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
@@ -161,23 +164,24 @@ impl Meter {
             .take(now.mono_ms)
             .map_err(|exhausted| Refusal::Burst { retry_after_s: exhausted.retry_after_s })?;
         let (day, month) = match cost {
-            Cost::Full => self.take_quotas(&dates).inspect_err(|_| self.burst.refund(window))?,
+            Cost::Full => self.take_quotas(&dates, 1).inspect_err(|_| self.burst.refund(window))?,
             Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
         };
         if !dates.is_behind() {
             self.note_use(now.timestamp());
         }
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
-        Ok(Charge { meter: self, cost, window, day, month, standing })
+        let units = u64::from(cost == Cost::Full);
+        Ok(Charge { meter: self, units, window, day, month, standing })
     }
 
-    fn take_quotas(&self, dates: &Dates) -> Result<(PeriodCount, PeriodCount), Refusal> {
-        let day = self.day.take(dates.day).map_err(|shortage| match shortage {
+    fn take_quotas(&self, dates: &Dates, units: u64) -> Result<(PeriodCount, PeriodCount), Refusal> {
+        let day = self.day.take(dates.day, units).map_err(|shortage| match shortage {
             Shortage::Exhausted { period } => self.day_refusal(period, dates),
             Shortage::NeedsLease => self.request_lease(dates),
         })?;
-        let month = self.month.take(dates.month).map_err(|shortage| {
-            self.day.refund(day.used);
+        let month = self.month.take(dates.month, units).map_err(|shortage| {
+            self.day.refund(day.used, units);
             match shortage {
                 Shortage::Exhausted { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
                 Shortage::NeedsLease => self.request_lease(dates),
@@ -277,9 +281,14 @@ impl Meter {
     /// Waits until a charge that needed a lease can be retried; fails if no lease could be stored. There is no timeout
     /// here: the caller sets one.
     pub async fn lease_arrives(&self, now: Moment) -> Result<(), LeaseDeclined> {
+        self.lease_arrives_for(1, now).await
+    }
+
+    /// The same for a request of several units.
+    pub(super) async fn lease_arrives_for(&self, units: u64, now: Moment) -> Result<(), LeaseDeclined> {
         let resolution = self.leases.next_resolution();
         let dates = self.dates(now);
-        if !self.day.needs_lease(dates.day) && !self.month.needs_lease(dates.month) {
+        if !self.day.needs_lease(dates.day, units) && !self.month.needs_lease(dates.month, units) {
             return Ok(());
         }
         self.request_lease(&dates);
@@ -291,7 +300,8 @@ impl Meter {
 #[derive(Debug)]
 pub struct Charge<'m> {
     meter: &'m Meter,
-    cost: Cost,
+    /// What it takes of the day and of the month.
+    units: u64,
     window: Window,
     day: PeriodCount,
     month: PeriodCount,
@@ -304,14 +314,29 @@ impl Charge<'_> {
         &self.standing
     }
 
+    pub fn units(&self) -> u64 {
+        self.units
+    }
+
+    /// Takes more units of the day and of the month, all of them or none. At most [`UNITS_MAX`] in all, so that one lease
+    /// is enough.
+    pub fn add(&mut self, units: u64, now: Moment) -> Result<(), Refusal> {
+        debug_assert!(self.units + units <= UNITS_MAX);
+        let dates = self.meter.dates(now);
+        (self.day, self.month) = self.meter.take_quotas(&dates, units)?;
+        self.units += units;
+        let Meter { day, month, .. } = self.meter;
+        self.standing.day = day.standing(self.day, dates.until_day_ends(self.day.period()));
+        self.standing.month = month.standing(self.month, dates.until_month_ends(self.month.period()));
+        Ok(())
+    }
+
     /// Refunds a request that failed through no fault of the client, and returns the standing without it.
     pub fn refund(self) -> Standing {
         self.meter.burst.refund(self.window);
-        if self.cost == Cost::Full {
-            self.meter.day.refund(self.day);
-            self.meter.month.refund(self.month);
-        }
-        self.standing.without_one(self.cost == Cost::Full)
+        self.meter.day.refund(self.day, self.units);
+        self.meter.month.refund(self.month, self.units);
+        self.standing.without(self.units)
     }
 }
 
@@ -361,13 +386,11 @@ impl Standing {
         if self.day.limit.is_none() && self.month.limit.is_some() { self.month } else { self.day }
     }
 
-    /// The standing without the request that it includes.
-    fn without_one(mut self, quotas_too: bool) -> Self {
+    /// The standing without the request that it includes, which took so many units.
+    fn without(mut self, units: u64) -> Self {
         self.burst.remaining = self.burst.remaining.saturating_add(1).min(self.burst.limit);
-        if quotas_too {
-            self.day.used = self.day.used.saturating_sub(1);
-            self.month.used = self.month.used.saturating_sub(1);
-        }
+        self.day.used = self.day.used.saturating_sub(units);
+        self.month.used = self.month.used.saturating_sub(units);
         self
     }
 }

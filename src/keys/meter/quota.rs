@@ -63,8 +63,8 @@ impl PeriodCount {
         u32::try_from(self.period()).unwrap_or(u32::MAX)
     }
 
-    fn plus_one(self) -> Self {
-        PeriodCount::new(self.period(), self.count() + 1)
+    fn plus(self, units: u64) -> Self {
+        PeriodCount::new(self.period(), self.count() + units)
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Quota {
     behind_since: AtomicU64,
 }
 
-/// One request counted against a quota.
+/// Units counted against a quota: a request is one, unless its answer is long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     pub(super) used: PeriodCount,
@@ -85,7 +85,7 @@ pub(super) struct Taken {
     pub(super) runs_low: bool,
 }
 
-/// Why a request cannot be counted.
+/// Why units cannot be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shortage {
     Exhausted { period: u64 },
@@ -154,18 +154,18 @@ impl Quota {
         self.look(current).period()
     }
 
-    /// Counts one request in `period`, or in the current period if that is later.
-    pub(super) fn take(&self, period: u64) -> Result<Taken, Shortage> {
+    /// Counts units in `period`, or in the current period if that is later: all of them or none.
+    pub(super) fn take(&self, period: u64, units: u64) -> Result<Taken, Shortage> {
         let limit = self.limit.load(Ordering::Relaxed);
         let mut current = self.used.load(Ordering::Acquire);
         loop {
             let granted = self.granted();
             let before =
                 PeriodCount(current).max(PeriodCount::opening(period)).max(PeriodCount::opening(granted.period()));
-            if let Some(shortage) = shortage(before, granted, limit) {
+            if let Some(shortage) = shortage(before, granted, limit, units) {
                 return Err(shortage);
             }
-            let used = before.plus_one();
+            let used = before.plus(units);
             match self.used.compare_exchange_weak(current, used.0, Ordering::Relaxed, Ordering::Acquire) {
                 Ok(_) => return Ok(Taken { used, runs_low: runs_low(used, granted, limit) }),
                 Err(changed) => current = changed,
@@ -173,15 +173,15 @@ impl Quota {
         }
     }
 
-    /// Refunds one request, if its period is still the current one.
-    pub(super) fn refund(&self, taken: PeriodCount) {
-        let subtract_one = |word| {
+    /// Refunds units, if their period is still the current one.
+    pub(super) fn refund(&self, taken: PeriodCount, units: u64) {
+        let subtract = |word| {
             let current = PeriodCount(word);
             let same = current.period() == taken.period() && current.count() > 0;
-            same.then(|| PeriodCount::new(current.period(), current.count() - 1).0)
+            same.then(|| PeriodCount::new(current.period(), current.count().saturating_sub(units)).0)
         };
         // An error means that the period has ended, so there is nothing to refund.
-        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract_one);
+        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, subtract);
     }
 
     /// The used count in `period`, or in the current period if that is later.
@@ -195,9 +195,10 @@ impl Quota {
         PeriodCount(self.used.fetch_max(opening.0, Ordering::Relaxed)).max(opening)
     }
 
-    /// Whether the next request would have to wait for a lease.
-    pub(super) fn needs_lease(&self, period: u64) -> bool {
-        shortage(self.look(period), self.granted(), self.limit.load(Ordering::Relaxed)) == Some(Shortage::NeedsLease)
+    /// Whether a request of so many units would have to wait for a lease.
+    pub(super) fn needs_lease(&self, period: u64, units: u64) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        shortage(self.look(period), self.granted(), limit, units) == Some(Shortage::NeedsLease)
     }
 
     /// The next lease. Never less than the granted count, which may be used up while the lease is being stored.
@@ -229,13 +230,13 @@ impl Quota {
     }
 }
 
-fn shortage(used: PeriodCount, granted: PeriodCount, limit: u64) -> Option<Shortage> {
+fn shortage(used: PeriodCount, granted: PeriodCount, limit: u64, units: u64) -> Option<Shortage> {
     if limit == UNLIMITED {
         None
-    } else if used.count() >= limit {
+    } else if used.count() + units > limit {
         Some(Shortage::Exhausted { period: used.period() })
     } else {
-        (used >= granted).then_some(Shortage::NeedsLease)
+        (used.plus(units) > granted).then_some(Shortage::NeedsLease)
     }
 }
 

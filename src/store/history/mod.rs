@@ -42,7 +42,7 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
-pub use lines::{EventLines, Line, LineBytes, LinePoint, PreparedLines, PricedAt, Start};
+pub use lines::{LineBytes, PreparedLines};
 pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
 pub use state::{LogHead, new_epoch};
 

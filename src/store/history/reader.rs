@@ -11,13 +11,13 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
-use super::lines::{EventLines, LineBytes, LinesHead, PreparedLines, prepare_lines, read_event_lines};
+use super::lines::{LineBytes, LinesHead, PreparedLines, prepare_lines, read_event_lines};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
     last_frame, tick_after, tick_at,
 };
 use super::state::{LogHead, read_head};
-use crate::model::{EventId, Market, SportId, Timestamp, World};
+use crate::model::{EventId, EventLines, Market, SportId, Timestamp, World};
 use crate::store::error::StoreError;
 use crate::store::scan::guarded;
 use crate::store::table_keys::world_number;

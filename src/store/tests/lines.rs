@@ -4,9 +4,10 @@ use redb::ReadableTable;
 
 use super::damage::{flip_last, spoil};
 use super::*;
+use crate::model::EventLines;
+use crate::store::HistoryError;
 use crate::store::table_keys::LogKey;
 use crate::store::tables::{ENDS, FORMAT_KEY, FORMATS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
-use crate::store::{EventLines, HistoryError};
 
 const WORLD: World = World::Live;
 

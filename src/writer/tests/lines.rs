@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::model::{Score, ScoreNews, ScoreStatus};
-use crate::store::{PricedAt, Start};
+use crate::model::{PricedAt, Score, ScoreNews, ScoreStatus, Start};
 
 const MINUTE: u32 = 60;
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ends::EventTexts;
-use crate::model::{Outcome, Timestamp};
+use crate::model::{LinePoint, Outcome, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::prices::{Difference, put_difference, put_outcomes, read_difference, read_outcomes};
 use crate::store::history::row::{Effort, compress_if_shorter, decompress_if_compressed};
@@ -49,14 +49,6 @@ struct RecordBytes {
     /// The place after that of its last change in the times.
     next_time: usize,
     bytes: Vec<u8>,
-}
-
-/// A price from a time on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinePoint {
-    pub at: Timestamp,
-    /// `None` from when the record closed.
-    pub outcomes: Option<Arc<[Outcome]>>,
 }
 
 impl LineRow {

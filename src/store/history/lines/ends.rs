@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::block::RecordNumbers;
-use crate::model::{Event, EventStatus, Outcome, OutcomeName, Timestamp};
+use crate::model::{Event, EventStatus, Outcome, OutcomeName, PricedAt, Start, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::events::{SharedTexts, put_event, put_time, read_event, read_time};
 use crate::store::history::prices::{Difference, put_difference, read_difference, read_outcomes};
@@ -36,19 +36,6 @@ pub(super) struct EventEnds {
     pub(super) records: BTreeMap<RecordNumbers, RecordEnds>,
 }
 
-/// Whether an event has begun, as far as the log tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// It has not begun: prices before its commence time may be the last.
-    Ahead,
-    /// It was seen live before its commence time.
-    Live(Timestamp),
-    /// Its commence time passed.
-    Scheduled(Timestamp),
-    /// It was cancelled: there is no start until it is scheduled again.
-    Cancelled,
-}
-
 /// From which prices the closing ones of another start are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewStart {
@@ -56,13 +43,6 @@ pub(super) enum NewStart {
     FromLastPrices,
     /// It was live, and prices from then never count: those that are open now do.
     FromOpenPrices,
-}
-
-/// A price and when it was published.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PricedAt {
-    pub at: Timestamp,
-    pub outcomes: Arc<[Outcome]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +83,7 @@ impl EventTexts {
 
 impl EventEnds {
     pub(super) fn new(event: Arc<Event>, at: Timestamp) -> Self {
-        let start = Start::of_new(&event, at);
+        let start = start_of_new(&event, at);
         EventEnds {
             event,
             first_change: at,
@@ -185,14 +165,13 @@ impl EventEnds {
     }
 }
 
-impl Start {
-    fn of_new(event: &Event, at: Timestamp) -> Start {
-        match event.status {
-            EventStatus::Cancelled => Start::Cancelled,
-            EventStatus::Scheduled if at < event.commence => Start::Ahead,
-            EventStatus::Live | EventStatus::Final if at < event.commence => Start::Live(at),
-            _ => Start::Scheduled(event.commence),
-        }
+/// Whether an event has begun when it is first seen.
+fn start_of_new(event: &Event, at: Timestamp) -> Start {
+    match event.status {
+        EventStatus::Cancelled => Start::Cancelled,
+        EventStatus::Scheduled if at < event.commence => Start::Ahead,
+        EventStatus::Live | EventStatus::Final if at < event.commence => Start::Live(at),
+        _ => Start::Scheduled(event.commence),
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use redb::ReadTransaction;
 use sha2::{Digest, Sha256};
 
-use super::block::{Block, LinePoint, LineRow, RecordNumbers};
-use super::ends::{EventEnds, NewStart, PricedAt};
+use super::block::{Block, LineRow, RecordNumbers};
+use super::ends::{EventEnds, NewStart};
 use super::rewrite::LineBytes;
-use crate::model::{Event, EventId, Outcome, Timestamp};
+use crate::model::{Event, EventId, LinePoint, Outcome, PricedAt, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::read::LogError;
 use crate::store::history::row::Effort;

@@ -23,9 +23,6 @@ mod trim;
 #[cfg(test)]
 mod tests;
 
-pub use block::LinePoint;
-pub use ends::{PricedAt, Start};
-pub use read::{EventLines, Line};
 pub use rewrite::{LineBytes, PreparedLines};
 
 pub(in crate::store) use block::LineRow;

@@ -5,41 +5,17 @@ use std::sync::atomic::AtomicBool;
 
 use redb::ReadTransaction;
 
-use super::block::{LinePoint, RecordNumbers};
-use super::ends::{PricedAt, RecordEnds, Start};
+use super::block::RecordNumbers;
+use super::ends::RecordEnds;
 use super::follow::Follower;
 use super::rewrite::{LinesHead, Part};
-use crate::model::{Event, EventId, Market, World};
+use crate::model::{EventId, EventLines, Line, Market, World};
 use crate::store::codec::Flaw;
 use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
 use crate::store::history::state::read_head;
 use crate::store::table_keys::world_number;
 use crate::store::tables::LINE_KEYS;
-
-/// The history of one event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventLines {
-    /// As the log last had it, also if it was removed since.
-    pub event: Arc<Event>,
-    pub start: Start,
-    /// In the order of bookmakers and markets.
-    pub lines: Vec<Line>,
-}
-
-/// The history of one record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    pub bookmaker: Arc<str>,
-    pub market: Market,
-    pub opening: PricedAt,
-    /// The last price before the start, so far.
-    pub closing: Option<PricedAt>,
-    /// Whether the record closed before the start.
-    pub is_closed: bool,
-    /// Each differs from the one before.
-    pub points: Vec<LinePoint>,
-}
 
 /// The lines of an event that are wanted. `None` if the log does not know the event.
 pub(in crate::store::history) fn read_event_lines(

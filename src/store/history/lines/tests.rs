@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::block::{Block, LinePoint, LineRow, RecordNumbers};
+use super::block::{Block, LineRow, RecordNumbers};
 use super::ends::{EndsRow, EventEnds};
-use crate::model::{Contest, Event, EventId, EventStatus, Outcome, Timestamp};
+use crate::model::{Contest, Event, EventId, EventStatus, LinePoint, Outcome, Timestamp};
 use crate::store::history::row::Effort;
 use crate::store::history::tests::outcomes;
 

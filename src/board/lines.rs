@@ -1,0 +1,146 @@
+//! What can be asked of the lines of an event, and which of their points an answer has.
+
+use std::iter::Peekable;
+use std::num::NonZeroU32;
+
+use crate::model::{EventLines, Line, LinePoint, OddsFormat, Outcome, Point, Timestamp};
+
+/// Get Lines, apart from which bookmakers and markets it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinesQuery {
+    pub outcomes: OutcomeFilter,
+    pub format: OddsFormat,
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+    /// The seconds between two points, instead of a point for each change.
+    pub every: Option<NonZeroU32>,
+    /// The most points of a line.
+    pub limit: usize,
+    /// The page before ended with the points of this second.
+    pub after: Option<Timestamp>,
+}
+
+/// Which outcomes of a record are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutcomeFilter {
+    pub name: Option<Box<str>>,
+    pub description: Option<Box<str>>,
+    pub point: Option<Point>,
+}
+
+impl OutcomeFilter {
+    fn accepts(&self, outcome: &Outcome) -> bool {
+        self.name.as_deref().is_none_or(|name| *name == *outcome.name)
+            && self.description.as_deref().is_none_or(|wanted| outcome.name.description() == Some(wanted))
+            && self.point.is_none_or(|point| outcome.point == Some(point))
+    }
+
+    pub(crate) fn pick<'o>(&self, outcomes: &'o [Outcome]) -> Vec<&'o Outcome> {
+        outcomes.iter().filter(|outcome| self.accepts(outcome)).collect()
+    }
+}
+
+/// One page of the lines of an event.
+#[derive(Debug)]
+pub struct LinesPage<'l> {
+    pub lines: Vec<(&'l Line, Vec<ShownPoint<'l>>)>,
+    /// The second after which the next page begins.
+    pub next: Option<Timestamp>,
+}
+
+/// A point as an answer has it: no outcomes while the record is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownPoint<'l> {
+    pub at: Timestamp,
+    pub outcomes: Vec<&'l Outcome>,
+}
+
+impl<'l> LinesPage<'l> {
+    /// Lines without a point in the page are left out.
+    pub fn of(lines: &'l EventLines, query: &LinesQuery, now: Timestamp) -> Self {
+        let mut page: Vec<(&Line, Vec<ShownPoint<'l>>)> =
+            lines.lines.iter().map(|line| (line, points_of(line, query, now))).collect();
+        // All lines of a page end with the same second, so that one cursor goes on with all of them.
+        let last = |points: &[ShownPoint<'_>]| points.get(query.limit).and(points.get(query.limit - 1)).map(|it| it.at);
+        let next = page.iter().filter_map(|(_, points)| last(points)).min();
+        if let Some(next) = next {
+            page.iter_mut().for_each(|(_, points)| points.retain(|point| point.at <= next));
+        }
+        page.retain(|(_, points)| !points.is_empty());
+        LinesPage { lines: page, next }
+    }
+
+    pub fn point_count(&self) -> usize {
+        self.lines.iter().map(|(_, points)| points.len()).sum()
+    }
+}
+
+/// The points of a line in the range of the query; one more than its limit if there are more.
+fn points_of<'l>(line: &'l Line, query: &LinesQuery, now: Timestamp) -> Vec<ShownPoint<'l>> {
+    let shown = shown_points(line, &query.outcomes);
+    let is_in_range = |at: Timestamp| query.to.is_none_or(|to| at <= to) && query.after.is_none_or(|after| at > after);
+    match query.every {
+        Some(every) => {
+            let samples = Samples::new(&shown, every, query, now);
+            samples.filter(|point| is_in_range(point.at)).take(query.limit + 1).collect()
+        }
+        None => {
+            // The first point is the one in force at the beginning.
+            let first = query.from.map_or(0, |from| shown.partition_point(|point| point.at <= from).saturating_sub(1));
+            let points = shown.into_iter().skip(first).filter(|point| is_in_range(point.at));
+            points.take(query.limit + 1).collect()
+        }
+    }
+}
+
+/// The points with the outcomes that are wanted, where these change.
+fn shown_points<'l>(line: &'l Line, outcomes: &OutcomeFilter) -> Vec<ShownPoint<'l>> {
+    let shown = |point: &'l LinePoint| {
+        let outcomes = point.outcomes.as_ref().map(|all| outcomes.pick(all)).unwrap_or_default();
+        ShownPoint { at: point.at, outcomes }
+    };
+    let mut points: Vec<ShownPoint<'l>> = line.points.iter().map(shown).collect();
+    points.dedup_by(|next, last| next.outcomes == last.outcomes);
+    let first = points.iter().position(|point| !point.outcomes.is_empty()).unwrap_or(points.len());
+    points.split_off(first)
+}
+
+/// The value in force at each multiple of a length of time, counted from 1970 in UTC.
+struct Samples<'p, 'l> {
+    rest: Peekable<std::slice::Iter<'p, ShownPoint<'l>>>,
+    in_force: Option<&'p ShownPoint<'l>>,
+    at: u64,
+    every: u64,
+    end: u64,
+}
+
+impl<'p, 'l> Samples<'p, 'l> {
+    /// From the first point on, or from the beginning of the query; until the record closed for good, or until now.
+    fn new(points: &'p [ShownPoint<'l>], every: NonZeroU32, query: &LinesQuery, now: Timestamp) -> Self {
+        let every = u64::from(every.get());
+        let unix = |time: Timestamp| u64::from(time.unix());
+        let first = points.first().map_or(u64::MAX, |point| unix(point.at));
+        let from = query.from.map_or(first, unix).max(first);
+        let from = query.after.map_or(from, |after| from.max(unix(after) + 1));
+        let closed = points.last().filter(|last| last.outcomes.is_empty());
+        let end = closed.map_or(unix(now), |last| unix(last.at).next_multiple_of(every));
+        let at = if from == u64::MAX { from } else { from.next_multiple_of(every) };
+        Samples { rest: points.iter().peekable(), in_force: None, at, every, end: end.min(unix(now)) }
+    }
+}
+
+impl<'l> Iterator for Samples<'_, 'l> {
+    type Item = ShownPoint<'l>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at > self.end {
+            return None;
+        }
+        while let Some(point) = self.rest.next_if(|point| u64::from(point.at.unix()) <= self.at) {
+            self.in_force = Some(point);
+        }
+        let at = Timestamp::from_unix(u32::try_from(self.at).ok()?);
+        self.at += self.every;
+        Some(ShownPoint { at, outcomes: self.in_force?.outcomes.clone() })
+    }
+}
