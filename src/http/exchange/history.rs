@@ -167,6 +167,12 @@ impl HistoryReads {
         self.history.kept(read)
     }
 
+    /// Reads where it is called.
+    #[cfg(test)]
+    pub(crate) fn read_here(&self, read: &HistoryRead) -> Finished {
+        read.read(&*self.history)
+    }
+
     /// Reads on a thread of its own, once it is this reading's turn. A client that leaves meanwhile still takes up its
     /// place until the reading has ended.
     pub(crate) async fn read(&self, key: &KeyId, read: HistoryRead) -> Result<Finished, ApiError> {
@@ -215,5 +221,73 @@ impl Drop for KeyPlace {
                 places.remove(&self.key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A log whose readings end when the test says so.
+    #[derive(Debug)]
+    struct SlowHistory(Mutex<mpsc::Receiver<()>>);
+
+    impl History for SlowHistory {
+        fn kept(&self, _: &AsOfRead) -> Option<AsOf> {
+            None
+        }
+
+        fn as_of(&self, _: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+            self.0.lock().unwrap().recv().unwrap();
+            Err(HistoryFailure::Gone { since: None })
+        }
+
+        fn lines(&self, _: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
+            Ok(None)
+        }
+    }
+
+    #[tokio::test]
+    async fn third_reading_of_a_key_is_refused_until_one_ends() {
+        let fixture = crate::http::testing::Fixture::new();
+        let keys = fixture.service.keyring.load();
+        let grant = keys.authenticate(Some(fixture.production.as_bytes()), fixture.clock.now()).unwrap();
+        let sport = fixture.service.boards.catalogue().find("mma").unwrap();
+        let access = grant.for_sport(sport).unwrap();
+        let read = || HistoryRead::AsOf(AsOfRead { access, time: Timestamp::from_unix(0), shown: Shown::Prices });
+        let (end, ends) = mpsc::channel();
+        let reads = HistoryReads::new(Arc::new(SlowHistory(Mutex::new(ends))));
+        let [one, other] = ["key_000000000001", "key_000000000002"].map(|id| KeyId::new(id).unwrap());
+        let first = [reads.read(&one, read()), reads.read(&one, read())].map(Box::pin);
+        let [mut first, mut second] = first;
+        for reading in [&mut first, &mut second] {
+            assert!(is_pending(reading).await, "it waits");
+        }
+        let refused = reads.read(&one, read()).await.unwrap_err();
+        assert_eq!((refused.code, refused.retry_after_s), (Code::RateLimited, Some(1)));
+        let mut others = Box::pin(reads.read(&other, read()));
+        assert!(is_pending(&mut others).await, "another key has places of its own");
+        // A client that leaves does not free the place of a reading that goes on.
+        drop(first);
+        assert_eq!(reads.read(&one, read()).await.unwrap_err().code, Code::RateLimited);
+        (0..3).for_each(|_| end.send(()).unwrap());
+        assert!(matches!(second.await, Ok(Finished::AsOf(Err(HistoryFailure::Gone { .. })))));
+        assert!(others.await.is_ok());
+        while !reads.by_key.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        end.send(()).unwrap();
+        assert!(reads.read(&one, read()).await.is_ok(), "all places are free again");
+    }
+
+    /// Polls a reading once.
+    async fn is_pending<T>(reading: &mut (impl Future<Output = T> + Unpin)) -> bool {
+        std::future::poll_fn(|context| {
+            let pending = std::pin::Pin::new(&mut *reading).poll(context).is_pending();
+            std::task::Poll::Ready(pending)
+        })
+        .await
     }
 }

@@ -1,5 +1,6 @@
 //! A small service to test against: two worlds, five sports, four bookmakers, a key of each kind, a manual clock.
 
+mod history;
 mod worlds;
 
 use std::sync::Arc;
@@ -11,11 +12,12 @@ use http_body_util::BodyExt;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::http::Peer;
-use crate::http::exchange::handle::{Handled, HandledRequest, Note, handle};
+use crate::http::exchange::handle::{Handled, HandledRequest, Note, handle_with};
 use crate::http::exchange::service::{Service, ServiceSettings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 
+use self::history::UnchangedHistory;
 use self::worlds::{at, catalogue, live_world, sandbox_world};
 
 /// 2026-11-14T23:39:00Z, a tick of the refresh.
@@ -103,16 +105,19 @@ impl Fixture {
             grant_lease(&keyring, entry.id(), &clock);
         }
         let [sandbox, production, golf_only, monthly, tiny] = keys.map(|(_, secret)| secret.expose().to_owned());
-        let service = Arc::new(Service::new(boards, keyring, clock.clone(), settings));
+        let history = Arc::new(UnchangedHistory(Arc::clone(&boards)));
+        let service = Service::new(boards, keyring, clock.clone(), settings).with_history(history);
+        let service = Arc::new(service);
         Fixture { service, clock, sandbox, production, golf_only, monthly, tiny, requests }
     }
 
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
-        for _ in 0..2 {
-            match handle(&self.service, request, self.clock.now()) {
+        let mut finished = None;
+        for _ in 0..3 {
+            match handle_with(&self.service, request, self.clock.now(), finished.as_ref()) {
                 Handled::Answer(answer) => return got(answer),
-                Handled::NeedsHistory(_) => panic!("this service has no log"),
+                Handled::NeedsHistory(need) => finished = Some(self.service.history.read_here(&need.read)),
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }
