@@ -64,7 +64,9 @@ impl<'l> LinesPage<'l> {
         let last = |points: &[ShownPoint<'_>]| points.get(query.limit).and(points.get(query.limit - 1)).map(|it| it.at);
         let next = page.iter().filter_map(|(_, points)| last(points)).min();
         if let Some(next) = next {
-            page.iter_mut().for_each(|(_, points)| points.retain(|point| point.at <= next));
+            for (_, points) in &mut page {
+                points.retain(|point| point.at <= next);
+            }
         }
         page.retain(|(_, points)| !points.is_empty());
         LinesPage { lines: page, next }
@@ -79,18 +81,14 @@ impl<'l> LinesPage<'l> {
 fn points_of<'l>(line: &'l Line, query: &LinesQuery, now: Timestamp) -> Vec<ShownPoint<'l>> {
     let shown = shown_points(line, &query.outcomes);
     let is_in_range = |at: Timestamp| query.to.is_none_or(|to| at <= to) && query.after.is_none_or(|after| at > after);
-    match query.every {
-        Some(every) => {
-            let samples = Samples::new(&shown, every, query, now);
-            samples.filter(|point| is_in_range(point.at)).take(query.limit + 1).collect()
-        }
-        None => {
-            // The first point is the one in force at the beginning.
-            let first = query.from.map_or(0, |from| shown.partition_point(|point| point.at <= from).saturating_sub(1));
-            let points = shown.into_iter().skip(first).filter(|point| is_in_range(point.at));
-            points.take(query.limit + 1).collect()
-        }
+    if let Some(every) = query.every {
+        let samples = Samples::new(&shown, every, query, now).filter(|point| is_in_range(point.at));
+        return samples.take(query.limit + 1).collect();
     }
+    // The first point is the one in force at the beginning.
+    let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
+    let first = query.from.map_or(0, before);
+    shown.into_iter().skip(first).filter(|point| is_in_range(point.at)).take(query.limit + 1).collect()
 }
 
 /// The points with the outcomes that are wanted, where these change.

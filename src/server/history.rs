@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-use crate::board::{AsOf, Boards, Published, Register, SportBoard};
+use crate::board::{AsOf, Boards, Index, Published, Register, SportBoard};
 use crate::http::{AsOfRead, History, HistoryFailure, LinesRead, Shown};
 use crate::keys::SportAccess;
 use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
@@ -67,7 +67,7 @@ impl LogHistory {
         LogHistory { reader, boards, times: Cache::new(TIMES_MAX), past }
     }
 
-    fn published(&self, read: &AsOfRead) -> Weak<Published> {
+    fn published(&self, read: AsOfRead) -> Weak<Published> {
         let world = self.boards.load(read.access.world());
         Arc::downgrade(world.sport(read.access.sport()).published())
     }
@@ -77,7 +77,7 @@ impl LogHistory {
         let register = self.register_of(world, state);
         let key = &self.boards.catalogue()[sport].key;
         // Nothing is shared with what is current: the log has times of its own for unchanged prices.
-        let (index, _) = logged_index(key, state, &Default::default(), register.bookmakers());
+        let (index, _) = logged_index(key, state, &Index::default(), register.bookmakers());
         let at_ms = state.last_tick().map_or(0, |tick| i64::from(tick.unix()) * 1000);
         let published = Published::new(index.clone(), Arc::clone(&register), Box::default(), at_ms);
         PastBoard { board: SportBoard::new(index, Arc::new(published), Arc::from([])), register }
@@ -116,7 +116,7 @@ impl LogHistory {
         }
     }
 
-    fn read(&self, read: &AsOfRead) -> Result<AsOf, HistoryError> {
+    fn read(&self, read: AsOfRead) -> Result<AsOf, HistoryError> {
         let (world, sport) = (read.access.world(), read.access.sport());
         let entries = match read.shown {
             Shown::Prices => Entries::Ticks,
@@ -126,7 +126,7 @@ impl LogHistory {
         let entry = self.reader.entry_at(world, sport, entries, read.time)?;
         // The last entry of events and scores may be followed by another one at any time.
         if entry.is_final || read.shown == Shown::Prices {
-            self.times.insert(*read, KnownEntry { entry, published });
+            self.times.insert(read, KnownEntry { entry, published });
         }
         let past = self.past.get_or_insert_with(&(world, sport, entry.sequence), || {
             let state = self.reader.state_at(world, sport, entry)?;
@@ -144,8 +144,8 @@ impl History for LogHistory {
         lines.map_err(|error| self.failure(*access, &error))
     }
 
-    fn kept(&self, read: &AsOfRead) -> Option<AsOf> {
-        let KnownEntry { entry, published } = self.times.get(read)?;
+    fn kept(&self, read: AsOfRead) -> Option<AsOf> {
+        let KnownEntry { entry, published } = self.times.get(&read)?;
         if !entry.is_final && !published.ptr_eq(&self.published(read)) {
             return None;
         }
@@ -153,7 +153,7 @@ impl History for LogHistory {
         Some(as_of(&past, &entry))
     }
 
-    fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+    fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure> {
         self.read(read).map_err(|error| self.failure(read.access, &error))
     }
 }

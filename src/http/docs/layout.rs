@@ -20,8 +20,13 @@ impl PageDraft {
 }
 
 /// A page for one of the tags of the document, as a group of the navigation.
-const GROUPS: [(&str, &str); 4] =
-    [("odds", "Odds"), ("events", "Events and scores"), ("service", "Service"), ("v4", "The Odds API (/v4)")];
+const GROUPS: [(&str, &str); 5] = [
+    ("odds", "Odds"),
+    ("events", "Events and scores"),
+    ("history", "History"),
+    ("service", "Service"),
+    ("v4", "The Odds API (/v4)"),
+];
 
 /// The operations that are documented: those that need a key.
 pub(super) fn is_documented(tags: &[String]) -> bool {

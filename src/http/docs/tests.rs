@@ -49,6 +49,8 @@ fn bad_value(path: &str, name: &str) -> &'static str {
     match name {
         // A list without items is no list there, but an id is never empty.
         "eventIds" => ",",
+        // Any other text can be one.
+        "name" | "description" => "",
         _ if path.starts_with("/v4/") => "~",
         _ => "%20,",
     }

@@ -27,10 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Access to the log.
 pub trait History: fmt::Debug + Send + Sync {
     /// What a reading would find, if it is in memory.
-    fn kept(&self, read: &AsOfRead) -> Option<AsOf>;
+    fn kept(&self, read: AsOfRead) -> Option<AsOf>;
 
     /// Reads the file.
-    fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure>;
+    fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure>;
 
     /// Reads the lines of an event from the file; `None` if the log does not know the event.
     fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure>;
@@ -95,11 +95,11 @@ impl From<HistoryFailure> for ApiError {
 struct NoHistory;
 
 impl History for NoHistory {
-    fn kept(&self, _: &AsOfRead) -> Option<AsOf> {
+    fn kept(&self, _: AsOfRead) -> Option<AsOf> {
         None
     }
 
-    fn as_of(&self, _: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+    fn as_of(&self, _: AsOfRead) -> Result<AsOf, HistoryFailure> {
         Err(HistoryFailure::Gone { since: None })
     }
 
@@ -125,7 +125,7 @@ pub(crate) enum HistoryRead {
 impl HistoryRead {
     fn read(&self, history: &dyn History) -> Finished {
         match self {
-            HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(read)),
+            HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(*read)),
             HistoryRead::Lines(read) => Finished::Lines(history.lines(read)),
         }
     }
@@ -163,7 +163,7 @@ impl HistoryReads {
         HistoryReads { history, turns: Arc::new(Semaphore::new(READS_MAX)), by_key: Arc::default() }
     }
 
-    pub(crate) fn kept(&self, read: &AsOfRead) -> Option<AsOf> {
+    pub(crate) fn kept(&self, read: AsOfRead) -> Option<AsOf> {
         self.history.kept(read)
     }
 
@@ -235,11 +235,11 @@ mod tests {
     struct SlowHistory(Mutex<mpsc::Receiver<()>>);
 
     impl History for SlowHistory {
-        fn kept(&self, _: &AsOfRead) -> Option<AsOf> {
+        fn kept(&self, _: AsOfRead) -> Option<AsOf> {
             None
         }
 
-        fn as_of(&self, _: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+        fn as_of(&self, _: AsOfRead) -> Result<AsOf, HistoryFailure> {
             self.0.lock().unwrap().recv().unwrap();
             Err(HistoryFailure::Gone { since: None })
         }

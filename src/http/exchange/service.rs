@@ -127,7 +127,7 @@ impl<'a> Authorized<'a> {
         let read = AsOfRead { access: view.access, time, shown };
         let as_of = match self.finished {
             Some(Finished::AsOf(read)) => read.clone().map_err(ApiError::from)?,
-            _ => self.service.history.kept(&read).ok_or(Stop::NeedsHistory(HistoryRead::AsOf(read)))?,
+            _ => self.service.history.kept(read).ok_or(Stop::NeedsHistory(HistoryRead::AsOf(read)))?,
         };
         Ok(SportView { as_of: Some(as_of), ..view })
     }

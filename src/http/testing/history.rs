@@ -13,11 +13,11 @@ pub(super) struct UnchangedHistory(pub(super) Arc<Boards>);
 const BEGAN: i32 = -3600;
 
 impl History for UnchangedHistory {
-    fn kept(&self, _: &AsOfRead) -> Option<AsOf> {
+    fn kept(&self, _: AsOfRead) -> Option<AsOf> {
         None
     }
 
-    fn as_of(&self, read: &AsOfRead) -> Result<AsOf, HistoryFailure> {
+    fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure> {
         if read.time < at(BEGAN) {
             return Err(HistoryFailure::Gone { since: Some(at(BEGAN)) });
         }
