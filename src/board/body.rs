@@ -44,6 +44,8 @@ pub struct Body {
     gzip: OnceLock<Bytes>,
     zstd: OnceLock<Bytes>,
     next: Option<Cursor>,
+    /// How many records it has, where that was counted.
+    rows: usize,
 }
 
 impl Body {
@@ -51,7 +53,16 @@ impl Body {
     pub fn new(json: impl Into<Bytes>, next: Option<Cursor>) -> Self {
         let identity = json.into();
         let hash = xxh3_128(&identity);
-        Body { identity, hash, etags: Default::default(), gzip: OnceLock::new(), zstd: OnceLock::new(), next }
+        Body { identity, hash, etags: Default::default(), gzip: OnceLock::new(), zstd: OnceLock::new(), next, rows: 0 }
+    }
+
+    #[must_use]
+    pub(crate) fn with_rows(self, rows: usize) -> Self {
+        Body { rows, ..self }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
     }
 
     pub fn next(&self) -> Option<&Cursor> {

@@ -41,7 +41,14 @@ fn filled(path: &str) -> String {
 
 /// What must be sent for a path to answer.
 fn needed(path: &str) -> &'static str {
-    if path.starts_with("/v4/") && (path.ends_with("/odds") || path.ends_with("/markets")) { "regions=us&" } else { "" }
+    let is_past = path.starts_with("/v4/historical") || path.ends_with("/odds-history");
+    let is_priced = ["/odds", "/odds-history", "/markets"].iter().any(|end| path.ends_with(end));
+    match (path.starts_with("/v4/") && is_priced, is_past) {
+        (true, true) => "regions=us&date=2026-11-14T23:39:00Z&",
+        (false, true) => "date=2026-11-14T23:39:00Z&",
+        (true, false) => "regions=us&",
+        (false, false) => "",
+    }
 }
 
 /// A value that a parameter does not take.
@@ -76,8 +83,12 @@ fn known(path: &str) -> &'static [Parameter] {
 }
 
 fn known_v4(path: &str) -> &'static [Parameter] {
-    let of_event = path.contains("{event_id}");
+    let (of_event, is_past) = (path.contains("{event_id}"), path.starts_with("/v4/historical"));
     match path.rsplit('/').next() {
+        Some("odds") if is_past && of_event => v4::history::OF_ONE_EVENT,
+        Some("events") if is_past => v4::history::OF_EVENTS,
+        Some("odds") if is_past => v4::history::OF_ODDS,
+        Some("odds-history") => v4::history::OF_ODDS,
         Some("odds") if of_event => v4::odds::OF_EVENT,
         Some("odds") if path.contains("upcoming") => v4::odds::OF_UPCOMING,
         Some("odds") => v4::odds::PARAMETERS,

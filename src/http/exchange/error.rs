@@ -18,6 +18,8 @@ pub(crate) enum Code {
     InvalidRequest,
     /// Neither regions nor bookmakers, where one of them is needed.
     MissingRegion,
+    /// A request for history that does not say of when.
+    MissingTimestamp,
     /// It ends before it begins.
     InvalidTimeRange,
     MissingKey,
@@ -71,7 +73,8 @@ const BY_PARAMETER: &str = "";
 pub(crate) const DETAILS_URL: &str = "/docs#shape-V4ErrorCode";
 
 /// The `/v4` code for a value that a parameter does not take.
-const INVALID_CODES: [(&str, &str); 16] = [
+const INVALID_CODES: [(&str, &str); 17] = [
+    ("date", "INVALID_HISTORICAL_TIMESTAMP"),
     ("regions", "INVALID_REGION"),
     ("bookmakers", "INVALID_BOOKMAKERS"),
     ("markets", "INVALID_MARKET"),
@@ -95,13 +98,14 @@ pub(crate) fn invalid_code_of(parameter: &str) -> &'static str {
 }
 
 impl Code {
-    /// The table: the code in `/v1`, the code in `/v4`, and the status. Two codes have another status in `/v4`.
+    /// The table: the code in `/v1`, the code in `/v4`, and the status. Some codes have another status in `/v4`.
     const fn row(self) -> (&'static str, &'static str, StatusCode) {
         match self {
             Code::InvalidParameter => ("invalid_parameter", BY_PARAMETER, StatusCode::BAD_REQUEST),
             Code::InvalidRequest => ("invalid_parameter", "INVALID_REQUEST", StatusCode::BAD_REQUEST),
             Code::MissingRegion => ("invalid_parameter", "MISSING_REGION", StatusCode::BAD_REQUEST),
             Code::InvalidTimeRange => ("invalid_parameter", "INVALID_COMMENCE_TIME_RANGE", StatusCode::BAD_REQUEST),
+            Code::MissingTimestamp => ("invalid_parameter", "MISSING_HISTORICAL_TIMESTAMP", StatusCode::BAD_REQUEST),
             Code::MissingKey => ("authentication_failed", "MISSING_KEY", StatusCode::UNAUTHORIZED),
             Code::InvalidKey => ("authentication_failed", "INVALID_KEY", StatusCode::UNAUTHORIZED),
             Code::DeactivatedKey => ("authentication_failed", "DEACTIVATED_KEY", StatusCode::UNAUTHORIZED),
@@ -109,7 +113,7 @@ impl Code {
             Code::NotFound => ("not_found", "NOT_FOUND", StatusCode::NOT_FOUND),
             Code::SportNotFound => ("sport_not_found", "UNKNOWN_SPORT", StatusCode::NOT_FOUND),
             Code::EventNotFound => ("event_not_found", "EVENT_NOT_FOUND", StatusCode::NOT_FOUND),
-            Code::HistoryGone => ("history_gone", "HISTORY_GONE", StatusCode::GONE),
+            Code::HistoryGone => ("history_gone", "INVALID_HISTORICAL_TIMESTAMP", StatusCode::GONE),
             Code::MethodNotAllowed => ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Code::UriTooLong => ("uri_too_long", "URI_TOO_LONG", StatusCode::URI_TOO_LONG),
             Code::HeadersTooLarge => {
@@ -129,6 +133,7 @@ impl Code {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
             (_, Version::V4) if matches!(self, Code::QuotaExceeded) => StatusCode::UNAUTHORIZED,
+            (_, Version::V4) if matches!(self, Code::HistoryGone) => StatusCode::UNPROCESSABLE_ENTITY,
             (status, _) => status,
         }
     }

@@ -25,7 +25,7 @@ use super::usage::UsageHeaders;
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Keys, Refusal, Standing, WaitingGrant};
+use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Keys, Refusal, Standing, UNITS_MAX, WaitingGrant};
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -344,9 +344,10 @@ impl<'s, 'r> Exchange<'s, 'r> {
 /// How many rows of history an answer has for each unit of its cost.
 const ROWS_OF_UNIT: usize = 500;
 
-/// One for each 500 begun, and one for an answer without any.
+/// One for each 500 begun, and one for an answer without any. The longest lists of `/v4` have about 40,000 rows: beyond what
+/// one lease pays for, more rows cost no more.
 fn units_of(rows: usize) -> u64 {
-    rows.div_ceil(ROWS_OF_UNIT).max(1) as u64
+    (rows.div_ceil(ROWS_OF_UNIT) as u64).clamp(1, UNITS_MAX)
 }
 
 /// A charge that is refunded if handling panics.

@@ -12,7 +12,7 @@ use crate::keys::may_hold_key;
 use crate::nearest::nearest;
 
 /// A parameter that an endpoint takes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parameter {
     pub name: &'static str,
     /// What a value can be, as the end of the sentence "`name` takes …".
@@ -38,7 +38,7 @@ const API_KEY: Parameter = Parameter::new("api_key", "an API key; better send it
 const API_KEY_V4: &str = "apiKey";
 
 /// As many as the endpoint with the most parameters takes.
-const PARAMETERS_MAX: usize = 14;
+const PARAMETERS_MAX: usize = 15;
 
 const BADLY_ENCODED: &str = "is not UTF-8 in percent-encoding (a plain % is written %25)";
 

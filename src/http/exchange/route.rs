@@ -79,6 +79,19 @@ pub(crate) enum V4Route<'p> {
         sport: Cow<'p, str>,
         id: Cow<'p, str>,
     },
+    /// The same as of a date.
+    PastOdds {
+        sport: Cow<'p, str>,
+        /// Whether it is `/v4/sports/{sport}/odds-history`.
+        is_old_path: bool,
+    },
+    PastEvents {
+        sport: Cow<'p, str>,
+    },
+    PastEventOdds {
+        sport: Cow<'p, str>,
+        id: Cow<'p, str>,
+    },
 }
 
 /// The API version: it decides how keys are sent and what errors look like.
@@ -106,8 +119,8 @@ impl Version {
     }
 }
 
-/// `v4`, `sports`, the sport, `events`, the event, `odds`.
-const SEGMENTS_MAX: usize = 6;
+/// `v4`, `historical`, `sports`, the sport, `events`, the event, `odds`.
+const SEGMENTS_MAX: usize = 7;
 
 /// Puts the parts of a path in their places and says how many there are, unless there are too many or one cannot be
 /// read.
@@ -154,7 +167,7 @@ impl<'p> Route<'p> {
         if &*segments[0] == "v4" {
             return V4Route::of_segments(segments, count).map(Route::V4);
         }
-        let [first, second, sport, list, id, of_event] = segments;
+        let [first, second, sport, list, id, of_event, _] = segments;
         Some(match (count, &*first, &*second, &*list) {
             (1, "", ..) => Route::Root,
             (1, "docs", ..) => Route::Docs { page: Cow::Borrowed("") },
@@ -216,7 +229,7 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 22] = [
+    pub(crate) const TEMPLATES: [&'static str; 26] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -239,17 +252,25 @@ impl<'p> Route<'p> {
         "/v4/sports/{sport}/participants",
         "/v4/sports/{sport}/events/{event_id}/odds",
         "/v4/sports/{sport}/events/{event_id}/markets",
+        "/v4/sports/{sport}/odds-history",
+        "/v4/historical/sports/{sport}/odds",
+        "/v4/historical/sports/{sport}/events",
+        "/v4/historical/sports/{sport}/events/{event_id}/odds",
     ];
 }
 
 impl<'p> V4Route<'p> {
     /// The segments of a path whose first one is `v4`.
     fn of_segments(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
-        let [_, second, sport, list, id, of_event] = segments;
+        if segments[1] == "historical" {
+            return V4Route::of_past(segments, count);
+        }
+        let [_, second, sport, list, id, of_event, _] = segments;
         Some(match (count, &*second, &*list, &*of_event) {
             (2, "sports", ..) => V4Route::Sports,
             (4, "sports", "odds", _) if sport == "upcoming" => V4Route::Upcoming,
             (4, "sports", "odds", _) => V4Route::Odds { sport },
+            (4, "sports", "odds-history", _) => V4Route::PastOdds { sport, is_old_path: true },
             (4, "sports", "scores", _) => V4Route::Scores { sport },
             (4, "sports", "events", _) => V4Route::Events { sport },
             (4, "sports", "participants", _) => V4Route::Participants { sport },
@@ -257,6 +278,17 @@ impl<'p> V4Route<'p> {
             (6, "sports", "events", "markets") => V4Route::EventMarkets { sport, id },
             _ => return None,
         })
+    }
+
+    /// The same for a path below `/v4/historical`.
+    fn of_past(segments: [Cow<'p, str>; SEGMENTS_MAX], count: usize) -> Option<Self> {
+        let [_, _, sports, sport, list, id, of_event] = segments;
+        match (count, &*sports, &*list, &*of_event) {
+            (5, "sports", "odds", _) => Some(V4Route::PastOdds { sport, is_old_path: false }),
+            (5, "sports", "events", _) => Some(V4Route::PastEvents { sport }),
+            (7, "sports", "events", "odds") => Some(V4Route::PastEventOdds { sport, id }),
+            _ => None,
+        }
     }
 
     /// Whether a request is free of charge, as the lists of sports and events are in The Odds API.
@@ -274,6 +306,10 @@ impl<'p> V4Route<'p> {
             V4Route::Participants { .. } => "/v4/sports/{sport}/participants",
             V4Route::EventOdds { .. } => "/v4/sports/{sport}/events/{event_id}/odds",
             V4Route::EventMarkets { .. } => "/v4/sports/{sport}/events/{event_id}/markets",
+            V4Route::PastOdds { is_old_path: true, .. } => "/v4/sports/{sport}/odds-history",
+            V4Route::PastOdds { .. } => "/v4/historical/sports/{sport}/odds",
+            V4Route::PastEvents { .. } => "/v4/historical/sports/{sport}/events",
+            V4Route::PastEventOdds { .. } => "/v4/historical/sports/{sport}/events/{event_id}/odds",
         }
     }
 }
@@ -333,6 +369,13 @@ mod tests {
             ("/v4/sports/x/events", Route::V4(V4Route::Events { sport: sport("x") })),
             ("/v4/sports/x/participants", Route::V4(V4Route::Participants { sport: sport("x") })),
             ("/v4/sports/x/events/a%2Fb/odds", Route::V4(V4Route::EventOdds { sport: sport("x"), id: "a/b".into() })),
+            ("/v4/sports/x/odds-history", Route::V4(V4Route::PastOdds { sport: sport("x"), is_old_path: true })),
+            ("/v4/historical/sports/x/odds/", Route::V4(V4Route::PastOdds { sport: sport("x"), is_old_path: false })),
+            ("/v4/historical/sports/x/events", Route::V4(V4Route::PastEvents { sport: sport("x") })),
+            (
+                "/v4/historical/sports/x/events/a%2Fb/odds",
+                Route::V4(V4Route::PastEventOdds { sport: sport("x"), id: "a/b".into() }),
+            ),
             ("/v4/sports/x/events/e/markets/", Route::V4(V4Route::EventMarkets { sport: sport("x"), id: "e".into() })),
         ] {
             assert_eq!(Route::of(path), route, "{path}");
@@ -363,7 +406,8 @@ mod tests {
             "/v4/sports/mma",
             "/v4/sports/mma/events/e",
             "/v4/sports/mma/events/e/odds/x",
-            "/v4/historical/sports/mma/odds",
+            "/v4/historical/sports/mma/scores",
+            "/v4/historical/sports/mma",
             "/v4/a/b/c/d/e/f",
         ] {
             assert_eq!(Route::of(path), NOWHERE_V4, "{path}");

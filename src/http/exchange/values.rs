@@ -40,8 +40,13 @@ pub(crate) fn next_link(request: &RequestParts<'_>, cursor: &Cursor) -> Option<H
 
 /// The same with a cursor of any kind.
 pub(crate) fn link_after(request: &RequestParts<'_>, cursor: &str) -> Option<HeaderValue> {
+    link_replacing(request, &[(AFTER.name, Some(cursor))])
+}
+
+/// The same with any parameters replaced.
+pub(crate) fn link_replacing(request: &RequestParts<'_>, replaced: &[(&str, Option<&str>)]) -> Option<HeaderValue> {
     let mut link = Vec::with_capacity(256);
-    write_link(request, &[(AFTER.name, Some(cursor))], "next", &mut link);
+    write_link(request, replaced, "next", &mut link);
     HeaderValue::from_maybe_shared(bytes::Bytes::from(link)).ok()
 }
 

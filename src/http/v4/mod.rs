@@ -5,6 +5,7 @@
 //! and an exhausted quota is 401.
 
 pub(crate) mod events;
+pub(crate) mod history;
 pub(crate) mod odds;
 pub(crate) mod sports;
 mod values;
@@ -36,6 +37,9 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &V4Route<'_>) -> Result<Co
             authorized.check_open()?;
             odds::get_upcoming(&WorldView::new(boards, grant), query)
         }
+        V4Route::PastOdds { sport, .. } => return history::get_odds(authorized, view(sport)?, sport),
+        V4Route::PastEvents { sport } => return history::get_events(authorized, view(sport)?, sport),
+        V4Route::PastEventOdds { sport, id } => return history::get_event(authorized, view(sport)?, sport, id),
         V4Route::Odds { sport } => odds::get(&view(sport)?, sport, query),
         V4Route::Scores { sport } => events::get_scores(&view(sport)?, sport, now, query),
         V4Route::Events { sport } => events::get(&view(sport)?, sport, query),

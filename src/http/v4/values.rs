@@ -23,6 +23,10 @@ pub(super) const DATE_FORMAT: Parameter = Parameter::new("dateFormat", "iso or u
 pub(super) const EVENT_IDS: Parameter = Parameter::list("eventIds", "up to 100 event ids, separated by commas");
 pub(super) const COMMENCE_TIME_FROM: Parameter = Parameter::new("commenceTimeFrom", TIME);
 pub(super) const COMMENCE_TIME_TO: Parameter = Parameter::new("commenceTimeTo", TIME);
+pub(super) const DATE: Parameter = Parameter::new(
+    "date",
+    "a time such as 2026-11-14T23:39:00Z that is not in the future and not before history begins",
+);
 pub(super) const INCLUDE_LINKS: Parameter = Parameter::new("includeLinks", YES_OR_NO);
 pub(super) const INCLUDE_SIDS: Parameter = Parameter::new("includeSids", YES_OR_NO);
 pub(super) const INCLUDE_BET_LIMITS: Parameter = Parameter::new("includeBetLimits", YES_OR_NO);

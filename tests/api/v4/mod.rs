@@ -7,6 +7,7 @@ mod event;
 mod events;
 mod extras;
 mod futures;
+mod history;
 mod keys;
 mod odds;
 mod scores;

@@ -1,5 +1,6 @@
 //! The bookmakers of an event with their markets and outcomes, one inside the other.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::board::coverage::BookSet;
@@ -29,6 +30,8 @@ pub(super) struct BookmakerWriter<'a> {
     prices: &'a Prices,
     /// Whether a bookmaker has a `last_update` of its own; in the answer for one event only its markets do.
     dates_books: bool,
+    /// How many records were written.
+    written: Cell<usize>,
 }
 
 impl<'a> BookmakerWriter<'a> {
@@ -39,6 +42,7 @@ impl<'a> BookmakerWriter<'a> {
             register: published.register().bookmakers(),
             prices,
             dates_books: true,
+            written: Cell::new(0),
         }
     }
 
@@ -52,11 +56,16 @@ impl<'a> BookmakerWriter<'a> {
         BookmakerWriter { books: Arc::default(), ..self }
     }
 
+    pub(super) fn written(&self) -> usize {
+        self.written.get()
+    }
+
     /// `,"bookmakers":[…]}`: the end of an event.
     pub(super) fn close_event(&self, node: &EventNode, out: &mut Vec<u8>) {
         let markets = self.prices.markets.of_event(self.kind, node.event());
         let wanted = node.records_of(markets, |book| self.books.contains(book));
         let records: Vec<&Record> = wanted.map(|record| &**record).collect();
+        self.written.set(self.written.get() + records.len());
         out.extend_from_slice(b",\"bookmakers\":");
         let by_book = records.chunk_by(|one, other| one.bookmaker == other.bookmaker);
         json::array(by_book, out, |records, out| self.bookmaker(records, out));

@@ -23,9 +23,10 @@ pub(crate) fn odds(
     let Some(competition) = competition else { return Body::new(&b"[]"[..], None) };
     let bookmakers = BookmakerWriter::new(published, kind, prices);
     let page = page(&competition.index, StatusFilter::Open.into(), scope, |_| true);
-    render::body(|out| {
+    let body = render::body(|out| {
         write_page(page, out, |node, out| write_event(node, competition.into(), &bookmakers, prices, out))
-    })
+    });
+    body.with_rows(bookmakers.written())
 }
 
 /// One event; without prices if they are not published yet.
@@ -39,10 +40,11 @@ pub(crate) fn event_odds(
 ) -> Body {
     let bookmakers = BookmakerWriter::new(published, kind, prices).of_one_event();
     let bookmakers = if is_published { bookmakers } else { bookmakers.blank() };
-    render::body(|out| {
+    let body = render::body(|out| {
         write_event(node, competition.into(), &bookmakers, prices, out);
         None
-    })
+    });
+    body.with_rows(bookmakers.written())
 }
 
 pub(crate) fn upcoming(world: &WorldBoard, catalogue: &Catalogue, query: &UpcomingQuery) -> Body {

@@ -1,0 +1,116 @@
+//! The endpoints of history: `/v4/historical/sports/{sport}/odds` and the same of events and of one event, and
+//! `/v4/sports/{sport}/odds-history`, the older name of the first.
+
+use super::odds::{OF_EVENT, PARAMETERS};
+use super::values::{
+    self, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, DATE, DATE_FORMAT, EVENT_IDS, INCLUDE_ROTATION_NUMBERS,
+};
+use crate::board::render::json;
+use crate::board::v4::{ListQuery, Listed, Priced, PricedQuery, Shown as ShownEvent};
+use crate::board::{Body, Encoding};
+use crate::http::exchange::error::{ApiError, Code};
+use crate::http::exchange::history::{Shown, Stop};
+use crate::http::exchange::query::{Parameter, Params};
+use crate::http::exchange::reply::{Content, Freshness};
+use crate::http::exchange::request_headers::RequestParts;
+use crate::http::exchange::service::{Authorized, SportView};
+use crate::http::exchange::values::{AFTER, Round, link_replacing, time};
+use crate::model::{EventId, Timestamp};
+
+pub(crate) const OF_ODDS: &[Parameter] = &with_date::<{ PARAMETERS.len() + 1 }>(PARAMETERS);
+pub(crate) const OF_ONE_EVENT: &[Parameter] = &with_date::<{ OF_EVENT.len() + 1 }>(OF_EVENT);
+pub(crate) const OF_EVENTS: &[Parameter] =
+    &[DATE, DATE_FORMAT, EVENT_IDS, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, INCLUDE_ROTATION_NUMBERS, AFTER];
+
+const fn with_date<const N: usize>(parameters: &[Parameter]) -> [Parameter; N] {
+    let mut all = [DATE; N];
+    let mut at = 0;
+    while at < parameters.len() {
+        all[at + 1] = parameters[at];
+        at += 1;
+    }
+    all
+}
+
+/// The open events of a key with their prices, as of a date.
+pub(crate) fn get_odds(authorized: &Authorized<'_>, view: SportView<'_>, key: &str) -> Result<Content, Stop> {
+    let params = Params::read_leniently(authorized.request.query, OF_ODDS)?;
+    let view = at_date(authorized, view, &params, Shown::Prices)?;
+    let prices = values::prices(&params, view.bookmakers(), view.catalogue.markets())?;
+    let what = Priced::Events { prices, scope: values::scope(&params)? };
+    priced(authorized, &view, key, what)
+}
+
+/// One event with its prices, as of a date.
+pub(crate) fn get_event(
+    authorized: &Authorized<'_>,
+    view: SportView<'_>,
+    key: &str,
+    id: &str,
+) -> Result<Content, Stop> {
+    let params = Params::read_leniently(authorized.request.query, OF_ONE_EVENT)?;
+    let view = at_date(authorized, view, &params, Shown::Prices)?;
+    let prices = values::prices(&params, view.bookmakers(), view.catalogue.markets())?;
+    let id = EventId::new(id).ok_or_else(super::event_not_found)?;
+    priced(authorized, &view, key, Priced::OneEvent { id, shown: ShownEvent::Odds(prices) })
+}
+
+/// The open events of a key, as of a date.
+pub(crate) fn get_events(authorized: &Authorized<'_>, view: SportView<'_>, key: &str) -> Result<Content, Stop> {
+    let params = Params::read_leniently(authorized.request.query, OF_EVENTS)?;
+    let view = at_date(authorized, view, &params, Shown::Lists)?;
+    let rotation_numbers = values::is_yes(&params, &INCLUDE_ROTATION_NUMBERS)?;
+    let (dates, scope) = (values::dates(&params)?, values::scope(&params)?);
+    let query = ListQuery { key: key.into(), what: Listed::Events { dates, scope, rotation_numbers } };
+    let body = view.board().v4_listed(view.sport, view.register().competitions(), &query);
+    Ok(wrapped(&view, authorized.request, &body))
+}
+
+fn at_date<'s>(
+    authorized: &Authorized<'_>,
+    view: SportView<'s>,
+    params: &Params<'_>,
+    shown: Shown,
+) -> Result<SportView<'s>, Stop> {
+    let date = params.parse(&DATE, |text| time(text, Round::Down))?.ok_or_else(|| {
+        let message = format!("Send `{}`: {}.", DATE.name, DATE.takes);
+        ApiError { param: Some(DATE.name.into()), ..ApiError::new(Code::MissingTimestamp, message) }
+    })?;
+    if date > authorized.now {
+        return Err(DATE.fault("is in the future").into());
+    }
+    authorized.as_of(view, shown, date)
+}
+
+fn priced(authorized: &Authorized<'_>, view: &SportView<'_>, key: &str, what: Priced) -> Result<Content, Stop> {
+    let query = PricedQuery { key: key.into(), what };
+    let seen = view.register().competitions();
+    let body = view.board().v4_priced(view.sport, seen, &query).ok_or_else(super::event_not_found)?;
+    Ok(wrapped(view, authorized.request, &body))
+}
+
+/// `{"timestamp":"…","previous_timestamp":"…","next_timestamp":"…","data":…}`
+fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body) -> Content {
+    let Some(as_of) = view.as_of() else { return Content::once(Vec::new()) };
+    let data_bytes = data.bytes(Encoding::Identity);
+    let mut out = Vec::with_capacity(data_bytes.len() + 160);
+    out.extend_from_slice(b"{\"timestamp\":");
+    timestamp(Some(as_of.at), &mut out);
+    out.extend_from_slice(b",\"previous_timestamp\":");
+    timestamp(as_of.previous, &mut out);
+    out.extend_from_slice(b",\"next_timestamp\":");
+    timestamp(as_of.next, &mut out);
+    out.extend_from_slice(b",\"data\":");
+    out.extend_from_slice(data_bytes);
+    out.push(b'}');
+    let date = as_of.at.to_string();
+    let link = data
+        .next()
+        .and_then(|next| link_replacing(request, &[(DATE.name, Some(&date)), (AFTER.name, Some(&next.to_text()))]));
+    let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
+    Content { link, rows: data.rows(), freshness, as_of: Some(as_of.at), ..Content::compressed(out) }
+}
+
+fn timestamp(time: Option<Timestamp>, out: &mut Vec<u8>) {
+    json::optional_string(time.map(|time| time.to_string()).as_deref(), out);
+}
