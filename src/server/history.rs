@@ -7,10 +7,10 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
 use crate::board::{AsOf, Boards, Index, Published, Register, SportBoard};
-use crate::http::{AsOfRead, History, HistoryFailure, LinesRead, Shown};
+use crate::http::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead, Shown};
 use crate::keys::SportAccess;
 use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
-use crate::store::{Entries, EntryAt, HistoryError, HistoryReader, SportFold};
+use crate::store::{EndsOf, Entries, EntryAt, HistoryError, HistoryReader, SportFold};
 use crate::writer::logged_index;
 
 /// How many records the boards in memory have together; a record takes about 300 bytes.
@@ -142,6 +142,17 @@ impl History for LogHistory {
         let is_wanted = |key: &str, market: Market| bookmakers.contains(key) && markets.accepts(market);
         let lines = self.reader.lines(access.world(), access.sport(), event, is_wanted);
         lines.map_err(|error| self.failure(*access, &error))
+    }
+
+    fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
+        let ClosingRead { access, of, bookmakers, markets, rows_max } = read;
+        let is_wanted = |key: &str, market: Market| bookmakers.contains(key) && markets.accepts(market);
+        let of = match of {
+            ClosingOf::Events(ids) => EndsOf::Events(ids.clone()),
+            ClosingOf::Day(day) => EndsOf::Day(*day),
+        };
+        let events = self.reader.ends(access.world(), access.sport(), &of, (is_wanted, *rows_max));
+        events.map_err(|error| self.failure(*access, &error))
     }
 
     fn kept(&self, read: AsOfRead) -> Option<AsOf> {

@@ -17,7 +17,7 @@ use super::error::StoreError;
 use super::row_batch::RowBatch;
 use super::rows::StoredRow;
 use super::table_keys::{BookKey, EventKey, OddsKey, TableKey, coverage_of, odds_of_event};
-use super::tables::{COVERAGE, LINE_EVENTS, LOG, ODDS, PendingRows, RowsVisitor, SCHEDULE, TICKS, Table};
+use super::tables::{COVERAGE, LINE_DAYS, LINE_EVENTS, LOG, ODDS, PendingRows, RowsVisitor, SCHEDULE, TICKS, Table};
 
 impl RowBatch {
     /// Whether the file has every row as this batch leaves it. `sports` are the numbers of all sports in the file.
@@ -31,6 +31,7 @@ impl RowBatch {
             gone_books,
             ticks,
             line_events,
+            line_days,
             reverts,
             cleared_logs,
         } = self;
@@ -39,6 +40,7 @@ impl RowBatch {
         check.compare(SCHEDULE.definition, schedule.iter().map(|(key, is_there)| (*key, is_there.then_some(()))))?;
         check.compare(TICKS.definition, ticks.iter().map(|(key, sequence)| (*key, Some(*sequence))))?;
         check.compare(LINE_EVENTS.definition, line_events.iter().map(|key| (*key, Some(()))))?;
+        check.compare(LINE_DAYS.definition, line_days.iter().map(|(key, is_there)| (*key, is_there.then_some(()))))?;
         for world in cleared_logs {
             check.only(LOG.definition, (*world, 0)..=(*world, u64::MAX), |key| rows.log.contains_key(key))?;
         }

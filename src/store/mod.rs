@@ -46,7 +46,7 @@ pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
-    Entries, EntryAt, EventChange, FoldedEvent, HistoryError, HistoryReader, LineBytes, LogEntry, LogHead,
+    EndsOf, Entries, EntryAt, EventChange, FoldedEvent, HistoryError, HistoryReader, LineBytes, LogEntry, LogHead,
     LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, RecordChange, SportAsOf,
     SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };

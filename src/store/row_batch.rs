@@ -10,11 +10,11 @@ use super::error::StoreError;
 use super::history::{Revert, clear_logs, write_reverts, write_ticks};
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, LineEventKey, OddsKey, ScheduleKey, TableKey, TickKey, coverage_key, coverage_of,
-    odds_of_event,
+    BookKey, CoverageKey, EventKey, LineDayKey, LineEventKey, OddsKey, ScheduleKey, TableKey, TickKey, coverage_key,
+    coverage_of, odds_of_event,
 };
 use super::tables::{
-    COVERAGE, KEY_ORDER, KEYS, LINE_EVENTS, ODDS, PendingRows, RowsVisitor, SCHEDULE, Table, TableRows,
+    COVERAGE, KEY_ORDER, KEYS, LINE_DAYS, LINE_EVENTS, ODDS, PendingRows, RowsVisitor, SCHEDULE, Table, TableRows,
 };
 
 /// Everything that one commit writes.
@@ -33,6 +33,8 @@ pub(super) struct RowBatch {
     pub(super) ticks: BTreeMap<TickKey, u64>,
     /// Events that are new in the lines.
     pub(super) line_events: BTreeSet<LineEventKey>,
+    /// The days on which events of the lines start, and on which they no longer do.
+    pub(super) line_days: BTreeMap<LineDayKey, bool>,
     /// Entries of the log that are taken back, before any row is written.
     pub(super) reverts: Revert,
     /// Worlds whose log is deleted, before any row is written.
@@ -76,8 +78,18 @@ impl RowBatch {
     /// The batch is destructured without `..`, here and in `commit_check`: a field that is not written, or not compared
     /// after a failed commit, does not compile.
     pub(super) fn commit(&self, db: &Database, sports: &[u16]) -> Result<(), StoreError> {
-        let RowBatch { rows, schedule, keys_put, gone_events, gone_books, ticks, line_events, reverts, cleared_logs } =
-            self;
+        let RowBatch {
+            rows,
+            schedule,
+            keys_put,
+            gone_events,
+            gone_books,
+            ticks,
+            line_events,
+            line_days,
+            reverts,
+            cleared_logs,
+        } = self;
         let txn = begin(db)?;
         write_reverts(&txn, reverts)?;
         clear_logs(&txn, cleared_logs)?;
@@ -87,6 +99,7 @@ impl RowBatch {
         write_odds(&txn, &rows.odds)?;
         write_ticks(&txn, ticks)?;
         write_index(&txn, LINE_EVENTS.definition, line_events.iter().map(|key| (*key, true)))?;
+        write_index(&txn, LINE_DAYS.definition, line_days.iter().map(|(key, is_there)| (*key, *is_there)))?;
         write_keys(&txn, &rows.keys, keys_put)?;
         require_keys(&txn, &rows.usage)?;
         txn.commit()?;

@@ -32,6 +32,8 @@ pub(super) type KeyframeKey = (u8, u16, u64);
 pub(super) type LineKey = (u8, u16, u32, u32);
 /// World, sport, the hash of the event's id and its number in the lines.
 pub(super) type LineEventKey = (u8, u16, u64, u32);
+/// World, sport, the UTC day on which the event starts, counted from 1970, and its number in the lines.
+pub(super) type LineDayKey = (u8, u16, u32, u32);
 /// World, sport and time.
 pub(super) type TickKey = (u8, u16, u32);
 

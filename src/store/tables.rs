@@ -20,7 +20,7 @@ use super::history::{self, EndsRow, KeyframeRow, LineRow, LogRow};
 use super::indexes;
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, KeyframeKey, LineEventKey, LineKey, LogKey, NamedKey, OddsKey, PollKey,
+    BookKey, CoverageKey, EventKey, KeyframeKey, LineDayKey, LineEventKey, LineKey, LogKey, NamedKey, OddsKey, PollKey,
     ScheduleKey, SourceKey, TableKey, TickKey, world_name, world_number,
 };
 use crate::model::World;
@@ -360,6 +360,12 @@ indexes! {
     LINE_EVENTS line_events: LineEventKey => () {
         check: history::check_line_events,
         rebuild: history::rebuild_line_events,
+        book_of: None
+    }
+    /// The same events by the day on which they start.
+    LINE_DAYS line_days: LineDayKey => () {
+        check: history::check_line_days,
+        rebuild: history::rebuild_line_days,
         book_of: None
     }
 }

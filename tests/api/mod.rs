@@ -6,6 +6,7 @@ mod books;
 mod bouts;
 mod caching;
 mod checks;
+mod closing;
 mod competitions;
 mod compression;
 mod consistency;

@@ -49,7 +49,7 @@ pub(crate) fn lines(
 }
 
 /// `{"at":"…","outcomes":[…]}`, with a reason if there is one.
-fn point(at: Timestamp, reason: Option<&str>, outcomes: &[&Outcome], format: OddsFormat, out: &mut Vec<u8>) {
+pub(super) fn point(at: Timestamp, reason: Option<&str>, outcomes: &[&Outcome], format: OddsFormat, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"at\":\"");
     at.write(out);
     out.push(b'"');

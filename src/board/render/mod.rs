@@ -8,6 +8,7 @@ use bytes::Bytes;
 use record_writer::RecordWriter;
 
 mod bouts;
+mod closing;
 mod events;
 pub(crate) mod json;
 mod lines;
@@ -17,6 +18,7 @@ mod scores;
 pub(crate) mod v4;
 
 pub(crate) use bouts::bouts;
+pub(crate) use closing::closing;
 pub(crate) use events::{event, events};
 pub(crate) use lines::lines;
 pub(crate) use odds::odds;

@@ -15,7 +15,7 @@ use crate::http::exchange::error::{DETAILS_URL, invalid_code_of};
 use crate::http::exchange::query::Parameter;
 use crate::http::exchange::route::Route;
 use crate::http::testing::Fixture;
-use crate::http::v1::{events, lines, odds, scores};
+use crate::http::v1::{closing, events, lines, odds, scores};
 use crate::http::v4;
 
 fn document() -> Value {
@@ -78,6 +78,7 @@ fn known(path: &str) -> &'static [Parameter] {
         Some("scores") => scores::PARAMETERS,
         Some("events") => events::PARAMETERS,
         Some("lines") => lines::PARAMETERS,
+        Some("closing") => closing::PARAMETERS,
         _ => &[],
     }
 }

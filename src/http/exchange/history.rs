@@ -34,6 +34,9 @@ pub trait History: fmt::Debug + Send + Sync {
 
     /// Reads the lines of an event from the file; `None` if the log does not know the event.
     fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure>;
+
+    /// Reads the opening and closing prices of events from the file: lines without points.
+    fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure>;
 }
 
 /// A sport as of a time.
@@ -60,6 +63,25 @@ pub struct LinesRead {
     pub event: EventId,
     pub bookmakers: BTreeSet<Box<str>>,
     pub markets: MarketFilter,
+}
+
+/// The opening and closing prices of events.
+#[derive(Clone, Debug)]
+pub struct ClosingRead {
+    pub access: SportAccess,
+    pub of: ClosingOf,
+    pub bookmakers: BTreeSet<Box<str>>,
+    pub markets: MarketFilter,
+    /// More than this is not read.
+    pub rows_max: usize,
+}
+
+/// Which events the closing prices are read of.
+#[derive(Clone, Debug)]
+pub enum ClosingOf {
+    Events(BTreeSet<EventId>),
+    /// Those that start on a UTC day, counted from 1970.
+    Day(u32),
 }
 
 /// Why history cannot be read.
@@ -106,6 +128,10 @@ impl History for NoHistory {
     fn lines(&self, _: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
         Ok(None)
     }
+
+    fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
+        Ok(Vec::new())
+    }
 }
 
 /// What was read for a request.
@@ -113,6 +139,7 @@ impl History for NoHistory {
 pub(crate) enum Finished {
     AsOf(Result<AsOf, HistoryFailure>),
     Lines(Result<Option<EventLines>, HistoryFailure>),
+    Closing(Result<Vec<EventLines>, HistoryFailure>),
 }
 
 /// What has to be read for a request.
@@ -120,6 +147,7 @@ pub(crate) enum Finished {
 pub(crate) enum HistoryRead {
     AsOf(AsOfRead),
     Lines(LinesRead),
+    Closing(ClosingRead),
 }
 
 impl HistoryRead {
@@ -127,6 +155,7 @@ impl HistoryRead {
         match self {
             HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(*read)),
             HistoryRead::Lines(read) => Finished::Lines(history.lines(read)),
+            HistoryRead::Closing(read) => Finished::Closing(history.closing(read)),
         }
     }
 }
@@ -246,6 +275,10 @@ mod tests {
 
         fn lines(&self, _: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
             Ok(None)
+        }
+
+        fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
+            Ok(Vec::new())
         }
     }
 

@@ -24,6 +24,9 @@ pub(crate) enum Route<'p> {
     Competitions {
         sport: Cow<'p, str>,
     },
+    Closing {
+        sport: Cow<'p, str>,
+    },
     Odds {
         sport: Cow<'p, str>,
     },
@@ -182,6 +185,7 @@ impl<'p> Route<'p> {
             (4, "v1", "sports", "odds") => Route::Odds { sport },
             (4, "v1", "sports", "scores") => Route::Scores { sport },
             (4, "v1", "sports", "events") => Route::Events { sport },
+            (4, "v1", "sports", "closing") => Route::Closing { sport },
             (4, "v1", "sports", "competitions") => Route::Competitions { sport },
             (5, "v1", "sports", "events") => Route::Event { sport, id },
             (6, "v1", "sports", "events") if of_event == "lines" => Route::Lines { sport, id },
@@ -218,6 +222,7 @@ impl<'p> Route<'p> {
             Route::Markets => "/v1/markets",
             Route::Status => "/v1/status",
             Route::Competitions { .. } => "/v1/sports/{sport_key}/competitions",
+            Route::Closing { .. } => "/v1/sports/{sport_key}/closing",
             Route::Odds { .. } => "/v1/sports/{sport_key}/odds",
             Route::Scores { .. } => "/v1/sports/{sport_key}/scores",
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
@@ -229,7 +234,7 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 26] = [
+    pub(crate) const TEMPLATES: [&'static str; 27] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -239,6 +244,7 @@ impl<'p> Route<'p> {
         "/v1/markets",
         "/v1/status",
         "/v1/sports/{sport_key}/competitions",
+        "/v1/sports/{sport_key}/closing",
         "/v1/sports/{sport_key}/odds",
         "/v1/sports/{sport_key}/scores",
         "/v1/sports/{sport_key}/events",
@@ -358,6 +364,8 @@ mod tests {
             ("/v1/sports//odds", Route::Odds { sport: sport("") }),
             ("/v1/sports/m%6Da/scores", Route::Scores { sport: sport("mma") }),
             ("/v1/sports/curling/events", Route::Events { sport: sport("curling") }),
+            ("/v1/sports/mma/closing", Route::Closing { sport: sport("mma") }),
+            ("/v1/sports/mma/events/x/lines/", Route::Lines { sport: sport("mma"), id: "x".into() }),
             ("/v1/sports/mma/events/a%2Fb", Route::Event { sport: sport("mma"), id: "a/b".into() }),
             ("/v1/sports/mma/events/r%C3%A9/", Route::Event { sport: sport("mma"), id: "ré".into() }),
             ("/v1/sports/mma/events/a+b", Route::Event { sport: sport("mma"), id: "a+b".into() }),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::Guard;
 
 use super::error::{ApiError, Code, REFUSED};
-use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, LinesRead, Shown, Stop};
+use super::history::{AsOfRead, ClosingRead, Finished, History, HistoryRead, HistoryReads, LinesRead, Shown, Stop};
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
@@ -140,6 +140,16 @@ impl<'a> Authorized<'a> {
         let lines = lines.as_ref().map_err(|failure| ApiError::from(failure.clone()))?;
         let message = "There is no history of such an event in this sport.";
         Ok(lines.as_ref().ok_or_else(|| ApiError::new(Code::EventNotFound, message))?)
+    }
+
+    /// The opening and closing prices of events, once they have been read.
+    pub(crate) fn closing(&self, read: ClosingRead) -> Result<&'a [EventLines], Stop> {
+        match self.finished {
+            Some(Finished::Closing(events)) => {
+                Ok(events.as_ref().map_err(|failure| ApiError::from(failure.clone()))?)
+            }
+            _ => Err(Stop::NeedsHistory(HistoryRead::Closing(read))),
+        }
     }
 
     /// A competition in place of its sport gets the request that works, if that would find it.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::worlds::at;
 use crate::board::{AsOf, Boards};
-use crate::http::exchange::history::{AsOfRead, History, HistoryFailure, LinesRead};
-use crate::model::{EventLines, Line, LinePoint, PricedAt, Start};
+use crate::http::exchange::history::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead};
+use crate::model::{EventId, EventLines, Line, LinePoint, PricedAt, Start};
 
 #[derive(Debug)]
 pub(super) struct UnchangedHistory(pub(super) Arc<Boards>);
@@ -42,5 +42,15 @@ impl History for UnchangedHistory {
         });
         let (event, lines) = (Arc::clone(node.event()), lines.collect());
         Ok(Some(EventLines { event, start: Start::Ahead, lines }))
+    }
+
+    fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
+        let ClosingOf::Events(events) = &read.of else { return Ok(Vec::new()) };
+        let ClosingRead { access, bookmakers, markets, .. } = read;
+        let lines = |event: &EventId| {
+            let (bookmakers, markets) = (bookmakers.clone(), markets.clone());
+            self.lines(&LinesRead { access: *access, event: event.clone(), bookmakers, markets }).transpose()
+        };
+        events.iter().filter_map(lines).collect()
     }
 }

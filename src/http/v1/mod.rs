@@ -1,6 +1,7 @@
 //! The endpoints of `/v1`, one file each: parameters, content, JSON.
 
 pub(crate) mod books;
+pub(crate) mod closing;
 mod competitions;
 pub(crate) mod events;
 mod filters;
@@ -26,6 +27,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Odds { sport } => return odds::get(authorized, view(sport)?),
         Route::Scores { sport } => return scores::get(authorized, view(sport)?),
         Route::Events { sport } => return events::get(authorized, view(sport)?),
+        Route::Closing { sport } => return closing::get(authorized, &view(sport)?),
         Route::Lines { sport, id } => return lines::get(authorized, &view(sport)?, id),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
         Route::Sports => {

@@ -42,11 +42,13 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
-pub use lines::{LineBytes, PreparedLines};
+pub use lines::{EndsOf, LineBytes, PreparedLines};
 pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
 pub use state::{LogHead, new_epoch};
 
-pub(super) use lines::{EndsRow, LineRow, check_line_events, delete_lines, rebuild_line_events};
+pub(super) use lines::{
+    EndsRow, LineRow, check_line_days, check_line_events, delete_lines, rebuild_line_days, rebuild_line_events,
+};
 pub(super) use read::first_logged;
 pub(super) use row::{Frame, KeyframeRow, LogRow};
 pub(super) use state::{Logs, WorldLog, fresh_logs, read_logs, write_heads};

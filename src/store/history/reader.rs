@@ -11,7 +11,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
-use super::lines::{LineBytes, LinesHead, PreparedLines, prepare_lines, read_event_lines};
+use super::lines::{EndsOf, LineBytes, LinesHead, PreparedLines, prepare_lines, read_ends, read_event_lines};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
     last_frame, tick_after, tick_at,
@@ -264,6 +264,20 @@ impl HistoryReader {
         self.read(|reading| {
             let key = (world, reading.number(sport)?);
             Ok(read_event_lines(&reading.txn, key, event, is_wanted, &reading.is_closing)?)
+        })
+    }
+
+    /// The openings and closing prices of events: see [`EndsOf`].
+    pub fn ends(
+        &self,
+        world: World,
+        sport: SportId,
+        of: &EndsOf,
+        (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
+    ) -> Result<Vec<EventLines>, HistoryError> {
+        self.read(|reading| {
+            let key = (world, reading.number(sport)?);
+            Ok(read_ends(&reading.txn, key, of, (is_wanted, lines_max), &reading.is_closing)?)
         })
     }
 

@@ -7,7 +7,9 @@ use super::*;
 use crate::model::EventLines;
 use crate::store::HistoryError;
 use crate::store::table_keys::LogKey;
-use crate::store::tables::{ENDS, FORMAT_KEY, FORMATS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
+use crate::store::tables::{
+    ENDS, FORMAT_KEY, FORMATS, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key,
+};
 
 const WORLD: World = World::Live;
 
@@ -196,6 +198,7 @@ fn file_without_lines_gets_them_from_its_log() {
     txn.delete_table(ENDS.definition).unwrap();
     txn.delete_table(LINE_KEYS.definition).unwrap();
     txn.delete_table(LINE_EVENTS.definition).unwrap();
+    txn.delete_table(LINE_DAYS.definition).unwrap();
     txn.open_table(META.definition).unwrap().remove(meta_lines_key(WORLD)).unwrap();
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 5).unwrap();
     txn.commit().unwrap();

@@ -32,6 +32,8 @@ pub(super) struct EventHistory {
     full: Vec<(u32, Block)>,
     /// The size of the rows that it was read from, if they are written again.
     pub(super) stored: LineBytes,
+    /// The day that the index has it under.
+    pub(super) stored_day: Option<u32>,
     has_changed: bool,
 }
 
@@ -52,8 +54,17 @@ impl EventHistory {
             block: (0, Block::default()),
             full: Vec::new(),
             stored: LineBytes::default(),
+            stored_day: None,
             has_changed: true,
         }
+    }
+
+    /// Whether there is a stored history of an event; of one with another id and the same hash too.
+    pub(super) fn is_stored(txn: &ReadTransaction, (world, sport): (u8, u16), id: &EventId) -> Result<bool, LogError> {
+        let hash = id_hash(id.as_str());
+        let alike: (LineEventKey, LineEventKey) = ((world, sport, hash, 0), (world, sport, hash, u32::MAX));
+        let mut stored = txn.open_table(LINE_EVENTS.definition)?.range(alike.0..=alike.1)?;
+        Ok(stored.next().transpose()?.is_some())
     }
 
     /// The stored history of an event, whose open records are known.
@@ -89,6 +100,7 @@ impl EventHistory {
             return Ok(Some(EventHistory {
                 number,
                 is_new: false,
+                stored_day: Some(ends.day()),
                 ends,
                 open,
                 block: (number_of_block, block),
@@ -224,6 +236,13 @@ impl EventHistory {
         };
         Ok(self.points(txn, sport, |_| true)?.into_iter().filter_map(last).collect())
     }
+}
+
+/// The stored row of an event.
+pub(super) fn stored_ends(txn: &ReadTransaction, key: EventKey) -> Result<EventEnds, LogError> {
+    let stored = txn.open_table(ENDS.definition)?.get(key)?;
+    let stored = stored.ok_or_else(|| damaged_ends(key, Flaw::Invalid("it is missing")))?;
+    ENDS.unseal(&key, stored.value()).and_then(|row| row.read()).map_err(|flaw| damaged_ends(key, flaw))
 }
 
 /// A stored block, and the size of its row.

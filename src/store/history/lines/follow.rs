@@ -1,6 +1,6 @@
 //! Following the log of a sport, event by event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,8 +29,8 @@ pub(super) struct Follower<'t> {
     pub(super) events: HashMap<EventId, EventHistory>,
     /// The number of the next new event.
     next_event: u32,
-    /// The only event to follow.
-    only: Option<&'t EventId>,
+    /// The only events to follow.
+    only: Option<&'t BTreeSet<EventId>>,
     is_closing: &'t AtomicBool,
 }
 
@@ -49,10 +49,22 @@ impl<'t> Follower<'t> {
         Ok(Follower { txn, sport, part, start_numbers, keys, events, next_event, only: None, is_closing })
     }
 
-    /// Follows one event only.
-    pub(super) fn only(mut self, event: &'t EventId) -> Self {
-        self.only = Some(event);
+    /// Follows some events only.
+    pub(super) fn only(mut self, events: Option<&'t BTreeSet<EventId>>) -> Self {
+        self.only = events;
         self
+    }
+
+    /// Begins the events that no line has been written of, and that no entry mentioned.
+    pub(super) fn begin_unwritten(&mut self) -> Result<(), LogError> {
+        let unmentioned: Vec<EventId> =
+            self.start_numbers.keys().filter(|id| !self.events.contains_key(*id)).cloned().collect();
+        for id in unmentioned {
+            if !EventHistory::is_stored(self.txn, self.sport, &id)? {
+                self.event(&id, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Follows the entries of the part.
@@ -124,7 +136,7 @@ impl<'t> Follower<'t> {
         id: &EventId,
         new: Option<(&Arc<Event>, Timestamp)>,
     ) -> Result<Option<&mut EventHistory>, LogError> {
-        if self.only.is_some_and(|only| only != id) {
+        if self.only.is_some_and(|only| !only.contains(id)) {
             return Ok(None);
         }
         if !self.events.contains_key(id) {

@@ -6,6 +6,7 @@
 //! | `ends` | world, sport, event | the event, and the opening and the closing price of each of its records |
 //! | `lines` | world, sport, event, block | the changes of its records, record by record |
 //! | `line_events` | world, sport, hash of the event's id, event | an index |
+//! | `line_days` | world, sport, day of the event's start, event | an index |
 //!
 //! They are written in upkeep, from keyframe to keyframe (see `rewrite`); a reader takes what came after that from the log
 //! (see `follow`). Events have numbers of their own here, in the order in which they were first seen.
@@ -23,11 +24,12 @@ mod trim;
 #[cfg(test)]
 mod tests;
 
+pub use read::EndsOf;
 pub use rewrite::{LineBytes, PreparedLines};
 
 pub(in crate::store) use block::LineRow;
 pub(in crate::store) use ends::EndsRow;
-pub(in crate::store) use index::{check_line_events, rebuild_line_events};
-pub(super) use read::read_event_lines;
+pub(in crate::store) use index::{check_line_days, check_line_events, rebuild_line_days, rebuild_line_events};
+pub(super) use read::{read_ends, read_event_lines};
 pub(in crate::store) use rewrite::{LinesHead, delete_lines, delete_lines_of, prepare_lines};
 pub(in crate::store) use trim::trim_lines;

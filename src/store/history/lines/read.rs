@@ -1,21 +1,24 @@
-//! Reading the lines of one event: the stored blocks, and what the log has after them.
+//! Reading the lines of one event, or the openings and closing prices of several: what is stored, and what the log has after it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use redb::ReadTransaction;
 
 use super::block::RecordNumbers;
-use super::ends::RecordEnds;
+use super::ends::{EventEnds, RecordEnds};
+use super::event::stored_ends;
 use super::follow::Follower;
+use super::keys::LineKeys;
 use super::rewrite::{LinesHead, Part};
-use crate::model::{EventId, EventLines, Line, Market, World};
+use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp, World};
 use crate::store::codec::Flaw;
 use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
 use crate::store::history::state::read_head;
 use crate::store::table_keys::world_number;
-use crate::store::tables::LINE_KEYS;
+use crate::store::tables::{LINE_DAYS, LINE_KEYS};
 
 /// The lines of an event that are wanted. `None` if the log does not know the event.
 pub(in crate::store::history) fn read_event_lines(
@@ -25,37 +28,128 @@ pub(in crate::store::history) fn read_event_lines(
     is_wanted: impl Fn(&str, Market) -> bool,
     is_closing: &AtomicBool,
 ) -> Result<Option<EventLines>, LogError> {
-    let Some(head) = read_head(txn, world)? else { return Ok(None) };
-    let key = (world_number(world), sport);
-    let Some(part) = Part::after_lines(txn, key, &LinesHead::read(txn, world)?, head.next - 1)? else {
-        return Ok(None);
-    };
-    let mut follower = Follower::new(txn, key, part, is_closing)?.only(id);
-    follower.follow()?;
+    let only = BTreeSet::from([id.clone()]);
+    let Some(mut follower) = follow_log(txn, (world, sport), Some(&only), is_closing)? else { return Ok(None) };
     if follower.event(id, None)?.is_none() {
         return Ok(None);
     }
     let Follower { keys, events, .. } = &follower;
     let Some(history) = events.get(id) else { return Ok(None) };
-    let unknown =
-        || LogError::Damaged { table: LINE_KEYS.name, row: id.to_string(), flaw: Flaw::Invalid("a key is missing") };
-    let names = |(book, market): RecordNumbers| -> Result<(Arc<str>, Market), LogError> {
-        let (book, market) = (keys.key(book).ok_or_else(unknown)?, keys.key(market).ok_or_else(unknown)?);
-        Ok((Arc::clone(book), market_of(market).map_err(|_| unknown())?))
+    let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
+    let mut points = history.points(txn, (world_number(world), sport), &is_wanted)?;
+    // After a part of the log that was lost, every record is repeated.
+    points.values_mut().for_each(|points| points.dedup_by(|next, last| next.outcomes == last.outcomes));
+    event_lines(&history.ends, keys, is_wanted, |numbers| points.remove(&numbers).unwrap_or_default()).map(Some)
+}
+
+/// Which events the openings and closing prices are wanted of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EndsOf {
+    Events(BTreeSet<EventId>),
+    /// Those that start on a UTC day, counted from 1970.
+    Day(u32),
+}
+
+/// The openings and closing prices of events, in the order of their start: lines without points. Ends with the event after which there
+/// are more than `lines_max` lines.
+pub(in crate::store::history) fn read_ends(
+    txn: &ReadTransaction,
+    (world, sport): (World, u16),
+    of: &EndsOf,
+    (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
+    is_closing: &AtomicBool,
+) -> Result<Vec<EventLines>, LogError> {
+    let key = (world_number(world), sport);
+    let only = match of {
+        EndsOf::Events(ids) => Some(ids),
+        EndsOf::Day(_) => None,
     };
+    let Some(mut follower) = follow_log(txn, (world, sport), only, is_closing)? else { return Ok(Vec::new()) };
+    let mut found: BTreeMap<(Timestamp, EventId), EventEnds> = BTreeMap::new();
+    let mut put = |ends: EventEnds| found.insert((ends.event.commence, ends.event.id.clone()), ends);
+    match of {
+        EndsOf::Events(ids) => {
+            for id in ids {
+                put_if_some(follower.event(id, None)?.map(|history| history.ends.clone()), &mut put);
+            }
+        }
+        EndsOf::Day(day) => {
+            for row in
+                txn.open_table(LINE_DAYS.definition)?.range((key.0, key.1, *day, 0)..=(key.0, key.1, *day, u32::MAX))?
+            {
+                let ends = stored_ends(txn, (key.0, key.1, row?.0.value().3))?;
+                if !follower.events.contains_key(&ends.event.id) {
+                    put(ends);
+                }
+            }
+            follower.begin_unwritten()?;
+            for history in follower.events.values().filter(|history| history.ends.day() == *day) {
+                put(history.ends.clone());
+            }
+        }
+    }
+    let is_wanted =
+        |numbers: RecordNumbers| names(&follower.keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
+    let (mut all, mut count) = (Vec::new(), 0);
+    for ends in found.values() {
+        let lines = event_lines(ends, &follower.keys, &is_wanted, |_| Vec::new())?;
+        count += lines.lines.len();
+        all.push(lines);
+        if count > lines_max {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn put_if_some<R>(ends: Option<EventEnds>, put: &mut impl FnMut(EventEnds) -> R) {
+    if let Some(ends) = ends {
+        put(ends);
+    }
+}
+
+/// The log after the lines, followed to its end. `None` if it does not mention the sport.
+fn follow_log<'t>(
+    txn: &'t ReadTransaction,
+    (world, sport): (World, u16),
+    only: Option<&'t BTreeSet<EventId>>,
+    is_closing: &'t AtomicBool,
+) -> Result<Option<Follower<'t>>, LogError> {
+    let Some(head) = read_head(txn, world)? else { return Ok(None) };
+    let key = (world_number(world), sport);
+    let part = Part::after_lines(txn, key, &LinesHead::read(txn, world)?, head.next - 1)?;
+    let Some(part) = part else { return Ok(None) };
+    let mut follower = Follower::new(txn, key, part, is_closing)?.only(only);
+    follower.follow()?;
+    Ok(Some(follower))
+}
+
+fn names(keys: &LineKeys, (book, market): RecordNumbers) -> Result<(Arc<str>, Market), LogError> {
+    let unknown = |number: u32| LogError::Damaged {
+        table: LINE_KEYS.name,
+        row: number.to_string(),
+        flaw: Flaw::Invalid("it is missing"),
+    };
+    let bookmaker = keys.key(book).ok_or_else(|| unknown(book))?;
+    let market = keys.key(market).and_then(|key| market_of(key).ok()).ok_or_else(|| unknown(market))?;
+    Ok((Arc::clone(bookmaker), market))
+}
+
+/// The lines of an event that are wanted, with the points that `points` has of each.
+fn event_lines(
+    ends: &EventEnds,
+    keys: &LineKeys,
+    is_wanted: impl Fn(RecordNumbers) -> bool,
+    mut points: impl FnMut(RecordNumbers) -> Vec<LinePoint>,
+) -> Result<EventLines, LogError> {
     let mut lines = Vec::new();
-    let is_wanted = |numbers: RecordNumbers| names(numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
-    for (numbers, mut points) in history.points(txn, key, is_wanted)? {
-        let (bookmaker, market) = names(numbers)?;
-        // After a part of the log that was lost, every record is repeated.
-        points.dedup_by(|next, last| next.outcomes == last.outcomes);
-        let Some(RecordEnds { opening, closing, is_closed }) = history.ends.records.get(&numbers).cloned() else {
-            continue;
-        };
-        lines.push(Line { bookmaker, market, opening, closing, is_closed, points });
+    for (numbers, record) in ends.records.iter().filter(|(numbers, _)| is_wanted(**numbers)) {
+        let (bookmaker, market) = names(keys, *numbers)?;
+        let RecordEnds { opening, closing, is_closed } = record.clone();
+        lines.push(Line { bookmaker, market, opening, closing, is_closed, points: points(*numbers) });
     }
     lines.sort_by(|one, other| {
         one.bookmaker.cmp(&other.bookmaker).then_with(|| one.market.cmp_in_records(other.market))
     });
-    Ok(Some(EventLines { event: Arc::clone(&history.ends.event), start: history.ends.start, lines }))
+    Ok(EventLines { event: Arc::clone(&ends.event), start: ends.start, lines })
 }

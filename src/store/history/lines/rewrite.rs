@@ -21,7 +21,7 @@ use crate::store::history::read::{LogError, base_of, first_frame, fold_to, next_
 use crate::store::history::state::read_head;
 use crate::store::row_batch::{RowBatch, begin};
 use crate::store::table_keys::{LineKey, world_number};
-use crate::store::tables::{ENDS, KEYFRAMES, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
+use crate::store::tables::{ENDS, KEYFRAMES, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
 
 /// How large the lines of a world are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,6 +213,10 @@ fn rows_of(
         size.ends += row.len() as u64;
         head.size.replace(event.stored, size);
         batch.rows.ends.insert(key, Some(row));
+        let day = event.ends.day();
+        for (day, is_there) in [(event.stored_day, false), (Some(day), true)] {
+            batch.line_days.extend(day.map(|day| ((sport.0, sport.1, day, event.number), is_there)));
+        }
         if event.is_new {
             batch.line_events.insert((sport.0, sport.1, id_hash(event.ends.event.id.as_str()), event.number));
         }
@@ -293,5 +297,7 @@ pub(in crate::store) fn delete_lines_of(txn: &WriteTransaction, world: u8) -> Re
     txn.open_table(ENDS.definition)?.retain_in((world, 0, 0)..=(world, u16::MAX, u32::MAX), |_, _| false)?;
     let all = (world, 0, 0, 0)..=(world, u16::MAX, u64::MAX, u32::MAX);
     txn.open_table(LINE_EVENTS.definition)?.retain_in(all, |_, ()| false)?;
+    let all = (world, 0, 0, 0)..=(world, u16::MAX, u32::MAX, u32::MAX);
+    txn.open_table(LINE_DAYS.definition)?.retain_in(all, |_, ()| false)?;
     Ok(())
 }

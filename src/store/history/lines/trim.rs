@@ -4,10 +4,10 @@ use redb::{ReadableTable, WriteTransaction};
 
 use super::event::id_hash;
 use super::rewrite::{LineBytes, LinesHead};
-use crate::model::Timestamp;
+use crate::model::{EventId, Timestamp};
 use crate::store::error::StoreError;
 use crate::store::table_keys::{EventKey, LineKey};
-use crate::store::tables::{ENDS, LINE_EVENTS, LINES};
+use crate::store::tables::{ENDS, LINE_DAYS, LINE_EVENTS, LINES};
 
 /// The most events that one call looks at.
 const EVENTS_MAX: usize = 128;
@@ -22,7 +22,7 @@ pub(in crate::store) fn trim_lines(
     head: &mut LinesHead,
 ) -> Result<Option<u32>, StoreError> {
     let mut ends = txn.open_table(ENDS.definition)?;
-    let mut old: Vec<(EventKey, u64, Option<String>)> = Vec::new();
+    let mut old: Vec<(EventKey, u64, Option<(EventId, u32)>)> = Vec::new();
     let (mut seen, mut next) = (0, None);
     for row in ends.range((world, sport, from)..=(world, sport, u32::MAX))? {
         let (key, value) = row?;
@@ -40,19 +40,22 @@ pub(in crate::store) fn trim_lines(
             break;
         }
         if last < keep_from {
-            old.push((key, value.value().len() as u64, row.event_id().ok()));
+            let event = row.read().ok().map(|ends| (ends.event.id.clone(), ends.day()));
+            old.push((key, value.value().len() as u64, event));
         }
     }
     let (mut lines, mut events) = (txn.open_table(LINES.definition)?, txn.open_table(LINE_EVENTS.definition)?);
-    for (key, bytes, id) in old {
+    let mut days = txn.open_table(LINE_DAYS.definition)?;
+    for (key, bytes, event) in old {
         let mut size = LineBytes { lines: 0, ends: bytes };
         ends.remove(key)?;
         let blocks: (LineKey, LineKey) = ((world, sport, key.2, 0), (world, sport, key.2, u32::MAX));
         for row in lines.extract_from_if(blocks.0..=blocks.1, |_, _| true)? {
             size.lines += row?.1.value().len() as u64;
         }
-        if let Some(id) = id {
-            events.remove((world, sport, id_hash(&id), key.2))?;
+        if let Some((id, day)) = event {
+            events.remove((world, sport, id_hash(id.as_str()), key.2))?;
+            days.remove((world, sport, day, key.2))?;
         }
         head.size.replace(size, LineBytes::default());
     }
