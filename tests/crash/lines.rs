@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oddsbox::model::{Event, EventId, EventStatus, Outcome, PricedAt, SportId, Start, Timestamp, World};
-use oddsbox::store::{HistoryReader, LoggedChange};
+use oddsbox::model::{Event, EventId, EventLines, EventStatus, Outcome, PricedAt, SportId, Start, Timestamp, World};
+use oddsbox::store::{EndsOf, HistoryReader, LoggedChange};
 
 type Outcomes = Arc<[Outcome]>;
 
@@ -121,13 +121,18 @@ fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<Even
     events
 }
 
-/// The lines of every event are those of the model.
+/// The lines of every event are those of the model, and so are the openings and closing prices of every day's events.
 pub fn check(history: &HistoryReader, world: World, sport: SportId) {
+    let mut days: BTreeMap<u32, Vec<EventLines>> = BTreeMap::new();
     for (id, event) in model(history, world, sport) {
         let found = history.lines(world, sport, &id, |_, _| true).expect("lines").expect("an event that is known");
         assert_eq!((found.event.commence, found.event.status), (event.event.commence, event.event.status), "{id}");
         assert_eq!(found.start, event.start, "{id}");
         assert_eq!(found.lines.len(), event.lines.len(), "{id}");
+        let start = event.start.time(&event.event).unwrap_or(event.event.commence);
+        let mut ends = found.clone();
+        ends.lines.iter_mut().for_each(|line| line.points.clear());
+        days.entry(start.unix() / 86_400).or_default().push(ends);
         for line in found.lines {
             let model = &event.lines[&(line.bookmaker.to_string(), line.market.key())];
             let points: Vec<_> = line.points.into_iter().map(|point| (point.at, point.outcomes)).collect();
@@ -136,6 +141,13 @@ pub fn check(history: &HistoryReader, world: World, sport: SportId) {
             assert_eq!(opening, model.points[0], "{id}");
             assert_eq!((line.closing, line.is_closed), (model.closing.clone(), model.is_closed), "{id}");
         }
+    }
+    for (day, mut expected) in days {
+        expected.sort_by_key(|ends| (ends.event.commence, ends.event.id.clone()));
+        let every = |of: &EndsOf| history.ends(world, sport, of, (|_: &str, _| true, usize::MAX)).expect("ends");
+        assert_eq!(every(&EndsOf::Day(day)), expected, "{day}");
+        let ids = expected.iter().map(|ends| ends.event.id.clone()).collect();
+        assert_eq!(every(&EndsOf::Events(ids)), expected, "{day}");
     }
     let unknown = EventId::new("unknown").expect("an id");
     assert_eq!(history.lines(world, sport, &unknown, |_, _| true).expect("lines"), None);

@@ -39,8 +39,11 @@ fn filled(path: &str) -> String {
     path.replace("{sport_key}", "mma").replace("{sport}", "mma_mixed_martial_arts").replace("{event_id}", "mma-1")
 }
 
-/// What must be sent for a path to answer.
-fn needed(path: &str) -> &'static str {
+/// What must be sent beside a parameter for a path to answer.
+fn needed(path: &str, name: &str) -> &'static str {
+    if path.ends_with("/closing") {
+        return if ["date", "event_ids"].contains(&name) { "" } else { "event_ids=mma-1&" };
+    }
     let is_past = path.starts_with("/v4/historical") || path.ends_with("/odds-history");
     let is_priced = ["/odds", "/odds-history", "/markets"].iter().any(|end| path.ends_with(end));
     match (path.starts_with("/v4/") && is_priced, is_past) {
@@ -132,7 +135,7 @@ fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
         for parameter in item["get"]["parameters"].as_array().into_iter().flatten() {
             let parameter = resolved(&document, parameter);
             let name = parameter["name"].as_str().unwrap();
-            let at = format!("{}?{}", filled(path), needed(path));
+            let at = format!("{}?{}", filled(path), needed(path, name));
             if parameter["in"] != "query" {
                 continue;
             }

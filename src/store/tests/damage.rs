@@ -406,7 +406,7 @@ fn check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 8));
-    assert_eq!(rows.len(), 27);
+    assert_eq!(rows.len(), 28);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));

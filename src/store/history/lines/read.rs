@@ -36,9 +36,11 @@ pub(in crate::store::history) fn read_event_lines(
     let Follower { keys, events, .. } = &follower;
     let Some(history) = events.get(id) else { return Ok(None) };
     let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
-    let mut points = history.points(txn, (world_number(world), sport), &is_wanted)?;
+    let mut points = history.points(txn, (world_number(world), sport), is_wanted)?;
     // After a part of the log that was lost, every record is repeated.
-    points.values_mut().for_each(|points| points.dedup_by(|next, last| next.outcomes == last.outcomes));
+    for points in points.values_mut() {
+        points.dedup_by(|next, last| next.outcomes == last.outcomes);
+    }
     event_lines(&history.ends, keys, is_wanted, |numbers| points.remove(&numbers).unwrap_or_default()).map(Some)
 }
 
@@ -92,7 +94,7 @@ pub(in crate::store::history) fn read_ends(
         |numbers: RecordNumbers| names(&follower.keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
     let (mut all, mut count) = (Vec::new(), 0);
     for ends in found.values() {
-        let lines = event_lines(ends, &follower.keys, &is_wanted, |_| Vec::new())?;
+        let lines = event_lines(ends, &follower.keys, is_wanted, |_| Vec::new())?;
         count += lines.lines.len();
         all.push(lines);
         if count > lines_max {

@@ -12,6 +12,14 @@ use crate::store::tables::{ENDS, LINE_DAYS, LINE_EVENTS, LINES};
 /// The most events that one call looks at.
 const EVENTS_MAX: usize = 128;
 
+/// An event to remove.
+struct OldEvent {
+    key: EventKey,
+    bytes: u64,
+    /// What the indexes have it under; unknown if its row is damaged.
+    indexed: Option<(EventId, u32)>,
+}
+
 /// Removes events of a sport that last changed before a time, from a number on. Returns the number to go on from, if
 /// there may be more.
 pub(in crate::store) fn trim_lines(
@@ -22,7 +30,7 @@ pub(in crate::store) fn trim_lines(
     head: &mut LinesHead,
 ) -> Result<Option<u32>, StoreError> {
     let mut ends = txn.open_table(ENDS.definition)?;
-    let mut old: Vec<(EventKey, u64, Option<(EventId, u32)>)> = Vec::new();
+    let mut old: Vec<OldEvent> = Vec::new();
     let (mut seen, mut next) = (0, None);
     for row in ends.range((world, sport, from)..=(world, sport, u32::MAX))? {
         let (key, value) = row?;
@@ -40,20 +48,20 @@ pub(in crate::store) fn trim_lines(
             break;
         }
         if last < keep_from {
-            let event = row.read().ok().map(|ends| (ends.event.id.clone(), ends.day()));
-            old.push((key, value.value().len() as u64, event));
+            let indexed = row.read().ok().map(|ends| (ends.event.id.clone(), ends.day()));
+            old.push(OldEvent { key, bytes: value.value().len() as u64, indexed });
         }
     }
     let (mut lines, mut events) = (txn.open_table(LINES.definition)?, txn.open_table(LINE_EVENTS.definition)?);
     let mut days = txn.open_table(LINE_DAYS.definition)?;
-    for (key, bytes, event) in old {
+    for OldEvent { key, bytes, indexed } in old {
         let mut size = LineBytes { lines: 0, ends: bytes };
         ends.remove(key)?;
         let blocks: (LineKey, LineKey) = ((world, sport, key.2, 0), (world, sport, key.2, u32::MAX));
         for row in lines.extract_from_if(blocks.0..=blocks.1, |_, _| true)? {
             size.lines += row?.1.value().len() as u64;
         }
-        if let Some((id, day)) = event {
+        if let Some((id, day)) = indexed {
             events.remove((world, sport, id_hash(id.as_str()), key.2))?;
             days.remove((world, sport, day, key.2))?;
         }
