@@ -16,6 +16,7 @@ mod demo;
 mod export;
 mod feeds;
 mod flags;
+mod history;
 mod ingest;
 mod invocation;
 mod keys;
@@ -98,6 +99,7 @@ enum CliCommand {
     Export(export::ExportArgs),
     Feeds(feeds::FeedsArgs),
     Audit(audit::AuditArgs),
+    History(history::HistoryArgs),
     Console(console::ConsoleArgs),
     Status(status::StatusArgs),
     #[command(subcommand)]
@@ -164,6 +166,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Export(export) => export.run(&invocation),
         CliCommand::Feeds(feeds) => feeds.run(&invocation),
         CliCommand::Audit(audit) => audit.run(&invocation),
+        CliCommand::History(history) => history.run(&invocation),
         CliCommand::Console(console) => console.run(&invocation),
         CliCommand::Status(status::StatusArgs {}) => status::StatusArgs::run(&invocation),
         CliCommand::Maintenance(maintenance) => maintenance.run(&invocation),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::board::{EventNode, Index};
-use crate::model::{EventId, Market, Outcome, OutcomeName, Price, Record, SportId, Timestamp, World};
+use crate::model::{EventId, Market, Outcome, OutcomeName, Record, SportId, Timestamp, World};
 use crate::store::{LoggedChange, SportPath};
 
 const POINTS: usize = 60;
@@ -114,7 +114,7 @@ impl Walk {
         let records: Vec<&Arc<Record>> = node.records().iter().filter(|record| record.market == market).collect();
         let first = &records.first()?.outcomes;
         let home = node.event().home().and_then(|home| first.iter().find(|outcome| *outcome.name == **home));
-        let favourite = first.iter().rev().max_by(|one, other| chance(one.price).total_cmp(&chance(other.price)));
+        let favourite = first.iter().rev().max_by(|one, other| one.price.chance().total_cmp(&other.price.chance()));
         let field = if first.len() > 2 { favourite } else { first.first() };
         let outcome = home.or(field)?.name.clone();
         Some(Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: begin })
@@ -123,7 +123,7 @@ impl Walk {
     /// The price of a bookmaker from now on; `None` if it closed.
     fn put(&mut self, bookmaker: &Arc<str>, outcomes: Option<&[Outcome]>) {
         match outcomes.and_then(|outcomes| outcomes.iter().find(|outcome| outcome.name == self.outcome)) {
-            Some(Outcome { price, .. }) => self.chances.insert(Arc::clone(bookmaker), chance(*price)),
+            Some(Outcome { price, .. }) => self.chances.insert(Arc::clone(bookmaker), price.chance()),
             None => self.chances.remove(bookmaker),
         };
     }
@@ -147,10 +147,4 @@ impl Walk {
         let hundredths = (mean * 10_000.0).round() as u32;
         Some(hundredths)
     }
-}
-
-/// What a price makes of the chance of its outcome, margin included.
-fn chance(price: Price) -> f64 {
-    let (profit, stake) = price.fraction();
-    f64::from(stake) / (f64::from(profit) + f64::from(stake))
 }

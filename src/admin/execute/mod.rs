@@ -4,6 +4,7 @@
 mod console;
 mod feeds;
 mod file;
+mod history;
 mod keys;
 mod status;
 
@@ -35,6 +36,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
         Command::AuditTail { limit } => audit_tail(limit, context).await,
+        Command::History(order) => history::history(order, context).await,
         Command::Status => status::status(context).await,
         Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,
         Command::MaintenanceOff => maintenance_off(context, who).await,

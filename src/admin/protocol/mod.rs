@@ -5,6 +5,7 @@
 
 mod failure;
 mod feeds;
+mod history;
 mod ingest;
 mod keys;
 mod service;
@@ -19,6 +20,7 @@ pub use feeds::{
     AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SkippedAnswer, SourceAnswer,
     TokenAnswer, UpstreamAnswer,
 };
+pub use history::{HistoryAnswer, HistoryOrder, LineAnswer, OutcomeAnswer, PointAnswer};
 pub use ingest::WorldName;
 pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};
 pub use service::{
@@ -80,6 +82,8 @@ pub enum Command {
         #[serde(default)]
         limit: Option<usize>,
     },
+    /// What the prices of an event were.
+    History(HistoryOrder),
     Status,
     MaintenanceOn {
         /// When it ends by itself; `null` lasts until it is ended.
@@ -114,6 +118,7 @@ pub enum Answer {
     Token(Box<TokenAnswer>),
     Feeds(Box<FeedsAnswer>),
     Audit(Vec<AuditAnswer>),
+    History(Box<HistoryAnswer>),
     Status(Box<StatusAnswer>),
     Maintenance(MaintenanceAnswer),
     Check(CheckAnswer),

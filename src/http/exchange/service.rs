@@ -23,6 +23,9 @@ use crate::model::{Bookmakers, Catalogue, EventLines, Sport, SportId, SportSet, 
 /// How long a client waits before it checks whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
 
+/// The history knows no event of an id.
+pub(crate) const NO_SUCH_EVENT: &str = "There is no history of such an event in this sport.";
+
 /// How the interface behaves where the operator may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceSettings {
@@ -138,8 +141,7 @@ impl<'a> Authorized<'a> {
             return Err(Stop::NeedsHistory(HistoryRead::Lines(read)));
         };
         let lines = lines.as_ref().map_err(|failure| ApiError::from(failure.clone()))?;
-        let message = "There is no history of such an event in this sport.";
-        Ok(lines.as_ref().ok_or_else(|| ApiError::new(Code::EventNotFound, message))?)
+        Ok(lines.as_ref().ok_or_else(|| ApiError::new(Code::EventNotFound, NO_SUCH_EVENT))?)
     }
 
     /// The opening and closing prices of events, once they have been read.

@@ -9,7 +9,7 @@ use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{LinesRead, Stop};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::Content;
-use crate::http::exchange::service::{Authorized, SportView};
+use crate::http::exchange::service::{Authorized, NO_SUCH_EVENT, SportView};
 use crate::http::exchange::values::{self, AFTER, Round};
 use crate::model::{EventId, OddsFormat, Point, Timestamp};
 
@@ -34,7 +34,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -
     let query = read(&params)?;
     let read = LinesRead {
         access: view.access(),
-        event: EventId::new(id).ok_or_else(|| ApiError::new(Code::EventNotFound, "This can be no event's id."))?,
+        event: EventId::new(id).ok_or_else(|| ApiError::new(Code::EventNotFound, NO_SUCH_EVENT))?,
         bookmakers: filters::book_keys(view, &params)?,
         markets: filters::markets(view, &params)?,
     };

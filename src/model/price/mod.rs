@@ -146,6 +146,12 @@ impl Price {
         &fraction::LADDER
     }
 
+    /// The chance that the price gives its outcome, with the bookmaker's margin: stake by return.
+    pub fn chance(self) -> f64 {
+        let (profit, stake) = self.fraction();
+        f64::from(stake) / (f64::from(profit) + f64::from(stake))
+    }
+
     /// Profit and stake in lowest terms.
     pub const fn fraction(self) -> (u32, u32) {
         (self.profit, self.stake)
