@@ -19,6 +19,7 @@ pub mod deploy;
 mod descriptors;
 mod exactness;
 mod feeding;
+mod history;
 mod ingest;
 mod leak;
 mod lifecycle;
