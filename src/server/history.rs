@@ -26,10 +26,28 @@ pub(super) struct LogHistory {
     past: Cache<PastKey, Arc<PastBoard>, ByRecords, RandomState>,
 }
 
-/// A world, a sport and the number of an entry.
-type PastKey = (World, SportId, u64);
-
 /// A sport after an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PastKey {
+    world: World,
+    sport: SportId,
+    sequence: u64,
+    /// The address of what was published, for the last entry: it may be taken back and another one have its number, so its board
+    /// counts until the next publication.
+    published: Option<usize>,
+}
+
+impl PastKey {
+    fn new(read: AsOfRead, entry: &EntryAt, published: &Weak<Published>) -> Self {
+        PastKey {
+            world: read.access.world(),
+            sport: read.access.sport(),
+            sequence: entry.sequence,
+            published: (!entry.is_final).then(|| published.as_ptr().addr()),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct PastBoard {
     board: SportBoard,
@@ -126,9 +144,9 @@ impl LogHistory {
         let entry = self.reader.entry_at(world, sport, entries, read.time)?;
         // The last entry of events and scores may be followed by another one at any time.
         if entry.is_final || read.shown == Shown::Prices {
-            self.times.insert(read, KnownEntry { entry, published });
+            self.times.insert(read, KnownEntry { entry, published: published.clone() });
         }
-        let past = self.past.get_or_insert_with(&(world, sport, entry.sequence), || {
+        let past = self.past.get_or_insert_with(&PastKey::new(read, &entry, &published), || {
             let state = self.reader.state_at(world, sport, entry)?;
             Ok::<_, HistoryError>(Arc::new(self.past_board(world, sport, &state)))
         })?;
@@ -160,7 +178,7 @@ impl History for LogHistory {
         if !entry.is_final && !published.ptr_eq(&self.published(read)) {
             return None;
         }
-        let past = self.past.get(&(read.access.world(), read.access.sport(), entry.sequence))?;
+        let past = self.past.get(&PastKey::new(read, &entry, &published))?;
         Some(as_of(&past, &entry))
     }
 

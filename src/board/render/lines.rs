@@ -1,6 +1,8 @@
 //! The lines of an event.
 
+use crate::board::body::Body;
 use crate::board::lines::{LinesPage, LinesQuery};
+use crate::board::query::Cursor;
 use crate::model::{EventLines, OddsFormat, Outcome, PricedAt, Timestamp};
 
 use super::json;
@@ -12,7 +14,7 @@ pub(crate) fn lines(
     sport_key: &str,
     query: &LinesQuery,
     now: Timestamp,
-) -> Vec<u8> {
+) -> Body {
     let LinesQuery { format, outcomes: wanted, .. } = query;
     let start = lines.start_by(now);
     let mut out = Vec::with_capacity(256 + 160 * page.point_count());
@@ -45,7 +47,9 @@ pub(crate) fn lines(
         out.push(b'}');
     });
     out.push(b'}');
-    out
+    // The next page begins after a second, whatever the event.
+    let next = page.next.map(|commence| Cursor { commence, event: lines.event.id.clone(), record: None });
+    Body::new(out, next)
 }
 
 /// `{"at":"…","outcomes":[…]}`, with a reason if there is one.

@@ -29,6 +29,7 @@ use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Keys, Refusal, Standing
 
 /// The outcome of a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
     Answer(HandledRequest),
     /// The key has quota left but no lease: wait for its meter's lease and call again.

@@ -13,6 +13,7 @@ use foldhash::HashMap;
 use tokio::sync::Semaphore;
 
 use super::error::{ApiError, Code};
+use super::reply::Content;
 use crate::board::AsOf;
 use crate::keys::{KeyId, SportAccess};
 use crate::model::{EventId, EventLines, MarketFilter, Timestamp};
@@ -138,24 +139,32 @@ impl History for NoHistory {
 #[derive(Debug)]
 pub(crate) enum Finished {
     AsOf(Result<AsOf, HistoryFailure>),
-    Lines(Result<Option<EventLines>, HistoryFailure>),
-    Closing(Result<Vec<EventLines>, HistoryFailure>),
+    Content(Result<Content, ApiError>),
 }
 
 /// What has to be read for a request.
-#[derive(Clone, Debug)]
 pub(crate) enum HistoryRead {
     AsOf(AsOfRead),
-    Lines(LinesRead),
-    Closing(ClosingRead),
+    /// The whole answer. What is long is also rendered away from the threads that answer requests.
+    Content(ContentJob),
 }
 
+pub(crate) type ContentJob = Box<dyn FnOnce(&dyn History) -> Result<Content, ApiError> + Send>;
+
 impl HistoryRead {
-    fn read(&self, history: &dyn History) -> Finished {
+    fn read(self, history: &dyn History) -> Finished {
         match self {
-            HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(*read)),
-            HistoryRead::Lines(read) => Finished::Lines(history.lines(read)),
-            HistoryRead::Closing(read) => Finished::Closing(history.closing(read)),
+            HistoryRead::AsOf(read) => Finished::AsOf(history.as_of(read)),
+            HistoryRead::Content(job) => Finished::Content(job(history)),
+        }
+    }
+}
+
+impl fmt::Debug for HistoryRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HistoryRead::AsOf(read) => f.debug_tuple("AsOf").field(read).finish(),
+            HistoryRead::Content(_) => f.write_str("Content(…)"),
         }
     }
 }
@@ -198,7 +207,7 @@ impl HistoryReads {
 
     /// Reads where it is called.
     #[cfg(test)]
-    pub(crate) fn read_here(&self, read: &HistoryRead) -> Finished {
+    pub(crate) fn read_here(&self, read: HistoryRead) -> Finished {
         read.read(&*self.history)
     }
 

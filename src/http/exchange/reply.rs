@@ -76,9 +76,12 @@ impl Content {
         Content { body, freshness, is_kept: true, media_type: JSON, link: None, rows: 0, as_of: None }
     }
 
-    /// A long body that was rendered for this request: worth compressing all the same.
-    pub(crate) fn compressed(json: Vec<u8>) -> Self {
-        Content::kept(Arc::new(Body::new(json, None)), Freshness::Revalidated)
+    /// A body that was rendered for this request, away from the threads that answer requests. It is compressed there too.
+    pub(crate) fn prepared(body: Body, encoding: Encoding) -> Self {
+        if body.is_worth_compressing() {
+            body.bytes(encoding);
+        }
+        Content::kept(Arc::new(body), Freshness::Revalidated)
     }
 
     /// A body that was rendered for this request.
@@ -222,8 +225,7 @@ pub(crate) struct Chosen {
 impl Chosen {
     fn new(request: &RequestParts<'_>, body: Arc<Body>, is_kept: bool) -> Self {
         let is_negotiated = is_kept && body.is_worth_compressing();
-        let encoding =
-            if is_negotiated { negotiate::encoding(request.headers.accept_encoding()) } else { Encoding::Identity };
+        let encoding = if is_negotiated { request.encoding() } else { Encoding::Identity };
         let is_current = negotiate::has_current(request.headers.if_none_match(), etag_of(&body, encoding).as_bytes());
         Chosen { body, encoding, is_current }
     }

@@ -8,7 +8,9 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version as HttpVersion};
 
 use super::error::{ApiError, Code};
+use super::negotiate;
 use super::request_id::X_REQUEST_ID;
+use crate::board::Encoding;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -43,6 +45,11 @@ impl<'r> RequestParts<'r> {
             is_head: method == Method::HEAD,
             authority_bytes: uri.authority().map_or(0, |authority| authority.as_str().len()),
         }
+    }
+
+    /// The encoding that the client prefers.
+    pub(crate) fn encoding(&self) -> Encoding {
+        negotiate::encoding(self.headers.accept_encoding())
     }
 
     /// Whether the method only reads.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use arc_swap::Guard;
 
 use super::error::{ApiError, Code, REFUSED};
-use super::history::{AsOfRead, ClosingRead, Finished, History, HistoryRead, HistoryReads, LinesRead, Shown, Stop};
+use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, Shown, Stop};
+use super::reply::Content;
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
@@ -18,13 +19,10 @@ use crate::http::docs::pages::Pages;
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
 use crate::metrics::Traffic;
-use crate::model::{Bookmakers, Catalogue, EventLines, Sport, SportId, SportSet, Timestamp};
+use crate::model::{Bookmakers, Catalogue, Sport, SportId, SportSet, Timestamp};
 
 /// How long a client waits before it checks whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
-
-/// The history knows no event of an id.
-pub(crate) const NO_SUCH_EVENT: &str = "There is no history of such an event in this sport.";
 
 /// How the interface behaves where the operator may choose.
 #[derive(Clone, Copy, Debug)]
@@ -135,22 +133,14 @@ impl<'a> Authorized<'a> {
         Ok(SportView { as_of: Some(as_of), ..view })
     }
 
-    /// The lines of an event, once they have been read.
-    pub(crate) fn lines(&self, read: LinesRead) -> Result<&'a EventLines, Stop> {
-        let Some(Finished::Lines(lines)) = self.finished else {
-            return Err(Stop::NeedsHistory(HistoryRead::Lines(read)));
-        };
-        let lines = lines.as_ref().map_err(|failure| ApiError::from(failure.clone()))?;
-        Ok(lines.as_ref().ok_or_else(|| ApiError::new(Code::EventNotFound, NO_SUCH_EVENT))?)
-    }
-
-    /// The opening and closing prices of events, once they have been read.
-    pub(crate) fn closing(&self, read: ClosingRead) -> Result<&'a [EventLines], Stop> {
+    /// The content that a job makes of the log, once it has been done.
+    pub(crate) fn history_content(
+        &self,
+        job: impl FnOnce(&dyn History) -> Result<Content, ApiError> + Send + 'static,
+    ) -> Result<Content, Stop> {
         match self.finished {
-            Some(Finished::Closing(events)) => {
-                Ok(events.as_ref().map_err(|failure| ApiError::from(failure.clone()))?)
-            }
-            _ => Err(Stop::NeedsHistory(HistoryRead::Closing(read))),
+            Some(Finished::Content(content)) => Ok(content.clone()?),
+            _ => Err(Stop::NeedsHistory(HistoryRead::Content(Box::new(job)))),
         }
     }
 

@@ -117,7 +117,7 @@ impl Fixture {
         for _ in 0..3 {
             match handle_with(&self.service, request, self.clock.now(), finished.as_ref()) {
                 Handled::Answer(answer) => return got(answer),
-                Handled::NeedsHistory(need) => finished = Some(self.service.history.read_here(&need.read)),
+                Handled::NeedsHistory(need) => finished = Some(self.service.history.read_here(need.read)),
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }

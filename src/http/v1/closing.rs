@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 
 use super::filters::{self, BOOKMAKER, MARKET, ODDS_FORMAT, REGION, REGIONS};
-use crate::board::render;
+use crate::board::{Body, render};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{ClosingOf, ClosingRead, Stop};
 use crate::http::exchange::query::{Parameter, Params};
@@ -26,19 +26,20 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>) -> Result<C
         markets: filters::markets(view, &params)?,
         rows_max: filters::ROWS_MAX,
     };
-    let events = authorized.closing(read)?;
-    let rows = events.iter().map(|event| event.lines.len()).sum();
-    if let Some(key) = params.get(&BOOKMAKER)
-        && view.bookmakers().find(key).is_none()
-        && rows == 0
-    {
-        return Err(BOOKMAKER.refuse(key).into());
-    }
-    if rows > filters::ROWS_MAX {
-        return Err(too_many().into());
-    }
-    let body = render::closing(events, &view.sport.key, format, authorized.now);
-    Ok(Content { rows, ..Content::compressed(body) })
+    let (named, sport_key) = (filters::unknown_book(view, &params), view.sport.key.clone());
+    let (now, encoding) = (authorized.now, authorized.request.encoding());
+    authorized.history_content(move |history| {
+        let events = history.closing(&read)?;
+        let rows = events.iter().map(|event| event.lines.len()).sum();
+        if let Some(key) = named.filter(|_| rows == 0) {
+            return Err(BOOKMAKER.refuse(&key));
+        }
+        if rows > filters::ROWS_MAX {
+            return Err(too_many());
+        }
+        let body = Body::new(render::closing(&events, &sport_key, format, now), None);
+        Ok(Content { rows, ..Content::prepared(body, encoding) })
+    })
 }
 
 fn too_many() -> ApiError {

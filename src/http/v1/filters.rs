@@ -95,6 +95,11 @@ pub(super) fn book_keys(view: &SportView<'_>, params: &Params<'_>) -> Result<BTr
     })
 }
 
+/// A named bookmaker that the world does not know: it may have had prices before.
+pub(super) fn unknown_book(view: &SportView<'_>, params: &Params<'_>) -> Option<Box<str>> {
+    params.get(&BOOKMAKER).filter(|key| view.bookmakers().find(key).is_none()).map(Box::from)
+}
+
 /// A competition that neither the catalogue nor this world has ever had is an error, so that a typo does not look like an
 /// empty list.
 fn competitions(view: &SportView<'_>, params: &Params<'_>) -> Result<Option<CompetitionKeys>, ApiError> {

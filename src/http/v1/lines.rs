@@ -9,9 +9,9 @@ use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{LinesRead, Stop};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::Content;
-use crate::http::exchange::service::{Authorized, NO_SUCH_EVENT, SportView};
+use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, AFTER, Round};
-use crate::model::{EventId, OddsFormat, Point, Timestamp};
+use crate::model::{EventId, OddsFormat, Point};
 
 const NAME: Parameter = Parameter::new("name", "the name of an outcome");
 const DESCRIPTION: Parameter = Parameter::new("description", "the description of an outcome, such as a player");
@@ -34,25 +34,29 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -
     let query = read(&params)?;
     let read = LinesRead {
         access: view.access(),
-        event: EventId::new(id).ok_or_else(|| ApiError::new(Code::EventNotFound, NO_SUCH_EVENT))?,
+        event: EventId::new(id).ok_or_else(no_such_event)?,
         bookmakers: filters::book_keys(view, &params)?,
         markets: filters::markets(view, &params)?,
     };
-    let lines = authorized.lines(read)?;
-    if let Some(key) = params.get(&BOOKMAKER)
-        && view.bookmakers().find(key).is_none()
-        && lines.lines.is_empty()
-    {
-        return Err(BOOKMAKER.refuse(key).into());
-    }
-    let page = LinesPage::of(lines, &query, now);
-    let rows = page.point_count();
-    if rows > filters::ROWS_MAX {
-        return Err(too_many(rows).into());
-    }
-    let link = page.next.and_then(|next| values::link_after(request, &format!("{:x}", next.unix())));
-    let body = render::lines(lines, &page, &view.sport.key, &query, now);
-    Ok(Content { link, rows, ..Content::compressed(body) })
+    let (named, sport_key, encoding) =
+        (filters::unknown_book(view, &params), view.sport.key.clone(), request.encoding());
+    authorized.history_content(move |history| {
+        let lines = history.lines(&read)?.ok_or_else(no_such_event)?;
+        if let Some(key) = named.filter(|_| lines.lines.is_empty()) {
+            return Err(BOOKMAKER.refuse(&key));
+        }
+        let page = LinesPage::of(&lines, &query, now);
+        let rows = page.point_count();
+        if rows > filters::ROWS_MAX {
+            return Err(too_many(rows));
+        }
+        let body = render::lines(&lines, &page, &sport_key, &query, now);
+        Ok(Content { rows, ..Content::prepared(body, encoding) })
+    })
+}
+
+fn no_such_event() -> ApiError {
+    ApiError::new(Code::EventNotFound, "There is no history of such an event in this sport.")
 }
 
 fn too_many(rows: usize) -> ApiError {
@@ -86,7 +90,7 @@ fn read(params: &Params<'_>) -> Result<LinesQuery, ApiError> {
         to,
         every: params.parse(&EVERY, every)?,
         limit: params.parse(&LIMIT, limit)?.unwrap_or(LIMIT_DEFAULT),
-        after: params.parse(&AFTER, after)?,
+        after: values::after(params)?.map(|cursor| cursor.commence),
     })
 }
 
@@ -99,10 +103,4 @@ fn every(text: &str) -> Option<NonZeroU32> {
 fn limit(text: &str) -> Option<usize> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|limit| is_plain && (1..=LIMIT_MAX).contains(limit))
-}
-
-/// The second that the page before ended with, in hexadecimal.
-fn after(text: &str) -> Option<Timestamp> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    u32::from_str_radix(text, 16).ok().filter(|_| is_plain).map(Timestamp::from_unix)
 }

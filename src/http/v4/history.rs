@@ -1,6 +1,8 @@
 //! The endpoints of history: `/v4/historical/sports/{sport}/odds` and the same of events and of one event, and
 //! `/v4/sports/{sport}/odds-history`, the older name of the first.
 
+use std::sync::Arc;
+
 use super::odds::{OF_EVENT, PARAMETERS};
 use super::values::{
     self, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, DATE, DATE_FORMAT, EVENT_IDS, INCLUDE_ROTATION_NUMBERS,
@@ -16,6 +18,9 @@ use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{AFTER, Round, link_replacing, time};
 use crate::model::{EventId, Timestamp};
+
+/// A longer answer is sent uncompressed: compressing it for one request would keep others waiting.
+const COMPRESSED_MAX: usize = 512 << 10;
 
 pub(crate) const OF_ODDS: &[Parameter] = &with_date::<{ PARAMETERS.len() + 1 }>(PARAMETERS);
 pub(crate) const OF_ONE_EVENT: &[Parameter] = &with_date::<{ OF_EVENT.len() + 1 }>(OF_EVENT);
@@ -108,7 +113,9 @@ fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body) -> Con
         .next()
         .and_then(|next| link_replacing(request, &[(DATE.name, Some(&date)), (AFTER.name, Some(&next.to_text()))]));
     let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
-    Content { link, rows: data.rows(), freshness, as_of: Some(as_of.at), ..Content::compressed(out) }
+    let is_kept = out.len() <= COMPRESSED_MAX;
+    let content = Content::kept(Arc::new(Body::new(out, None)), freshness);
+    Content { link, rows: data.rows(), as_of: Some(as_of.at), is_kept, ..content }
 }
 
 fn timestamp(time: Option<Timestamp>, out: &mut Vec<u8>) {
