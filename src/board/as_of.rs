@@ -17,6 +17,6 @@ pub struct AsOf {
     /// The publications before and after it, each of which changed something.
     pub previous: Option<Timestamp>,
     pub next: Option<Timestamp>,
-    /// Whether a later entry exists, so that the same question always has this answer.
+    /// Whether later entries exist, so that the log has always the same answer.
     pub is_final: bool,
 }

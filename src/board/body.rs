@@ -161,8 +161,10 @@ pub(crate) struct CachedBytes {
     max: u64,
 }
 
-/// Every cache of this process.
+/// Every cache of current boards in this process.
 pub(crate) static ALL_CACHED: CachedBytes = CachedBytes::new(256 << 20);
+/// Those of boards as of a time, so that history takes no room from current answers.
+pub(crate) static PAST_CACHED: CachedBytes = CachedBytes::new(64 << 20);
 
 impl CachedBytes {
     const fn new(max: u64) -> Self {
@@ -202,7 +204,7 @@ impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
         Bodies::among(&ALL_CACHED, bytes_max)
     }
 
-    fn among(all: &'static CachedBytes, bytes_max: u64) -> Self {
+    pub(crate) fn among(all: &'static CachedBytes, bytes_max: u64) -> Self {
         let cache = Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default());
         Bodies { cache, share: CacheShare { bytes: AtomicU64::new(0), all } }
     }

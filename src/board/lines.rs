@@ -61,7 +61,10 @@ impl<'l> LinesPage<'l> {
         let mut page: Vec<(&Line, Vec<ShownPoint<'l>>)> =
             lines.lines.iter().map(|line| (line, points_of(line, query, now))).collect();
         // All lines of a page end with the same second, so that one cursor goes on with all of them.
-        let last = |points: &[ShownPoint<'_>]| points.get(query.limit).and(points.get(query.limit - 1)).map(|it| it.at);
+        let last = |points: &[ShownPoint<'_>]| {
+            let (cut, end) = (points.get(query.limit - 1)?.at, points.last()?.at);
+            (end > cut).then_some(cut)
+        };
         let next = page.iter().filter_map(|(_, points)| last(points)).min();
         if let Some(next) = next {
             for (_, points) in &mut page {
@@ -75,20 +78,37 @@ impl<'l> LinesPage<'l> {
     pub fn point_count(&self) -> usize {
         self.lines.iter().map(|(_, points)| points.len()).sum()
     }
+
+    pub fn outcome_count(&self) -> usize {
+        self.lines.iter().flat_map(|(_, points)| points).map(|point| point.outcomes.len()).sum()
+    }
 }
 
-/// The points of a line in the range of the query; one more than its limit if there are more.
+/// The points of a line in the range of the query: see [`up_to`].
 fn points_of<'l>(line: &'l Line, query: &LinesQuery, now: Timestamp) -> Vec<ShownPoint<'l>> {
     let shown = shown_points(line, &query.outcomes);
     let is_in_range = |at: Timestamp| query.to.is_none_or(|to| at <= to) && query.after.is_none_or(|after| at > after);
     if let Some(every) = query.every {
         let samples = Samples::new(&shown, every, query, now).filter(|point| is_in_range(point.at));
-        return samples.take(query.limit + 1).collect();
+        return up_to(samples, query.limit);
     }
     // The first point is the one in force at the beginning.
     let before = |from: Timestamp| shown.partition_point(|point| point.at <= from).saturating_sub(1);
     let first = query.from.map_or(0, before);
-    shown.into_iter().skip(first).filter(|point| is_in_range(point.at)).take(query.limit + 1).collect()
+    up_to(shown.into_iter().skip(first).filter(|point| is_in_range(point.at)), query.limit)
+}
+
+/// So many points and the others of the last one's second, and one of a later second if there is one.
+fn up_to<'l>(points: impl Iterator<Item = ShownPoint<'l>>, limit: usize) -> Vec<ShownPoint<'l>> {
+    let mut taken: Vec<ShownPoint<'l>> = Vec::new();
+    for point in points {
+        let is_beyond = taken.get(limit - 1).is_some_and(|last| point.at > last.at);
+        taken.push(point);
+        if is_beyond {
+            break;
+        }
+    }
+    taken
 }
 
 /// The points with the outcomes that are wanted, where these change.
@@ -122,6 +142,7 @@ impl<'p, 'l> Samples<'p, 'l> {
         let from = query.after.map_or(from, |after| from.max(unix(after) + 1));
         let closed = points.last().filter(|last| last.outcomes.is_empty());
         let end = closed.map_or(unix(now), |last| unix(last.at).next_multiple_of(every));
+        let end = query.to.map_or(end, |to| end.min(unix(to)));
         let at = if from == u64::MAX { from } else { from.next_multiple_of(every) };
         Samples { rest: points.iter().peekable(), in_force: None, at, every, end: end.min(unix(now)) }
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
-use super::body::Bodies;
+use super::body::{ALL_CACHED, Bodies, CachedBytes, PAST_CACHED};
 use super::condition::Condition;
 use super::coverage::BookSet;
 use super::index::Index;
@@ -48,12 +48,30 @@ pub struct Published {
     pub(super) bodies: Bodies<OddsQuery>,
     target_cache: TargetCache,
     v4: OnceLock<V4Answers<PricedQuery>>,
+    /// What the cached answers count toward.
+    cached: &'static CachedBytes,
 }
 
 impl Published {
     pub fn new(index: Index, register: Arc<Register>, sources: Box<[PublishedSource]>, at_ms: i64) -> Self {
-        let (bodies, target_cache, v4) = (Bodies::new(ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
-        Published { index, register, sources, at_ms, bodies, target_cache, v4 }
+        Published::among(&ALL_CACHED, index, register, sources, at_ms)
+    }
+
+    /// A publication of the past.
+    pub fn past(index: Index, register: Arc<Register>, at_ms: i64) -> Self {
+        Published::among(&PAST_CACHED, index, register, Box::default(), at_ms)
+    }
+
+    fn among(
+        cached: &'static CachedBytes,
+        index: Index,
+        register: Arc<Register>,
+        sources: Box<[PublishedSource]>,
+        at_ms: i64,
+    ) -> Self {
+        let (bodies, target_cache, v4) =
+            (Bodies::among(cached, ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
+        Published { index, register, sources, at_ms, bodies, target_cache, v4, cached }
     }
 
     /// The same publication with another index: without the events that were removed since.
@@ -80,7 +98,8 @@ impl Published {
     }
 
     pub(crate) fn v4(&self) -> &V4Answers<PricedQuery> {
-        self.v4.get_or_init(|| V4Answers::new(&self.index, self.register.competitions(), ODDS_BYTES_MAX))
+        let bodies = || Bodies::among(self.cached, ODDS_BYTES_MAX);
+        self.v4.get_or_init(|| V4Answers::new(&self.index, self.register.competitions(), bodies()))
     }
 
     fn kept_bytes(&self) -> u64 {
@@ -141,12 +160,13 @@ pub struct SportBoard {
 
 impl SportBoard {
     pub fn new(current: Index, published: Arc<Published>, sources: Arc<[SourceState]>) -> Self {
+        let cached = published.cached;
         let listing = Listing {
             current,
             published,
-            event_bodies: Bodies::new(EVENTS_BYTES_MAX),
-            score_bodies: Bodies::new(EVENTS_BYTES_MAX),
-            one_event_bodies: Bodies::new(EVENTS_BYTES_MAX),
+            event_bodies: Bodies::among(cached, EVENTS_BYTES_MAX),
+            score_bodies: Bodies::among(cached, EVENTS_BYTES_MAX),
+            one_event_bodies: Bodies::among(cached, EVENTS_BYTES_MAX),
             v4: OnceLock::new(),
         };
         SportBoard { listing: Arc::new(listing), sources }
@@ -179,7 +199,8 @@ impl SportBoard {
     }
 
     pub(crate) fn v4(&self, competitions: &Competitions) -> &V4Answers<ListQuery> {
-        self.listing.v4.get_or_init(|| V4Answers::new(self.current(), competitions, EVENTS_BYTES_MAX))
+        let bodies = || Bodies::among(self.published().cached, EVENTS_BYTES_MAX);
+        self.listing.v4.get_or_init(|| V4Answers::new(self.current(), competitions, bodies()))
     }
 
     /// Events that are scheduled or live.

@@ -36,6 +36,12 @@ pub(super) struct HistoryArgs {
     /// Outcome to show [default: the first of the market]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["csv", "json"])]
     outcome: Option<String>,
+    /// Only outcomes of this description, such as a player
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["csv", "json"])]
+    description: Option<String>,
+    /// Only outcomes with this point
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, conflicts_with_all = ["csv", "json"])]
+    point: Option<f64>,
     /// Format of the prices
     #[arg(long, value_name = "FORMAT", default_value = "american", value_parser = ["american", "decimal", "fractional"])]
     odds_format: String,
@@ -46,7 +52,7 @@ pub(super) struct HistoryArgs {
 
 impl HistoryArgs {
     pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-        let HistoryArgs { event, world, market, bookmaker, outcome, odds_format, csv } = self;
+        let HistoryArgs { event, world, market, bookmaker, outcome, description, point, odds_format, csv } = self;
         let order = HistoryOrder { world: world.into(), event, market, bookmaker, odds_format: odds_format.clone() };
         let history: HistoryAnswer = invocation.ask(Access::Existing, Command::History(order))?;
         if csv {
@@ -54,45 +60,81 @@ impl HistoryArgs {
             return Ok(ExitCode::SUCCESS);
         }
         let format = OddsFormat::parse(&odds_format).unwrap_or(OddsFormat::American);
-        invocation.output.answer(&history, |output| shown(output, &history, outcome.as_deref(), format))?;
+        let wanted = Wanted { name: outcome, description, point }.or_first_of(&history);
+        if !invocation.output.json && wanted.is_ambiguous(&history) {
+            anyhow::bail!(
+                "several outcomes are meant: name one with --outcome, --description and --point, or use --csv"
+            );
+        }
+        invocation.output.answer(&history, |output| shown(output, &history, &wanted, format))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 const HEADER: [&str; 6] = ["BOOKMAKER", "OPENING", "LAST", "CLOSING", "CHANGES", "COURSE"];
 
-fn shown(output: Output, history: &HistoryAnswer, outcome: Option<&str>, format: OddsFormat) -> String {
-    let first = || history.lines.iter().flat_map(|line| &line.opening.outcomes).map(|outcome| outcome.name.as_str());
-    let outcome = outcome.or_else(|| first().next()).unwrap_or_default();
+/// The outcome that is shown.
+#[derive(Debug)]
+struct Wanted {
+    name: Option<String>,
+    description: Option<String>,
+    point: Option<f64>,
+}
+
+impl Wanted {
+    /// Without a name, that of the first outcome which the rest fits.
+    fn or_first_of(self, history: &HistoryAnswer) -> Self {
+        let mut all = history.lines.iter().flat_map(|line| &line.points).flat_map(|point| &point.outcomes);
+        let first = all.find(|outcome| self.accepts(outcome)).map(|outcome| outcome.name.clone());
+        Wanted { name: self.name.clone().or(first), ..self }
+    }
+
+    fn accepts(&self, outcome: &OutcomeAnswer) -> bool {
+        let point = outcome.point.as_ref().and_then(serde_json::Number::as_f64);
+        self.name.as_ref().is_none_or(|name| *name == outcome.name)
+            && self.description.as_ref().is_none_or(|text| outcome.description.as_ref() == Some(text))
+            && self.point.is_none_or(|wanted| point == Some(wanted))
+    }
+
+    /// Whether a bookmaker had several such outcomes at a time, as in alternate lines.
+    fn is_ambiguous(&self, history: &HistoryAnswer) -> bool {
+        let mut points = history.lines.iter().flat_map(|line| &line.points);
+        points.any(|point| point.outcomes.iter().filter(|outcome| self.accepts(outcome)).count() > 1)
+    }
+
+    fn of<'p>(&self, point: &'p PointAnswer) -> Option<&'p OutcomeAnswer> {
+        point.outcomes.iter().find(|outcome| self.accepts(outcome))
+    }
+}
+
+fn shown(output: Output, history: &HistoryAnswer, wanted: &Wanted, format: OddsFormat) -> String {
     let mut rows = vec![
         ("event", format!("{} ({}, {})", history.name, history.competition, history.sport_key)),
         ("start", format!("{}, {}", history.commence_time, history.status)),
         ("markets", history.markets.join(", ")),
     ];
     if let Some(market) = &history.market {
-        rows.push(("shown", format!("{market}, {outcome}, in {format} odds")));
+        rows.push(("shown", format!("{market}, {}, in {format} odds", wanted.name.as_deref().unwrap_or_default())));
     }
     let span = Span::of(history);
-    let lines: Vec<Vec<String>> = history.lines.iter().map(|line| row(line, outcome, format, span)).collect();
+    let lines: Vec<Vec<String>> = history.lines.iter().map(|line| row(line, wanted, format, span)).collect();
     format!("{}\n{}", pairs(&rows), output.table(&HEADER, &lines))
 }
 
-fn row(line: &LineAnswer, outcome: &str, format: OddsFormat, span: Span) -> Vec<String> {
+fn row(line: &LineAnswer, wanted: &Wanted, format: OddsFormat, span: Span<'_>) -> Vec<String> {
     let text = |point: Option<&PointAnswer>| {
-        point.and_then(|point| price_of(point, outcome)).map_or("-".to_owned(), |found| plain(&found.price))
+        point.and_then(|point| wanted.of(point)).map_or("-".to_owned(), |found| plain(&found.price))
     };
     let closing = match (&line.closing, &line.closing_reason) {
         (Some(closing), Some(reason)) => format!("{} ({reason})", text(Some(closing))),
         (None, Some(reason)) => reason.clone(),
         _ => "-".to_owned(),
     };
-    let changes = line.points.len().saturating_sub(1).to_string();
-    let course = course(line, outcome, format, span);
+    let mut courses: Vec<Option<&OutcomeAnswer>> = line.points.iter().map(|point| wanted.of(point)).collect();
+    courses.dedup();
+    let changes = courses.len().saturating_sub(1).to_string();
+    let course = course(line, wanted, format, span);
     vec![line.bookmaker.clone(), text(Some(&line.opening)), text(line.points.last()), closing, changes, course]
-}
-
-fn price_of<'p>(point: &'p PointAnswer, name: &str) -> Option<&'p OutcomeAnswer> {
-    point.outcomes.iter().find(|outcome| outcome.name == name)
 }
 
 /// A number or a text without its quotes.
@@ -128,9 +170,9 @@ const PARTS: i64 = 24;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The chance that the price gives the outcome, over the time of all lines; a dot where there is no price.
-fn course(line: &LineAnswer, outcome: &str, format: OddsFormat, span: Span<'_>) -> String {
+fn course(line: &LineAnswer, wanted: &Wanted, format: OddsFormat, span: Span<'_>) -> String {
     let chance = |point: &PointAnswer| {
-        let price = Price::parse(&plain(&price_of(point, outcome)?.price), format).ok()?;
+        let price = Price::parse(&plain(&wanted.of(point)?.price), format).ok()?;
         Some(price.chance())
     };
     let points: Vec<(i64, Option<f64>)> = line.points.iter().map(|point| (seconds(&point.at), chance(point))).collect();

@@ -72,7 +72,7 @@ impl<'k> Grant<'k> {
     }
 }
 
-/// A request that held a valid key and waits for the key's lease.
+/// A request that held a valid key and waits: for the key's lease, or for a reading of the log.
 #[derive(Debug)]
 pub struct WaitingGrant {
     entry: Arc<KeyEntry>,

@@ -29,7 +29,8 @@ pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
 pub use keyring::{AuthError, KeyEntry, Keyring, Keys};
 pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
-    BURST_MAX, BurstStanding, Charge, Cost, Meter, QUOTA_MAX, QuotaStanding, Refusal, Standing, UNITS_MAX, lease_size,
+    BURST_MAX, BurstStanding, Charge, Cost, Meter, PaidCharge, QUOTA_MAX, QuotaStanding, Refusal, Standing, UNITS_MAX,
+    lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
 pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};

@@ -6,15 +6,18 @@ use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-use crate::board::{AsOf, Boards, Index, Published, Register, SportBoard};
+use crate::board::{AsOf, Boards, EventNode, Index, Published, Register, SportBoard};
 use crate::http::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead, Shown};
 use crate::keys::SportAccess;
 use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
 use crate::store::{EndsOf, Entries, EntryAt, HistoryError, HistoryReader, SportFold};
 use crate::writer::logged_index;
 
-/// How many records the boards in memory have together; a record takes about 300 bytes.
-const RECORDS_MAX: u64 = 400_000;
+/// The most that the boards in memory weigh together: about 128 MiB.
+const WEIGHT_MAX: u64 = 4 << 20;
+/// What an event and a record weigh in outcomes, which take about 32 bytes.
+const EVENT_WEIGHT: u64 = 32;
+const RECORD_WEIGHT: u64 = 4;
 /// Of how many times it is remembered which entry they are about.
 const TIMES_MAX: usize = 4096;
 
@@ -23,7 +26,7 @@ pub(super) struct LogHistory {
     reader: HistoryReader,
     boards: Arc<Boards>,
     times: Cache<AsOfRead, KnownEntry>,
-    past: Cache<PastKey, Arc<PastBoard>, ByRecords, RandomState>,
+    past: Cache<PastKey, Arc<PastBoard>, ByWeight, RandomState>,
 }
 
 /// A sport after an entry.
@@ -52,6 +55,8 @@ impl PastKey {
 struct PastBoard {
     board: SportBoard,
     register: Arc<Register>,
+    /// See [`WEIGHT_MAX`].
+    weight: u64,
 }
 
 /// The entry that a time is about.
@@ -63,12 +68,11 @@ struct KnownEntry {
 }
 
 #[derive(Clone, Debug)]
-struct ByRecords;
+struct ByWeight;
 
-impl Weighter<PastKey, Arc<PastBoard>> for ByRecords {
+impl Weighter<PastKey, Arc<PastBoard>> for ByWeight {
     fn weight(&self, _: &PastKey, past: &Arc<PastBoard>) -> u64 {
-        let index = past.board.current();
-        (1 + index.record_count() + index.event_count()) as u64
+        past.weight
     }
 }
 
@@ -77,10 +81,10 @@ impl LogHistory {
         let items = TIMES_MAX / 16;
         let mut options = OptionsBuilder::new();
         // Shards would bound the largest board, not the sum.
-        options.shards(1).estimated_items_capacity(items).weight_capacity(RECORDS_MAX);
+        options.shards(1).estimated_items_capacity(items).weight_capacity(WEIGHT_MAX);
         let past = match options.build() {
-            Ok(options) => Cache::with_options(options, ByRecords, RandomState::default(), DefaultLifecycle::default()),
-            Err(_) => Cache::with(items, RECORDS_MAX, ByRecords, RandomState::default(), DefaultLifecycle::default()),
+            Ok(options) => Cache::with_options(options, ByWeight, RandomState::default(), DefaultLifecycle::default()),
+            Err(_) => Cache::with(items, WEIGHT_MAX, ByWeight, RandomState::default(), DefaultLifecycle::default()),
         };
         LogHistory { reader, boards, times: Cache::new(TIMES_MAX), past }
     }
@@ -97,8 +101,9 @@ impl LogHistory {
         // Nothing is shared with what is current: the log has times of its own for unchanged prices.
         let (index, _) = logged_index(key, state, &Index::default(), register.bookmakers());
         let at_ms = state.last_tick().map_or(0, |tick| i64::from(tick.unix()) * 1000);
-        let published = Published::new(index.clone(), Arc::clone(&register), Box::default(), at_ms);
-        PastBoard { board: SportBoard::new(index, Arc::new(published), Arc::from([])), register }
+        let weight = weight_of(&index);
+        let published = Published::past(index.clone(), Arc::clone(&register), at_ms);
+        PastBoard { board: SportBoard::new(index, Arc::new(published), Arc::from([])), register, weight }
     }
 
     /// The register of the world, with the bookmakers that it no longer has. They are found by their names; where they were
@@ -185,6 +190,14 @@ impl History for LogHistory {
     fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure> {
         self.read(read).map_err(|error| self.failure(read.access, &error))
     }
+}
+
+fn weight_of(index: &Index) -> u64 {
+    let of_node = |node: &Arc<EventNode>| {
+        let outcomes: usize = node.records().iter().map(|record| record.outcomes.len()).sum();
+        EVENT_WEIGHT + RECORD_WEIGHT * node.records().len() as u64 + outcomes as u64
+    };
+    1 + index.iter().map(of_node).sum::<u64>()
 }
 
 fn as_of(past: &PastBoard, entry: &EntryAt) -> AsOf {

@@ -120,6 +120,25 @@ async fn each_start_has_its_closing_price() {
     assert_eq!(some, [expected[2].clone(), json!(["postponed", 110, 8460, 110, 8460, "scheduled_start"])]);
 }
 
+/// A fight that began, was abandoned and is to be repeated: its prices in play are no closing prices of the repeat.
+#[tokio::test]
+async fn prices_in_play_never_count() {
+    let service = Service::start().await;
+    service.ingest(&event("mma", "m1", &time(COMMENCE))).await;
+    price(&service, "m1", 0, 110).await;
+    price(&service, "m1", 660, 200).await;
+    service.ingest(&score("mma", "m1", "live", 0, 0, &time(660))).await;
+    price(&service, "m1", 720, 300).await;
+    go_to(&service, 780).await;
+    assert_eq!(rows(&service, DAY).await, [json!(["m1", 110, 600, 110, 600, "scheduled_start"])]);
+    service.ingest(&closed("mma", "m1", "betmgm", "moneyline", &time(780))).await;
+    go_to(&service, 840).await;
+    service.ingest(&score("mma", "m1", "scheduled", 0, 0, &time(840))).await;
+    service.ingest(&event("mma", "m1", &time(1200))).await;
+    go_to(&service, 1230).await;
+    assert_eq!(rows(&service, DAY).await, [json!(["m1", 110, 1200, null, null, "missing"])]);
+}
+
 #[tokio::test]
 async fn requests_name_a_day_or_events() {
     let service = Service::start().await;

@@ -31,12 +31,17 @@ impl ModelLine {
 struct ModelEvent {
     event: Arc<Event>,
     start: Start,
+    /// Since it was last ahead.
+    was_live: bool,
     lines: BTreeMap<(String, &'static str), ModelLine>,
     last: Timestamp,
 }
 
 impl ModelEvent {
     fn put(&mut self, event: &Arc<Event>, at: Timestamp) {
+        if self.start == Start::Ahead && at >= self.event.commence {
+            self.start = Start::Scheduled(self.event.commence);
+        }
         self.event = Arc::clone(event);
         let was = self.start;
         self.start = match (event.status, was) {
@@ -49,17 +54,19 @@ impl ModelEvent {
         for line in self.lines.values_mut() {
             match (was, self.start) {
                 (_, Start::Cancelled) => line.closing = None,
-                (Start::Cancelled | Start::Scheduled(_), Start::Ahead) => {
+                (Start::Cancelled | Start::Scheduled(_), Start::Ahead) if !self.was_live => {
                     line.closing = line.last_price();
                     line.is_closed = line.open().is_none();
                 }
-                (Start::Live(_), Start::Ahead) => {
+                (Start::Live(_) | Start::Cancelled | Start::Scheduled(_), Start::Ahead) => {
                     line.closing = line.open().map(|outcomes| PricedAt { at, outcomes: Arc::clone(outcomes) });
                     line.is_closed = line.open().is_none();
                 }
                 _ => {}
             }
         }
+        let is_live = matches!(event.status, EventStatus::Live | EventStatus::Final);
+        self.was_live = self.start != Start::Ahead && (self.was_live || is_live);
     }
 
     fn price(&mut self, key: (String, &'static str), at: Timestamp, outcomes: Option<Outcomes>) {
@@ -95,6 +102,7 @@ fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<Even
                     let new = || ModelEvent {
                         event: Arc::clone(&event),
                         start: Start::Cancelled,
+                        was_live: false,
                         lines: BTreeMap::new(),
                         last: Timestamp::default(),
                     };

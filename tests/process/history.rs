@@ -54,7 +54,7 @@ fn history_of_an_event_is_shown_in_three_forms() {
         let table = directory.run("history m1 --outcome Bea");
         let row = table.stdout.lines().last().unwrap_or_default().to_owned();
         let fields: Vec<&str> = row.split('\t').collect();
-        assert_eq!(fields[..5], ["betmgm", "-125", "-125", "-", "1"], "{table:?}");
+        assert_eq!(fields[..5], ["betmgm", "-125", "-125", "-", "0"], "{table:?}");
         assert_eq!(fields[5].chars().count(), 24, "{row}");
         drop(server);
     }

@@ -26,7 +26,7 @@ pub(crate) struct V4Answers<Q> {
 }
 
 impl<Q: Eq + std::hash::Hash + Clone + HeapBytes> V4Answers<Q> {
-    pub(crate) fn new(index: &Index, seen: &Competitions, bytes_max: u64) -> Self {
-        V4Answers { competitions: CompetitionViews::of(index, seen), bodies: Bodies::new(bytes_max) }
+    pub(crate) fn new(index: &Index, seen: &Competitions, bodies: Bodies<Q>) -> Self {
+        V4Answers { competitions: CompetitionViews::of(index, seen), bodies }
     }
 }

@@ -7,8 +7,8 @@
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route must exist, and the method must be one that reads.
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
-//! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, the charge is refunded, and
-//!    the caller reads the log and calls again.
+//! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, the caller reads the log
+//!    and calls again; the request stays charged.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use http::{Request, Response, StatusCode};
@@ -25,11 +25,12 @@ use super::usage::UsageHeaders;
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Charge, Cost, Grant, KeyId, Keys, Refusal, Standing, UNITS_MAX, WaitingGrant};
+use crate::keys::{
+    AuthError, Charge, Cost, Grant, KeyId, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
+};
 
 /// The outcome of a request.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly every request is answered: a box would cost each of them")]
 pub enum Handled {
     Answer(HandledRequest),
     /// The key has quota left but no lease: wait for its meter's lease and call again.
@@ -43,6 +44,16 @@ pub enum Handled {
 pub struct HistoryNeed {
     pub(crate) grant: WaitingGrant,
     pub(crate) read: HistoryRead,
+    /// The request stays charged while the log is read: a client that leaves has had its reading.
+    pub(crate) paid: PaidCharge,
+}
+
+/// What was read of the log for a request.
+#[derive(Debug)]
+pub(crate) struct ReadHistory<'f> {
+    pub(crate) finished: &'f Finished,
+    /// The charge of the request, unless it was refunded since.
+    pub(crate) paid: Option<PaidCharge>,
 }
 
 impl From<HandledRequest> for Handled {
@@ -88,8 +99,9 @@ pub(crate) fn handle_with<B>(
     service: &Service,
     request: &Request<B>,
     now: Moment,
-    finished: Option<&Finished>,
+    read: Option<ReadHistory<'_>>,
 ) -> Handled {
+    let (finished, paid) = read.map_or((None, None), |read| (Some(read.finished), read.paid));
     // 1. Its id.
     let mut exchange = Exchange::begin(service, request, now);
     // 2. Bounds and host.
@@ -112,7 +124,11 @@ pub(crate) fn handle_with<B>(
     };
     // 5. The charge.
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
-    let mut charge = match grant.meter().charge(cost, exchange.now) {
+    let charge = match paid {
+        Some(paid) => Ok(paid.attach(grant.meter())),
+        None => grant.meter().charge(cost, exchange.now),
+    };
+    let mut charge = match charge {
         Ok(charge) => Charged::new(charge),
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
@@ -122,8 +138,8 @@ pub(crate) fn handle_with<B>(
         Ok(content) => Ok(content),
         Err(Stop::Failed(error)) => Err(error),
         Err(Stop::NeedsHistory(read)) => {
-            charge.refund();
-            return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read });
+            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
+            return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read, paid });
         }
     };
     // 9. The answer.
@@ -380,6 +396,10 @@ impl<'m> Charged<'m> {
     fn keep(mut self) -> Standing {
         self.charge = None;
         self.standing
+    }
+
+    fn detach(mut self) -> Option<PaidCharge> {
+        self.charge.take().map(Charge::detach)
     }
 
     fn refund(mut self) -> Standing {

@@ -105,7 +105,7 @@ impl From<HistoryFailure> for ApiError {
                 ApiError::new(Code::HistoryGone, message)
             }
             HistoryFailure::Gone { since: None } => {
-                ApiError::new(Code::HistoryGone, "There is no history of this sport yet.")
+                ApiError::new(Code::HistoryGone, "No history of this sport is kept.")
             }
             HistoryFailure::Unavailable => ApiError::overloaded(),
             HistoryFailure::Damaged => ApiError::internal(),
@@ -227,7 +227,8 @@ impl HistoryReads {
 }
 
 fn too_many() -> ApiError {
-    let message = "This key is reading history twice already. Try again when one of these requests is answered.";
+    let message =
+        "This key already has two history requests in progress. Try again when one of them has been answered.";
     ApiError::new(Code::RateLimited, message).retry_after(1)
 }
 

@@ -32,6 +32,7 @@ const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600"
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(crate) const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
+const VARY_KEY: HeaderValue = HeaderValue::from_static("accept-encoding, x-api-key");
 pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
@@ -59,7 +60,7 @@ pub(crate) enum Freshness {
 pub(crate) struct Content {
     pub body: Arc<Body>,
     pub freshness: Freshness,
-    /// Whether the body outlives the request, so that compressing it is paid back.
+    /// Whether the body is compressed if the client accepts that: it outlives the request, or has been compressed already.
     pub is_kept: bool,
     pub media_type: HeaderValue,
     /// The link to the next page, if it was rendered already.
@@ -123,6 +124,10 @@ impl Reply {
         let mut headers = headers.into_map();
         if let Some(as_of) = as_of {
             headers.insert(X_AS_OF, as_of);
+        }
+        if content.freshness == Freshness::Immutable {
+            // A cache keeps it for long: keys of different worlds get different answers under the same URL.
+            headers.insert(VARY, VARY_KEY);
         }
         Reply { status, headers, body }
     }
@@ -207,13 +212,13 @@ impl Reply {
     }
 }
 
-/// Which form of a body is sent, and whether it needs to be.
 /// The validator of a body in an encoding, as a header.
 pub(crate) fn etag_of(body: &Body, encoding: Encoding) -> HeaderValue {
     // Hexadecimal digits in quotes are always a valid value.
     body.etag(encoding, |text| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("\"\"")))
 }
 
+/// Which form of a body is sent, and whether it needs to be.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub body: Arc<Body>,

@@ -14,8 +14,7 @@ use http::{Request, Response};
 use tracing::Level;
 
 use super::error::{ApiError, INVALID_KEYS, REFUSED};
-use super::handle::{Handled, HandledRequest, HistoryNeed, Note, broken, handle_with, refused};
-use super::history::Finished;
+use super::handle::{Handled, HandledRequest, HistoryNeed, Note, ReadHistory, broken, handle_with, refused};
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
@@ -78,7 +77,7 @@ impl Service {
     async fn handle_and_wait<B>(&self, request: &Request<B>, now: Moment) -> HandledRequest {
         let mut handled = self.handle_contained(request, now, None);
         let mut lease_deadline = None;
-        let mut finished = None;
+        let (mut finished, mut paid) = (None, None);
         loop {
             match handled {
                 Handled::Answer(answer) => return answer,
@@ -92,21 +91,25 @@ impl Service {
                         return refused(self, request, waiting.grant(), now, &ApiError::overloaded());
                     }
                 }
-                Handled::NeedsHistory(HistoryNeed { grant, read }) if finished.is_none() => {
+                Handled::NeedsHistory(HistoryNeed { grant, read, paid: charge }) if finished.is_none() => {
                     match self.history.read(grant.grant().key_id(), read).await {
-                        Ok(read) => finished = Some(read),
-                        Err(error) => return refused(self, request, grant.grant(), self.clock.now(), &error),
+                        Ok(read) => (finished, paid) = (Some(read), Some(charge)),
+                        Err(error) => {
+                            charge.attach(grant.grant().meter()).refund();
+                            return refused(self, request, grant.grant(), self.clock.now(), &error);
+                        }
                     }
                 }
                 Handled::NeedsHistory(_) => return broken(self, request, self.clock.now()),
             }
-            handled = self.handle_contained(request, self.clock.now(), finished.as_ref());
+            let read = finished.as_ref().map(|finished| ReadHistory { finished, paid: paid.take() });
+            handled = self.handle_contained(request, self.clock.now(), read);
         }
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>, now: Moment, finished: Option<&Finished>) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle_with(self, request, now, finished)))
+    fn handle_contained<B>(&self, request: &Request<B>, now: Moment, read: Option<ReadHistory<'_>>) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle_with(self, request, now, read)))
             .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

@@ -47,7 +47,7 @@ fn too_many() -> ApiError {
     let message = format!(
         "This answer would have more than {most} rows: name one bookmaker, fewer markets, or some of the events with event_ids."
     );
-    ApiError::new(Code::InvalidRequest, message)
+    ApiError::new(Code::InvalidParameter, message)
 }
 
 fn events(params: &Params<'_>) -> Result<ClosingOf, ApiError> {
@@ -57,7 +57,10 @@ fn events(params: &Params<'_>) -> Result<ClosingOf, ApiError> {
         (Some(day), None) => Ok(ClosingOf::Day(day)),
         (None, Some(ids)) => Ok(ClosingOf::Events(ids.iter().cloned().collect())),
         (Some(_), Some(_)) => Err(DATE.fault("cannot be sent together with `event_ids`")),
-        (None, None) => Err(DATE.fault("or `event_ids` must be sent")),
+        (None, None) => {
+            let message = format!("Send `date` ({}) or `event_ids` ({}).", DATE.takes, EVENT_IDS.takes);
+            Err(ApiError::invalid_parameter(DATE.name, message))
+        }
     }
 }
 

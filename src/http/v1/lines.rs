@@ -27,6 +27,8 @@ pub(crate) const PARAMETERS: &[Parameter] =
 const LIMIT_DEFAULT: usize = 200;
 const LIMIT_MAX: usize = 1000;
 const EVERY_MAX_S: u64 = 30 * 86_400;
+/// The most outcomes in all points of an answer: about 12 MB.
+const OUTCOMES_MAX: usize = 200_000;
 
 pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -> Result<Content, Stop> {
     let (request, now) = (authorized.request, authorized.now);
@@ -47,8 +49,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -
         }
         let page = LinesPage::of(&lines, &query, now);
         let rows = page.point_count();
-        if rows > filters::ROWS_MAX {
-            return Err(too_many(rows));
+        if rows > filters::ROWS_MAX || page.outcome_count() > OUTCOMES_MAX {
+            return Err(too_many());
         }
         let body = render::lines(&lines, &page, &sport_key, &query, now);
         Ok(Content { rows, ..Content::prepared(body, encoding) })
@@ -59,13 +61,13 @@ fn no_such_event() -> ApiError {
     ApiError::new(Code::EventNotFound, "There is no history of such an event in this sport.")
 }
 
-fn too_many(rows: usize) -> ApiError {
+fn too_many() -> ApiError {
     let message = format!(
-        "This answer would have {rows} points, and {} is the most: name fewer markets or one bookmaker, or send a smaller \
-         limit.",
+        "This answer would have more than {} points or {OUTCOMES_MAX} outcomes: name fewer markets, one bookmaker or one \
+         outcome, or send a smaller limit.",
         filters::ROWS_MAX
     );
-    ApiError::new(Code::InvalidRequest, message)
+    ApiError::new(Code::InvalidParameter, message)
 }
 
 fn read(params: &Params<'_>) -> Result<LinesQuery, ApiError> {

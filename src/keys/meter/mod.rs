@@ -318,6 +318,12 @@ impl Charge<'_> {
         self.units
     }
 
+    /// The charge without its meter, for a request that has to wait. Dropping it does not refund it.
+    pub fn detach(self) -> PaidCharge {
+        let Charge { units, window, day, month, standing, .. } = self;
+        PaidCharge { units, window, day, month, standing }
+    }
+
     /// Takes more units of the day and of the month, all of them or none. At most [`UNITS_MAX`] in all, so that one lease
     /// is enough.
     pub fn add(&mut self, units: u64, now: Moment) -> Result<(), Refusal> {
@@ -337,6 +343,24 @@ impl Charge<'_> {
         self.meter.day.refund(self.day, self.units);
         self.meter.month.refund(self.month, self.units);
         self.standing.without(self.units)
+    }
+}
+
+/// A charge that is kept while its request waits.
+#[derive(Debug)]
+pub struct PaidCharge {
+    units: u64,
+    window: Window,
+    day: PeriodCount,
+    month: PeriodCount,
+    standing: Standing,
+}
+
+impl PaidCharge {
+    /// The charge again, of the meter that it was taken from.
+    pub fn attach(self, meter: &Meter) -> Charge<'_> {
+        let PaidCharge { units, window, day, month, standing } = self;
+        Charge { meter, units, window, day, month, standing }
     }
 }
 

@@ -78,7 +78,7 @@ pub struct EntryAt {
     /// The neighbouring ticks of the sport, each of which changed something.
     pub previous: Option<Timestamp>,
     pub next: Option<Timestamp>,
-    /// Whether a later entry exists, so that this one stays the last before that time.
+    /// Whether later entries exist, so that neither this one nor its neighbours change.
     pub is_final: bool,
 }
 
@@ -354,7 +354,7 @@ impl Reading {
         let found = found.or(last_tick).filter(|(sequence, _)| *sequence >= first);
         let (sequence, at) = found.ok_or(HistoryError::Gone)?;
         let (previous, next) = self.ticks_beside(key, at)?;
-        Ok(EntryAt { sequence, at, previous, next, is_final })
+        Ok(EntryAt { sequence, at, previous, next, is_final: is_final && next.is_some() })
     }
 
     /// The last tick of a sport before a second, and the first one after it.

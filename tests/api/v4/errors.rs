@@ -55,7 +55,7 @@ async fn unknown_path_or_sport_is_404() {
         ("/v4/sports//scores", "UNKNOWN_SPORT"),
         ("/v4", "NOT_FOUND"),
         ("/v4/nothing", "NOT_FOUND"),
-        ("/v4/historical/sports/mma_mixed_martial_arts/odds", "NOT_FOUND"),
+        ("/v4/historical/sports/mma_mixed_martial_arts/scores", "NOT_FOUND"),
         ("/v4/sports/mma_mixed_martial_arts/events/m1", "NOT_FOUND"),
         ("/v4/a/b/c/d/e/f/g", "NOT_FOUND"),
     ] {

@@ -33,6 +33,8 @@ pub(super) struct EventEnds {
     /// How many blocks its lines have.
     pub(super) blocks: u32,
     pub(super) start: Start,
+    /// Whether it was seen live since it was last ahead: prices from then never count.
+    was_live: bool,
     pub(super) texts: EventTexts,
     pub(super) records: BTreeMap<RecordNumbers, RecordEnds>,
 }
@@ -42,7 +44,7 @@ pub(super) struct EventEnds {
 pub(super) enum NewStart {
     /// The commence time was another one, or it had been cancelled: the last prices count, whenever they were published.
     FromLastPrices,
-    /// It was live, and prices from then never count: those that are open now do.
+    /// It has been live, and prices from then never count: those that are open now do.
     FromOpenPrices,
 }
 
@@ -85,8 +87,10 @@ impl EventTexts {
 impl EventEnds {
     pub(super) fn new(event: Arc<Event>, at: Timestamp) -> Self {
         let start = start_of_new(&event, at);
+        let was_live = is_live(&event);
         EventEnds {
             event,
+            was_live,
             first_change: at,
             last_change: at,
             blocks: 0,
@@ -104,6 +108,8 @@ impl EventEnds {
     /// Follows a change of the event itself, and returns whether it begins once more: see [`EventEnds::begin_again`].
     pub(super) fn put_event(&mut self, event: &Arc<Event>, at: Timestamp) -> Option<NewStart> {
         self.note(at);
+        // Its commence time, as it was known until now, may have passed.
+        self.is_ahead(at);
         let was = self.start;
         self.event = Arc::clone(event);
         let has_begun = matches!(was, Start::Live(_) | Start::Scheduled(_));
@@ -119,9 +125,14 @@ impl EventEnds {
                 self.records.values_mut().for_each(|record| record.closing = None);
                 None
             }
-            (Start::Scheduled(_) | Start::Cancelled, Start::Ahead) => Some(NewStart::FromLastPrices),
-            (Start::Live(_), Start::Ahead) => Some(NewStart::FromOpenPrices),
-            _ => None,
+            (Start::Live(_) | Start::Scheduled(_) | Start::Cancelled, Start::Ahead) => {
+                let was_live = std::mem::take(&mut self.was_live);
+                Some(if was_live { NewStart::FromOpenPrices } else { NewStart::FromLastPrices })
+            }
+            _ => {
+                self.was_live |= is_live(event);
+                None
+            }
         }
     }
 
@@ -171,6 +182,10 @@ impl EventEnds {
     }
 }
 
+fn is_live(event: &Event) -> bool {
+    matches!(event.status, EventStatus::Live | EventStatus::Final)
+}
+
 /// Whether an event has begun when it is first seen.
 fn start_of_new(event: &Event, at: Timestamp) -> Start {
     match event.status {
@@ -185,6 +200,8 @@ const AHEAD: u8 = 0;
 const LIVE: u8 = 1;
 const SCHEDULED: u8 = 2;
 const CANCELLED: u8 = 3;
+/// Added to one of these.
+const WAS_LIVE: u8 = 1 << 4;
 
 /// What follows the opening of a record.
 const HAS_CLOSING: u8 = 1;
@@ -206,7 +223,7 @@ impl EventEnds {
             Start::Scheduled(time) => (SCHEDULED, Some(time)),
             Start::Cancelled => (CANCELLED, None),
         };
-        out.push(kind);
+        out.push(kind | if self.was_live { WAS_LIVE } else { 0 });
         if let Some(time) = time {
             put_time(time, at, &mut out);
         }
@@ -302,7 +319,9 @@ impl EndsRow {
         let cursor = &mut Cursor::new(&bytes);
         let mut event = read_event(at, &mut Vec::new(), cursor)?;
         event.changed = read_time(at, cursor)?;
-        let start = match cursor.byte()? {
+        let kind = cursor.byte()?;
+        let was_live = kind & WAS_LIVE != 0;
+        let start = match kind & !WAS_LIVE {
             AHEAD => Start::Ahead,
             LIVE => Start::Live(read_time(at, cursor)?),
             SCHEDULED => Start::Scheduled(read_time(at, cursor)?),
@@ -320,7 +339,7 @@ impl EndsRow {
             return Err(Flaw::Malformed);
         }
         let (event, texts) = (Arc::new(event), EventTexts::of(texts));
-        Ok(EventEnds { event, first_change, last_change, blocks, start, texts, records })
+        Ok(EventEnds { event, first_change, last_change, blocks, start, was_live, texts, records })
     }
 
     /// The id of the event.

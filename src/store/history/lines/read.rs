@@ -1,6 +1,6 @@
 //! Reading the lines of one event, or the openings and closing prices of several: what is stored, and what the log has after it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +12,7 @@ use super::event::stored_ends;
 use super::follow::Follower;
 use super::keys::LineKeys;
 use super::rewrite::{LinesHead, Part};
-use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp, World};
+use crate::model::{EventId, EventLines, Line, LinePoint, Market, World};
 use crate::store::codec::Flaw;
 use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
@@ -52,8 +52,8 @@ pub enum EndsOf {
     Day(u32),
 }
 
-/// The openings and closing prices of events, in the order of their start: lines without points. Ends with the event after which there
-/// are more than `lines_max` lines.
+/// The openings and closing prices of events, in the order of their start: lines without points. If there are more than
+/// `lines_max` lines, not all of them.
 pub(in crate::store::history) fn read_ends(
     txn: &ReadTransaction,
     (world, sport): (World, u16),
@@ -67,47 +67,41 @@ pub(in crate::store::history) fn read_ends(
         EndsOf::Day(_) => None,
     };
     let Some(mut follower) = follow_log(txn, (world, sport), only, is_closing)? else { return Ok(Vec::new()) };
-    let mut found: BTreeMap<(Timestamp, EventId), EventEnds> = BTreeMap::new();
-    let mut put = |ends: EventEnds| found.insert((ends.event.commence, ends.event.id.clone()), ends);
+    let days = txn.open_table(LINE_DAYS.definition)?;
+    let mut stored = Vec::new();
     match of {
-        EndsOf::Events(ids) => {
-            for id in ids {
-                put_if_some(follower.event(id, None)?.map(|history| history.ends.clone()), &mut put);
-            }
-        }
+        EndsOf::Events(ids) => ids.iter().try_for_each(|id| follower.event(id, None).map(|_| ()))?,
         EndsOf::Day(day) => {
-            for row in
-                txn.open_table(LINE_DAYS.definition)?.range((key.0, key.1, *day, 0)..=(key.0, key.1, *day, u32::MAX))?
-            {
-                let ends = stored_ends(txn, (key.0, key.1, row?.0.value().3))?;
-                if !follower.events.contains_key(&ends.event.id) {
-                    put(ends);
-                }
-            }
             follower.begin_unwritten()?;
-            for history in follower.events.values().filter(|history| history.ends.day() == *day) {
-                put(history.ends.clone());
+            for row in days.range((key.0, key.1, *day, 0)..=(key.0, key.1, *day, u32::MAX))? {
+                stored.push(row?.0.value().3);
             }
         }
     }
-    let is_wanted =
-        |numbers: RecordNumbers| names(&follower.keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
-    let (mut all, mut count) = (Vec::new(), 0);
-    for ends in found.values() {
-        let lines = event_lines(ends, &follower.keys, is_wanted, |_| Vec::new())?;
+    let Follower { keys, events, .. } = &follower;
+    let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
+    let mut found = Vec::new();
+    let mut count = 0;
+    let mut put = |ends: &EventEnds| -> Result<bool, LogError> {
+        let lines = event_lines(ends, keys, is_wanted, |_| Vec::new())?;
         count += lines.lines.len();
-        all.push(lines);
-        if count > lines_max {
+        found.push(lines);
+        Ok(count <= lines_max)
+    };
+    let is_of_day = |ends: &EventEnds| !matches!(of, EndsOf::Day(day) if *day != ends.day());
+    let mut goes_on = true;
+    for history in events.values().filter(|history| is_of_day(&history.ends)) {
+        goes_on = goes_on && put(&history.ends)?;
+    }
+    for number in stored {
+        let ends = stored_ends(txn, (key.0, key.1, number))?;
+        goes_on = goes_on && (events.contains_key(&ends.event.id) || put(&ends)?);
+        if !goes_on {
             break;
         }
     }
-    Ok(all)
-}
-
-fn put_if_some<R>(ends: Option<EventEnds>, put: &mut impl FnMut(EventEnds) -> R) {
-    if let Some(ends) = ends {
-        put(ends);
-    }
+    found.sort_by(|one, other| (one.event.commence, &one.event.id).cmp(&(other.event.commence, &other.event.id)));
+    Ok(found)
 }
 
 /// The log after the lines, followed to its end. `None` if it does not mention the sport.
