@@ -48,6 +48,13 @@ pub struct HistoryNeed {
     pub(crate) paid: PaidCharge,
 }
 
+impl HistoryNeed {
+    /// Nothing is going to be read.
+    pub(crate) fn refund(self) {
+        self.paid.attach(self.grant.grant().meter()).refund();
+    }
+}
+
 /// What was read of the log for a request.
 #[derive(Debug)]
 pub(crate) struct ReadHistory<'f> {

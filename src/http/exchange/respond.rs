@@ -51,7 +51,12 @@ impl Service {
                 self.note(request, peer, &answer.note, started);
                 Some(answer.into_response())
             }
-            Handled::NeedsLease(_) | Handled::NeedsHistory(_) => None,
+            Handled::NeedsLease(_) => None,
+            // It is handled anew, and charged again, by what waits.
+            Handled::NeedsHistory(need) => {
+                need.refund();
+                None
+            }
         }
     }
 
