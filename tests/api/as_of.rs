@@ -185,6 +185,13 @@ async fn history_that_is_not_there_is_gone() {
             assert!(wrong.text().contains(message), "{}", wrong.text());
         }
     }
+    // A mistake is reported before anything is read.
+    for (query, param) in [("limit=0", "limit"), ("odds_format=roman", "odds_format"), ("market=nothing", "market")] {
+        let wrong = service.get(&as_of(&format!("{ODDS}?{query}&bookmaker=nobody"), "2026-11-14T23:38:59Z")).await;
+        assert_eq!((error(&wrong), &*wrong.param()), ((400, "invalid_parameter".into()), param), "{query}");
+    }
+    let nobody = service.get(&as_of("/v1/sports/mma/odds?bookmaker=nobody", &time(0))).await;
+    assert_eq!((error(&nobody), &*nobody.param()), ((400, "invalid_parameter".into()), "bookmaker"));
     let sandbox = service.get_as(&service.sandbox, &as_of(ODDS, &time(30))).await;
     assert_eq!(error(&sandbox), (410, "history_gone".into()), "each world has its own");
 }

@@ -18,14 +18,15 @@ pub(crate) const PARAMETERS: &[Parameter] =
 pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
     let request = authorized.request;
     let params = Params::read(request.query, PARAMETERS)?;
-    let view = &filters::at_time(authorized, view, &params, Shown::Lists)?;
     let query = EventsQuery {
         status: params.parse(&STATUS, EventStatus::parse)?,
-        scope: filters::scope(view, &params, &MarketFilter::Featured)?,
+        scope: filters::scope(&view, &params, &MarketFilter::Featured)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(filters::page(view, request, view.board().events(&view.sport.key, &query), Freshness::Revalidated))
+    let view = filters::at_time(authorized, view, &params, Shown::Lists)?;
+    let body = view.board().events(&view.sport.key, &query);
+    Ok(filters::page(&view, request, body, Freshness::Revalidated))
 }
 
 /// Get Event: `/v1/sports/{sport_key}/events/{event_id}`.

@@ -44,9 +44,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
     }
     let params = Params::read(request.query, PARAMETERS)?;
     if params.get(&AS_OF).is_some() {
-        let view = filters::at_time(authorized, view, &params, Shown::Prices)?;
-        let body = view.board().odds(&view.sport.key, &read(&view, &params)?);
-        return Ok(filters::page(&view, request, body, Freshness::UntilRefresh));
+        return get_as_of(authorized, view, &params);
     }
     let query = read(&view, &params)?;
     let body = view.board().odds(&view.sport.key, &query);
@@ -59,24 +57,39 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
     Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
 }
 
+fn get_as_of(authorized: &Authorized<'_>, view: SportView<'_>, params: &Params<'_>) -> Result<Content, Stop> {
+    // A mistake is reported before anything is read, but for a bookmaker that may be one of then.
+    match read(&view, params) {
+        Err(error) if error.param.as_deref() != Some(BOOKMAKER.name) => return Err(error.into()),
+        _ => {}
+    }
+    let view = filters::at_time(authorized, view, params, Shown::Prices)?;
+    let body = view.board().odds(&view.sport.key, &read(&view, params)?);
+    Ok(filters::page(&view, authorized.request, body, Freshness::UntilRefresh))
+}
+
 fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError> {
     let kind = view.sport.kind;
-    let bookmaker = params.parse(&BOOKMAKER, |key| view.bookmakers().find(key))?;
     let by_bout = params.parse(&GROUP, |group| (group == "bout" && kind == SportKind::Fight).then_some(()))?.is_some();
     let markets = filters::markets(view, params)?;
     if by_bout && markets != MarketFilter::Featured && !markets.is_only(Market::MONEYLINE) {
         return Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"));
     }
+    let (scope, regions) = (filters::scope(view, params, &markets)?, filters::regions(params)?);
+    let format = params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American);
+    let (limit, after) = (values::limit(params)?, values::after(params)?);
+    // The last one, so that an unknown bookmaker hides no other mistake.
+    let bookmaker = params.parse(&BOOKMAKER, |key| view.bookmakers().find(key))?;
     Ok(OddsQuery {
-        scope: filters::scope(view, params, &markets)?,
+        scope,
         // Bouts carry the moneyline only: named or not, it is the same answer.
         markets: if by_bout { MarketFilter::Featured } else { markets },
         bookmaker,
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
-        regions: filters::regions(params)?.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
-        format: params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American),
-        limit: values::limit(params)?,
-        after: values::after(params)?,
+        regions: regions.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
+        format,
+        limit,
+        after,
         by_bout,
     })
 }

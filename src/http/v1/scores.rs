@@ -16,12 +16,13 @@ pub(crate) const PARAMETERS: &[Parameter] = &[STATUS, EVENT_IDS, COMPETITION, LI
 pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Content, Stop> {
     let request = authorized.request;
     let params = Params::read(request.query, PARAMETERS)?;
-    let view = &filters::at_time(authorized, view, &params, Shown::Lists)?;
     let query = ScoresQuery {
         status: params.parse(&STATUS, ScoreStatus::parse)?,
-        scope: filters::scope(view, &params, &MarketFilter::Featured)?,
+        scope: filters::scope(&view, &params, &MarketFilter::Featured)?,
         limit: values::limit(&params)?,
         after: values::after(&params)?,
     };
-    Ok(filters::page(view, request, view.board().scores(&view.sport.key, &query), Freshness::Revalidated))
+    let view = filters::at_time(authorized, view, &params, Shown::Lists)?;
+    let body = view.board().scores(&view.sport.key, &query);
+    Ok(filters::page(&view, request, body, Freshness::Revalidated))
 }
