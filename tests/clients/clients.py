@@ -67,6 +67,18 @@ def check_sdk():
     upcoming = client.get_odds("upcoming", regions=["us"])
     assert 1 <= sum(found.commence_time > now for found in upcoming) <= 8
 
+    snapshot = client.get_historical_odds("americanfootball_nfl", now, regions=["us"], markets=["h2h", "spreads"])
+    assert snapshot.timestamp <= now and {found.key for book in snapshot.data[0].bookmakers for found in book.markets} == {"h2h", "spreads"}
+    unix = client.get_historical_odds("americanfootball_nfl", now, regions=["us"], date_format="unix")
+    assert unix.timestamp.timestamp() == snapshot.timestamp.timestamp()
+    past = client.get_historical_events("americanfootball_nfl", now)
+    assert event.id in {found.id for found in past.data}
+    one = client.get_historical_event_odds("americanfootball_nfl", event.id, now, regions=["us"], markets=["totals"])
+    assert one.data.id == event.id and one.data.bookmakers
+    before = now - timedelta(days=3)
+    raises(OddsAPIValidationError, lambda: client.get_historical_odds("americanfootball_nfl", before, regions=["us"]))
+    raises(OddsAPINotFoundError, lambda: client.get_historical_event_odds("boxing_boxing", "nobody", now, regions=["us"]))
+
     raises(OddsAPIAuthError, lambda: OddsAPIClient(api_key="nobody", base_url=f"{BASE}/v4/").get_sports())
     raises(OddsAPINotFoundError, lambda: client.get_odds("curling", regions=["us"]))
     raises(OddsAPINotFoundError, lambda: client.get_event_odds("boxing_boxing", "nobody", regions=["us"]))
@@ -105,6 +117,11 @@ def check_parlay():
     assert client.events("mma_mixed_martial_arts", commence_time_to="2020-01-01T00:00:00Z") == []
     scores = client.scores("mma_mixed_martial_arts", days_from=1)
     assert all(set(score) >= {"completed", "scores", "last_update"} for score in scores)
+
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    past = client.historical_odds("mma_mixed_martial_arts", now, markets=["h2h"])
+    assert set(past) == {"timestamp", "previous_timestamp", "next_timestamp", "data"}
+    assert past["timestamp"] <= now and event["id"] in {found["id"] for found in past["data"]}
 
     raises(InvalidAPIKeyError, lambda: ParlayAPI(api_key="nobody", base_url=BASE).sports())
     refused = raises(ParlayAPIError, lambda: client.odds("boxing_boxing", regions="mars"))

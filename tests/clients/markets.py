@@ -165,6 +165,9 @@ def check_theoddsapi():
     equal((refused.response.status_code, refused.response.json()["error_code"]), (422, "INVALID_MARKET"))
     unknown = raises(requests.HTTPError, lambda: client.get_odds(sport="curling_worlds", regions="eu"))
     equal((unknown.response.status_code, unknown.response.json()["error_code"]), (404, "UNKNOWN_SPORT"))
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    past = client.get_historical_odds(sport="soccer_epl", regions="eu", markets="h2h,spreads,totals", date=now)
+    equal((prices(past["data"][0]), past["next_timestamp"]), (EPL_EU, None))
     print("theoddsapi (PyPI): every call passed")
 
 

@@ -7,9 +7,8 @@ use super::odds::{OF_EVENT, PARAMETERS};
 use super::values::{
     self, COMMENCE_TIME_FROM, COMMENCE_TIME_TO, DATE, DATE_FORMAT, EVENT_IDS, INCLUDE_ROTATION_NUMBERS,
 };
-use crate::board::render::json;
-use crate::board::v4::{ListQuery, Listed, Priced, PricedQuery, Shown as ShownEvent};
-use crate::board::{Body, Encoding};
+use crate::board::v4::{DateFormat, ListQuery, Listed, Priced, PricedQuery, Shown as ShownEvent};
+use crate::board::{Body, Encoding, render};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{Parameter, Params};
@@ -43,7 +42,7 @@ pub(crate) fn get_odds(authorized: &Authorized<'_>, view: SportView<'_>, key: &s
     let view = at_date(authorized, view, &params, Shown::Prices)?;
     let prices = values::prices(&params, view.bookmakers(), view.catalogue.markets())?;
     let what = Priced::Events { prices, scope: values::scope(&params)? };
-    priced(authorized, &view, key, what)
+    priced(authorized, &view, key, what, values::dates(&params)?)
 }
 
 /// One event with its prices, as of a date.
@@ -57,7 +56,8 @@ pub(crate) fn get_event(
     let view = at_date(authorized, view, &params, Shown::Prices)?;
     let prices = values::prices(&params, view.bookmakers(), view.catalogue.markets())?;
     let id = EventId::new(id).ok_or_else(super::event_not_found)?;
-    priced(authorized, &view, key, Priced::OneEvent { id, shown: ShownEvent::Odds(prices) })
+    let what = Priced::OneEvent { id, shown: ShownEvent::Odds(prices) };
+    priced(authorized, &view, key, what, values::dates(&params)?)
 }
 
 /// The open events of a key, as of a date.
@@ -68,7 +68,7 @@ pub(crate) fn get_events(authorized: &Authorized<'_>, view: SportView<'_>, key: 
     let (dates, scope) = (values::dates(&params)?, values::scope(&params)?);
     let query = ListQuery { key: key.into(), what: Listed::Events { dates, scope, rotation_numbers } };
     let body = view.board().v4_listed(view.sport, view.register().competitions(), &query);
-    Ok(wrapped(&view, authorized.request, &body))
+    Ok(wrapped(&view, authorized.request, &body, dates))
 }
 
 fn at_date<'s>(
@@ -87,24 +87,30 @@ fn at_date<'s>(
     authorized.as_of(view, shown, date)
 }
 
-fn priced(authorized: &Authorized<'_>, view: &SportView<'_>, key: &str, what: Priced) -> Result<Content, Stop> {
+fn priced(
+    authorized: &Authorized<'_>,
+    view: &SportView<'_>,
+    key: &str,
+    what: Priced,
+    dates: DateFormat,
+) -> Result<Content, Stop> {
     let query = PricedQuery { key: key.into(), what };
     let seen = view.register().competitions();
     let body = view.board().v4_priced(view.sport, seen, &query).ok_or_else(super::event_not_found)?;
-    Ok(wrapped(view, authorized.request, &body))
+    Ok(wrapped(view, authorized.request, &body, dates))
 }
 
 /// `{"timestamp":"…","previous_timestamp":"…","next_timestamp":"…","data":…}`
-fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body) -> Content {
+fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body, dates: DateFormat) -> Content {
     let Some(as_of) = view.as_of() else { return Content::once(Vec::new()) };
     let data_bytes = data.bytes(Encoding::Identity);
     let mut out = Vec::with_capacity(data_bytes.len() + 160);
     out.extend_from_slice(b"{\"timestamp\":");
-    timestamp(Some(as_of.at), &mut out);
+    timestamp(Some(as_of.at), dates, &mut out);
     out.extend_from_slice(b",\"previous_timestamp\":");
-    timestamp(as_of.previous, &mut out);
+    timestamp(as_of.previous, dates, &mut out);
     out.extend_from_slice(b",\"next_timestamp\":");
-    timestamp(as_of.next, &mut out);
+    timestamp(as_of.next, dates, &mut out);
     out.extend_from_slice(b",\"data\":");
     out.extend_from_slice(data_bytes);
     out.push(b'}');
@@ -118,6 +124,9 @@ fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body) -> Con
     Content { link, rows: data.rows(), as_of: Some(as_of.at), is_kept, ..content }
 }
 
-fn timestamp(time: Option<Timestamp>, out: &mut Vec<u8>) {
-    json::optional_string(time.map(|time| time.to_string()).as_deref(), out);
+fn timestamp(time: Option<Timestamp>, dates: DateFormat, out: &mut Vec<u8>) {
+    match time {
+        None => out.extend_from_slice(b"null"),
+        Some(time) => render::v4::time(time, dates, out),
+    }
 }

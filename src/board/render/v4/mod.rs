@@ -120,7 +120,7 @@ fn no_rotation_numbers(out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"home_rotation\":null,\"away_rotation\":null");
 }
 
-fn time(at: Timestamp, dates: DateFormat, out: &mut Vec<u8>) {
+pub(crate) fn time(at: Timestamp, dates: DateFormat, out: &mut Vec<u8>) {
     match dates {
         DateFormat::Unix => json::integer(at.unix(), out),
         DateFormat::Iso => {
