@@ -128,6 +128,7 @@ impl LogHistory {
             HistoryError::Gone | HistoryError::Future => {
                 HistoryFailure::Gone { since: self.reader.sport_since(world, sport).unwrap_or_default() }
             }
+            HistoryError::TooMuch => HistoryFailure::TooMuch,
             HistoryError::Damaged(reason) => {
                 tracing::error!(reason, "failed to read the log");
                 HistoryFailure::Damaged

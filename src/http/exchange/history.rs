@@ -94,6 +94,8 @@ pub enum HistoryFailure {
     Unavailable,
     /// The log is damaged there.
     Damaged,
+    /// More than is read at once.
+    TooMuch,
 }
 
 impl From<HistoryFailure> for ApiError {
@@ -109,6 +111,10 @@ impl From<HistoryFailure> for ApiError {
             }
             HistoryFailure::Unavailable => ApiError::overloaded(),
             HistoryFailure::Damaged => ApiError::internal(),
+            HistoryFailure::TooMuch => {
+                let message = "This history is too much to be read at once: name fewer markets, or one bookmaker.";
+                ApiError::new(Code::InvalidParameter, message)
+            }
         }
     }
 }

@@ -33,6 +33,9 @@ pub(in crate::store) enum LogError {
     /// Rows are damaged or missing.
     #[error("{table} {row}: {flaw}")]
     Damaged { table: &'static str, row: String, flaw: Flaw },
+    /// More than may be held in memory for one reading.
+    #[error("it is too much to be read at once")]
+    TooMuch,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -53,7 +56,7 @@ impl LogError {
     pub(in crate::store) fn into_store(self) -> StoreError {
         match self {
             LogError::Store(error) => error,
-            damaged @ LogError::Damaged { .. } => StoreError::Refused(damaged.to_string()),
+            other => StoreError::Refused(other.to_string()),
         }
     }
 }

@@ -33,6 +33,9 @@ pub enum HistoryError {
     Future,
     #[error("the log is damaged: {0}")]
     Damaged(String),
+    /// More than may be held in memory for one reading.
+    #[error("it is too much to be read at once")]
+    TooMuch,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -50,6 +53,7 @@ impl From<LogError> for HistoryError {
     fn from(error: LogError) -> Self {
         match error {
             LogError::Store(error) => HistoryError::Store(error),
+            LogError::TooMuch => HistoryError::TooMuch,
             damaged @ LogError::Damaged { .. } => HistoryError::Damaged(damaged.to_string()),
         }
     }

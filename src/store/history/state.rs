@@ -105,7 +105,7 @@ pub(in crate::store) fn read_logs(
         match read_log(txn, sports, world_number(world), head) {
             Ok(log) => logs[world.index()] = Some(log),
             Err(LogError::Damaged { table, row, flaw }) => damage.add(table, row, flaw),
-            Err(LogError::Store(error)) => return Err(error),
+            Err(other) => return Err(other.into_store()),
         }
     }
     Ok(logs)

@@ -197,19 +197,28 @@ impl EventHistory {
         Ok(rows)
     }
 
-    /// The changes of every record that is wanted.
+    /// The changes of every record that is wanted, if they have not more outcomes than `outcomes_max` in all.
     pub(super) fn points(
         &self,
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
         is_wanted: impl Fn(RecordNumbers) -> bool,
+        outcomes_max: usize,
     ) -> Result<BTreeMap<RecordNumbers, Vec<LinePoint>>, LogError> {
+        let mut outcomes = 0;
         let mut texts = self.ends.texts.list().to_vec();
         let mut points: BTreeMap<RecordNumbers, Vec<LinePoint>> = BTreeMap::new();
         let mut read = |number: u32, block: &Block| -> Result<(), LogError> {
             for record in block.records().filter(|record| is_wanted(*record)) {
-                let read = block.read_points(record, &mut texts, points.entry(record).or_default());
+                let points = points.entry(record).or_default();
+                let before = points.len();
+                let read = block.read_points(record, &mut texts, points);
                 read.map_err(|flaw| damaged_block((world, sport, self.number, number), flaw))?;
+                outcomes +=
+                    points[before..].iter().flat_map(|point| &point.outcomes).map(|all| all.len()).sum::<usize>();
+                if outcomes > outcomes_max {
+                    return Err(LogError::TooMuch);
+                }
             }
             Ok(())
         };
@@ -234,7 +243,7 @@ impl EventHistory {
                 points.into_iter().rev().find_map(|point| Some(PricedAt { at: point.at, outcomes: point.outcomes? }));
             Some((numbers, priced?))
         };
-        Ok(self.points(txn, sport, |_| true)?.into_iter().filter_map(last).collect())
+        Ok(self.points(txn, sport, |_| true, usize::MAX)?.into_iter().filter_map(last).collect())
     }
 }
 

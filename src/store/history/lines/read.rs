@@ -20,6 +20,9 @@ use crate::store::history::state::read_head;
 use crate::store::table_keys::world_number;
 use crate::store::tables::{LINE_DAYS, LINE_KEYS};
 
+/// The most outcomes that are read at once, over all changes: about 128 MiB.
+const OUTCOMES_MAX: usize = 4_000_000;
+
 /// The lines of an event that are wanted. `None` if the log does not know the event.
 pub(in crate::store::history) fn read_event_lines(
     txn: &ReadTransaction,
@@ -36,7 +39,7 @@ pub(in crate::store::history) fn read_event_lines(
     let Follower { keys, events, .. } = &follower;
     let Some(history) = events.get(id) else { return Ok(None) };
     let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
-    let mut points = history.points(txn, (world_number(world), sport), is_wanted)?;
+    let mut points = history.points(txn, (world_number(world), sport), is_wanted, OUTCOMES_MAX)?;
     // After a part of the log that was lost, every record is repeated.
     for points in points.values_mut() {
         points.dedup_by(|next, last| next.outcomes == last.outcomes);

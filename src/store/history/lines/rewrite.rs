@@ -165,7 +165,7 @@ pub(in crate::store) fn prepare_lines(
                     (after, is_after_gap) = (to, true);
                 }
                 Err(damaged @ LogError::Damaged { .. }) => return prepared(Outcome::Damaged(damaged.to_string())),
-                Err(LogError::Store(error)) => return Err(error.into()),
+                Err(other) => return Err(other),
             }
         }
     }
