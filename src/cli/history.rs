@@ -116,6 +116,9 @@ fn shown(output: Output, history: &HistoryAnswer, wanted: &Wanted, format: OddsF
     if let Some(market) = &history.market {
         rows.push(("shown", format!("{market}, {}, in {format} odds", wanted.name.as_deref().unwrap_or_default())));
     }
+    if history.lines.is_empty() {
+        return format!("{}\nNo price of it is in the history.\n", pairs(&rows[..2]));
+    }
     let span = Span::of(history);
     let lines: Vec<Vec<String>> = history.lines.iter().map(|line| row(line, wanted, format, span)).collect();
     format!("{}\n{}", pairs(&rows), output.table(&HEADER, &lines))
