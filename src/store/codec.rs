@@ -1,11 +1,13 @@
 //! The encoding of a row: one version byte, the row in bincode, and a CRC-32 over the row's key and all of that, so
-//! that a row under the wrong key is detected as well. The only module that uses bincode.
+//! that a row under the wrong key is detected as well. The only module that uses bincode; `row_types` has the rows.
 //!
 //! Each kind of row has its own version. One that gains a field gets the next version and still reads the one before
 //! (see [`Row`]): rows are then rewritten as they change, and a file need not be rewritten as a whole.
 //!
 //! bincode 2.0.1 is the last release of its maintainers (3.0.0 is an empty stub that does not compile), so the rows
 //! are plain enough that another encoder of the same varint format can replace it. The tests pin the bytes.
+
+mod row_types;
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::{Decode, Encode};
@@ -14,6 +16,12 @@ use redb::{Key, Value};
 use super::history::{EndsRow, KeyframeRow, LineRow, LogRow};
 use super::table_keys::TableKey;
 use super::tables::Table;
+
+pub(super) use row_types::{
+    AuditRow, BookRow, BookStanding, BudgetRow, CatalogueRow, CompetitionRow, ContestRow, EventRow, FeederRow, KeyRow,
+    LineKeyRow, MarketRow, MetaRow, NameRow, OddsRow, OutcomeRow, OwnerRow, PointsRow, PollRow, PollRowBefore,
+    QuotedRow, ScoreRow, SourceRow, SportRow, UsageRow,
+};
 
 /// The most memory that a decoded row may take: a bound on hostile lengths.
 const DECODED_BYTES_MAX: usize = 1 << 20;
@@ -111,6 +119,11 @@ macro_rules! plain_row {
     };
 }
 
+plain_row!(LogRow);
+plain_row!(KeyframeRow);
+plain_row!(EndsRow);
+plain_row!(LineRow);
+
 /// Decodes a row, which must take all of the bytes.
 pub(super) fn decode<T: Decode<()>>(row: &[u8]) -> Result<T, Flaw> {
     match bincode::decode_from_slice(row, CONFIG) {
@@ -173,360 +186,4 @@ fn checksum<K: Key + 'static>(key: &K::SelfType<'_>, bytes: &[u8]) -> u32 {
 /// Whether an encoded odds row is a closed mark: the number of outcomes follows the version.
 pub(super) fn is_closed_mark(bytes: &[u8]) -> bool {
     bytes.get(1) == Some(&0)
-}
-
-impl BincodeRow for MetaRow {}
-impl BincodeRow for CatalogueRow {}
-impl BincodeRow for SportRow {}
-impl BincodeRow for BookRow {}
-impl BincodeRow for NameRow {}
-impl BincodeRow for LineKeyRow {}
-impl BincodeRow for CompetitionRow {}
-impl BincodeRow for MarketRow {}
-impl BincodeRow for EventRow {
-    const VERSION: u8 = 3;
-
-    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
-        /// Format 3.
-        #[derive(Decode)]
-        struct EventRowV2 {
-            id: String,
-            competition: u32,
-            commence: u32,
-            contest: ContestRow,
-            status: u8,
-            changed: u32,
-            owner: OwnerRow,
-        }
-        /// Format 2 and before.
-        #[derive(Decode)]
-        struct EventRowV1 {
-            id: String,
-            competition: u32,
-            commence: u32,
-            contest: ContestRow,
-            status: u8,
-            changed: u32,
-        }
-        let EventRowV2 { id, competition, commence, contest, status, changed, owner } = match version {
-            2 => decode(row)?,
-            1 => {
-                let EventRowV1 { id, competition, commence, contest, status, changed } = decode(row)?;
-                EventRowV2 { id, competition, commence, contest, status, changed, owner: OwnerRow::Unknown }
-            }
-            _ => return Err(Flaw::Version(version)),
-        };
-        Ok(EventRow { id, competition, competition_key: None, commence, contest, status, changed, owner })
-    }
-}
-impl BincodeRow for ScoreRow {}
-impl BincodeRow for OddsRow {
-    const VERSION: u8 = 2;
-
-    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
-        /// Format 2 and before.
-        #[derive(Decode)]
-        struct OddsRowV1 {
-            outcomes: Vec<OutcomeRow>,
-            last_update: [u8; 4],
-            quoted: QuotedRow,
-            points: PointsRow,
-        }
-        if version != 1 {
-            return Err(Flaw::Version(version));
-        }
-        let OddsRowV1 { outcomes, last_update, quoted, points } = decode(row)?;
-        Ok(OddsRow { outcomes, last_update, quoted, points, bookmaker_later_s: 0 })
-    }
-}
-impl BincodeRow for SourceRow {}
-impl BincodeRow for PollRow {
-    const VERSION: u8 = 2;
-}
-impl BincodeRow for KeyRow {}
-impl BincodeRow for UsageRow {}
-impl BincodeRow for FeederRow {
-    /// Written since 0.2.0, whose file format 0.1.0 refuses.
-    const VERSION: u8 = 2;
-
-    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
-        #[derive(Decode)]
-        struct FeederRowV1 {
-            world: u8,
-            created: u32,
-            revoked: Option<u32>,
-            hash: [u8; 32],
-            last_four: String,
-        }
-        if version != 1 {
-            return Err(Flaw::Version(version));
-        }
-        let FeederRowV1 { world, created, revoked, hash, last_four } = decode(row)?;
-        Ok(FeederRow { world, created, revoked, hash, last_four, retired: Vec::new() })
-    }
-}
-impl BincodeRow for BudgetRow {}
-impl BincodeRow for AuditRow {}
-plain_row!(LogRow);
-plain_row!(KeyframeRow);
-plain_row!(EndsRow);
-plain_row!(LineRow);
-
-#[derive(Debug, Encode, Decode)]
-pub(super) enum MetaRow {
-    /// The next free numbers. They only grow, so that none is used twice.
-    Counters {
-        next_name: u32,
-        next_event: u32,
-        next_audit: u64,
-    },
-    Maintenance {
-        since: u32,
-        until: Option<u32>,
-    },
-    /// The live world was filled by the simulator.
-    Simulated,
-    /// What a feeder has added in a world, of which the row's key has the names.
-    FeederUse {
-        day: u32,
-        bookmakers_today: u32,
-        bookmakers: u32,
-        events_today: u32,
-    },
-    /// The same with competitions and markets, which format 3 did not count.
-    FeederUseWithNames {
-        day: u32,
-        bookmakers_today: u32,
-        bookmakers: u32,
-        events_today: u32,
-        names_today: u32,
-        names: u32,
-    },
-    /// The log of the world that the row's key names.
-    Log {
-        epoch: u64,
-        /// The first entry that can be read without those before it.
-        start: u64,
-        /// The last entry that is in a pack.
-        packed: u64,
-        /// The number of its next entry.
-        next: u64,
-        /// The sizes of its entries and of its keyframes.
-        entry_bytes: u64,
-        frame_bytes: u64,
-        /// The changes in its entries.
-        changes: u64,
-    },
-    /// The lines of the world that the row's key names.
-    Lines {
-        /// For each sport, the entry up to which they are complete.
-        through: Vec<(u16, u64)>,
-        /// The sizes of the changes and of the events.
-        line_bytes: u64,
-        end_bytes: u64,
-    },
-}
-
-/// A piece of the catalogue's text.
-#[derive(Debug, Encode, Decode)]
-pub(super) struct CatalogueRow(pub(super) String);
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct SportRow {
-    pub(super) key: String,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct BookRow {
-    pub(super) key: String,
-    pub(super) title: String,
-    /// Format 3 wrote four of the bits as one byte, which a small number still takes.
-    pub(super) regions: u16,
-    pub(super) standing: BookStanding,
-}
-
-/// The origin of a bookmaker, or that only its number is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub(super) enum BookStanding {
-    Catalogue,
-    Declared,
-    Gone,
-    /// Of the catalogue, with the title that a payload gave it.
-    Titled,
-}
-
-/// The key of a bookmaker or of a market in the lines.
-#[derive(Debug, Encode, Decode)]
-pub(super) struct LineKeyRow(pub String);
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct NameRow(pub(super) String);
-
-/// A competition that the world has had an event of.
-#[derive(Debug, Encode, Decode)]
-pub(super) struct CompetitionRow {
-    pub(super) sport: u16,
-    pub(super) title: String,
-}
-
-/// A market that the world has had a price of.
-#[derive(Debug, Encode, Decode)]
-pub(super) struct MarketRow;
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct EventRow {
-    pub(super) id: String,
-    pub(super) competition: u32,
-    /// `None` in a row of an earlier format, until the file is opened with a catalogue.
-    pub(super) competition_key: Option<u32>,
-    pub(super) commence: u32,
-    pub(super) contest: ContestRow,
-    pub(super) status: u8,
-    pub(super) changed: u32,
-    pub(super) owner: OwnerRow,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) enum OwnerRow {
-    Unknown,
-    Operator,
-    Feeder { name: u32 },
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) enum ContestRow {
-    Sides { home: u32, away: u32 },
-    Tournament { title: u32 },
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct ScoreRow {
-    pub(super) status: u8,
-    pub(super) points: Option<(i32, i32)>,
-    pub(super) periods: Vec<(u16, i32, i32)>,
-    pub(super) winner: Option<u32>,
-    pub(super) updated: u32,
-}
-
-/// A record, or with no outcomes the mark of a closed market. The outcomes come first: see [`is_closed_mark`].
-#[derive(Debug, Encode, Decode)]
-pub(super) struct OddsRow {
-    pub(super) outcomes: Vec<OutcomeRow>,
-    /// Little-endian seconds: as a varint they would take five bytes.
-    pub(super) last_update: [u8; 4],
-    pub(super) quoted: QuotedRow,
-    pub(super) points: PointsRow,
-    /// By how many seconds the bookmaker's own time is later: nearly always none, which takes one byte.
-    pub(super) bookmaker_later_s: i64,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct OutcomeRow {
-    pub(super) name: u32,
-    pub(super) profit: u32,
-    pub(super) stake: u32,
-}
-
-/// The formats of a record's prices: one byte where they are all the same, as they nearly always are.
-#[derive(Debug, Encode, Decode)]
-pub(super) enum QuotedRow {
-    American,
-    Decimal,
-    Fractional,
-    Each(Vec<u8>),
-}
-
-/// The points of a record's outcomes in thousandths.
-#[derive(Debug, Encode, Decode)]
-pub(super) enum PointsRow {
-    None,
-    All(Vec<i32>),
-    Some(Vec<Option<i32>>),
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct SourceRow {
-    pub(super) last_read: u32,
-    pub(super) latency_ms: u32,
-    pub(super) empty_since: Option<u32>,
-}
-
-/// What the last complete poll of a scope brought: one row for the scope, one for each event.
-#[derive(Debug, Encode, Decode)]
-pub(super) enum PollRow {
-    Scope {
-        sport: u16,
-        stale_after_s: u32,
-        books: Vec<u16>,
-    },
-    /// Bookmakers and the numbers of their markets' names.
-    Event {
-        records: Vec<(u16, u32)>,
-    },
-}
-
-/// [`PollRow`] in format 3 and before.
-#[derive(Debug, Encode, Decode)]
-pub(super) enum PollRowBefore {
-    Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
-    Event { records: Vec<(u16, u8)> },
-}
-impl BincodeRow for PollRowBefore {}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct KeyRow {
-    pub(super) kind: u8,
-    pub(super) name: String,
-    pub(super) groups: Vec<String>,
-    pub(super) burst_per_minute: u32,
-    pub(super) per_day: Option<u64>,
-    pub(super) per_month: Option<u64>,
-    pub(super) created: u32,
-    pub(super) expires: Option<u32>,
-    pub(super) approved_by: Option<String>,
-    pub(super) revoked: Option<u32>,
-    pub(super) hash: [u8; 32],
-    pub(super) last_four: String,
-    pub(super) retired: Vec<([u8; 32], u32)>,
-    pub(super) last_used: Option<u32>,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct UsageRow {
-    pub(super) day: u32,
-    pub(super) day_used: u64,
-    pub(super) month: u32,
-    pub(super) month_used: u64,
-    pub(super) last_used: Option<u32>,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct FeederRow {
-    pub(super) world: u8,
-    pub(super) created: u32,
-    pub(super) revoked: Option<u32>,
-    pub(super) hash: [u8; 32],
-    pub(super) last_four: String,
-    pub(super) retired: Vec<([u8; 32], u32)>,
-}
-
-/// What a polled feed spent on a day, and what its upstream last reported: credits left, and when. Checksums say which
-/// account that is of, and what was asked for.
-#[derive(Debug, Encode, Decode)]
-pub(super) struct BudgetRow {
-    pub(super) day: u32,
-    pub(super) spent: u64,
-    pub(super) reported: Option<(u64, u32)>,
-    pub(super) polled: Option<u32>,
-    pub(super) account: u32,
-    pub(super) scope: u32,
-}
-
-#[derive(Debug, Encode, Decode)]
-pub(super) struct AuditRow {
-    pub(super) at: u32,
-    pub(super) who: String,
-    pub(super) action: String,
-    pub(super) subject: String,
-    pub(super) detail: String,
 }

@@ -1,17 +1,11 @@
 //! Odds, events and scores as of a time: what the same request was answered with then.
 
-use super::fixture::{EVENING, error, event, event_with, first_price, moneyline, moneyline_at, remove, score};
+use super::fixture::{EVENING, error, event, event_with, first_price, moneyline, moneyline_at, remove, score, time};
 use crate::harness::{Answer, Service};
 
 const ODDS: &str = "/v1/sports/mma/odds";
 const EVENTS: &str = "/v1/sports/mma/events";
 const SCORES: &str = "/v1/sports/mma/scores";
-
-/// So many seconds after the start of every test, on the minute or half a minute after it.
-fn time(seconds: u32) -> String {
-    let (minute, second) = (39 + seconds / 60, seconds % 60);
-    format!("2026-11-14T{}:{:02}:{second:02}Z", 23 + minute / 60, minute % 60)
-}
 
 fn price(seconds: u32, price: i32) -> String {
     moneyline_at("mma", "m1", "betmgm", &time(seconds), price, -150)

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{closed, error, event, event_with, moneyline_at, remove, score};
-use crate::harness::{START_MS, Service};
+use super::fixture::{closed, error, event, event_with, moneyline_at, remove, score, time};
+use crate::harness::Service;
 
 /// The day on which every test starts, and the next.
 const DAY: &str = "/v1/sports/mma/closing?date=2026-11-14";
@@ -11,24 +11,8 @@ const NEXT_DAY: &str = "/v1/sports/mma/closing?date=2026-11-15";
 /// When fights begin: ten minutes after the start of every test.
 const COMMENCE: u32 = 600;
 
-/// So many seconds after the start of every test.
-fn time(seconds: u32) -> String {
-    let unix = START_MS / 1000 + i64::from(seconds);
-    jiff::Timestamp::from_second(unix).expect("a time").to_string()
-}
-
-async fn go_to(service: &Service, seconds: u32) {
-    let passed = (service.clock.now().unix_ms - START_MS) / 1000;
-    let left = u64::try_from(i64::from(seconds) - passed).expect("time only goes on");
-    // Each tick is one step, as in a service that runs.
-    for _ in 0..left / 30 {
-        service.advance(30).await;
-    }
-    service.advance(left % 30).await;
-}
-
 async fn price(service: &Service, event: &str, seconds: u32, american: i32) {
-    go_to(service, seconds).await;
+    service.go_to(seconds).await;
     service.ingest(&moneyline_at("mma", event, "betmgm", &time(seconds), american, -150)).await;
 }
 
@@ -50,7 +34,7 @@ async fn the_shape_is_exact() {
     service.ingest(&event("mma", "m1", &time(COMMENCE))).await;
     price(&service, "m1", 0, 110).await;
     price(&service, "m1", 300, 120).await;
-    go_to(&service, COMMENCE).await;
+    service.go_to(COMMENCE).await;
     let answer = service.get(&format!("{DAY}&odds_format=decimal")).await;
     assert_eq!(
         answer.text(),
@@ -75,10 +59,10 @@ async fn each_start_has_its_closing_price() {
         [event("mma", fight, &time(COMMENCE)), moneyline_at("mma", fight, "betmgm", &time(0), 110, -150)].concat()
     });
     service.ingest(&lines.concat()).await;
-    go_to(&service, 300).await;
+    service.go_to(300).await;
     service.ingest(&closed("mma", "closed", "betmgm", "moneyline", &time(300))).await;
     price(&service, "early", 330, 120).await;
-    go_to(&service, 400).await;
+    service.go_to(400).await;
     service.ingest(&score("mma", "early", "live", 0, 0, &time(400))).await;
     price(&service, "early", 450, 130).await;
     service.ingest(&event_with("mma", "cancelled", &time(COMMENCE), "cancelled")).await;
@@ -89,11 +73,11 @@ async fn each_start_has_its_closing_price() {
     // First seen in play: no price was published before.
     service.ingest(&event_with("mma", "late", &time(COMMENCE), "live")).await;
     price(&service, "late", 650, 160).await;
-    go_to(&service, 700).await;
+    service.go_to(700).await;
     // After midnight UTC.
     service.ingest(&event("mma", "postponed", "2026-11-15T02:00:00Z")).await;
     service.ingest(&event("mma", "ahead", &time(1200))).await;
-    go_to(&service, 720).await;
+    service.go_to(720).await;
     let expected = vec![
         json!(["cancelled", 110, null, null, null, null]),
         json!(["closed", 110, 600, 110, 600, "market_closed"]),
@@ -129,13 +113,13 @@ async fn prices_in_play_never_count() {
     price(&service, "m1", 660, 200).await;
     service.ingest(&score("mma", "m1", "live", 0, 0, &time(660))).await;
     price(&service, "m1", 720, 300).await;
-    go_to(&service, 780).await;
+    service.go_to(780).await;
     assert_eq!(rows(&service, DAY).await, [json!(["m1", 110, 600, 110, 600, "scheduled_start"])]);
     service.ingest(&closed("mma", "m1", "betmgm", "moneyline", &time(780))).await;
-    go_to(&service, 840).await;
+    service.go_to(840).await;
     service.ingest(&score("mma", "m1", "scheduled", 0, 0, &time(840))).await;
     service.ingest(&event("mma", "m1", &time(1200))).await;
-    go_to(&service, 1230).await;
+    service.go_to(1230).await;
     assert_eq!(rows(&service, DAY).await, [json!(["m1", 110, 1200, null, null, "missing"])]);
 }
 

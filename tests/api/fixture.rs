@@ -4,13 +4,19 @@ use oddsbox::keys::issue::NewKey;
 use oddsbox::keys::{KeyKind, Limits};
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Service};
+use crate::harness::{Answer, START_MS, Service};
 
 /// The update time of the prices in these lines: half a minute before the start of every test.
 pub const UPDATED: &str = "2026-11-14T23:38:30Z";
 
 /// When most events in these lines begin.
 pub const EVENING: &str = "2026-11-15T02:00:00Z";
+
+/// So many seconds after the start of every test.
+pub fn time(seconds: u32) -> String {
+    let unix = START_MS / 1000 + i64::from(seconds);
+    jiff::Timestamp::from_second(unix).expect("a time").to_string()
+}
 
 /// A match of two sides, `Home <id>` and `Away <id>`.
 pub fn event(sport: &str, id: &str, commence: &str) -> String {

@@ -2,18 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{closed, error, event, event_with, limited, moneyline_at, odds_at, remove, score};
-use crate::harness::{Answer, START_MS, Service};
+use super::fixture::{closed, error, event, event_with, limited, moneyline_at, odds_at, remove, score, time};
+use crate::harness::{Answer, Service};
 
 const LINES: &str = "/v1/sports/mma/events/m1/lines";
 /// When the fight begins: 600 seconds after the start of every test.
 const COMMENCE: u32 = 600;
-
-/// So many seconds after the start of every test.
-fn time(seconds: u32) -> String {
-    let unix = START_MS / 1000 + i64::from(seconds);
-    jiff::Timestamp::from_second(unix).expect("a time").to_string()
-}
 
 async fn with_fight() -> Service {
     let service = Service::start().await;
@@ -21,19 +15,8 @@ async fn with_fight() -> Service {
     service
 }
 
-/// Ingests lines and goes on to `seconds` after the start.
-async fn go_to(service: &Service, seconds: u32) {
-    let passed = (service.clock.now().unix_ms - START_MS) / 1000;
-    let left = u64::try_from(i64::from(seconds) - passed).expect("time only goes on");
-    // Each tick is one step, as in a service that runs.
-    for _ in 0..left / 30 {
-        service.advance(30).await;
-    }
-    service.advance(left % 30).await;
-}
-
 async fn price(service: &Service, seconds: u32, american: i32) {
-    go_to(service, seconds).await;
+    service.go_to(seconds).await;
     service.ingest(&moneyline_at("mma", "m1", "betmgm", &time(seconds), american, -150)).await;
 }
 
@@ -60,9 +43,9 @@ async fn the_shape_is_exact() {
     let service = with_fight().await;
     price(&service, 0, 110).await;
     price(&service, 60, 120).await;
-    go_to(&service, 90).await;
+    service.go_to(90).await;
     service.ingest(&closed("mma", "m1", "betmgm", "moneyline", &time(90))).await;
-    go_to(&service, 120).await;
+    service.go_to(120).await;
     let answer = service.get(&format!("{LINES}?odds_format=decimal")).await;
     assert_eq!(
         answer.text(),
@@ -89,9 +72,9 @@ async fn closing_price_is_the_last_before_the_start() {
     price(&service, 300, 130).await;
     let closing = async |service: &Service| service.get(LINES).await.json()["lines"][0]["closing"].clone();
     assert_eq!(closing(&service).await, Value::Null, "it has not begun");
-    go_to(&service, COMMENCE - 1).await;
+    service.go_to(COMMENCE - 1).await;
     assert_eq!(closing(&service).await, Value::Null);
-    go_to(&service, COMMENCE).await;
+    service.go_to(COMMENCE).await;
     let known = closing(&service).await;
     assert_eq!((&known["at"], &known["reason"]), (&json!(time(300)), &json!("scheduled_start")), "nobody said so");
     price(&service, 660, 500).await;
@@ -131,7 +114,7 @@ async fn ranges_begin_with_the_price_in_force() {
     for (step, american) in [(0, 110), (60, 120), (120, 130), (180, 140)] {
         price(&service, step, american).await;
     }
-    go_to(&service, 200).await;
+    service.go_to(200).await;
     for (query, expected) in [
         (String::new(), at(&[(0, json!(110)), (60, json!(120)), (120, json!(130)), (180, json!(140))])),
         (format!("from={}", time(90)), at(&[(60, json!(120)), (120, json!(130)), (180, json!(140))])),
@@ -158,7 +141,7 @@ async fn pages_visit_every_point_once() {
             service.ingest(&other).await;
         }
     }
-    go_to(&service, 330).await;
+    service.go_to(330).await;
     for query in ["", "&every=20s"] {
         let all = service.get(&format!("{LINES}?limit=1000{query}")).await.json();
         for limit in [1, 2, 3, 7] {
@@ -192,7 +175,7 @@ async fn filters_choose_lines_and_outcomes() {
     service.ingest(&total("2.5", -105)).await;
     let uk = moneyline_at("mma", "m1", "skybet", &time(0), 105, -120);
     service.ingest(&[uk, total("1.5", 140), event_with("mma", "m1", &time(COMMENCE), "scheduled")].concat()).await;
-    go_to(&service, 60).await;
+    service.go_to(60).await;
     let lines = |answer: &Answer| {
         let json = answer.json();
         let name = |line: &Value| format!("{} {}", line["bookmaker"], line["market"]).replace('"', "");
@@ -236,7 +219,7 @@ async fn filters_choose_lines_and_outcomes() {
 async fn long_answers_cost_more() {
     let service = with_fight().await;
     price(&service, 0, 110).await;
-    go_to(&service, 590).await;
+    service.go_to(590).await;
     let key = limited(&service, 1000, Some(4), None).await;
     let used = |answer: &Answer| answer.header("x-requests-used").expect("a header").to_owned();
     let get = async |every: &str, limit: u32| {

@@ -194,6 +194,16 @@ impl Service {
         self.writer().tick().await.expect("a writer");
     }
 
+    /// Goes on to so many seconds after the start, tick by tick, as a service that runs.
+    pub async fn go_to(&self, seconds: u32) {
+        let passed = (self.clock.now().unix_ms - START_MS) / 1000;
+        let left = u64::try_from(i64::from(seconds) - passed).expect("time only goes on");
+        for _ in 0..left / 30 {
+            self.advance(30).await;
+        }
+        self.advance(left % 30).await;
+    }
+
     /// Advances the clock without waking the writer.
     pub fn pass(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
