@@ -210,11 +210,11 @@ impl Life {
             let last = history.head(world).expect("a head").next - 1;
             let state = history.after(world, tennis(), last).expect("the last state");
             assert_eq!(board, logged(&state), "{done}: what readers see of {world} is what the log has");
-            let Ok(now) = history.as_of(world, tennis(), Timestamp::MAX) else { continue };
+            let Ok((now, state)) = history.as_of(world, tennis(), Timestamp::MAX) else { continue };
             let seen = self.seen.iter().rev().find(|seen| seen.world == world).map(|seen| seen.tick);
-            if seen.is_none_or(|seen| seen < now.tick) {
+            if seen.is_none_or(|seen| seen < now.at) {
                 // Events that were removed after the tick are not in what readers see now.
-                self.seen.push(Publication { world, tick: now.tick, board: logged(&now.state) });
+                self.seen.push(Publication { world, tick: now.at, board: logged(&state) });
             }
         }
     }
@@ -224,11 +224,11 @@ impl Life {
         for world in World::ALL {
             let board = shown(self.writer(), world);
             let last = self.seen.iter().rev().find(|seen| seen.world == world);
-            if let Ok(now) = self.history().as_of(world, tennis(), Timestamp::MAX)
-                && last.is_none_or(|last| last.tick < now.tick)
-                && logged(&now.state) == board
+            if let Ok((now, state)) = self.history().as_of(world, tennis(), Timestamp::MAX)
+                && last.is_none_or(|last| last.tick < now.at)
+                && logged(&state) == board
             {
-                self.seen.push(Publication { world, tick: now.tick, board });
+                self.seen.push(Publication { world, tick: now.at, board });
             }
         }
     }
@@ -237,12 +237,12 @@ impl Life {
     fn check(&self) {
         let history = self.history();
         for (at, seen) in self.seen.iter().enumerate() {
-            let found = history.as_of(seen.world, tennis(), seen.tick).expect("a tick that was seen");
-            assert_eq!((found.tick, logged(&found.state)), (seen.tick, seen.board.clone()), "publication {at}");
+            let (found, state) = history.as_of(seen.world, tennis(), seen.tick).expect("a tick that was seen");
+            assert_eq!((found.at, logged(&state)), (seen.tick, seen.board.clone()), "publication {at}");
             if let Some(next) = found.next {
                 let until = Timestamp::from_unix(next.unix() - 1);
-                assert_eq!(history.as_of(seen.world, tennis(), until).expect("the same").tick, seen.tick);
-                let neighbour = history.as_of(seen.world, tennis(), next).expect("the next tick");
+                assert_eq!(history.as_of(seen.world, tennis(), until).expect("the same").0.at, seen.tick);
+                let (neighbour, _) = history.as_of(seen.world, tennis(), next).expect("the next tick");
                 assert_eq!(neighbour.previous, Some(seen.tick));
             }
         }

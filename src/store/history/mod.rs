@@ -43,7 +43,7 @@ pub use entry::{
 };
 pub use fold::{FoldedEvent, SportFold};
 pub use lines::{EndsOf, LineBytes, PreparedLines};
-pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportAsOf, SportPath};
+pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportPath};
 pub use state::{LogHead, new_epoch};
 
 pub(super) use lines::{

@@ -86,16 +86,6 @@ pub struct EntryAt {
     pub is_final: bool,
 }
 
-/// A sport as of a tick.
-#[derive(Clone, Debug)]
-pub struct SportAsOf {
-    pub tick: Timestamp,
-    pub state: SportFold,
-    /// The neighbouring ticks, each of which changed something.
-    pub previous: Option<Timestamp>,
-    pub next: Option<Timestamp>,
-}
-
 /// A sport from a time on.
 #[derive(Clone, Debug)]
 pub struct SportPath {
@@ -181,12 +171,9 @@ impl HistoryReader {
     }
 
     /// A sport as of the last tick at or before a time.
-    pub fn as_of(&self, world: World, sport: SportId, time: Timestamp) -> Result<SportAsOf, HistoryError> {
-        self.read(|reading| {
-            let key = (world_number(world), reading.number(sport)?);
-            let EntryAt { sequence, at: tick, previous, next, .. } = reading.tick_at(key, time)?;
-            Ok(SportAsOf { tick, state: reading.state_after(key, sequence)?, previous, next })
-        })
+    pub fn as_of(&self, world: World, sport: SportId, time: Timestamp) -> Result<(EntryAt, SportFold), HistoryError> {
+        let tick = self.entry_at(world, sport, Entries::Ticks, time)?;
+        Ok((tick, self.state_at(world, sport, tick)?))
     }
 
     /// The last entry at or before a time, from which on the state of a sport is known.

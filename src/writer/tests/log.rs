@@ -49,7 +49,7 @@ fn price_in(state: &SportFold) -> Option<String> {
 }
 
 fn price_at(writer: &Writer, at: Timestamp) -> Result<Option<String>, HistoryError> {
-    writer.history().as_of(WORLD, tennis(writer), at).map(|found| price_in(&found.state))
+    writer.history().as_of(WORLD, tennis(writer), at).map(|(_, state)| price_in(&state))
 }
 
 fn begin(writer: &mut Writer) {
@@ -91,9 +91,9 @@ fn confirmed_price_is_not_a_change_and_keeps_the_time_of_the_last_one() {
     let before = head(&writer);
     publish(&mut writer, &clock, "2.0");
     assert_eq!(head(&writer), before);
-    let found = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
-    let event = found.state.events().next().unwrap();
-    assert_eq!(found.state.records(event).next().unwrap().2.last_update, first);
+    let (_, state) = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    let event = state.events().next().unwrap();
+    assert_eq!(state.records(event).next().unwrap().2.last_update, first);
     let shown = writer.boards().load_full(WORLD);
     let node = shown.sport(tennis(&writer)).published().index().get("a").unwrap();
     assert_eq!(node.records()[0].last_update, first.plus_seconds(30), "readers see the confirmation");
@@ -105,13 +105,13 @@ fn ticks_are_the_boundaries_that_were_due() {
     begin(&mut writer);
     clock.advance(Duration::from_millis(12_400));
     publish(&mut writer, &clock, "2.0");
-    let found = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
-    assert_eq!(found.tick, now().plus_seconds(30), "and not the moment of the publication");
+    let (found, _) = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    assert_eq!(found.at, now().plus_seconds(30), "and not the moment of the publication");
     clock.advance(Duration::from_secs(40));
     writer.ingest(WORLD, vec![quote(&writer, "3.0", clock.now().timestamp())], true).unwrap();
-    let next = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
-    assert_eq!(next.tick, now().plus_seconds(83), "a quiet sport publishes at once: rounded up");
-    assert_eq!((next.previous, found.next), (Some(found.tick), None));
+    let (next, _) = writer.history().as_of(WORLD, tennis(&writer), Timestamp::MAX).unwrap();
+    assert_eq!(next.at, now().plus_seconds(83), "a quiet sport publishes at once: rounded up");
+    assert_eq!((next.previous, found.next), (Some(found.at), None));
 }
 
 #[test]
