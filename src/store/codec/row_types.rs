@@ -233,7 +233,7 @@ pub(in crate::store) struct ScoreRow {
     pub(in crate::store) updated: u32,
 }
 
-/// A record, or with no outcomes the mark of a closed market. The outcomes come first: see [`is_closed_mark`].
+/// A record, or with no outcomes the mark of a closed market. The outcomes come first: see [`super::is_closed_mark`].
 #[derive(Debug, Encode, Decode)]
 pub(in crate::store) struct OddsRow {
     pub(in crate::store) outcomes: Vec<OutcomeRow>,
