@@ -1,8 +1,10 @@
 //! `oddsbox history`: what the prices of an event were.
 
+mod forget;
+
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::flags;
 use super::invocation::Invocation;
@@ -15,15 +17,21 @@ use crate::model::{OddsFormat, Price, World};
 /// A row for each bookmaker in one market: the opening and the closing price of one outcome, how often it changed, and its
 /// course from the first price to the last one. Safe on a running server: it only reads.
 #[derive(Debug, Args)]
-#[command(after_long_help = "\
+#[command(
+    subcommand_negates_reqs = true,
+    after_long_help = "\
 Examples:
   oddsbox history 5ccad57631f7026f5c1c45740d28a7a2
   oddsbox history EVENT --market total_points --outcome Over
-  oddsbox history EVENT --bookmaker pinnacle --csv > line.csv")]
+  oddsbox history EVENT --bookmaker pinnacle --csv > line.csv
+  oddsbox history forget EVENT"
+)]
 pub(super) struct HistoryArgs {
+    #[command(subcommand)]
+    command: Option<HistoryCommand>,
     /// The id of the event
-    #[arg(value_name = "EVENT")]
-    event: String,
+    #[arg(value_name = "EVENT", required = true)]
+    event: Option<String>,
     /// World of the event
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
@@ -50,9 +58,27 @@ pub(super) struct HistoryArgs {
     csv: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum HistoryCommand {
+    Forget(forget::ForgetArgs),
+}
+
 impl HistoryArgs {
+    /// What a subcommand does not take in front of it.
+    pub(super) fn conflict(&self) -> Option<&'static str> {
+        let HistoryArgs { command, event, market, bookmaker, outcome, description, point, csv, .. } = self;
+        let texts = [event, market, bookmaker, outcome, description];
+        let has_option = texts.into_iter().any(Option::is_some) || point.is_some() || *csv;
+        (command.is_some() && has_option).then_some("`history forget` takes its options after its name")
+    }
+
     pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-        let HistoryArgs { event, world, market, bookmaker, outcome, description, point, odds_format, csv } = self;
+        let HistoryArgs { command, event, world, market, bookmaker, outcome, description, point, odds_format, csv } =
+            self;
+        let event = match (command, event) {
+            (Some(HistoryCommand::Forget(forget)), _) => return forget.run(invocation),
+            (None, event) => event.unwrap_or_default(),
+        };
         let order = HistoryOrder { world: world.into(), event, market, bookmaker, odds_format: odds_format.clone() };
         let history: HistoryAnswer = invocation.ask(Access::Existing, Command::History(order))?;
         if csv {

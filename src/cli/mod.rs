@@ -145,6 +145,7 @@ impl Cli {
             CliCommand::Demo(demo) => demo.conflict(),
             CliCommand::Feeds(feeds) => feeds.conflict(),
             CliCommand::Catalogue(catalogue) => catalogue.conflict(),
+            CliCommand::History(history) => history.conflict(),
             _ => None,
         };
         match conflict {

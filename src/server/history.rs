@@ -38,15 +38,18 @@ struct PastKey {
     /// The address of what was published, for the last entry: it may be taken back and another one have its number, so its board
     /// counts until the next publication.
     published: Option<usize>,
+    /// How often the log had been rewritten: a board from before is not asked for again.
+    rewrites: u64,
 }
 
 impl PastKey {
-    fn new(read: AsOfRead, entry: &EntryAt, published: &Weak<Published>) -> Self {
+    fn new(read: AsOfRead, KnownEntry { entry, published, rewrites }: &KnownEntry) -> Self {
         PastKey {
             world: read.access.world(),
             sport: read.access.sport(),
             sequence: entry.sequence,
             published: (!entry.is_final).then(|| published.as_ptr().addr()),
+            rewrites: *rewrites,
         }
     }
 }
@@ -65,6 +68,8 @@ struct KnownEntry {
     entry: EntryAt,
     /// What was published when this was found: the last entry stays the last until the next publication.
     published: Weak<Published>,
+    /// See [`HistoryReader::rewrites`].
+    rewrites: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -146,13 +151,15 @@ impl LogHistory {
             Shown::Prices => Entries::Ticks,
             Shown::Lists => Entries::All,
         };
-        let published = self.published(read);
+        // Both before the entry is read: what changes meanwhile makes it too old, and not too new.
+        let (published, rewrites) = (self.published(read), self.reader.rewrites());
         let entry = self.reader.entry_at(world, sport, entries, read.time)?;
+        let known = KnownEntry { entry, published, rewrites };
         // The last entry of events and scores may be followed by another one at any time.
         if entry.is_final || read.shown == Shown::Prices {
-            self.times.insert(read, KnownEntry { entry, published: published.clone() });
+            self.times.insert(read, known.clone());
         }
-        let past = self.past.get_or_insert_with(&PastKey::new(read, &entry, &published), || {
+        let past = self.past.get_or_insert_with(&PastKey::new(read, &known), || {
             let state = self.reader.state_at(world, sport, entry)?;
             Ok::<_, HistoryError>(Arc::new(self.past_board(world, sport, &state)))
         })?;
@@ -180,12 +187,13 @@ impl History for LogHistory {
     }
 
     fn kept(&self, read: AsOfRead) -> Option<AsOf> {
-        let KnownEntry { entry, published } = self.times.get(&read)?;
-        if !entry.is_final && !published.ptr_eq(&self.published(read)) {
+        let known = self.times.get(&read)?;
+        let is_current = known.entry.is_final || known.published.ptr_eq(&self.published(read));
+        if !is_current || known.rewrites != self.reader.rewrites() {
             return None;
         }
-        let past = self.past.get(&PastKey::new(read, &entry, &published))?;
-        Some(as_of(&past, &entry))
+        let past = self.past.get(&PastKey::new(read, &known))?;
+        Some(as_of(&past, &known.entry))
     }
 
     fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure> {

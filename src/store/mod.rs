@@ -46,9 +46,9 @@ pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
-    EndsOf, Entries, EntryAt, EventChange, FoldedEvent, HistoryError, HistoryReader, LineBytes, LogEntry, LogHead,
-    LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, RecordChange, SportChanges,
-    SportFold, SportPath, TickChanges, new_epoch,
+    EndsOf, Entries, EntryAt, EventChange, FoldedEvent, ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError,
+    HistoryReader, LineBytes, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick,
+    PreparedForget, PreparedLines, RecordChange, SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

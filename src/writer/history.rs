@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use super::{WriteError, Writer};
 use crate::model::{Timestamp, World};
-use crate::store::{HistoryError, HistoryReader, LogHead, PreparedLines, StoreError};
+use crate::store::{
+    ForgetOutcome, ForgottenEvent, HistoryError, HistoryReader, LogHead, PreparedForget, PreparedLines, StoreError,
+};
 
 /// What is kept of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,27 @@ impl Writer {
             running => self.line_job = running.and_then(Result::err),
         }
         Ok(true)
+    }
+
+    /// Deletes an event from a piece of the log.
+    pub fn forget(&mut self, prepared: &PreparedForget) -> Result<ForgetOutcome, WriteError> {
+        // A write that was refused may have to be taken back from the log first.
+        if self.is_unwritable() {
+            return Err(StoreError::NeedsReopen.into());
+        }
+        // One that is being prepared may have the event in it.
+        self.line_job = None;
+        let outcome = self.store.forget(prepared)?;
+        self.read_log_heads()?;
+        Ok(outcome)
+    }
+
+    /// Deletes the lines of an event that the log no longer has.
+    pub fn forget_lines(&mut self, event: &ForgottenEvent) -> Result<bool, WriteError> {
+        self.line_job = None;
+        let had_lines = self.store.forget_lines(event)?;
+        self.read_log_heads()?;
+        Ok(had_lines)
     }
 
     /// While the disk is nearly full, the log does not grow: what is added takes the room of the oldest. Trimming more would

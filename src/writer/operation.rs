@@ -17,7 +17,7 @@ use super::{
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
-use crate::store::{AuditEntry, CheckReport, Progress, Snapshot};
+use crate::store::{AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, PreparedForget, Progress, Snapshot};
 
 pub(super) type ReplySender<T> = oneshot::Sender<T>;
 
@@ -171,6 +171,14 @@ pub(super) enum Op {
         who: Box<str>,
         reply: ReplySender<Result<u64, WriteError>>,
     },
+    Forget {
+        prepared: Box<PreparedForget>,
+        reply: ReplySender<Result<ForgetOutcome, WriteError>>,
+    },
+    ForgetLines {
+        event: ForgottenEvent,
+        reply: ReplySender<Result<bool, WriteError>>,
+    },
     PublishNow {
         world: World,
         reply: ReplySender<()>,
@@ -234,6 +242,8 @@ impl Op {
             Op::Snapshot { progress, reply } => drop(reply.send(writer.snapshot(&progress))),
             Op::Check { progress, reply } => drop(reply.send(writer.check(&progress))),
             Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),
+            Op::Forget { prepared, reply } => drop(reply.send(writer.forget(&prepared))),
+            Op::ForgetLines { event, reply } => drop(reply.send(writer.forget_lines(&event))),
             Op::PublishNow { world, reply } => {
                 writer.publish_now(world);
                 let _ = reply.send(());

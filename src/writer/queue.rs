@@ -23,7 +23,7 @@ use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
-use crate::store::{AuditEntry, CheckReport};
+use crate::store::{AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, PreparedForget};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for room in the queue: its backpressure.
 const QUEUE_MAX: usize = 64;
@@ -373,6 +373,16 @@ impl WriterHandle {
     /// Removes every damaged row from the file, and returns how many there were. What is loaded does not change.
     pub async fn drop_damaged(&self, who: &str) -> Result<u64, WriteError> {
         self.ask(|reply| Op::DropDamaged { who: who.into(), reply }).await?
+    }
+
+    /// Deletes an event from a piece of the log.
+    pub async fn forget(&self, prepared: PreparedForget) -> Result<ForgetOutcome, WriteError> {
+        self.ask(|reply| Op::Forget { prepared: Box::new(prepared), reply }).await?
+    }
+
+    /// Deletes the lines of an event that the log no longer has; returns whether it had any.
+    pub async fn forget_lines(&self, event: ForgottenEvent) -> Result<bool, WriteError> {
+        self.ask(|reply| Op::ForgetLines { event, reply }).await?
     }
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {

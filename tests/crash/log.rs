@@ -4,20 +4,20 @@
 //! A writer lives through random news, ticks, restarts, kills, power losses and disks that fail. A plain list keeps what
 //! readers saw after each step. The log must give the same board at every tick of the list, and the changes after any
 //! entry must lead from the board after that entry to the last one. The lines of every event must be what a plain reading
-//! of all entries gives (see `lines`).
+//! of all entries gives (see `lines`). An event that is forgotten leaves no trace in any of them.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use oddsbox::clock::Clock;
-use oddsbox::model::{SportId, Timestamp, World};
-use oddsbox::store::{HistoryReader, LoggedChange, SportFold};
+use oddsbox::model::{EventId, News, SportId, Timestamp, World};
+use oddsbox::store::{ForgetOutcome, HistoryReader, LoggedChange, SportFold};
 use oddsbox::writer::Writer;
 
 use super::disk::{Disk, Trouble, cut_power};
 use super::lines;
-use super::writer_run::{NOON_MS, news, open_writer, pick, the_catalogue, try_open_writer};
+use super::writer_run::{EVENTS, NOON_MS, news, open_writer, pick, the_catalogue, try_open_writer};
 use crate::process::seed::{Random, short_or_long};
 
 /// The outcomes of each record, by event, bookmaker and market.
@@ -88,7 +88,7 @@ impl Life {
 
     fn step(&mut self, random: &mut Random) {
         self.clock.advance(Duration::from_millis(random.below(4_000)));
-        let done = match random.below(24) {
+        let done = match random.below(25) {
             0..14 => self.ingest(random),
             14..18 => {
                 self.clock.advance(Duration::from_secs(random.below(90)));
@@ -99,6 +99,7 @@ impl Life {
             19 if random.below(2) == 0 => self.start_on_failing_disk(random),
             19 => self.kill(),
             20 | 21 => self.lose_power(random),
+            22 => self.forget(random),
             _ => self.fail(random),
         };
         *self.counts.entry(done).or_default() += 1;
@@ -193,6 +194,49 @@ impl Life {
         "failure"
     }
 
+    /// An event leaves the log. Wherever that is interrupted, nothing of the others changes, and a second run ends it.
+    fn forget(&mut self, random: &mut Random) -> &'static str {
+        let (world, id) = (pick(random, &World::ALL), EventId::new(pick(random, &EVENTS)).expect("an id"));
+        let removal = News::Remove { sport: tennis(), event: id.clone() };
+        self.writer().ingest(world, vec![removal], true).expect("a removal");
+        self.look("a removal");
+        let from = self.disk.steps();
+        if !self.forget_pieces(world, &id, Some(random.below(4))) {
+            let steps = self.disk.take_steps();
+            let cut = from + usize::try_from(random.below((steps.len() - from + 1) as u64)).expect("a small number");
+            let image = cut_power(&self.base, &steps, cut, random);
+            self.reopen(image);
+            self.check_boards(|of, board| {
+                if of == world {
+                    board.retain(|(event, ..), _| event != id.as_str());
+                }
+            });
+            assert!(self.forget_pieces(world, &id, None));
+        }
+        for seen in self.seen.iter_mut().filter(|seen| seen.world == world) {
+            seen.board.retain(|(event, ..), _| event != id.as_str());
+        }
+        let lines = self.history().lines(world, tennis(), &id, |_, _| true).expect("lines");
+        assert_eq!(lines, None, "{id} is forgotten");
+        "forget"
+    }
+
+    /// Whether it was finished, and not left after so many pieces.
+    fn forget_pieces(&mut self, world: World, id: &EventId, pieces: Option<u64>) -> bool {
+        let history = self.history();
+        let (event, mut progress) = history.begin_forget(world, tennis(), id).expect("a log");
+        let mut done = 0;
+        while let Some(prepared) = history.prepare_forget(&event, &mut progress).expect("a piece") {
+            if pieces == Some(done) {
+                return false;
+            }
+            assert_eq!(self.writer().forget(&prepared).expect("a write"), ForgetOutcome::Done);
+            done += 1;
+        }
+        self.writer().forget_lines(&event).expect("a write");
+        true
+    }
+
     fn reopen(&mut self, image: Vec<u8>) {
         self.writer = None;
         self.disk = Disk::new(image);
@@ -235,20 +279,29 @@ impl Life {
 
     /// The log gives every board again, and leads from each to the last.
     fn check(&self) {
+        self.check_boards(|_, _| {});
+        let history = self.history();
+        for world in World::ALL {
+            check_changes(&history, world);
+            lines::check(&history, world, tennis());
+        }
+    }
+
+    /// The log gives every board again, apart from what `ignore` takes out.
+    fn check_boards(&self, ignore: impl Fn(World, &mut Board)) {
         let history = self.history();
         for (at, seen) in self.seen.iter().enumerate() {
             let (found, state) = history.as_of(seen.world, tennis(), seen.tick).expect("a tick that was seen");
-            assert_eq!((found.at, logged(&state)), (seen.tick, seen.board.clone()), "publication {at}");
+            let (mut board, mut expected) = (logged(&state), seen.board.clone());
+            ignore(seen.world, &mut board);
+            ignore(seen.world, &mut expected);
+            assert_eq!((found.at, board), (seen.tick, expected), "publication {at}");
             if let Some(next) = found.next {
                 let until = Timestamp::from_unix(next.unix() - 1);
                 assert_eq!(history.as_of(seen.world, tennis(), until).expect("the same").0.at, seen.tick);
                 let (neighbour, _) = history.as_of(seen.world, tennis(), next).expect("the next tick");
                 assert_eq!(neighbour.previous, Some(seen.tick));
             }
-        }
-        for world in World::ALL {
-            check_changes(&history, world);
-            lines::check(&history, world, tennis());
         }
     }
 }
@@ -304,7 +357,7 @@ fn log_gives_every_board_that_was_seen_and_every_change_once() {
         life.counts.iter().for_each(|(done, count)| *counts.entry(done).or_default() += count);
     }
     assert!(
-        counts.len() >= 7 && publications > 100 && packed > 100,
+        counts.len() >= 8 && publications > 100 && packed > 100,
         "too little happened: {publications} {packed} {counts:?}"
     );
     println!("{publications} publications; {counts:?}");

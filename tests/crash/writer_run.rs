@@ -21,7 +21,7 @@ use crate::process::seed::Random;
 
 /// Noon, so that no test is near the end of a day.
 pub const NOON_MS: i64 = 1_794_657_600_000;
-const EVENTS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+pub const EVENTS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const BOOKS: [&str; 3] = ["betmgm", "draftkings", "unibet"];
 const MARKETS: [Market; 3] = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS];
 

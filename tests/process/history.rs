@@ -68,3 +68,48 @@ fn history_of_an_event_is_shown_in_three_forms() {
         assert!(done.complaint().contains(complaint), "{done:?}");
     }
 }
+
+const OTHER: &str = r#"{"type":"event","sport":"mma","id":"m2","competition":"Cup","commence_time":"2099-01-01T00:00:00Z","home":"Cleo","away":"Dora","status":"scheduled"}"#;
+
+fn other_price() -> String {
+    price("3.1", "2026-01-01T02:00:00Z").replace("m1", "m2").replace("Ana, A.", "Cleo").replace("Bea", "Dora")
+}
+
+#[test]
+fn forgotten_event_is_as_one_never_seen_and_the_others_stay() {
+    for is_running in [false, true] {
+        let directory = ingested();
+        let ingest = |lines: &str| {
+            let (_kept, feed) = file_with(lines.as_bytes());
+            directory.json(&format!("ingest {}", feed.display()));
+        };
+        ingest(&format!("{OTHER}\n{}\n", other_price()));
+        let server = is_running.then(|| directory.serve());
+        let before = directory.json("history m2");
+        for (line, complaint) in [
+            ("history forget m1", "add --yes"),
+            ("history forget m1 --yes", "is on the board"),
+            ("history forget m9 --yes", "has no event m9"),
+            ("history forget m1 --sport chess --yes", "there is no sport chess"),
+        ] {
+            let done = directory.run(line);
+            assert_eq!(done.code, Some(1), "{done:?}");
+            assert!(done.complaint().contains(complaint), "{done:?}");
+        }
+        ingest(r#"{"type":"remove","sport":"mma","event":"m1"}"#);
+        let forgotten = directory.json("history forget m1 --yes");
+        assert_eq!(forgotten["sport_key"], "mma");
+        // The event, two prices and its removal.
+        assert_eq!(forgotten["changes"], 4, "{forgotten}");
+        for line in ["history m1", "history forget m1 --yes", "history forget m1 --sport mma --yes"] {
+            assert!(directory.run(line).complaint().contains("has no event m1"), "{line}");
+        }
+        assert_eq!(directory.json("history m2"), before);
+        let audit = directory.json("audit");
+        let notes: Vec<_> =
+            audit.as_array().expect("entries").iter().filter(|note| note["action"] == "forget history").collect();
+        assert_eq!((&notes[0]["subject"], &notes[0]["detail"]), (&"m1".into(), &"live mma".into()));
+        drop(server);
+        directory.run("check").succeeded();
+    }
+}

@@ -24,11 +24,7 @@ fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failur
         return Err(Failure::bad_request("the format of odds is american, decimal or fractional"));
     };
     let world = World::from(order.world);
-    let not_found = || {
-        let message =
-            format!("the history of the {world} world has no event {}: check --world, and the id", order.event);
-        Failure::new(FailureCode::NotFound, message)
-    };
+    let not_found = || not_in_history(world, &order.event);
     let id = EventId::new(&order.event).ok_or_else(not_found)?;
     let (sport, lines) = find(world, &id, order.bookmaker.as_deref(), context)?.ok_or_else(not_found)?;
     let mut markets: Vec<Market> = lines.lines.iter().map(|line| line.market).collect();
@@ -57,8 +53,13 @@ fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failur
     })
 }
 
+pub(super) fn not_in_history(world: World, event: &str) -> Failure {
+    let message = format!("the history of the {world} world has no event {event}: check --world, and the id");
+    Failure::new(FailureCode::NotFound, message)
+}
+
 /// The event is in the history of one sport at most, as ids of events are unique in a world.
-fn find(
+pub(super) fn find(
     world: World,
     id: &EventId,
     bookmaker: Option<&str>,

@@ -4,6 +4,7 @@
 mod console;
 mod feeds;
 mod file;
+mod forget;
 mod history;
 mod keys;
 mod status;
@@ -37,6 +38,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Audit { after, limit } => audit(after, limit, context).await,
         Command::AuditTail { limit } => audit_tail(limit, context).await,
         Command::History(order) => history::history(order, context).await,
+        Command::HistoryForget(order) => forget::forget(order, context, who).await,
         Command::Status => status::status(context).await,
         Command::MaintenanceOn { for_s } => maintenance_on(for_s, context, who).await,
         Command::MaintenanceOff => maintenance_off(context, who).await,

@@ -20,6 +20,28 @@ pub struct HistoryOrder {
     pub odds_format: String,
 }
 
+/// Whose history is deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForgetOrder {
+    pub world: WorldName,
+    pub event: String,
+    /// Its sport; `null` is the one whose history has the event.
+    #[serde(default)]
+    pub sport: Option<String>,
+}
+
+/// What was deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgottenAnswer {
+    pub event_id: String,
+    pub sport_key: String,
+    /// Changes of the event, its score and its prices.
+    pub changes: u64,
+    /// Whether a part of the log is damaged, so that it could not be searched.
+    pub is_incomplete: bool,
+}
+
 /// What the prices of an event were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HistoryAnswer {

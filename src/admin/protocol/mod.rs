@@ -20,7 +20,7 @@ pub use feeds::{
     AddedAnswer, FailureAnswer, FeedAnswer, FeedsAnswer, PlanAnswer, RejectedAnswer, SkippedAnswer, SourceAnswer,
     TokenAnswer, UpstreamAnswer,
 };
-pub use history::{HistoryAnswer, HistoryOrder, LineAnswer, OutcomeAnswer, PointAnswer};
+pub use history::{ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, LineAnswer, OutcomeAnswer, PointAnswer};
 pub use ingest::WorldName;
 pub use keys::{FieldSetting, IssueKey, KeyAnswer, LimitsAnswer, SecretText, SetKey};
 pub use service::{
@@ -84,6 +84,8 @@ pub enum Command {
     },
     /// What the prices of an event were.
     History(HistoryOrder),
+    /// Delete the history of an event for good.
+    HistoryForget(ForgetOrder),
     Status,
     MaintenanceOn {
         /// When it ends by itself; `null` lasts until it is ended.
@@ -103,9 +105,9 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it reads the whole file, which takes time in proportion to it.
+    /// Whether it reads the whole file or all of a log, which takes time in proportion to it.
     pub fn is_long(&self) -> bool {
-        matches!(self, Command::Check(_) | Command::Backup(_))
+        matches!(self, Command::Check(_) | Command::Backup(_) | Command::HistoryForget(_))
     }
 }
 
@@ -119,6 +121,7 @@ pub enum Answer {
     Feeds(Box<FeedsAnswer>),
     Audit(Vec<AuditAnswer>),
     History(Box<HistoryAnswer>),
+    Forgotten(ForgottenAnswer),
     Status(Box<StatusAnswer>),
     Maintenance(MaintenanceAnswer),
     Check(CheckAnswer),

@@ -21,6 +21,8 @@ pub(super) const NEW: u8 = 0;
 pub(super) const CHANGED: u8 = 1;
 pub(super) const SCORE: u8 = 2;
 pub(super) const REMOVED: u8 = 3;
+/// A change of an event whose history was deleted: only what later changes of other events depend on.
+pub(super) const FORGOTTEN: u8 = 4;
 
 /// The byte that begins the change of a record: what is new since the change before it, and how it is written.
 pub(super) const PRICES: u8 = 0;
@@ -29,6 +31,8 @@ pub(super) const WHOLE: u8 = 2;
 pub(super) const CLOSED: u8 = 3;
 pub(super) const KIND: u8 = 3;
 pub(super) const IN_HUNDREDTHS: u8 = 1 << 2;
+/// A change that was deleted, and was the first to mention its bookmaker or its market. No other change has both flags.
+pub(super) const SKIPPED: u8 = CLOSED | IN_HUNDREDTHS;
 pub(super) const OTHER_EVENT: u8 = 1 << 3;
 pub(super) const OTHER_BOOK: u8 = 1 << 4;
 pub(super) const OTHER_AGE: u8 = 1 << 5;
@@ -197,13 +201,44 @@ impl<'d> SectionEncoder<'d> {
                 }
             }
         };
+        let flags = kind | if in_hundredths { IN_HUNDREDTHS } else { 0 };
+        let head = RecordHead { flags, event, book, market, age };
+        let new_book = is_new_book.then_some(&*change.bookmaker);
+        head.put(last, (new_book, is_new_market.then_some(change.market.key())), &mut self.out);
+        self.out.extend_from_slice(&outcomes);
+    }
+}
+
+/// What a change need not repeat of the one before it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LastChange {
+    pub(super) event: Option<u32>,
+    pub(super) book: Option<u32>,
+    pub(super) age: Option<i64>,
+}
+
+/// The change of a record up to its outcomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordHead {
+    /// Its kind, and whether differences are in hundredths.
+    pub(super) flags: u8,
+    pub(super) event: u32,
+    pub(super) book: u32,
+    pub(super) market: u32,
+    /// `None` if it closed.
+    pub(super) age: Option<i64>,
+}
+
+impl RecordHead {
+    /// Writes it; `new` are the keys of a bookmaker and of a market that the log mentions for the first time.
+    pub(super) fn put(self, last: &mut LastChange, new: (Option<&str>, Option<&str>), out: &mut Vec<u8>) {
+        let RecordHead { flags, event, book, market, age } = self;
         let (other_event, other_book) = (last.event != Some(event), last.book != Some(book));
         let other_age = age.is_some() && last.age != age;
-        let short = if market < SHORT_MARKETS && !is_new_market { market + 1 } else { 0 };
+        let short = if market < SHORT_MARKETS && new.1.is_none() { market + 1 } else { 0 };
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
-        let out = &mut self.out;
         out.push(
-            kind | flag(in_hundredths, IN_HUNDREDTHS)
+            flags
                 | flag(other_event, OTHER_EVENT)
                 | flag(other_book, OTHER_BOOK)
                 | flag(other_age, OTHER_AGE)
@@ -214,30 +249,17 @@ impl<'d> SectionEncoder<'d> {
         }
         if other_book {
             put(out, book.into());
-            if is_new_book {
-                put_text(out, &change.bookmaker);
-            }
+            new.0.into_iter().for_each(|key| put_text(out, key));
         }
         if let Some(age) = age.filter(|_| other_age) {
             put_signed(out, age);
         }
         if short == 0 {
             put(out, market.into());
-            if is_new_market {
-                put_text(out, change.market.key());
-            }
+            new.1.into_iter().for_each(|key| put_text(out, key));
         }
-        out.extend_from_slice(&outcomes);
         *last = LastChange { event: Some(event), book: Some(book), age: age.or(last.age) };
     }
-}
-
-/// What a change need not repeat of the one before it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LastChange {
-    pub(super) event: Option<u32>,
-    pub(super) book: Option<u32>,
-    pub(super) age: Option<i64>,
 }
 
 /// The number of a thing, and whether it has got it only now.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::encode::{
-    CHANGED, CLOSED, Dictionary, IN_HUNDREDTHS, KIND, KnownEvent, LastChange, MARKET_SHIFT, NEW, OTHER_AGE, OTHER_BOOK,
-    OTHER_EVENT, POINTS, PRICES, REMOVED, SCORE,
+    CHANGED, CLOSED, Dictionary, FORGOTTEN, IN_HUNDREDTHS, KIND, KnownEvent, LastChange, MARKET_SHIFT, NEW, OTHER_AGE,
+    OTHER_BOOK, OTHER_EVENT, POINTS, PRICES, REMOVED, RecordHead, SCORE, SKIPPED,
 };
 use super::entry::{LoggedChange, LoggedPrice, LoggedRecord, LoggedTick};
 use super::events::{SharedTexts, read_event, read_event_change, read_score};
@@ -101,7 +101,7 @@ impl SportFold {
         }
         let mut cursor = Cursor::new(section.bytes);
         for _ in 0..cursor.count()? {
-            each(self.event_change(at, &mut cursor)?);
+            self.event_change(at, &mut cursor)?.into_iter().for_each(&mut each);
         }
         if let Some(tick) = section.tick {
             each(LoggedChange::Tick(self.tick(tick, &mut cursor)?));
@@ -109,36 +109,56 @@ impl SportFold {
         if cursor.is_empty() { Ok(()) } else { Err(Flaw::Malformed) }
     }
 
-    fn event_change(&mut self, at: Timestamp, cursor: &mut Cursor<'_>) -> Result<LoggedChange, Flaw> {
+    /// Applies a change of an event. `None` if the history of the event was deleted.
+    pub(super) fn event_change(
+        &mut self,
+        at: Timestamp,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<LoggedChange>, Flaw> {
         let kind = cursor.byte()?;
+        if kind == FORGOTTEN {
+            self.forgotten(cursor)?;
+            return Ok(None);
+        }
         if kind == NEW {
             let event = Arc::new(read_event(at, &mut self.texts, cursor)?);
             let folded =
                 FoldedEvent { event: Arc::clone(&event), score: None, texts: Vec::new(), records: BTreeMap::new() };
             self.events.insert(self.next_event, folded);
             self.next_event = self.next_event.checked_add(1).ok_or(Flaw::Malformed)?;
-            return Ok(LoggedChange::Event(event));
+            return Ok(Some(LoggedChange::Event(event)));
         }
         let number = cursor.small::<u32>()?;
         let folded = self.events.get_mut(&number).ok_or(UNKNOWN_EVENT)?;
-        match kind {
+        let change = match kind {
             CHANGED => {
                 let event = Arc::new(read_event_change(&folded.event, at, &mut self.texts, cursor)?);
                 folded.event = Arc::clone(&event);
-                Ok(LoggedChange::Event(event))
+                LoggedChange::Event(event)
             }
             SCORE => {
                 let score = Arc::new(read_score(&folded.event, at, cursor)?);
                 folded.score = Some(Arc::clone(&score));
-                Ok(LoggedChange::Score(folded.event.id.clone(), score))
+                LoggedChange::Score(folded.event.id.clone(), score)
             }
             REMOVED => {
                 let id = folded.event.id.clone();
                 self.events.remove(&number);
-                Ok(LoggedChange::Removed(id))
+                LoggedChange::Removed(id)
             }
-            _ => Err(Flaw::Malformed),
+            _ => return Err(Flaw::Malformed),
+        };
+        Ok(Some(change))
+    }
+
+    /// What is left of a change: the number that it took, and the texts that it was the first to mention.
+    fn forgotten(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let numbers: u32 = cursor.byte()?.into();
+        self.next_event = self.next_event.checked_add(numbers).ok_or(Flaw::Malformed)?;
+        for _ in 0..cursor.count()? {
+            self.texts.push(cursor.text()?.into());
         }
+        Ok(())
     }
 
     fn tick(&mut self, at: Timestamp, cursor: &mut Cursor<'_>) -> Result<LoggedTick, Flaw> {
@@ -147,12 +167,14 @@ impl SportFold {
         let mut records = Vec::new();
         let mut last = LastChange::default();
         while !cursor.is_empty() {
-            records.push(self.record(at, &mut last, cursor)?);
+            if let Some(head) = self.record_head(&mut last, cursor)? {
+                records.push(self.record(at, head, cursor)?);
+            }
         }
         Ok(LoggedTick { at, sources, records })
     }
 
-    fn sources(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<(Arc<str>, bool)>, Flaw> {
+    pub(super) fn sources(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<(Arc<str>, bool)>, Flaw> {
         for _ in 0..cursor.count()? {
             self.books.push(cursor.text()?.into());
         }
@@ -169,8 +191,14 @@ impl SportFold {
         Ok(sources)
     }
 
-    fn record(&mut self, at: Timestamp, last: &mut LastChange, cursor: &mut Cursor<'_>) -> Result<LoggedRecord, Flaw> {
+    /// Reads the change of a record up to its outcomes. `None` if it was deleted.
+    pub(super) fn record_head(
+        &mut self,
+        last: &mut LastChange,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<RecordHead>, Flaw> {
         let head = cursor.byte()?;
+        let flags = head & (KIND | IN_HUNDREDTHS);
         if head & OTHER_EVENT != 0 {
             let event = last.event.unwrap_or(0).checked_add(cursor.small()?).ok_or(Flaw::Malformed)?;
             last.event = Some(event);
@@ -185,20 +213,31 @@ impl SportFold {
             0 => self.read_market(cursor)?,
             short => u32::from(short) - 1,
         };
+        if flags == SKIPPED {
+            return Ok(None);
+        }
         let (event, book) = (last.event.ok_or(Flaw::Malformed)?, last.book.ok_or(Flaw::Malformed)?);
+        let age = if flags & KIND == CLOSED { None } else { Some(last.age.ok_or(Flaw::Malformed)?) };
+        Ok(Some(RecordHead { flags, event, book, market, age }))
+    }
+
+    /// Applies the change of a record, whose outcomes follow.
+    pub(super) fn record(
+        &mut self,
+        at: Timestamp,
+        head: RecordHead,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<LoggedRecord, Flaw> {
+        let RecordHead { flags, event, book, market, age } = head;
         let folded = self.events.get_mut(&event).ok_or(UNKNOWN_EVENT)?;
         let id = folded.event.id.clone();
-        let price = if head & KIND == CLOSED {
-            folded.records.remove(&(book, market)).ok_or(Flaw::Malformed)?;
-            None
-        } else {
-            let age = last.age.ok_or(Flaw::Malformed)?;
+        let price = if let Some(age) = age {
             let last_update = i64::from(at.unix()).checked_sub(age).and_then(Timestamp::checked_from_unix);
             let last_update = last_update.ok_or(Flaw::Invalid("one of its times is invalid"))?;
             let outcomes = {
                 let before = || folded.records.get(&(book, market)).ok_or(Flaw::Malformed);
-                let in_hundredths = head & IN_HUNDREDTHS != 0;
-                match head & KIND {
+                let in_hundredths = flags & IN_HUNDREDTHS != 0;
+                match flags & KIND {
                     PRICES => read_difference(&before()?.outcomes, (Difference::Prices, in_hundredths), cursor)?,
                     POINTS => read_difference(&before()?.outcomes, (Difference::Points, in_hundredths), cursor)?,
                     _ => read_outcomes(Sides::of(&folded.event), &mut folded.texts, cursor)?,
@@ -207,6 +246,9 @@ impl SportFold {
             let price = LoggedPrice { last_update, outcomes };
             folded.records.insert((book, market), price.clone());
             Some(price)
+        } else {
+            folded.records.remove(&(book, market)).ok_or(Flaw::Malformed)?;
+            None
         };
         let bookmaker = Arc::clone(self.books.get(book as usize).ok_or(UNKNOWN_BOOK)?);
         let market = *self.markets.get(market as usize).ok_or(Flaw::Malformed)?;

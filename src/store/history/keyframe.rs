@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::entry::LoggedPrice;
 use super::events::{SharedTexts, put_event, put_score, put_time, read_event, read_score, read_time};
 use super::fold::{FoldedEvent, SportFold, market_of};
+use super::forget::contains;
 use super::prices::{put_outcomes, read_outcomes};
 use super::row::decompress;
 use super::texts::{Sides, TextNumbers};
@@ -63,6 +64,11 @@ impl SportFold {
         }
         Ok(SportFold { books, markets, texts, events, next_event, stale, last_tick })
     }
+}
+
+/// Whether a keyframe has a text in it.
+pub(super) fn mentions(bytes: &[u8], text: &[u8]) -> Result<bool, Flaw> {
+    Ok(contains(&decompress(bytes, DECOMPRESSED_MAX)?, text))
 }
 
 impl FoldedEvent {

@@ -20,6 +20,7 @@ mod encode;
 mod entry;
 mod events;
 mod fold;
+mod forget;
 mod frames;
 mod keyframe;
 mod lines;
@@ -42,6 +43,7 @@ pub use entry::{
     EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
+pub use forget::{ForgetOutcome, ForgetProgress, ForgottenEvent, PreparedForget};
 pub use lines::{EndsOf, LineBytes, PreparedLines};
 pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportPath};
 pub use state::{LogHead, new_epoch};

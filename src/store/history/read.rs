@@ -7,11 +7,12 @@ use redb::ReadTransaction;
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
-use super::row::{EntryView, Frame};
+use super::keyframe::mentions;
+use super::row::{EntryBytes, EntryView, Frame, KeyframeRow};
 use crate::model::{Timestamp, World};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
-use crate::store::table_keys::{LogKey, TickKey, world_number};
+use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
 use crate::store::tables::{KEYFRAMES, LOG, TICKS};
 
 /// Where the state of a sport is known without reading entries.
@@ -93,14 +94,42 @@ fn damaged_frame((world, sport, sequence): (u8, u16, u64), flaw: Flaw) -> LogErr
     LogError::Damaged { table: KEYFRAMES.name, row: format!("{world} {sport} {sequence}"), flaw }
 }
 
-/// Calls `each` with every entry after one, up to another. Every one of them must be there.
-pub(in crate::store) fn for_each_entry(
+pub(super) fn damaged_entry((world, sequence): LogKey, flaw: Flaw) -> LogError {
+    LogError::Damaged { table: LOG.name, row: format!("{world} {sequence}"), flaw }
+}
+
+/// Whether the state that a keyframe has or refers to mentions a text.
+pub(super) fn frame_mentions(
+    txn: &ReadTransaction,
+    (world, sport, sequence): KeyframeKey,
+    text: &[u8],
+) -> Result<bool, LogError> {
+    let table = txn.open_table(KEYFRAMES.definition)?;
+    let read = |sequence: u64| {
+        let key = (world, sport, sequence);
+        let Some(stored) = table.get(key)? else { return Ok(None) };
+        let row = KEYFRAMES.unseal(&key, stored.value()).map_err(|flaw| damaged_frame(key, flaw))?;
+        Ok::<_, LogError>(Some(row))
+    };
+    let of_frame = |flaw| damaged_frame((world, sport, sequence), flaw);
+    let mut row = read(sequence)?;
+    if let Some((_, Frame::SameAs(whole))) = row.as_ref().map(KeyframeRow::view).transpose().map_err(of_frame)? {
+        row = read(whole)?;
+    }
+    match row.as_ref().map(KeyframeRow::view).transpose().map_err(of_frame)? {
+        Some((_, Frame::Whole(bytes))) => mentions(bytes, text).map_err(of_frame),
+        _ => Ok(false),
+    }
+}
+
+/// Calls `each` with every row that has entries after one, up to another: its key, its bytes, and all of its entries. Every
+/// one of them must be there.
+pub(super) fn for_each_row(
     txn: &ReadTransaction,
     world: u8,
     (after, to): (u64, u64),
-    mut each: impl FnMut(u64, &EntryView<'_>) -> Result<(), Flaw>,
+    mut each: impl FnMut(LogKey, &[u8], Vec<EntryBytes>) -> Result<(), LogError>,
 ) -> Result<(), LogError> {
-    let damaged = |sequence: u64, flaw| LogError::Damaged { table: LOG.name, row: format!("{world} {sequence}"), flaw };
     let mut expected = after.saturating_add(1);
     if expected > to {
         return Ok(());
@@ -115,15 +144,28 @@ pub(in crate::store) fn for_each_entry(
         if key.1 > expected {
             break;
         }
-        let row = LOG.unseal(&key, value.value()).map_err(|flaw| damaged(key.1, flaw))?;
-        let entries = row.entries().map_err(|flaw| damaged(key.1, flaw))?;
-        for (sequence, bytes) in (key.1..=to).zip(&entries).filter(|(sequence, _)| *sequence > after) {
-            let entry = bytes.view().map_err(|flaw| damaged(sequence, flaw))?;
-            each(sequence, &entry).map_err(|flaw| damaged(sequence, flaw))?;
-            expected = sequence + 1;
-        }
+        let entries = LOG.unseal(&key, value.value()).and_then(|row| row.entries());
+        let entries = entries.map_err(|flaw| damaged_entry(key, flaw))?;
+        expected = expected.max(key.1.saturating_add(entries.len() as u64));
+        each(key, value.value(), entries)?;
     }
-    if expected == to.saturating_add(1) { Ok(()) } else { Err(damaged(expected, Flaw::Invalid("it is missing"))) }
+    if expected > to { Ok(()) } else { Err(damaged_entry((world, expected), Flaw::Invalid("it is missing"))) }
+}
+
+/// Calls `each` with every entry after one, up to another. Every one of them must be there.
+pub(in crate::store) fn for_each_entry(
+    txn: &ReadTransaction,
+    world: u8,
+    (after, to): (u64, u64),
+    mut each: impl FnMut(u64, &EntryView<'_>) -> Result<(), Flaw>,
+) -> Result<(), LogError> {
+    for_each_row(txn, world, (after, to), |key, _, entries| {
+        for (sequence, bytes) in (key.1..=to).zip(&entries).filter(|(sequence, _)| *sequence > after) {
+            let read = bytes.view().and_then(|entry| each(sequence, &entry));
+            read.map_err(|flaw| damaged_entry((world, sequence), flaw))?;
+        }
+        Ok(())
+    })
 }
 
 /// The last entry of a world after one whose second is not after a time, and whether one that is follows it.

@@ -11,6 +11,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
+use super::forget::{ForgetProgress, ForgottenEvent, PreparedForget, prepare_forget};
 use super::lines::{EndsOf, LineBytes, LinesHead, PreparedLines, prepare_lines, read_ends, read_event_lines};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
@@ -118,13 +119,16 @@ struct ReadSource {
     sports: Arc<[(SportId, u16)]>,
     /// Set when the file is about to be closed.
     is_closing: Arc<AtomicBool>,
+    /// How often entries that were there have become others.
+    rewrites: u64,
 }
 
 impl HistoryReader {
     /// Gives readers a file that was just opened.
     pub(in crate::store) fn open(&self, db: &Arc<Database>, sports: impl Iterator<Item = (SportId, u16)>) {
-        let is_closing = Arc::default();
-        *self.source() = ReadSource { db: Some(Arc::clone(db)), sports: sports.collect(), is_closing };
+        let mut source = self.source();
+        let (sports, rewrites) = (sports.collect(), source.rewrites);
+        *source = ReadSource { db: Some(Arc::clone(db)), sports, is_closing: Arc::default(), rewrites };
     }
 
     /// Takes the file from readers, and ends what they are reading.
@@ -132,6 +136,15 @@ impl HistoryReader {
         let mut source = self.source();
         source.is_closing.store(true, Ordering::Relaxed);
         source.db = None;
+    }
+
+    /// How often entries that were there have become others: what was read before that may not be what is there now.
+    pub fn rewrites(&self) -> u64 {
+        self.source().rewrites
+    }
+
+    pub(in crate::store) fn note_rewrite(&self) {
+        self.source().rewrites += 1;
     }
 
     fn source(&self) -> MutexGuard<'_, ReadSource> {
@@ -279,6 +292,33 @@ impl HistoryReader {
         self.read(|reading| {
             let sports = reading.sports.iter().map(|(_, number)| *number);
             Ok(prepare_lines(&reading.txn, world, sports, &reading.is_closing)?)
+        })
+    }
+
+    /// The event of a sport, if its history is to be deleted, and all of the log as what is left to do.
+    pub fn begin_forget(
+        &self,
+        world: World,
+        sport: SportId,
+        id: &EventId,
+    ) -> Result<(ForgottenEvent, ForgetProgress), HistoryError> {
+        self.read(|reading| {
+            let event = ForgottenEvent { world, sport: reading.number(sport)?, id: id.clone() };
+            Ok((event, ForgetProgress::start(&reading.txn, world)?))
+        })
+    }
+
+    /// Prepares the next step of deleting an event's history from the log: see [`Store::forget`]. `None` if there is none.
+    ///
+    /// [`Store::forget`]: crate::store::Store::forget
+    pub fn prepare_forget(
+        &self,
+        event: &ForgottenEvent,
+        progress: &mut ForgetProgress,
+    ) -> Result<Option<PreparedForget>, HistoryError> {
+        self.read(|reading| {
+            let is_closing = || reading.is_closing.load(Ordering::Relaxed);
+            Ok(prepare_forget(&reading.txn, event, progress, is_closing)?)
         })
     }
 

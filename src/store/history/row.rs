@@ -51,6 +51,11 @@ impl LogRow {
         Ok(LogRow(out))
     }
 
+    /// Whether its entries are compressed together.
+    pub(super) fn is_pack(&self) -> bool {
+        self.0.first() == Some(&PACK)
+    }
+
     /// How many entries the row has.
     pub(in crate::store) fn count(&self) -> Result<u64, Flaw> {
         match self.0.split_first().ok_or(Flaw::Short)? {
@@ -129,7 +134,7 @@ pub(super) fn decompress_if_compressed(bytes: &[u8], bytes_max: usize) -> Result
 }
 
 /// What an entry says of one sport, not decoded yet.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct SectionView<'r> {
     pub(in crate::store) sport: u16,
     pub(in crate::store) tick: Option<Timestamp>,
@@ -157,18 +162,27 @@ impl EntryBytes {
     }
 
     pub(in crate::store) fn new(at: Timestamp, changes: u64, sections: &[(u16, Section)]) -> Self {
+        let views = sections.iter().map(|(sport, section)| {
+            let Section { bytes, tick, is_first } = section;
+            SectionView { sport: *sport, tick: *tick, is_first: *is_first, bytes }
+        });
+        EntryBytes::of_sections(at, changes, views)
+    }
+
+    pub(super) fn of_sections<'s>(
+        at: Timestamp,
+        changes: u64,
+        sections: impl Iterator<Item = SectionView<'s>>,
+    ) -> Self {
         let mut out = at.unix().to_le_bytes().to_vec();
         put(&mut out, changes);
-        for (sport, section) in sections {
-            put(
-                &mut out,
-                u64::from(*sport) << 2 | u64::from(section.is_first) << 1 | u64::from(section.tick.is_some()),
-            );
-            if let Some(tick) = section.tick {
+        for SectionView { sport, tick, is_first, bytes } in sections {
+            put(&mut out, u64::from(sport) << 2 | u64::from(is_first) << 1 | u64::from(tick.is_some()));
+            if let Some(tick) = tick {
                 put_time(tick, at, &mut out);
             }
-            put(&mut out, section.bytes.len() as u64);
-            out.extend_from_slice(&section.bytes);
+            put(&mut out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
         }
         EntryBytes(out)
     }

@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::encode::{Dictionary, SectionEncoder};
-use super::entry::{EventChange, LogEntry, RecordChange, SportChanges, TickChanges};
+use super::entry::{EventChange, LogEntry, LoggedChange, RecordChange, SportChanges, TickChanges};
 use super::fold::SportFold;
 use super::read::apply_sport;
-use super::row::{EntryBytes, LogRow};
+use super::row::{EntryBytes, LogRow, SectionView};
 use crate::model::{
     BookId, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, OutcomeName, Period, Point, Price,
     Record, RecordId, Score, ScoreStatus, SportId, Timestamp,
@@ -255,6 +255,40 @@ proptest! {
         prop_assert_eq!(unpacked, fold);
     }
 
+    /// What is left when an event is deleted: the same states without it, and the same numbers of everything else.
+    #[test]
+    fn rewritten_entries_give_the_same_states_without_the_event(
+        steps in prop::collection::vec(step(), 1..40),
+        ids in prop::collection::vec(0_u8..6, 1..3),
+    ) {
+        let (mut model, mut dictionary) = (Model::default(), Dictionary::default());
+        let mut entries = Vec::new();
+        for (now, step) in (2_000_000_000..).map(Timestamp::from_unix).zip(&steps) {
+            let changes = model.take(step, now);
+            let section = SectionEncoder::new(&mut dictionary, now).encode(&changes).unwrap();
+            entries.push(EntryBytes::new(now, 1, &[(SPORT, section)]));
+        }
+        for id in ids.iter().map(|id| EventId::new(&format!("event-{id}")).unwrap()) {
+            let (mut before, mut beside, mut after) =
+                (SportFold::default(), SportFold::default(), SportFold::default());
+            for entry in &mut entries {
+                let view = entry.view().unwrap();
+                let mut changes = Vec::new();
+                before.apply(&view.sections[0], view.at, |change| changes.push(change)).unwrap();
+                let rewritten = beside.rewrite(&view.sections[0], view.at, &id).unwrap();
+                prop_assert_eq!(&beside, &before);
+                let section = SectionView { bytes: &rewritten.bytes, ..view.sections[0] };
+                let mut left = Vec::new();
+                after.apply(&section, view.at, |change| left.push(change)).unwrap();
+                let mut without = before.clone();
+                without.remove_event(&id);
+                prop_assert_eq!(&after, &without);
+                prop_assert_eq!(left, without_changes(changes, &id));
+                *entry = EntryBytes::of_sections(view.at, view.changes, [section].into_iter());
+            }
+        }
+    }
+
     /// Whatever the bytes are, reading them ends with an error or a state, and never with a panic.
     #[test]
     fn damaged_bytes_are_an_error(bytes: Vec<u8>) {
@@ -267,6 +301,19 @@ proptest! {
         body.extend_from_slice(&bytes);
         let _ = SportFold::from_keyframe(&zstd::bulk::compress(&body, 1).unwrap());
     }
+}
+
+fn without_changes(changes: Vec<LoggedChange>, id: &EventId) -> Vec<LoggedChange> {
+    let left = changes.into_iter().filter_map(|change| match change {
+        LoggedChange::Event(event) => (event.id != *id).then_some(LoggedChange::Event(event)),
+        LoggedChange::Score(of, score) => (of != *id).then_some(LoggedChange::Score(of, score)),
+        LoggedChange::Removed(of) => (of != *id).then_some(LoggedChange::Removed(of)),
+        LoggedChange::Tick(mut tick) => {
+            tick.records.retain(|record| record.event != *id);
+            Some(LoggedChange::Tick(tick))
+        }
+    });
+    left.collect()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::store::tables::{
     ENDS, FORMAT_KEY, FORMATS, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key,
 };
 
-const WORLD: World = World::Live;
+pub(super) const WORLD: World = World::Live;
 
 /// A publication of another price of the same record.
 fn next_tick(number: u32) -> Change {
@@ -37,7 +37,7 @@ fn next_tick(number: u32) -> Change {
 }
 
 /// A log of one record that changed some times, with a keyframe after each.
-fn logged() -> (Memory, Store) {
+pub(super) fn logged() -> (Memory, Store) {
     let memory = Memory::new(Vec::new());
     let mut store = memory.open();
     store.load().unwrap();
@@ -49,11 +49,11 @@ fn logged() -> (Memory, Store) {
     (memory, store)
 }
 
-fn lines(store: &Store) -> Result<Option<EventLines>, HistoryError> {
+pub(super) fn lines(store: &Store) -> Result<Option<EventLines>, HistoryError> {
     store.history().lines(WORLD, sport_id(0), &event_id("a"), |_, _| true)
 }
 
-fn write(store: &mut Store) {
+pub(super) fn write(store: &mut Store) {
     while let Some(prepared) = store.history().prepare_lines(WORLD).unwrap() {
         store.write_lines(prepared).unwrap();
     }

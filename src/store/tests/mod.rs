@@ -8,6 +8,7 @@ mod copy;
 mod damage;
 mod encoding;
 mod failure;
+mod forget;
 mod lines;
 mod lost_books;
 mod lost_usage;

@@ -32,4 +32,4 @@ pub(in crate::store) use ends::EndsRow;
 pub(in crate::store) use index::{check_line_days, check_line_events, rebuild_line_days, rebuild_line_events};
 pub(super) use read::{read_ends, read_event_lines};
 pub(in crate::store) use rewrite::{LinesHead, delete_lines, delete_lines_of, prepare_lines};
-pub(in crate::store) use trim::trim_lines;
+pub(in crate::store) use trim::{delete_event_lines, trim_lines};

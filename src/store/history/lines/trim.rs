@@ -1,4 +1,5 @@
-//! Retention of lines: an event goes as a whole, once it has not changed for as long as history is kept.
+//! Removal from the lines: an event goes as a whole, once it has not changed for as long as history is kept, or when its
+//! history is deleted.
 
 use redb::{ReadableTable, WriteTransaction};
 
@@ -6,7 +7,7 @@ use super::event::id_hash;
 use super::rewrite::{LineBytes, LinesHead};
 use crate::model::{EventId, Timestamp};
 use crate::store::error::StoreError;
-use crate::store::table_keys::{EventKey, LineKey};
+use crate::store::table_keys::{EventKey, LineEventKey, LineKey};
 use crate::store::tables::{ENDS, LINE_DAYS, LINE_EVENTS, LINES};
 
 /// The most events that one call looks at.
@@ -29,7 +30,7 @@ pub(in crate::store) fn trim_lines(
     from: u32,
     head: &mut LinesHead,
 ) -> Result<Option<u32>, StoreError> {
-    let mut ends = txn.open_table(ENDS.definition)?;
+    let ends = txn.open_table(ENDS.definition)?;
     let mut old: Vec<OldEvent> = Vec::new();
     let (mut seen, mut next) = (0, None);
     for row in ends.range((world, sport, from)..=(world, sport, u32::MAX))? {
@@ -52,20 +53,56 @@ pub(in crate::store) fn trim_lines(
             old.push(OldEvent { key, bytes: value.value().len() as u64, indexed });
         }
     }
-    let (mut lines, mut events) = (txn.open_table(LINES.definition)?, txn.open_table(LINE_EVENTS.definition)?);
-    let mut days = txn.open_table(LINE_DAYS.definition)?;
-    for OldEvent { key, bytes, indexed } in old {
+    drop(ends);
+    for event in old {
+        event.remove(txn, head)?;
+    }
+    Ok(next)
+}
+
+/// Removes an event of a sport; returns whether it was there.
+pub(in crate::store) fn delete_event_lines(
+    txn: &WriteTransaction,
+    (world, sport): (u8, u16),
+    id: &EventId,
+    head: &mut LinesHead,
+) -> Result<bool, StoreError> {
+    let hash = id_hash(id.as_str());
+    let mut found = Vec::new();
+    {
+        let (events, ends) = (txn.open_table(LINE_EVENTS.definition)?, txn.open_table(ENDS.definition)?);
+        for row in events.range::<LineEventKey>((world, sport, hash, 0)..=(world, sport, hash, u32::MAX))? {
+            let key: EventKey = (world, sport, row?.0.value().3);
+            let Some(stored) = ends.get(key)? else { continue };
+            // The next step of the lines finds a row that is damaged, and they are all written again.
+            let Ok(read) = ENDS.unseal(&key, stored.value()).and_then(|row| row.read()) else { continue };
+            if read.event.id == *id {
+                let (bytes, indexed) = (stored.value().len() as u64, Some((id.clone(), read.day())));
+                found.push(OldEvent { key, bytes, indexed });
+            }
+        }
+    }
+    let had_lines = !found.is_empty();
+    for event in found {
+        event.remove(txn, head)?;
+    }
+    Ok(had_lines)
+}
+
+impl OldEvent {
+    fn remove(self, txn: &WriteTransaction, head: &mut LinesHead) -> Result<(), StoreError> {
+        let OldEvent { key: (world, sport, number), bytes, indexed } = self;
         let mut size = LineBytes { lines: 0, ends: bytes };
-        ends.remove(key)?;
-        let blocks: (LineKey, LineKey) = ((world, sport, key.2, 0), (world, sport, key.2, u32::MAX));
-        for row in lines.extract_from_if(blocks.0..=blocks.1, |_, _| true)? {
+        txn.open_table(ENDS.definition)?.remove((world, sport, number))?;
+        let blocks: (LineKey, LineKey) = ((world, sport, number, 0), (world, sport, number, u32::MAX));
+        for row in txn.open_table(LINES.definition)?.extract_from_if(blocks.0..=blocks.1, |_, _| true)? {
             size.lines += row?.1.value().len() as u64;
         }
         if let Some((id, day)) = indexed {
-            events.remove((world, sport, id_hash(id.as_str()), key.2))?;
-            days.remove((world, sport, day, key.2))?;
+            txn.open_table(LINE_EVENTS.definition)?.remove((world, sport, id_hash(id.as_str()), number))?;
+            txn.open_table(LINE_DAYS.definition)?.remove((world, sport, day, number))?;
         }
         head.size.replace(size, LineBytes::default());
+        Ok(())
     }
-    Ok(next)
 }
