@@ -63,8 +63,9 @@ fn is_confirmed(question: &str) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
         anyhow::bail!("this cannot be undone, and nobody can be asked without a terminal: add --yes");
     }
-    eprint!("{question} [y/N] ");
-    io::stderr().flush()?;
+    let mut stderr = io::stderr();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -131,5 +131,7 @@ fn put_skipped(
     }
     // Without a new one, any that is known does; the first of all is there before a record can be.
     put(out, if new_market.is_some() { markets as u64 } else { 0 });
-    new_market.into_iter().for_each(|key| put_text(out, key));
+    if let Some(key) = new_market {
+        put_text(out, key);
+    }
 }
