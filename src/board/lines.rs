@@ -20,6 +20,17 @@ pub struct LinesQuery {
     pub after: Option<Timestamp>,
 }
 
+impl LinesQuery {
+    /// From when and until when changes count for the answer, beside the last price before; `None` where all do.
+    pub fn range(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        // When the outcomes that are shown last changed may be long before the record did.
+        let from = if self.outcomes == OutcomeFilter::default() { self.from.max(self.after) } else { None };
+        // The last sample depends on whether the record closed for good.
+        let to = if self.every.is_none() { self.to } else { None };
+        (from, to)
+    }
+}
+
 /// Which outcomes of a record are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeFilter {
@@ -161,5 +172,78 @@ impl<'l> Iterator for Samples<'_, 'l> {
         let at = Timestamp::from_unix(u32::try_from(self.at).ok()?);
         self.at += self.every;
         Some(ShownPoint { at, outcomes: self.in_force?.outcomes.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::{Contest, Event, EventId, EventStatus, Market, Price, PricedAt, Start};
+
+    fn at(seconds: u32) -> Timestamp {
+        Timestamp::from_unix(1_790_000_000 + seconds)
+    }
+
+    /// A record with a price for each second that is named, closed at those that are negative.
+    fn lines(seconds: &[i32]) -> EventLines {
+        let outcomes = |second: u32| -> Arc<[Outcome]> {
+            let price = Price::from_american(100 + i64::from(second)).unwrap();
+            [Outcome { name: "Home".into(), price, point: None }].into()
+        };
+        let point = |second: &i32| {
+            let second_at = second.unsigned_abs();
+            LinePoint { at: at(second_at), outcomes: (*second > 0).then(|| outcomes(second_at)) }
+        };
+        let points: Vec<LinePoint> = seconds.iter().map(point).collect();
+        let opening = PricedAt { at: points[0].at, outcomes: points[0].outcomes.clone().unwrap() };
+        let event = Arc::new(Event {
+            id: EventId::new("a").unwrap(),
+            competition: "Open".into(),
+            competition_key: "open".into(),
+            commence: at(9_000),
+            contest: Contest::Tournament { title: "Open".into() },
+            status: EventStatus::Scheduled,
+            changed: at(0),
+        });
+        let line =
+            Line { bookmaker: "b".into(), market: Market::OUTRIGHT, opening, closing: None, is_closed: false, points };
+        EventLines { event, start: Start::Ahead, lines: vec![line] }
+    }
+
+    /// The fewest points that a reader of history may hand out for a range.
+    fn only_in(range: (Option<Timestamp>, Option<Timestamp>), mut lines: EventLines) -> EventLines {
+        let points = &mut lines.lines[0].points;
+        let is_priced_by = |point: &LinePoint, from: Timestamp| point.at <= from && point.outcomes.is_some();
+        let first = range.0.and_then(|from| points.iter().rposition(|point| is_priced_by(point, from)));
+        points.drain(..first.unwrap_or(0));
+        points.retain(|point| range.1.is_none_or(|to| point.at <= to));
+        lines
+    }
+
+    #[test]
+    fn answer_depends_on_nothing_outside_its_range() {
+        let times = [None, Some(5), Some(10), Some(25), Some(40), Some(47), Some(200)].map(|second| second.map(at));
+        let all = [&[10, 20, 30, 40, 50, 60][..], &[10, 20, -30, 50, -60], &[10, -20, -40, 45], &[10, 10, 30, 30]];
+        let cubed = times.map(|from| times.map(|to| times.map(|after| (from, to, after))));
+        let is_valid =
+            |(from, to, _): &(Option<Timestamp>, Option<Timestamp>, Option<Timestamp>)| to.is_none() || from <= to;
+        for (from, to, after) in cubed.into_iter().flatten().flatten().filter(is_valid) {
+            for (seconds, every) in all.into_iter().flat_map(|seconds| [(seconds, None), (seconds, NonZeroU32::new(7))])
+            {
+                let (outcomes, format) = (OutcomeFilter::default(), OddsFormat::American);
+                let query = LinesQuery { outcomes, format, from, to, every, limit: 3, after };
+                let (whole, part) = (lines(seconds), only_in(query.range(), lines(seconds)));
+                let shown = |lines: &EventLines| {
+                    let page = LinesPage::of(lines, &query, at(100));
+                    let prices =
+                        |point: &ShownPoint<'_>| point.outcomes.iter().map(|one| one.price).collect::<Vec<_>>();
+                    let points = page.lines.iter().flat_map(|(_, points)| points);
+                    (page.next, points.map(|point| (point.at, prices(point))).collect::<Vec<_>>())
+                };
+                assert_eq!(shown(&part), shown(&whole), "{seconds:?} {query:?}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::board::{AsOf, Boards, EventNode, Index, Published, Register, SportBoa
 use crate::http::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead, Shown};
 use crate::keys::SportAccess;
 use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
-use crate::store::{EndsOf, Entries, EntryAt, HistoryError, HistoryReader, SportFold};
+use crate::store::{EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, SportFold};
 use crate::writer::logged_index;
 
 /// The most that the boards in memory weigh together: about 128 MiB.
@@ -169,9 +169,10 @@ impl LogHistory {
 
 impl History for LogHistory {
     fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
-        let LinesRead { access, event, bookmakers, markets } = read;
+        let LinesRead { access, event, bookmakers, markets, range: (from, to) } = read;
         let is_wanted = |key: &str, market: Market| bookmakers.contains(key) && markets.accepts(market);
-        let lines = self.reader.lines(access.world(), access.sport(), event, is_wanted);
+        let wanted = (is_wanted, LineRange { from: *from, to: *to });
+        let lines = self.reader.lines_between(access.world(), access.sport(), event, wanted);
         lines.map_err(|error| self.failure(*access, &error))
     }
 

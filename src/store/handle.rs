@@ -271,6 +271,9 @@ impl Store {
             if result.is_ok() && !is_reverted && logs.is_some() {
                 store.logs = logs;
             }
+            if is_reverted {
+                store.history.note_rewrite();
+            }
             result
         })
     }

@@ -64,6 +64,10 @@ pub struct LinesRead {
     pub event: EventId,
     pub bookmakers: BTreeSet<Box<str>>,
     pub markets: MarketFilter,
+    /// The points that are needed at least: see [`LinesQuery::range`].
+    ///
+    /// [`LinesQuery::range`]: crate::board::LinesQuery::range
+    pub range: (Option<Timestamp>, Option<Timestamp>),
 }
 
 /// The opening and closing prices of events.

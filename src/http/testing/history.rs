@@ -49,7 +49,8 @@ impl History for UnchangedHistory {
         let ClosingRead { access, bookmakers, markets, .. } = read;
         let lines = |event: &EventId| {
             let (bookmakers, markets) = (bookmakers.clone(), markets.clone());
-            self.lines(&LinesRead { access: *access, event: event.clone(), bookmakers, markets }).transpose()
+            let range = (None, None);
+            self.lines(&LinesRead { access: *access, event: event.clone(), bookmakers, markets, range }).transpose()
         };
         events.iter().filter_map(lines).collect()
     }

@@ -39,6 +39,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, id: &str) -
         event: EventId::new(id).ok_or_else(no_such_event)?,
         bookmakers: filters::book_keys(view, &params)?,
         markets: filters::markets(view, &params)?,
+        range: query.range(),
     };
     let (named, sport_key, encoding) =
         (filters::unknown_book(view, &params), view.sport.key.clone(), request.encoding());

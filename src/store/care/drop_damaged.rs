@@ -55,6 +55,7 @@ impl Store {
                 for_each_table(&mut RebuildIndexes { txn: &txn })?;
                 Ok(txn.commit()?)
             })?;
+            self.history().note_rewrite();
         }
         Ok(dropped)
     }

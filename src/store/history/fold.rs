@@ -62,6 +62,17 @@ impl SportFold {
         self.books.iter()
     }
 
+    /// The markets that have had a price.
+    pub(super) fn markets(&self) -> impl Iterator<Item = Market> {
+        self.markets.iter().copied()
+    }
+
+    /// When a change of an event happened that an entry of second `at` has: a tick may be a second ahead of the clock, and
+    /// what comes after it is not before it.
+    pub(super) fn second_of(&self, at: Timestamp) -> Timestamp {
+        self.last_tick.map_or(at, |tick| tick.max(at))
+    }
+
     /// The keys of the bookmakers whose source is stale.
     pub fn stale(&self) -> impl Iterator<Item = &Arc<str>> {
         self.stale.iter().filter_map(|book| self.books.get(*book as usize))

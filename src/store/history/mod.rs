@@ -44,7 +44,7 @@ pub use entry::{
 };
 pub use fold::{FoldedEvent, SportFold};
 pub use forget::{ForgetOutcome, ForgetProgress, ForgottenEvent, PreparedForget};
-pub use lines::{EndsOf, LineBytes, PreparedLines};
+pub use lines::{EndsOf, LineBytes, LineRange, PreparedLines};
 pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportPath};
 pub use state::{LogHead, new_epoch};
 

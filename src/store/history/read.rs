@@ -205,12 +205,22 @@ pub(in crate::store) fn fold_to(
     sequence: u64,
 ) -> Result<Option<SportFold>, LogError> {
     let Some(base) = base_of(txn, (world, sport), sequence)? else { return Ok(None) };
+    fold_from(txn, (world, sport), base, sequence).map(Some)
+}
+
+/// The same from a state that is known.
+pub(in crate::store) fn fold_from(
+    txn: &ReadTransaction,
+    (world, sport): (u8, u16),
+    base: Base,
+    sequence: u64,
+) -> Result<SportFold, LogError> {
     let mut fold = base.fold;
     for_each_entry(txn, world, (base.sequence, sequence), |_, entry| {
         apply_sport(&mut fold, sport, entry, |_| {})?;
         Ok(())
     })?;
-    Ok(Some(fold))
+    Ok(fold)
 }
 
 /// Applies what an entry says of a sport, and returns how many bytes that takes.

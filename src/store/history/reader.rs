@@ -12,7 +12,10 @@ use redb::{Database, ReadTransaction, ReadableDatabase};
 use super::entry::LoggedChange;
 use super::fold::SportFold;
 use super::forget::{ForgetProgress, ForgottenEvent, PreparedForget, prepare_forget};
-use super::lines::{EndsOf, LineBytes, LinesHead, PreparedLines, prepare_lines, read_ends, read_event_lines};
+use super::lines::{
+    EndsOf, KeptTails, LineBytes, LineRange, LinesHead, PreparedLines, Tails, prepare_lines, read_ends,
+    read_event_lines,
+};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
     last_frame, tick_after, tick_at,
@@ -121,14 +124,17 @@ struct ReadSource {
     is_closing: Arc<AtomicBool>,
     /// How often entries that were there have become others.
     rewrites: u64,
+    tails: Arc<Tails>,
 }
 
 impl HistoryReader {
     /// Gives readers a file that was just opened.
     pub(in crate::store) fn open(&self, db: &Arc<Database>, sports: impl Iterator<Item = (SportId, u16)>) {
         let mut source = self.source();
-        let (sports, rewrites) = (sports.collect(), source.rewrites);
-        *source = ReadSource { db: Some(Arc::clone(db)), sports, is_closing: Arc::default(), rewrites };
+        // What was found out about another file, or before a write that failed, may be wrong.
+        let (sports, rewrites) = (sports.collect(), source.rewrites + 1);
+        let (is_closing, tails) = (Arc::default(), Arc::default());
+        *source = ReadSource { db: Some(Arc::clone(db)), sports, is_closing, rewrites, tails };
     }
 
     /// Takes the file from readers, and ends what they are reading.
@@ -156,7 +162,8 @@ impl HistoryReader {
             let source = self.source();
             let db = source.db.as_ref().ok_or(StoreError::NeedsReopen)?;
             let (sports, is_closing) = (Arc::clone(&source.sports), Arc::clone(&source.is_closing));
-            Reading { txn: db.begin_read()?, sports, is_closing }
+            let (tails, rewrites) = (Arc::clone(&source.tails), source.rewrites);
+            Reading { txn: db.begin_read()?, sports, is_closing, tails, rewrites }
         };
         guarded(|| work(&reading))
     }
@@ -265,9 +272,20 @@ impl HistoryReader {
         event: &EventId,
         is_wanted: impl Fn(&str, Market) -> bool,
     ) -> Result<Option<EventLines>, HistoryError> {
+        self.lines_between(world, sport, event, (is_wanted, LineRange::default()))
+    }
+
+    /// The same, with the points of a range at least. The rest of a long history is not read.
+    pub fn lines_between(
+        &self,
+        world: World,
+        sport: SportId,
+        event: &EventId,
+        wanted: (impl Fn(&str, Market) -> bool, LineRange),
+    ) -> Result<Option<EventLines>, HistoryError> {
         self.read(|reading| {
             let key = (world, reading.number(sport)?);
-            Ok(read_event_lines(&reading.txn, key, event, is_wanted, &reading.is_closing)?)
+            Ok(read_event_lines(&reading.txn, key, event, wanted, reading.kept_tails())?)
         })
     }
 
@@ -281,7 +299,7 @@ impl HistoryReader {
     ) -> Result<Vec<EventLines>, HistoryError> {
         self.read(|reading| {
             let key = (world, reading.number(sport)?);
-            Ok(read_ends(&reading.txn, key, of, (is_wanted, lines_max), &reading.is_closing)?)
+            Ok(read_ends(&reading.txn, key, of, (is_wanted, lines_max), reading.kept_tails())?)
         })
     }
 
@@ -341,9 +359,15 @@ struct Reading {
     txn: ReadTransaction,
     sports: Arc<[(SportId, u16)]>,
     is_closing: Arc<AtomicBool>,
+    tails: Arc<Tails>,
+    rewrites: u64,
 }
 
 impl Reading {
+    fn kept_tails(&self) -> KeptTails<'_> {
+        KeptTails { tails: &self.tails, rewrites: self.rewrites, is_closing: &self.is_closing }
+    }
+
     fn number(&self, sport: SportId) -> Result<u16, HistoryError> {
         let found = self.sports.iter().find(|(id, _)| *id == sport);
         found.map(|(_, number)| *number).ok_or(HistoryError::Gone)

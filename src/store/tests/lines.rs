@@ -4,12 +4,12 @@ use redb::ReadableTable;
 
 use super::damage::{flip_last, spoil};
 use super::*;
-use crate::model::EventLines;
-use crate::store::HistoryError;
+use crate::model::{EventLines, Line, LinePoint};
 use crate::store::table_keys::LogKey;
 use crate::store::tables::{
     ENDS, FORMAT_KEY, FORMATS, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key,
 };
+use crate::store::{HistoryError, LineRange};
 
 pub(super) const WORLD: World = World::Live;
 
@@ -208,4 +208,68 @@ fn file_without_lines_gets_them_from_its_log() {
     write(&mut store);
     assert_eq!(lines(&store).unwrap().unwrap(), before);
     assert!(store.check().unwrap().is_clean());
+}
+
+fn long_tick(number: u32, is_closed: bool) -> Change {
+    tick_of("fanduel", number, is_closed)
+}
+
+/// The same of another bookmaker.
+fn other_tick(number: u32) -> Change {
+    tick_of("pinnacle", number, false)
+}
+
+/// A record with many outcomes, so that a few changes fill a block.
+fn tick_of(bookmaker: &str, number: u32, is_closed: bool) -> Change {
+    let Change::PutOdds { sport, event, record: first, .. } = put_odds(WORLD, "a", 0, Market::OUTRIGHT) else {
+        panic!("a price")
+    };
+    let priced = |number: u32| {
+        let mut record = (*first).clone();
+        let name = |place: u32| format!("{number} {place}");
+        record.outcomes = (0..400).map(|place| outcome(&name(place), "-110", None)).collect();
+        Arc::new(record)
+    };
+    let after = (!is_closed).then(|| priced(number));
+    let change = RecordChange { event, bookmaker: bookmaker.into(), market: first.market, before: None, after };
+    let tick = Some(TickChanges { at: at(10 + number), stale: Vec::new(), records: vec![change] });
+    let sports = vec![SportChanges { sport, events: Vec::new(), tick }];
+    Change::Log { world: WORLD, entry: Arc::new(LogEntry { at: at(9 + number), sports }) }
+}
+
+#[test]
+fn range_of_a_line_has_its_points_and_the_price_before_it() {
+    let memory = Memory::new(Vec::new());
+    let mut store = memory.open();
+    store.load().unwrap();
+    store.commit(&[log_tick(WORLD)]).unwrap();
+    for number in 1..120 {
+        // It is closed for a while, longer than a block.
+        let is_closed = number == 40;
+        let change = if (41..80).contains(&number) { other_tick(number) } else { long_tick(number, is_closed) };
+        store.commit(&[change]).unwrap();
+        store.write_due_keyframe(at(number * 7 * 3600)).unwrap();
+    }
+    write(&mut store);
+    let read = |range: LineRange| {
+        let is_wanted = |key: &str, market: Market| (key, market) == ("fanduel", Market::OUTRIGHT);
+        store.history().lines_between(WORLD, sport_id(0), &event_id("a"), (is_wanted, range)).unwrap().unwrap()
+    };
+    let all = read(LineRange::default());
+    for (from, to) in [(0, 200), (15, 30), (45, 60), (60, 100), (100, 110), (125, 130), (200, 300)] {
+        let range = LineRange { from: Some(at(from)), to: Some(at(to)) };
+        let found = read(range);
+        for (line, whole) in found.lines.iter().zip(&all.lines) {
+            let is_in_range = |point: &&LinePoint| (at(from)..=at(to)).contains(&point.at);
+            let points = |line: &Line| line.points.iter().filter(is_in_range).cloned().collect::<Vec<_>>();
+            assert_eq!(points(line), points(whole), "{from} to {to}");
+            let before = |line: &Line| line.points.iter().rfind(|point| point.at <= at(from)).cloned();
+            assert_eq!(before(line), before(whole), "{from} to {to}");
+            let has_price = line.points.iter().any(|point| point.at <= at(from) && point.outcomes.is_some());
+            assert_eq!(has_price, line.opening.at <= at(from), "{from} to {to}");
+        }
+        let count = |lines: &EventLines| lines.lines.iter().map(|line| line.points.len()).sum::<usize>();
+        let is_at_an_end = from == 15 || from == 200;
+        assert!(!is_at_an_end || count(&found) < count(&all), "{from} to {to}: all blocks were read");
+    }
 }

@@ -68,6 +68,10 @@ impl Block {
         self.size
     }
 
+    pub(super) fn first_time(&self) -> Option<Timestamp> {
+        self.times.first().copied()
+    }
+
     pub(super) fn last_time(&self) -> Option<Timestamp> {
         self.times.last().copied()
     }

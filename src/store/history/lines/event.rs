@@ -1,6 +1,6 @@
 //! The history of one event while it is read or written: its row, its blocks, and what follows in the log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use redb::ReadTransaction;
@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::block::{Block, LineRow, RecordNumbers};
 use super::ends::{EventEnds, NewStart};
+use super::read::LineRange;
 use super::rewrite::LineBytes;
 use crate::model::{Event, EventId, LinePoint, Outcome, PricedAt, Timestamp};
 use crate::store::codec::Flaw;
@@ -67,12 +68,13 @@ impl EventHistory {
         Ok(stored.next().transpose()?.is_some())
     }
 
-    /// The stored history of an event, whose open records are known.
+    /// The stored history of an event, whose open records are known. Its last block is continued, unless all that follows
+    /// was published after a time, and all that is stored before it.
     pub(super) fn find(
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
         id: &EventId,
-        open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+        (open, published_after): (BTreeMap<RecordNumbers, Arc<[Outcome]>>, Option<Timestamp>),
     ) -> Result<Option<Self>, LogError> {
         let hash = id_hash(id.as_str());
         let (events, ends) = (txn.open_table(LINE_EVENTS.definition)?, txn.open_table(ENDS.definition)?);
@@ -90,7 +92,8 @@ impl EventHistory {
             }
             let mut size = LineBytes { lines: 0, ends: stored.value().len() as u64 };
             let (mut number_of_block, mut block) = (ends.blocks, Block::default());
-            if let Some(last) = ends.blocks.checked_sub(1) {
+            let is_continued = published_after.is_none_or(|time| ends.last_change > time);
+            if let Some(last) = ends.blocks.checked_sub(1).filter(|_| is_continued) {
                 let (stored, bytes) = read_block(txn, (world, sport, number, last))?;
                 if stored.size() < BLOCK_BYTES_MAX {
                     (number_of_block, block) = (last, stored);
@@ -197,14 +200,19 @@ impl EventHistory {
         Ok(rows)
     }
 
-    /// The changes of every record that is wanted, if they have not more outcomes than `outcomes_max` in all.
+    /// The changes of every record that is wanted, if they have not more outcomes than `outcomes_max` in all. At least those
+    /// in the range, and the price of each record before it.
     pub(super) fn points(
         &self,
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
-        is_wanted: impl Fn(RecordNumbers) -> bool,
+        (is_wanted, range): (impl Fn(RecordNumbers) -> bool, LineRange),
         outcomes_max: usize,
     ) -> Result<BTreeMap<RecordNumbers, Vec<LinePoint>>, LogError> {
+        let first = match range.from {
+            Some(from) => self.first_block(txn, (world, sport), &is_wanted, from)?,
+            None => 0,
+        };
         let mut outcomes = 0;
         let mut texts = self.ends.texts.list().to_vec();
         let mut points: BTreeMap<RecordNumbers, Vec<LinePoint>> = BTreeMap::new();
@@ -222,14 +230,66 @@ impl EventHistory {
             }
             Ok(())
         };
-        let in_memory = self.full.first().map_or(self.block.0, |(number, _)| *number);
-        for number in 0..in_memory {
-            read(number, &read_block(txn, (world, sport, self.number, number))?.0)?;
+        let is_after = |block: &Block| range.to.is_some_and(|to| block.first_time().is_some_and(|first| first > to));
+        for number in first..self.stored_blocks() {
+            let block = read_block(txn, (world, sport, self.number, number))?.0;
+            if is_after(&block) {
+                return Ok(points);
+            }
+            read(number, &block)?;
         }
-        for (number, block) in self.full.iter().chain([&self.block]) {
+        for (number, block) in self.full.iter().chain([&self.block]).filter(|(_, block)| !is_after(block)) {
             read(*number, block)?;
         }
         Ok(points)
+    }
+
+    /// How many blocks are in the file alone.
+    fn stored_blocks(&self) -> u32 {
+        self.full.first().map_or(self.block.0, |(number, _)| *number)
+    }
+
+    /// The block from which on the points since a time are read: every record that is wanted and was priced by then has a
+    /// price of before in it or after it.
+    fn first_block(
+        &self,
+        txn: &ReadTransaction,
+        (world, sport): (u8, u16),
+        is_wanted: impl Fn(RecordNumbers) -> bool,
+        from: Timestamp,
+    ) -> Result<u32, LogError> {
+        let read = |number: u32| read_block(txn, (world, sport, self.number, number)).map(|(block, _)| block);
+        // The number of blocks that begin by then: they are in the order of time.
+        let (mut low, mut high) = (0, self.stored_blocks());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if read(middle)?.first_time().is_none_or(|first| first <= from) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let of_records =
+            self.ends.records.iter().filter(|(record, ends)| is_wanted(**record) && ends.opening.at <= from);
+        let mut missing: BTreeSet<RecordNumbers> = of_records.map(|(record, _)| *record).collect();
+        let mut texts = self.ends.texts.list().to_vec();
+        while low > 0 && !missing.is_empty() {
+            low -= 1;
+            let block = read(low)?;
+            let mut priced = Vec::new();
+            for record in block.records().filter(|record| missing.contains(record)) {
+                let mut points = Vec::new();
+                let read = block.read_points(record, &mut texts, &mut points);
+                read.map_err(|flaw| damaged_block((world, sport, self.number, low), flaw))?;
+                if points.iter().any(|point| point.at <= from && point.outcomes.is_some()) {
+                    priced.push(record);
+                }
+            }
+            for record in priced {
+                missing.remove(&record);
+            }
+        }
+        Ok(low)
     }
 
     /// The last price of each record, also of those that have closed.
@@ -243,7 +303,11 @@ impl EventHistory {
                 points.into_iter().rev().find_map(|point| Some(PricedAt { at: point.at, outcomes: point.outcomes? }));
             Some((numbers, priced?))
         };
-        Ok(self.points(txn, sport, |_| true, usize::MAX)?.into_iter().filter_map(last).collect())
+        Ok(self
+            .points(txn, sport, (|_| true, LineRange::default()), usize::MAX)?
+            .into_iter()
+            .filter_map(last)
+            .collect())
     }
 }
 

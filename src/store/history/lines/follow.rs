@@ -1,5 +1,6 @@
 //! Following the log of a sport, event by event.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,54 +12,109 @@ use super::block::RecordNumbers;
 use super::event::EventHistory;
 use super::keys::LineKeys;
 use super::rewrite::Part;
+use super::tail::{EventStep, Tail, TailChange};
 use crate::model::{Event, EventId, Market, Outcome, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
 use crate::store::history::entry::{LoggedChange, LoggedRecord};
+use crate::store::history::fold::FoldedEvent;
 use crate::store::history::read::{LogError, for_each_entry};
-use crate::store::tables::ENDS;
+use crate::store::tables::{ENDS, LOG};
+
+/// A part of a sport's log, with the numbers of the events in the state before it.
+#[derive(Debug)]
+pub(super) struct PartStart {
+    part: Part,
+    numbers: HashMap<EventId, u32>,
+}
+
+impl PartStart {
+    pub(super) fn new(part: Part) -> Self {
+        let numbers = part.start.events.iter().map(|(number, event)| (event.event.id.clone(), *number)).collect();
+        PartStart { part, numbers }
+    }
+
+    fn event(&self, id: &EventId) -> Option<&FoldedEvent> {
+        self.part.start.events.get(self.numbers.get(id)?)
+    }
+}
 
 /// The events of a sport that a part of the log mentions, with their history before it.
 pub(super) struct Follower<'t> {
     txn: &'t ReadTransaction,
     sport: (u8, u16),
-    part: Part,
-    /// The numbers of the events in the state before the part.
-    start_numbers: HashMap<EventId, u32>,
-    pub(super) keys: LineKeys,
+    start: &'t PartStart,
+    pub(super) keys: Cow<'t, LineKeys>,
     pub(super) events: HashMap<EventId, EventHistory>,
     /// The number of the next new event.
     next_event: u32,
-    /// The only events to follow.
-    only: Option<&'t BTreeSet<EventId>>,
+    purpose: Purpose<'t>,
     is_closing: &'t AtomicBool,
+}
+
+/// What the histories are for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose<'t> {
+    /// Their blocks are continued.
+    Writing,
+    /// Of these events; of all if there is no list.
+    Reading(Option<&'t BTreeSet<EventId>>),
 }
 
 impl<'t> Follower<'t> {
     pub(super) fn new(
         txn: &'t ReadTransaction,
         sport: (u8, u16),
-        part: Part,
+        (start, keys): (&'t PartStart, &'t LineKeys),
         is_closing: &'t AtomicBool,
     ) -> Result<Self, LogError> {
         let all = (sport.0, sport.1, 0)..=(sport.0, sport.1, u32::MAX);
         let last = txn.open_table(ENDS.definition)?.range(all)?.next_back();
         let next_event = last.transpose()?.map_or(0, |(key, _)| key.value().2.saturating_add(1));
-        let start_numbers = part.start.events.iter().map(|(number, event)| (event.event.id.clone(), *number)).collect();
-        let (keys, events) = (LineKeys::read(txn)?, HashMap::default());
-        Ok(Follower { txn, sport, part, start_numbers, keys, events, next_event, only: None, is_closing })
+        let (keys, events, purpose) = (Cow::Borrowed(keys), HashMap::default(), Purpose::Writing);
+        Ok(Follower { txn, sport, start, keys, events, next_event, purpose, is_closing })
     }
 
-    /// Follows some events only.
-    pub(super) fn only(mut self, events: Option<&'t BTreeSet<EventId>>) -> Self {
-        self.only = events;
-        self
+    /// Goes through what a tail has of some events, or of all.
+    pub(super) fn read(mut self, tail: &'t Tail, only: Option<&'t BTreeSet<EventId>>) -> Result<Self, LogError> {
+        self.purpose = Purpose::Reading(only);
+        self.go_on_after_gap()?;
+        match only {
+            Some(only) => only.iter().try_for_each(|id| self.replay(id, tail))?,
+            None => tail.events.keys().try_for_each(|id| self.replay(id, tail))?,
+        }
+        Ok(self)
+    }
+
+    fn replay(&mut self, id: &EventId, tail: &Tail) -> Result<(), LogError> {
+        let Some(of_event) = tail.events.get(id) else { return Ok(()) };
+        let damaged = |flaw| LogError::Damaged { table: LOG.name, row: "in memory".to_owned(), flaw };
+        for change in of_event.changes().map_err(damaged)? {
+            match change {
+                TailChange::Price(numbers, point) => {
+                    if let Some(history) = self.event(id, None)? {
+                        history.put_price(numbers, point.at, point.outcomes.as_ref());
+                    }
+                }
+                TailChange::Event(at, EventStep::Put(event)) => self.change(&LoggedChange::Event(event), at)?,
+                TailChange::Event(at, EventStep::Removed) => self.change(&LoggedChange::Removed(id.clone()), at)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What changed before the part is not known: every event goes on from what it is now.
+    fn go_on_after_gap(&mut self) -> Result<(), LogError> {
+        if self.start.part.is_after_gap {
+            self.start.numbers.keys().try_for_each(|id| self.event(id, None).map(|_| ()))?;
+        }
+        Ok(())
     }
 
     /// Begins the events that no line has been written of, and that no entry mentioned.
     pub(super) fn begin_unwritten(&mut self) -> Result<(), LogError> {
         let unmentioned: Vec<EventId> =
-            self.start_numbers.keys().filter(|id| !self.events.contains_key(*id)).cloned().collect();
+            self.start.numbers.keys().filter(|id| !self.events.contains_key(*id)).cloned().collect();
         for id in unmentioned {
             if !EventHistory::is_stored(self.txn, self.sport, &id)? {
                 self.event(&id, None)?;
@@ -69,14 +125,10 @@ impl<'t> Follower<'t> {
 
     /// Follows the entries of the part.
     pub(super) fn follow(&mut self) -> Result<(), LogError> {
-        if self.part.is_after_gap {
-            // What changed in between is not known: every event goes on from what it is now.
-            let all: Vec<EventId> = self.start_numbers.keys().cloned().collect();
-            all.iter().try_for_each(|id| self.event(id, None).map(|_| ()))?;
-        }
-        let mut fold = self.part.start.clone();
-        let mut failed = None;
-        let read = for_each_entry(self.txn, self.sport.0, (self.part.after, self.part.to), |_, entry| {
+        self.go_on_after_gap()?;
+        let Part { after, to, start, .. } = &self.start.part;
+        let (mut fold, mut failed) = (start.clone(), None);
+        let read = for_each_entry(self.txn, self.sport.0, (*after, *to), |_, entry| {
             if self.is_closing.load(Ordering::Relaxed) {
                 failed = Some(StoreError::Cancelled.into());
                 return Err(Flaw::Malformed);
@@ -85,8 +137,7 @@ impl<'t> Follower<'t> {
             for section in entry.sections.iter().filter(|section| section.sport == self.sport.1) {
                 fold.apply(section, entry.at, |change| changes.push(change))?;
             }
-            // A tick may be a second ahead of the clock, and what comes after it is not before it.
-            let at = fold.last_tick().map_or(entry.at, |tick| tick.max(entry.at));
+            let at = fold.second_of(entry.at);
             changes.iter().try_for_each(|change| self.change(change, at)).map_err(|error| {
                 failed = Some(error);
                 Flaw::Malformed
@@ -127,7 +178,7 @@ impl<'t> Follower<'t> {
     }
 
     fn numbers(&mut self, bookmaker: &Arc<str>, market: Market) -> RecordNumbers {
-        (self.keys.number(bookmaker), self.keys.number_of(market.key()))
+        (number_in(&mut self.keys, bookmaker), number_in(&mut self.keys, market.key()))
     }
 
     /// The history of an event, if it is followed; one that has none yet begins as the state before the first entry has it, or as `new`.
@@ -136,14 +187,17 @@ impl<'t> Follower<'t> {
         id: &EventId,
         new: Option<(&Arc<Event>, Timestamp)>,
     ) -> Result<Option<&mut EventHistory>, LogError> {
-        if self.only.is_some_and(|only| !only.contains(id)) {
-            return Ok(None);
-        }
+        // A reader begins no block before it has to: only a publication from before may have to go into the last one.
+        let published_after = match self.purpose {
+            Purpose::Reading(Some(only)) if !only.contains(id) => return Ok(None),
+            Purpose::Reading(_) => Some(self.known_since()),
+            Purpose::Writing => None,
+        };
         if !self.events.contains_key(id) {
             let open = self.open_at_start(id);
-            let history = match EventHistory::find(self.txn, self.sport, id, open.clone())? {
+            let history = match EventHistory::find(self.txn, self.sport, id, (open.clone(), published_after))? {
                 Some(mut history) => {
-                    if self.part.is_after_gap {
+                    if self.start.part.is_after_gap {
                         history.go_on_after_gap(self.known_since());
                     }
                     Some(history)
@@ -162,8 +216,7 @@ impl<'t> Follower<'t> {
         new: Option<(&Arc<Event>, Timestamp)>,
         open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
     ) -> Option<EventHistory> {
-        let folded = self.start_numbers.get(id).and_then(|number| self.part.start.events.get(number));
-        let (event, at) = match (folded, new) {
+        let (event, at) = match (self.start.event(id), new) {
             (Some(folded), _) => (&folded.event, self.known_since()),
             (None, Some((event, at))) => (event, at),
             (None, None) => return None,
@@ -178,18 +231,24 @@ impl<'t> Follower<'t> {
 
     /// Since when the prices before the first entry are known.
     fn known_since(&self) -> Timestamp {
-        self.part.start.last_tick().unwrap_or(self.part.at)
+        self.start.part.start.last_tick().unwrap_or(self.start.part.at)
     }
 
     /// The records of an event that were open before the first entry.
     fn open_at_start(&mut self, id: &EventId) -> BTreeMap<RecordNumbers, Arc<[Outcome]>> {
-        let Some(folded) = self.start_numbers.get(id).and_then(|number| self.part.start.events.get(number)) else {
-            return BTreeMap::new();
-        };
+        let Some(folded) = self.start.event(id) else { return BTreeMap::new() };
         let keys = &mut self.keys;
-        let records = self.part.start.records(folded).map(|(bookmaker, market, price)| {
-            ((keys.number(bookmaker), keys.number_of(market.key())), Arc::clone(&price.outcomes))
+        let records = self.start.part.start.records(folded).map(|(bookmaker, market, price)| {
+            ((number_in(keys, bookmaker), number_in(keys, market.key())), Arc::clone(&price.outcomes))
         });
         records.collect()
+    }
+}
+
+/// The number of a key. Copies the list only if the key is new.
+fn number_in(keys: &mut Cow<'_, LineKeys>, key: &str) -> u32 {
+    match keys.known(key) {
+        Some(number) => number,
+        None => keys.to_mut().number_of(key),
     }
 }

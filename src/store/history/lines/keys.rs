@@ -34,6 +34,11 @@ impl LineKeys {
         Ok(keys)
     }
 
+    /// The number that a key has already.
+    pub(super) fn known(&self, key: &str) -> Option<u32> {
+        self.numbers.get(key).copied()
+    }
+
     pub(super) fn number(&mut self, key: &Arc<str>) -> u32 {
         if let Some(number) = self.numbers.get(key) {
             return *number;

@@ -9,7 +9,8 @@
 //! | `line_days` | world, sport, day of the event's start, event | an index |
 //!
 //! They are written in upkeep, from keyframe to keyframe (see `rewrite`); a reader takes what came after that from the log
-//! (see `follow`). Events have numbers of their own here, in the order in which they were first seen.
+//! (see `follow`), of
+//! which the last part is in memory (see `tail`). Events have numbers of their own here, in the order in which they were first seen.
 
 mod block;
 mod ends;
@@ -19,17 +20,19 @@ mod index;
 mod keys;
 mod read;
 mod rewrite;
+mod tail;
 mod trim;
 
 #[cfg(test)]
 mod tests;
 
-pub use read::EndsOf;
+pub use read::{EndsOf, LineRange};
 pub use rewrite::{LineBytes, PreparedLines};
 
 pub(in crate::store) use block::LineRow;
 pub(in crate::store) use ends::EndsRow;
 pub(in crate::store) use index::{check_line_days, check_line_events, rebuild_line_days, rebuild_line_events};
-pub(super) use read::{read_ends, read_event_lines};
+pub(super) use read::{KeptTails, read_ends, read_event_lines};
 pub(in crate::store) use rewrite::{LinesHead, delete_lines, delete_lines_of, prepare_lines};
+pub(in crate::store) use tail::Tails;
 pub(in crate::store) use trim::{delete_event_lines, trim_lines};

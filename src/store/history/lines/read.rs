@@ -11,35 +11,65 @@ use super::ends::{EventEnds, RecordEnds};
 use super::event::stored_ends;
 use super::follow::Follower;
 use super::keys::LineKeys;
-use super::rewrite::{LinesHead, Part};
-use crate::model::{EventId, EventLines, Line, LinePoint, Market, World};
+use super::tail::{Tail, Tails};
+use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp, World};
 use crate::store::codec::Flaw;
 use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
-use crate::store::history::state::read_head;
 use crate::store::table_keys::world_number;
 use crate::store::tables::{LINE_DAYS, LINE_KEYS};
 
 /// The most outcomes that are read at once, over all changes: about 128 MiB.
 const OUTCOMES_MAX: usize = 4_000_000;
 
+/// Which changes of an event's lines are wanted. Others may come with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineRange {
+    /// Those after it, and the last one before.
+    pub from: Option<Timestamp>,
+    pub to: Option<Timestamp>,
+}
+
 /// The lines of an event that are wanted. `None` if the log does not know the event.
 pub(in crate::store::history) fn read_event_lines(
     txn: &ReadTransaction,
     (world, sport): (World, u16),
     id: &EventId,
-    is_wanted: impl Fn(&str, Market) -> bool,
-    is_closing: &AtomicBool,
+    (is_wanted, range): (impl Fn(&str, Market) -> bool, LineRange),
+    kept: KeptTails<'_>,
+) -> Result<Option<EventLines>, LogError> {
+    let lines = kept.tails.with(txn, (world, sport), (kept.rewrites, kept.is_closing), |tail| {
+        event_lines_after(txn, (world_number(world), sport), id, (&is_wanted, range), (tail, kept.is_closing))
+    })?;
+    Ok(lines.flatten())
+}
+
+/// The ends of logs that are in memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store::history) struct KeptTails<'r> {
+    pub(in crate::store::history) tails: &'r Tails,
+    /// See `HistoryReader::rewrites`.
+    pub(in crate::store::history) rewrites: u64,
+    pub(in crate::store::history) is_closing: &'r AtomicBool,
+}
+
+fn event_lines_after(
+    txn: &ReadTransaction,
+    sport: (u8, u16),
+    id: &EventId,
+    (is_wanted, range): (&impl Fn(&str, Market) -> bool, LineRange),
+    (tail, is_closing): (&Tail, &AtomicBool),
 ) -> Result<Option<EventLines>, LogError> {
     let only = BTreeSet::from([id.clone()]);
-    let Some(mut follower) = follow_log(txn, (world, sport), Some(&only), is_closing)? else { return Ok(None) };
+    let follower = Follower::new(txn, sport, (&tail.start, &tail.keys), is_closing)?;
+    let mut follower = follower.read(tail, Some(&only))?;
     if follower.event(id, None)?.is_none() {
         return Ok(None);
     }
     let Follower { keys, events, .. } = &follower;
     let Some(history) = events.get(id) else { return Ok(None) };
     let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
-    let mut points = history.points(txn, (world_number(world), sport), is_wanted, OUTCOMES_MAX)?;
+    let mut points = history.points(txn, sport, (is_wanted, range), OUTCOMES_MAX)?;
     // After a part of the log that was lost, every record is repeated.
     for points in points.values_mut() {
         points.dedup_by(|next, last| next.outcomes == last.outcomes);
@@ -62,14 +92,26 @@ pub(in crate::store::history) fn read_ends(
     (world, sport): (World, u16),
     of: &EndsOf,
     (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
-    is_closing: &AtomicBool,
+    kept: KeptTails<'_>,
 ) -> Result<Vec<EventLines>, LogError> {
-    let key = (world_number(world), sport);
+    let found = kept.tails.with(txn, (world, sport), (kept.rewrites, kept.is_closing), |tail| {
+        ends_after(txn, (world_number(world), sport), of, (&is_wanted, lines_max), (tail, kept.is_closing))
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+fn ends_after(
+    txn: &ReadTransaction,
+    key: (u8, u16),
+    of: &EndsOf,
+    (is_wanted, lines_max): (&impl Fn(&str, Market) -> bool, usize),
+    (tail, is_closing): (&Tail, &AtomicBool),
+) -> Result<Vec<EventLines>, LogError> {
     let only = match of {
         EndsOf::Events(ids) => Some(ids),
         EndsOf::Day(_) => None,
     };
-    let Some(mut follower) = follow_log(txn, (world, sport), only, is_closing)? else { return Ok(Vec::new()) };
+    let mut follower = Follower::new(txn, key, (&tail.start, &tail.keys), is_closing)?.read(tail, only)?;
     let days = txn.open_table(LINE_DAYS.definition)?;
     let mut stored = Vec::new();
     match of {
@@ -105,22 +147,6 @@ pub(in crate::store::history) fn read_ends(
     }
     found.sort_by(|one, other| (one.event.commence, &one.event.id).cmp(&(other.event.commence, &other.event.id)));
     Ok(found)
-}
-
-/// The log after the lines, followed to its end. `None` if it does not mention the sport.
-fn follow_log<'t>(
-    txn: &'t ReadTransaction,
-    (world, sport): (World, u16),
-    only: Option<&'t BTreeSet<EventId>>,
-    is_closing: &'t AtomicBool,
-) -> Result<Option<Follower<'t>>, LogError> {
-    let Some(head) = read_head(txn, world)? else { return Ok(None) };
-    let key = (world_number(world), sport);
-    let part = Part::after_lines(txn, key, &LinesHead::read(txn, world)?, head.next - 1)?;
-    let Some(part) = part else { return Ok(None) };
-    let mut follower = Follower::new(txn, key, part, is_closing)?.only(only);
-    follower.follow()?;
-    Ok(Some(follower))
 }
 
 fn names(keys: &LineKeys, (book, market): RecordNumbers) -> Result<(Arc<str>, Market), LogError> {

@@ -11,13 +11,14 @@ use std::sync::atomic::AtomicBool;
 use redb::{ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 
 use super::event::id_hash;
-use super::follow::Follower;
+use super::follow::{Follower, PartStart};
+use super::keys::LineKeys;
 use crate::model::{Timestamp, World};
 use crate::store::codec::{Flaw, MetaRow, TooLong};
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::history::fold::SportFold;
-use crate::store::history::read::{LogError, base_of, first_frame, fold_to, next_frame};
+use crate::store::history::read::{LogError, base_of, first_frame, fold_from, next_frame};
 use crate::store::history::state::read_head;
 use crate::store::row_batch::{RowBatch, begin};
 use crate::store::table_keys::{LineKey, world_number};
@@ -93,32 +94,27 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What the log has after the lines, up to an entry.
-    pub(super) fn after_lines(
-        txn: &ReadTransaction,
-        sport: (u8, u16),
-        lines: &LinesHead,
-        to: u64,
-    ) -> Result<Option<Self>, LogError> {
-        let Some((after, is_after_gap)) = end_of_lines(txn, sport, lines)? else { return Ok(None) };
-        Part::read(txn, sport, (after, to), is_after_gap).map(Some)
-    }
-
-    fn read(
+    pub(super) fn read(
         txn: &ReadTransaction,
         sport: (u8, u16),
         (after, to): (u64, u64),
         is_after_gap: bool,
     ) -> Result<Self, LogError> {
-        let at = base_of(txn, sport, after)?.map(|base| base.at).unwrap_or_default();
-        let start = fold_to(txn, sport, after)?.unwrap_or_default();
+        let (at, start) = match base_of(txn, sport, after)? {
+            Some(base) => (base.at, fold_from(txn, sport, base, after)?),
+            None => Default::default(),
+        };
         Ok(Part { after, to, start, at, is_after_gap })
     }
 }
 
 /// The entry from which the lines of a sport go on, and whether they lack something before it. `None` if the log does not
 /// mention the sport.
-fn end_of_lines(txn: &ReadTransaction, sport: (u8, u16), lines: &LinesHead) -> Result<Option<(u64, bool)>, LogError> {
+pub(super) fn end_of_lines(
+    txn: &ReadTransaction,
+    sport: (u8, u16),
+    lines: &LinesHead,
+) -> Result<Option<(u64, bool)>, LogError> {
     let first = first_frame(txn, sport)?;
     let through = lines.through.get(&sport.1);
     Ok(first.map(|first| through.map_or((first, false), |through| (first.max(*through), *through < first))))
@@ -193,7 +189,8 @@ fn rows_of(
     is_closing: &AtomicBool,
 ) -> Result<RowBatch, LogError> {
     head.through.insert(sport.1, part.to);
-    let mut follower = Follower::new(txn, sport, part, is_closing)?;
+    let (start, keys) = (PartStart::new(part), LineKeys::read(txn)?);
+    let mut follower = Follower::new(txn, sport, (&start, &keys), is_closing)?;
     follower.follow()?;
     let refused = |flaw: Flaw| StoreError::Refused(format!("the lines of an event cannot be written: {flaw}"));
     let too_long = |error: TooLong| StoreError::Refused(error.to_string());
@@ -268,7 +265,9 @@ impl Store {
                     tracing::warn!(reason, "the lines of events are damaged: writing them again from the log");
                     let txn = begin(&store.file()?.db)?;
                     delete_lines(&txn)?;
-                    Ok(txn.commit()?)
+                    txn.commit()?;
+                    store.history().note_rewrite();
+                    Ok(())
                 }
             }
         })
