@@ -86,6 +86,7 @@ impl Bench {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
             Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
+            Handled::NeedsWork(_) => panic!("only quoted prices are asked for"),
         }
     }
 }

@@ -145,6 +145,8 @@ pub struct OddsQuery {
     pub after: Option<Cursor>,
     /// Grouped by bout instead of a bare array; the limit then counts bouts.
     pub by_bout: bool,
+    /// Whether each record has the event's names, competition and start.
+    pub with_event: bool,
 }
 
 impl Default for OddsQuery {
@@ -159,6 +161,7 @@ impl Default for OddsQuery {
             limit: Limit::DEFAULT,
             after: None,
             by_bout: false,
+            with_event: false,
         }
     }
 }

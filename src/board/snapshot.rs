@@ -11,15 +11,20 @@ use arc_swap::ArcSwap;
 use super::body::{ALL_CACHED, Bodies, CachedBytes, PAST_CACHED};
 use super::condition::Condition;
 use super::coverage::BookSet;
+use super::derived::{DerivedQuery, RankedQuery, RankedRows};
 use super::index::Index;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::register::Register;
 use super::target_cache::TargetCache;
 use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
-use crate::model::{BookId, Catalogue, Competitions, EventId, SeenCompetition, Source, SportId, Timestamp, World};
+use crate::model::{
+    BookId, Catalogue, Competitions, EventId, Regions, SeenCompetition, Source, SportId, Timestamp, World,
+};
 
 /// Bound on the rendered odds of one publication of a sport.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
+/// Bound on the rendered derived prices of one publication of a sport, and on the lists that they are rendered from.
+const DERIVED_BYTES_MAX: u64 = 16 << 20;
 /// Bound on each kind of rendered event and score lists of a sport.
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
 /// Bound on the rendered answers across the sports of a world.
@@ -48,6 +53,7 @@ pub struct Published {
     pub(super) bodies: Bodies<OddsQuery>,
     target_cache: TargetCache,
     v4: OnceLock<V4Answers<PricedQuery>>,
+    derived: OnceLock<DerivedAnswers>,
     /// What the cached answers count toward.
     cached: &'static CachedBytes,
 }
@@ -69,9 +75,9 @@ impl Published {
         sources: Box<[PublishedSource]>,
         at_ms: i64,
     ) -> Self {
-        let (bodies, target_cache, v4) =
-            (Bodies::among(cached, ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
-        Published { index, register, sources, at_ms, bodies, target_cache, v4, cached }
+        let (bodies, target_cache) = (Bodies::among(cached, ODDS_BYTES_MAX), TargetCache::default());
+        let (v4, derived) = (OnceLock::new(), OnceLock::new());
+        Published { index, register, sources, at_ms, bodies, target_cache, v4, derived, cached }
     }
 
     /// The same publication with another index: without the events that were removed since.
@@ -102,9 +108,18 @@ impl Published {
         self.v4.get_or_init(|| V4Answers::new(&self.index, self.register.competitions(), bodies()))
     }
 
+    pub(super) fn derived_answers(&self) -> &DerivedAnswers {
+        self.derived.get_or_init(|| DerivedAnswers {
+            bodies: Bodies::among(self.cached, DERIVED_BYTES_MAX),
+            ranked: Bodies::among(self.cached, DERIVED_BYTES_MAX),
+        })
+    }
+
     fn kept_bytes(&self) -> u64 {
         let v4 = self.v4.get().map_or(0, |answers| answers.bodies.kept_bytes());
-        self.bodies.kept_bytes() + self.target_cache.kept_bytes() as u64 + v4
+        let derived = |answers: &DerivedAnswers| answers.bodies.kept_bytes() + answers.ranked.kept_bytes();
+        let derived = self.derived.get().map_or(0, derived);
+        self.bodies.kept_bytes() + self.target_cache.kept_bytes() as u64 + v4 + derived
     }
 
     /// When this was published.
@@ -113,8 +128,8 @@ impl Published {
     }
 
     /// The bookmakers that a query is about; `None` stands for all.
-    pub(crate) fn books_of(&self, query: &OddsQuery) -> Option<Arc<BookSet>> {
-        match (query.bookmaker, query.regions) {
+    pub(crate) fn books_of(&self, bookmaker: Option<BookId>, regions: Option<Regions>) -> Option<Arc<BookSet>> {
+        match (bookmaker, regions) {
             (None, None) => None,
             (None, Some(regions)) => Some(Arc::clone(self.register.offered_in(regions))),
             (Some(book), regions) => {
@@ -123,6 +138,13 @@ impl Published {
             }
         }
     }
+}
+
+/// Derived prices that were rendered, and the lists that pages of them are rendered from.
+#[derive(Debug)]
+pub(super) struct DerivedAnswers {
+    pub(super) bodies: Bodies<DerivedQuery>,
+    pub(super) ranked: Bodies<RankedQuery, RankedRows>,
 }
 
 /// A source and the age at which it counts as stale.

@@ -11,6 +11,7 @@ mod competitions;
 mod compression;
 mod consistency;
 mod console;
+mod derived;
 mod errors;
 mod events;
 mod export;

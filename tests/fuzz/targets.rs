@@ -89,7 +89,11 @@ pub fn request(data: &[u8]) {
         waiting.grant().meter().grant(usage);
         handled = handle(service, &request, clock.now());
     }
-    let Handled::Answer(answer) = handled else { panic!("a lease was granted") };
+    let answer = match handled {
+        Handled::Answer(answer) => answer,
+        Handled::NeedsHistory(_) | Handled::NeedsWork(_) => return,
+        Handled::NeedsLease(_) => panic!("a lease was granted"),
+    };
     let response = answer.into_response();
     let (status, body) = (response.status().as_u16(), response.body());
     let known = [200, 304, 400, 401, 403, 404, 405, 414, 422, 431];

@@ -179,6 +179,7 @@ fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<
         limit: Limit::new(asked.limit).unwrap(),
         after: None,
         by_bout: false,
+        with_event: false,
     };
     let mut all = Vec::new();
     loop {

@@ -6,6 +6,7 @@ use crate::board::node::EventNode;
 use crate::board::query::EventsQuery;
 use crate::board::select::{self, Scope};
 use crate::board::snapshot::SportBoard;
+use crate::model::Event;
 
 use super::json;
 
@@ -32,20 +33,8 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     json::string(event.id.as_str(), out);
     out.extend_from_slice(b",\"sport_key\":");
     json::string(sport_key, out);
-    if let Some(title) = event.title() {
-        out.extend_from_slice(b",\"title\":");
-        json::string(title, out);
-    }
-    out.extend_from_slice(b",\"competition\":");
-    json::string(&event.competition, out);
-    out.extend_from_slice(b",\"competition_key\":");
-    json::string(&event.competition_key, out);
-    out.extend_from_slice(b",\"commence_time\":\"");
-    event.commence.write(out);
-    out.extend_from_slice(b"\",\"home_team\":");
-    json::optional_string(event.home().map(|name| &**name), out);
-    out.extend_from_slice(b",\"away_team\":");
-    json::optional_string(event.away().map(|name| &**name), out);
+    out.push(b',');
+    write_about(event, out);
     out.extend_from_slice(b",\"status\":");
     json::string(event.status.key(), out);
     out.extend_from_slice(b",\"markets\":");
@@ -55,4 +44,30 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
         json::string(market.key(), out);
     });
     out.push(b'}');
+}
+
+/// `,"event":{…}`: what `include=event` adds to a record or a row.
+pub(crate) fn included_event(event: &Event, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"event\":{");
+    write_about(event, out);
+    out.push(b'}');
+}
+
+/// The fields that say what an event is: its names, competition and start.
+fn write_about(event: &Event, out: &mut Vec<u8>) {
+    if let Some(title) = event.title() {
+        out.extend_from_slice(b"\"title\":");
+        json::string(title, out);
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"competition\":");
+    json::string(&event.competition, out);
+    out.extend_from_slice(b",\"competition_key\":");
+    json::string(&event.competition_key, out);
+    out.extend_from_slice(b",\"commence_time\":\"");
+    event.commence.write(out);
+    out.extend_from_slice(b"\",\"home_team\":");
+    json::optional_string(event.home().map(|name| &**name), out);
+    out.extend_from_slice(b",\"away_team\":");
+    json::optional_string(event.away().map(|name| &**name), out);
 }

@@ -9,6 +9,7 @@ use record_writer::RecordWriter;
 
 mod bouts;
 mod closing;
+mod derived;
 mod events;
 pub(crate) mod json;
 mod lines;
@@ -18,7 +19,8 @@ mod scores;
 pub(crate) mod v4;
 
 pub(crate) use bouts::bouts;
-pub(crate) use closing::closing;
+pub(crate) use closing::{ClosingStyle, closing};
+pub(crate) use derived::derived;
 pub(crate) use events::{event, events};
 pub(crate) use lines::lines;
 pub(crate) use odds::odds;

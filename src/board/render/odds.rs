@@ -8,15 +8,16 @@ use crate::board::snapshot::Published;
 use crate::model::text::FixedBuffer;
 use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
+use super::events::included_event;
 use super::json;
 use super::record_writer::{RecordWriter, put_text};
 
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
-    let books = board.books_of(query);
+    let books = board.books_of(query.bookmaker, query.regions);
     let pick = Pick { markets: &query.markets, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());
     let register = board.register().bookmakers();
-    let mut odds = OddsWriter::new(sport_key, query.format, register);
+    let mut odds = OddsWriter::new(sport_key, query.format, register, query.with_event);
     super::record_body(|writer| {
         writer.write(1, 0, |buffer| buffer.put(b"["));
         let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
@@ -35,6 +36,9 @@ struct OddsWriter<'a> {
     /// The beginning of every record of an event: `{"id":"`, sixteen bytes for the id, and
     /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
     head: Vec<u8>,
+    with_event: bool,
+    /// The end of every record of an event, after its outcomes: the event itself, if it is requested.
+    tail: Vec<u8>,
     /// The time of the previous record as text; the next one often has the same.
     updated: (Timestamp, [u8; 20]),
     is_first: bool,
@@ -48,9 +52,10 @@ const RECORD_MAX: usize = 240;
 const OUTCOME_MAX: usize = 60 + Price::JSON_MAX + Point::TEXT_MAX;
 
 impl<'a> OddsWriter<'a> {
-    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
+    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers, with_event: bool) -> Self {
         let updated = (Timestamp::default(), Timestamp::default().iso());
-        OddsWriter { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
+        let (head, tail) = (Vec::with_capacity(256), Vec::new());
+        OddsWriter { sport_key, format, register, head, with_event, tail, updated, is_first: true }
     }
 
     /// Writes the records of an event. Computing their size first also loads them into the CPU cache, many at a time.
@@ -60,7 +65,7 @@ impl<'a> OddsWriter<'a> {
         let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
         let names =
             records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
-        let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
+        let plain = records.len() * (self.head.len() + self.tail.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
         writer.write(plain, names, |buffer| records.iter().for_each(|record| self.write_record(record, buffer)));
     }
 
@@ -72,6 +77,10 @@ impl<'a> OddsWriter<'a> {
         self.head.extend_from_slice(b",\"event_id\":");
         json::string(node.event().id.as_str(), &mut self.head);
         self.head.extend_from_slice(b",\"bookmaker\":\"");
+        if self.with_event {
+            self.tail.clear();
+            included_event(node.event(), &mut self.tail);
+        }
     }
 
     #[inline]
@@ -101,7 +110,11 @@ impl<'a> OddsWriter<'a> {
             }
             write_outcome(outcome, self.format, buffer);
         }
-        buffer.put(b"]}");
+        buffer.put(b"]");
+        if self.with_event {
+            buffer.put_slice(&self.tail);
+        }
+        buffer.put(b"}");
     }
 }
 

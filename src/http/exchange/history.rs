@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::error::{ApiError, Code};
 use super::reply::Content;
+use super::work::BodyJob;
 use crate::board::AsOf;
 use crate::keys::{KeyId, SportAccess};
 use crate::model::{EventId, EventLines, MarketFilter, Timestamp};
@@ -180,6 +181,8 @@ impl fmt::Debug for HistoryRead {
 pub(crate) enum Stop {
     Failed(ApiError),
     NeedsHistory(HistoryRead),
+    /// Its body has to be computed first.
+    NeedsWork(BodyJob),
 }
 
 impl From<ApiError> for Stop {

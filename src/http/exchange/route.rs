@@ -27,6 +27,15 @@ pub(crate) enum Route<'p> {
     Closing {
         sport: Cow<'p, str>,
     },
+    Best {
+        sport: Cow<'p, str>,
+    },
+    Fair {
+        sport: Cow<'p, str>,
+    },
+    Edges {
+        sport: Cow<'p, str>,
+    },
     Odds {
         sport: Cow<'p, str>,
     },
@@ -186,6 +195,9 @@ impl<'p> Route<'p> {
             (4, "v1", "sports", "scores") => Route::Scores { sport },
             (4, "v1", "sports", "events") => Route::Events { sport },
             (4, "v1", "sports", "closing") => Route::Closing { sport },
+            (4, "v1", "sports", "best") => Route::Best { sport },
+            (4, "v1", "sports", "fair") => Route::Fair { sport },
+            (4, "v1", "sports", "edges") => Route::Edges { sport },
             (4, "v1", "sports", "competitions") => Route::Competitions { sport },
             (5, "v1", "sports", "events") => Route::Event { sport, id },
             (6, "v1", "sports", "events") if of_event == "lines" => Route::Lines { sport, id },
@@ -223,6 +235,9 @@ impl<'p> Route<'p> {
             Route::Status => "/v1/status",
             Route::Competitions { .. } => "/v1/sports/{sport_key}/competitions",
             Route::Closing { .. } => "/v1/sports/{sport_key}/closing",
+            Route::Best { .. } => "/v1/sports/{sport_key}/best",
+            Route::Fair { .. } => "/v1/sports/{sport_key}/fair",
+            Route::Edges { .. } => "/v1/sports/{sport_key}/edges",
             Route::Odds { .. } => "/v1/sports/{sport_key}/odds",
             Route::Scores { .. } => "/v1/sports/{sport_key}/scores",
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
@@ -234,7 +249,7 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 27] = [
+    pub(crate) const TEMPLATES: [&'static str; 30] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -245,6 +260,9 @@ impl<'p> Route<'p> {
         "/v1/status",
         "/v1/sports/{sport_key}/competitions",
         "/v1/sports/{sport_key}/closing",
+        "/v1/sports/{sport_key}/best",
+        "/v1/sports/{sport_key}/fair",
+        "/v1/sports/{sport_key}/edges",
         "/v1/sports/{sport_key}/odds",
         "/v1/sports/{sport_key}/scores",
         "/v1/sports/{sport_key}/events",
@@ -365,6 +383,9 @@ mod tests {
             ("/v1/sports/m%6Da/scores", Route::Scores { sport: sport("mma") }),
             ("/v1/sports/curling/events", Route::Events { sport: sport("curling") }),
             ("/v1/sports/mma/closing", Route::Closing { sport: sport("mma") }),
+            ("/v1/sports/mma/best", Route::Best { sport: sport("mma") }),
+            ("/v1/sports/mma/fair/", Route::Fair { sport: sport("mma") }),
+            ("/v1/sports/mma/edges", Route::Edges { sport: sport("mma") }),
             ("/v1/sports/mma/events/x/lines/", Route::Lines { sport: sport("mma"), id: "x".into() }),
             ("/v1/sports/mma/events/a%2Fb", Route::Event { sport: sport("mma"), id: "a/b".into() }),
             ("/v1/sports/mma/events/r%C3%A9/", Route::Event { sport: sport("mma"), id: "ré".into() }),

@@ -12,7 +12,8 @@ use super::reply::Content;
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
-use crate::board::{AsOf, Boards, Register, SportBoard, WorldBoard};
+use super::work::{BodyJob, Work};
+use crate::board::{AsOf, Boards, Body, Register, SportBoard, WorldBoard};
 use crate::clock::Clock;
 use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
@@ -53,6 +54,7 @@ pub struct Service {
     pub(crate) pages: Pages,
     pub(crate) kept_books: KeptLists,
     pub(crate) history: HistoryReads,
+    pub(crate) work: Work,
     traffic: Arc<Traffic>,
 }
 
@@ -68,6 +70,7 @@ impl Service {
             pages: Pages::new(None),
             kept_books: KeptLists::default(),
             history: HistoryReads::default(),
+            work: Work::default(),
             traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
         }
     }
@@ -110,6 +113,8 @@ pub(crate) struct Authorized<'a> {
     pub version: Version,
     /// What was read of the log for this request.
     pub finished: Option<&'a Finished>,
+    /// What was computed for it.
+    pub computed: Option<&'a Arc<Body>>,
 }
 
 impl<'a> Authorized<'a> {
@@ -142,6 +147,11 @@ impl<'a> Authorized<'a> {
             Some(Finished::Content(content)) => Ok(content.clone()?),
             _ => Err(Stop::NeedsHistory(HistoryRead::Content(Box::new(job)))),
         }
+    }
+
+    /// A body that takes long to compute, once that has been done.
+    pub(crate) fn computed(&self, job: impl FnOnce() -> Arc<Body> + Send + 'static) -> Result<Arc<Body>, Stop> {
+        self.computed.cloned().ok_or_else(|| Stop::NeedsWork(BodyJob::new(job)))
     }
 
     /// A competition in place of its sport gets the request that works, if that would find it.

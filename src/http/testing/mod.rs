@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::http::Peer;
-use crate::http::exchange::handle::{Handled, HandledRequest, Note, ReadHistory, handle_with};
+use crate::http::exchange::handle::{Handled, HandledRequest, Note, Resumed, handle_with};
 use crate::http::exchange::service::{Service, ServiceSettings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
@@ -113,14 +113,15 @@ impl Fixture {
 
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
-        let (mut finished, mut paid) = (None, None);
-        for _ in 0..3 {
-            let read = finished.as_ref().map(|finished| ReadHistory { finished, paid: paid.take() });
-            match handle_with(&self.service, request, self.clock.now(), read) {
+        let (mut finished, mut body, mut paid) = (None, None, None);
+        for _ in 0..4 {
+            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            match handle_with(&self.service, request, self.clock.now(), resumed) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsHistory(need) => {
                     (finished, paid) = (Some(self.service.history.read_here(need.read)), Some(need.paid));
                 }
+                Handled::NeedsWork(need) => (body, paid) = (Some(need.job.run()), Some(need.paid)),
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }

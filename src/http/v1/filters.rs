@@ -40,6 +40,7 @@ pub(super) const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of 
 pub(super) const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
 pub(super) const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
 pub(super) const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+pub(super) const INCLUDE: Parameter = Parameter::list("include", "event");
 
 /// The region of a request that names none.
 pub(super) const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
@@ -63,6 +64,11 @@ pub(super) fn page(view: &SportView<'_>, request: &RequestParts<'_>, body: Arc<B
     let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
     let link = values::links_as_of(request, body.next(), as_of);
     Content { link, as_of: Some(as_of.at), ..Content::kept(body, freshness) }
+}
+
+/// Whether each record or row has the event's names, competition and start.
+pub(super) fn includes_event(params: &Params<'_>) -> Result<bool, ApiError> {
+    Ok(params.parse(&INCLUDE, |text| (text == "event").then_some(()))?.is_some())
 }
 
 /// Which events a request is about. Those with a field are left out of sports whose events have two sides by the

@@ -1,9 +1,13 @@
 //! The endpoints of `/v1`, one file each: parameters, content, JSON.
 
+pub(crate) mod best;
 pub(crate) mod books;
 pub(crate) mod closing;
 mod competitions;
+mod derived;
+pub(crate) mod edges;
 pub(crate) mod events;
+pub(crate) mod fair;
 mod filters;
 pub(crate) mod lines;
 mod markets;
@@ -27,6 +31,9 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Odds { sport } => return odds::get(authorized, view(sport)?),
         Route::Scores { sport } => return scores::get(authorized, view(sport)?),
         Route::Events { sport } => return events::get(authorized, view(sport)?),
+        Route::Best { sport } => return best::get(authorized, view(sport)?),
+        Route::Fair { sport } => return fair::get(authorized, view(sport)?),
+        Route::Edges { sport } => return edges::get(authorized, view(sport)?),
         Route::Closing { sport } => return closing::get(authorized, &view(sport)?),
         Route::Lines { sport, id } => return lines::get(authorized, &view(sport)?, id),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),

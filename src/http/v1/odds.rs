@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::filters::{
-    self, BOOKMAKER, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET, ODDS_FORMAT, REGION, REGIONS, REGIONS_DEFAULT,
+    self, BOOKMAKER, COMMENCE_FROM, COMMENCE_TO, COMPETITION, INCLUDE, MARKET, ODDS_FORMAT, REGION, REGIONS,
+    REGIONS_DEFAULT,
 };
 use crate::attachment::Attachment;
 use crate::board::OddsQuery;
@@ -32,6 +33,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     LIMIT,
     AFTER,
     GROUP,
+    INCLUDE,
     AS_OF,
 ];
 
@@ -75,6 +77,10 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
     if by_bout && markets != MarketFilter::Featured && !markets.is_only(Market::MONEYLINE) {
         return Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"));
     }
+    let with_event = filters::includes_event(params)?;
+    if by_bout && with_event {
+        return Err(INCLUDE.fault("cannot be sent together with `group=bout`, which has the event already"));
+    }
     let (scope, regions) = (filters::scope(view, params, &markets)?, filters::regions(params)?);
     let format = params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American);
     let (limit, after) = (values::limit(params)?, values::after(params)?);
@@ -91,5 +97,6 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         limit,
         after,
         by_bout,
+        with_event,
     })
 }
