@@ -16,6 +16,7 @@ mod crash;
 mod damaged;
 mod demo;
 pub mod deploy;
+mod derived;
 mod descriptors;
 mod exactness;
 mod feeding;
