@@ -52,7 +52,7 @@ fn price(base: u64, number: usize, book: u16, side: u64) -> Price {
     Price::from_decimal_milli(base + noise).expect("a price")
 }
 
-fn node(books: &Bookmakers, markets: &[Market; MARKETS], number: usize) -> EventNode {
+fn node(books: &Bookmakers, markets: [Market; MARKETS], number: usize) -> EventNode {
     let (home, away): (Arc<str>, Arc<str>) = ("Harbour City Gulls".into(), "North Valley Bisons".into());
     let event = Arc::new(Event {
         id: EventId::new(&format!("{number:032x}")).expect("an id"),
@@ -100,7 +100,7 @@ fn index(events: usize) -> Index {
     let three_way = Market::intern(&MarketKey::New("moneyline_3_way".into())).expect("room for it");
     let markets = [Market::MONEYLINE, Market::SPREAD, Market::TOTAL_POINTS, three_way];
     let books = bookmakers();
-    Index::from_sorted((0..events).map(|number| Arc::new(node(&books, &markets, number))).collect())
+    Index::from_sorted((0..events).map(|number| Arc::new(node(&books, markets, number))).collect())
 }
 
 fn query(what: Derived) -> DerivedQuery {
@@ -124,7 +124,7 @@ fn edges(kind: EdgeKind) -> Derived {
 
 fn derived(c: &mut Criterion) {
     let (catalogue, register) = (builtin(), Arc::new(Register::new(bookmakers())));
-    let mut run = |c: &mut Criterion, name: &str, index: &Index, what: Derived| {
+    let run = |c: &mut Criterion, name: &str, index: &Index, what: Derived| {
         let query = query(what);
         c.bench_function(name, |b| {
             b.iter_batched_ref(

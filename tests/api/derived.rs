@@ -320,6 +320,27 @@ async fn fields_count_their_winners() {
     assert_eq!(rows(&service, "/v1/sports/golf/fair?from=betmgm&market=outright").await, [json!(null); 0]);
 }
 
+/// Pairs are the same bet by their names, wherever a bookmaker lists them; a pair that is there twice cannot be told apart.
+#[tokio::test]
+async fn pairs_in_a_row_are_bets_of_their_own() {
+    let service = Service::start().await;
+    let price = |book: &str, outcomes: &str| odds("golf", "g1", book, "matchup", outcomes);
+    let lines = [
+        tournament("g1", "The Open", EVENING),
+        price("betmgm", &sides(&[("A", -110, ""), ("B", -110, ""), ("C", 130, ""), ("D", -150, "")])),
+        price("fanduel", &sides(&[("D", -140, ""), ("C", 110, ""), ("B", 105, ""), ("A", -125, "")])),
+        price("bovada", &sides(&[("A", 300, ""), ("C", -400, ""), ("C", 120, ""), ("A", -140, "")])),
+    ];
+    service.ingest(&lines.concat()).await;
+    let best = rows(&service, "/v1/sports/golf/best?limit=1").await;
+    assert_eq!(offers(&best[0]), [json!(["A", -110, "betmgm"]), json!(["B", 105, "fanduel"])]);
+    let all = rows(&service, "/v1/sports/golf/best").await;
+    assert_eq!(all.len(), 2);
+    assert_eq!(offers(&all[1]), [json!(["C", 130, "betmgm"]), json!(["D", -140, "fanduel"])]);
+    let next = next_page(&service.get("/v1/sports/golf/best?limit=1").await).expect("a next page");
+    assert_eq!(rows(&service, &next).await, all[1..]);
+}
+
 #[tokio::test]
 async fn another_method_answers_where_one_has_no_solution() {
     let service = Service::start().await;

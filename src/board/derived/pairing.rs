@@ -22,8 +22,8 @@ const WAYS_MAX: usize = 64;
 pub(crate) struct Pairing<'a> {
     families: &'a MarketFamilies,
     stale: BookSet,
-    traits: HashMap<Market, Option<BetTraits>>,
-    by_market: Vec<(Market, Vec<&'a Record>)>,
+    /// What is known of each market, and its records in the event at hand.
+    markets: HashMap<Market, (Option<BetTraits>, Vec<&'a Record>)>,
     sides: Vec<FoundSide<'a>>,
     places: HashMap<(&'a str, Option<Point>), usize>,
     quotes: Vec<Quote>,
@@ -70,8 +70,7 @@ impl<'a> Pairing<'a> {
         Pairing {
             families,
             stale,
-            traits: HashMap::new(),
-            by_market: Vec::new(),
+            markets: HashMap::new(),
             sides: Vec::new(),
             places: HashMap::new(),
             quotes: Vec::new(),
@@ -81,29 +80,32 @@ impl<'a> Pairing<'a> {
     /// The bets of an event in these markets: markets in the order of records, then by key.
     pub(crate) fn bets(&mut self, node: &'a EventNode, markets: &MarketFilter, bets: &mut Vec<Bet<'a>>) {
         bets.clear();
-        let mut by_market = std::mem::take(&mut self.by_market);
-        for (_, records) in &mut by_market {
-            records.clear();
-        }
+        let families = self.families;
+        let mut found: Vec<Market> = Vec::new();
         for record in node.records_of(markets, |book| !self.stale.contains(book)) {
-            match by_market.iter_mut().find(|(market, _)| *market == record.market) {
-                Some((_, records)) => records.push(record),
-                None => by_market.push((record.market, vec![record])),
+            let market = record.market;
+            let known = self.markets.entry(market).or_insert_with(|| (BetTraits::of(families, market), Vec::new()));
+            if known.1.is_empty() {
+                found.push(market);
             }
+            known.1.push(record);
         }
-        by_market.sort_unstable_by(|(one, _), (other, _)| one.cmp_in_records(*other));
-        for (market, records) in by_market.iter().filter(|(_, records)| !records.is_empty()) {
-            let families = self.families;
-            let traits = *self.traits.entry(*market).or_insert_with(|| BetTraits::of(families, *market));
-            let Some(traits) = traits else { continue };
+        found.sort_unstable_by(|one, other| one.cmp_in_records(*other));
+        for market in found {
+            let Some((traits, records)) = self.markets.get_mut(&market) else { continue };
+            let (traits, mut records) = (*traits, std::mem::take(records));
             let start = bets.len();
-            match traits.traits.settlement.group {
-                Some(size) => self.rows_of_bets(*market, records, (size, traits), bets),
-                None => self.market_bets(node.event(), *market, records, traits, bets),
+            match traits.map(|traits| (traits, traits.traits.settlement.group)) {
+                Some((traits, Some(size))) => rows_of_bets(market, &records, (size, traits), bets),
+                Some((traits, None)) => self.market_bets(node.event(), market, &records, traits, bets),
+                None => {}
             }
-            bets[start..].sort_by(|one, other| one.key.cmp(&other.key));
+            bets[start..].sort_by_key(|bet| bet.key);
+            records.clear();
+            if let Some((_, kept)) = self.markets.get_mut(&market) {
+                *kept = records;
+            }
         }
-        self.by_market = by_market;
     }
 
     /// The bets of a market whose outcomes belong together by what they are.
@@ -129,7 +131,7 @@ impl<'a> Pairing<'a> {
             keyed.push((BetKey { point, description: side.name.description(), name: "", hash: 0 }, at));
         }
         // Stable: the sides of a bet stay in the order in which they were found.
-        keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        keyed.sort_by_key(|(key, _)| *key);
         // For each side its bet and its column.
         let mut columns = vec![None; self.sides.len()];
         let start = bets.len();
@@ -206,14 +208,13 @@ impl<'a> Pairing<'a> {
     /// Whether the sides of a bet are all there are; keeps those that are compared. `None` if they cannot be.
     fn kind_of(&self, shape: MarketShape, ways: Option<u32>, places: &mut Vec<usize>) -> Option<Sides> {
         match shape {
-            MarketShape::OverOnly => Some(Sides::Some),
             MarketShape::OverUnder | MarketShape::YesNo | MarketShape::Spread => match places.len() {
                 1 => Some(Sides::Some),
                 2 => Some(Sides::All),
                 _ => None,
             },
             MarketShape::Field if places.len() > 1 => Some(Sides::Field),
-            MarketShape::Field => Some(Sides::Some),
+            MarketShape::Field | MarketShape::OverOnly => Some(Sides::Some),
             MarketShape::Ways => {
                 let listed = self.common_ways(places)?;
                 let mut column = 0;
@@ -279,52 +280,51 @@ impl<'a> Pairing<'a> {
             bets.iter_mut().for_each(keep_whole_rows);
         }
     }
+}
 
-    /// The bets of a market in which so many outcomes in a row are one: the same names are the same bet.
-    fn rows_of_bets(
-        &mut self,
-        market: Market,
-        records: &[&'a Record],
-        (size, BetTraits { traits, .. }): (usize, BetTraits),
-        bets: &mut Vec<Bet<'a>>,
-    ) {
-        let mut by_names: HashMap<Vec<&'a str>, usize> = HashMap::new();
-        for &record in records {
-            let book = BetBook { book: record.bookmaker, updated: record.last_update };
-            // The same names twice in one record: which of the bets is which cannot be told.
-            let (mut here, mut twice): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-            for outcomes in record.outcomes.chunks_exact(size.max(1)) {
-                let mut names: Vec<&str> = outcomes.iter().map(|outcome| &**outcome.name.as_stored()).collect();
-                names.sort_unstable();
-                if names.windows(2).any(|pair| pair[0] == pair[1]) {
-                    continue;
-                }
-                let hash = names.iter().fold(0, |hash, name| xxh3_64_with_seed(name.as_bytes(), hash));
-                let at = *by_names.entry(names).or_insert_with(|| {
-                    bets.push(row_bet(market, outcomes, traits.settlement.winners, hash));
-                    bets.len() - 1
-                });
-                if here.contains(&at) {
-                    twice.push(at);
-                    continue;
-                }
-                here.push(at);
-                let bet = &mut bets[at];
-                let price = |side: &BetSide<'_>| outcomes.iter().find(|outcome| outcome.name == *side.name);
-                let prices: Vec<Option<Price>> =
-                    bet.sides.iter().map(|side| price(side).map(|outcome| outcome.price)).collect();
-                bet.books.push(book);
-                bet.prices.extend(prices);
+/// The bets of a market in which so many outcomes in a row are one: the same names are the same bet.
+fn rows_of_bets<'a>(
+    market: Market,
+    records: &[&'a Record],
+    (size, BetTraits { traits, .. }): (usize, BetTraits),
+    bets: &mut Vec<Bet<'a>>,
+) {
+    let mut by_names: HashMap<Vec<&'a str>, usize> = HashMap::new();
+    for &record in records {
+        let book = BetBook { book: record.bookmaker, updated: record.last_update };
+        // The same names twice in one record: which of the bets is which cannot be told.
+        let (mut here, mut twice): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        for outcomes in record.outcomes.chunks_exact(size.max(1)) {
+            let mut names: Vec<&str> = outcomes.iter().map(|outcome| &**outcome.name.as_stored()).collect();
+            names.sort_unstable();
+            if names.windows(2).any(|pair| pair[0] == pair[1]) {
+                continue;
             }
-            for at in twice {
-                let bet = &mut bets[at];
-                if bet.books.pop_if(|last| last.book == book.book).is_some() {
-                    bet.prices.truncate(bet.prices.len() - bet.sides.len());
-                }
+            let hash = names.iter().fold(0, |hash, name| xxh3_64_with_seed(name.as_bytes(), hash));
+            let at = *by_names.entry(names).or_insert_with(|| {
+                bets.push(row_bet(market, outcomes, traits.settlement.winners, hash));
+                bets.len() - 1
+            });
+            if here.contains(&at) {
+                twice.push(at);
+                continue;
+            }
+            here.push(at);
+            let bet = &mut bets[at];
+            let price = |side: &BetSide<'_>| outcomes.iter().find(|outcome| outcome.name == *side.name);
+            let prices: Vec<Option<Price>> =
+                bet.sides.iter().map(|side| price(side).map(|outcome| outcome.price)).collect();
+            bet.books.push(book);
+            bet.prices.extend(prices);
+        }
+        for at in twice {
+            let bet = &mut bets[at];
+            if bet.books.pop_if(|last| last.book == book.book).is_some() {
+                bet.prices.truncate(bet.prices.len() - bet.sides.len());
             }
         }
-        bets.retain(|bet| !bet.books.is_empty());
     }
+    bets.retain(|bet| !bet.books.is_empty());
 }
 
 /// A bet of some outcomes in a row, without prices.

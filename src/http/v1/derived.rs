@@ -38,20 +38,18 @@ pub(super) fn answer(
     let view = filters::at_time(authorized, view, params, Shown::Prices)?;
     let query = read(&view, params)?;
     let published = view.board().published();
-    let body = match published.kept_derived(&query) {
-        Some(body) => body,
-        None => {
-            let (published, boards) = (Arc::clone(published), Arc::clone(&authorized.service.boards));
-            let (sport_key, encoding) = (view.sport.key.clone(), authorized.request.encoding());
-            authorized.computed(move || {
-                let body = published.derived(&sport_key, boards.catalogue().markets(), &query);
-                if body.is_worth_compressing() {
-                    body.bytes(encoding);
-                }
-                body
-            })?
-        }
-    };
+    let kept = published.kept_derived(&query).map(Ok);
+    let body = kept.unwrap_or_else(|| {
+        let (published, boards) = (Arc::clone(published), Arc::clone(&authorized.service.boards));
+        let (sport_key, encoding) = (view.sport.key.clone(), authorized.request.encoding());
+        authorized.computed(move || {
+            let body = published.derived(&sport_key, boards.catalogue().markets(), &query);
+            if body.is_worth_compressing() {
+                body.bytes(encoding);
+            }
+            body
+        })
+    })?;
     Ok(filters::page(&view, authorized.request, body, Freshness::UntilRefresh))
 }
 
