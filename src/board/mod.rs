@@ -8,6 +8,7 @@
 //! - `index`, `node`, `coverage` the events of a sport and how they are searched; `select` finds the results of a query
 //! - `query`, `lines` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
 //! - `derived` best prices, fair prices and edges
+//! - `feed` what changed, for clients that follow it
 //! - `as_of` a sport as it was; `body` a rendered answer; `target_cache` answers by the raw text of the request target
 
 mod answers;
@@ -16,6 +17,7 @@ mod body;
 mod condition;
 mod coverage;
 mod derived;
+mod feed;
 mod index;
 mod lines;
 mod node;
@@ -31,6 +33,10 @@ pub use as_of::AsOf;
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
 pub use derived::{BestOrder, Derived, DerivedFilter, DerivedQuery, EdgeKind, FairFrom, FairQuery};
+pub use feed::{
+    Beat, ChangeEntry, ChangeFilter, ChangedRecord, Feed, FilterSpec, ListChange, MergedChanges, MovedEvent,
+    NextChange, SourceRead, SportEntry, TickEntry, control_frame,
+};
 pub use index::{Index, NodeDiff};
 pub use lines::{LinesPage, LinesQuery, OutcomeFilter, ShownPoint};
 pub use node::{Applied, Draft, Edit, EventNode};

@@ -4,6 +4,7 @@
 //! index as of the last publication of prices, so that between two ticks the odds stay the same byte for byte. They
 //! share all nodes that did not change.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -12,13 +13,15 @@ use super::body::{ALL_CACHED, Bodies, CachedBytes, PAST_CACHED};
 use super::condition::Condition;
 use super::coverage::BookSet;
 use super::derived::{DerivedQuery, RankedQuery, RankedRows};
+use super::feed::Feed;
 use super::index::Index;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::register::Register;
 use super::target_cache::TargetCache;
 use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
+use crate::attachment::Attachment;
 use crate::model::{
-    BookId, Catalogue, Competitions, EventId, Regions, SeenCompetition, Source, SportId, Timestamp, World,
+    BookId, Catalogue, Competitions, EventId, Position, Regions, SeenCompetition, Source, SportId, Timestamp, World,
 };
 
 /// Bound on the rendered odds of one publication of a sport.
@@ -128,13 +131,14 @@ impl Published {
     }
 
     /// The bookmakers that a query is about; `None` stands for all.
-    pub(crate) fn books_of(&self, bookmaker: Option<BookId>, regions: Option<Regions>) -> Option<Arc<BookSet>> {
-        match (bookmaker, regions) {
+    pub(crate) fn books_of(&self, bookmakers: Option<&[BookId]>, regions: Option<Regions>) -> Option<Arc<BookSet>> {
+        match (bookmakers, regions) {
             (None, None) => None,
             (None, Some(regions)) => Some(Arc::clone(self.register.offered_in(regions))),
-            (Some(book), regions) => {
-                let offered = regions.is_none_or(|regions| self.register.offered_in(regions).contains(book));
-                Some(Arc::new(offered.then_some(book).into_iter().collect()))
+            (Some(books), regions) => {
+                let offered = regions.map(|regions| self.register.offered_in(regions));
+                let is_offered = |book: &BookId| offered.is_none_or(|offered| offered.contains(*book));
+                Some(Arc::new(books.iter().copied().filter(is_offered).collect()))
             }
         }
     }
@@ -250,13 +254,34 @@ impl SportBoard {
 pub struct WorldBoard {
     sports: Box<[SportBoard]>,
     register: Arc<Register>,
+    /// Up to where the log is in it.
+    position: Position,
+    /// The same as readers are given it.
+    position_text: Arc<Attachment>,
     /// Answers across sports, valid until a sport publishes.
     pub(super) upcoming: Arc<Bodies<UpcomingQuery>>,
 }
 
 impl WorldBoard {
     pub fn new(sports: Box<[SportBoard]>, register: Arc<Register>) -> Self {
-        WorldBoard { sports, register, upcoming: Arc::new(Bodies::new(UPCOMING_BYTES_MAX)) }
+        let (position_text, upcoming) = (Arc::default(), Arc::new(Bodies::new(UPCOMING_BYTES_MAX)));
+        WorldBoard { sports, register, position: Position::default(), position_text, upcoming }
+    }
+
+    /// The same as of a position in the log.
+    #[must_use]
+    pub fn at(self, position: Position) -> Self {
+        WorldBoard { position, ..self }
+    }
+
+    /// Up to where the log of the world is in it.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The position in another form, which is made once.
+    pub(crate) fn position_text<T: Any + Clone + Send + Sync>(&self, make: impl FnOnce(Position) -> T) -> T {
+        self.position_text.get_or_make(|| make(self.position))
     }
 
     /// Takes over the answers across sports of the previous board, if the same prices are published.
@@ -275,6 +300,11 @@ impl WorldBoard {
 
     pub fn sport(&self, id: SportId) -> &SportBoard {
         &self.sports[id.index()]
+    }
+
+    /// The boards of all sports.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SportId, &SportBoard)> {
+        SportId::all().zip(&self.sports)
     }
 
     pub fn sports(&self) -> &[SportBoard] {
@@ -302,12 +332,24 @@ impl WorldBoard {
 pub struct Boards {
     catalogue: Arc<Catalogue>,
     worlds: [ArcSwap<WorldBoard>; 2],
+    feeds: [Feed; 2],
     condition: Condition,
 }
 
 impl Boards {
     pub fn new(catalogue: Arc<Catalogue>, worlds: [WorldBoard; 2]) -> Self {
-        Boards { catalogue, worlds: worlds.map(ArcSwap::from_pointee), condition: Condition::default() }
+        let (feeds, condition) = (Default::default(), Condition::default());
+        Boards { catalogue, worlds: worlds.map(ArcSwap::from_pointee), feeds, condition }
+    }
+
+    /// What changes of a world.
+    pub fn feed(&self, world: World) -> &Feed {
+        &self.feeds[world.index()]
+    }
+
+    /// Lets everybody who follows changes look at the condition of the service and at its keys again.
+    pub fn wake_followers(&self) {
+        self.feeds.iter().for_each(Feed::wake_all);
     }
 
     pub fn catalogue(&self) -> &Arc<Catalogue> {

@@ -47,8 +47,8 @@ pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
     EndsOf, Entries, EntryAt, EventChange, FoldedEvent, HistoryError, HistoryReader, LineBytes, LogEntry, LogHead,
-    LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, RecordChange, SportChanges,
-    SportFold, SportPath, TickChanges, new_epoch,
+    LoggedChange, LoggedEntry, LoggedMove, LoggedPrice, LoggedRecord, LoggedTick, PreparedLines, RecordChange,
+    SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

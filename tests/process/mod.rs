@@ -32,4 +32,5 @@ mod ports;
 mod revocation;
 pub mod seed;
 mod standard_error;
+mod streams;
 mod whole;

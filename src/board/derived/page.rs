@@ -47,7 +47,7 @@ impl<'a> Deriving<'a> {
             filter,
             pairing: Pairing::new(published, families),
             fair: FairPrices::default(),
-            wanted: published.books_of(filter.bookmaker, filter.regions),
+            wanted: published.books_of(filter.bookmaker.as_ref().map(std::slice::from_ref), filter.regions),
             reference: published.books_of(None, filter.regions),
         }
     }

@@ -6,7 +6,7 @@ use crate::board::node::EventNode;
 use crate::board::query::EventsQuery;
 use crate::board::select::{self, Scope};
 use crate::board::snapshot::SportBoard;
-use crate::model::Event;
+use crate::model::{Event, Market};
 
 use super::json;
 
@@ -15,20 +15,31 @@ pub(crate) fn events(board: &SportBoard, sport_key: &str, query: &EventsQuery) -
     let scope = Scope::new(filter, &query.scope, query.after.as_ref());
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), |_| true);
     super::body(|out| {
-        json::array(page, out, |node, out| write_event(board, node, sport_key, out));
+        json::array(page, out, |node, out| write_node(board, node, sport_key, out));
         next
     })
 }
 
 pub(crate) fn event(board: &SportBoard, node: &EventNode, sport_key: &str) -> Body {
     super::body(|out| {
-        write_event(board, node, sport_key, out);
+        write_node(board, node, sport_key, out);
         None
     })
 }
 
-fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
-    let event = node.event();
+fn write_node(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
+    // The markets that Get Odds serves now: published prices, not those that wait for the next tick.
+    let priced = board.published().index().get(node.event().id.as_str());
+    write_event(node.event(), priced.map(|node| node.markets()).unwrap_or_default(), sport_key, out);
+}
+
+/// An event with the markets that have a price.
+pub(crate) fn write_event(
+    event: &Event,
+    markets: impl IntoIterator<Item = Market>,
+    sport_key: &str,
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(b"{\"id\":");
     json::string(event.id.as_str(), out);
     out.extend_from_slice(b",\"sport_key\":");
@@ -38,11 +49,7 @@ fn write_event(board: &SportBoard, node: &EventNode, sport_key: &str, out: &mut 
     out.extend_from_slice(b",\"status\":");
     json::string(event.status.key(), out);
     out.extend_from_slice(b",\"markets\":");
-    // The markets that Get Odds serves now: published prices, not those that wait for the next tick.
-    let priced = board.published().index().get(event.id.as_str());
-    json::array(priced.map(|node| node.markets()).unwrap_or_default(), out, |market, out| {
-        json::string(market.key(), out);
-    });
+    json::array(markets, out, |market, out| json::string(market.key(), out));
     out.push(b'}');
 }
 

@@ -14,6 +14,7 @@ use super::site::{Site, SitePage};
 use crate::http::exchange::error::{DETAILS_URL, invalid_code_of};
 use crate::http::exchange::query::Parameter;
 use crate::http::exchange::route::Route;
+use crate::http::stream;
 use crate::http::testing::Fixture;
 use crate::http::v1::{best, closing, edges, events, fair, lines, odds, scores};
 use crate::http::v4;
@@ -85,6 +86,8 @@ fn known(path: &str) -> &'static [Parameter] {
         Some("events") => events::PARAMETERS,
         Some("lines") => lines::PARAMETERS,
         Some("closing") => closing::PARAMETERS,
+        Some("stream") => stream::PARAMETERS,
+        Some("changes") => stream::CHANGES_PARAMETERS,
         Some("best") => best::PARAMETERS,
         Some("fair") => fair::PARAMETERS,
         Some("edges") => edges::PARAMETERS,

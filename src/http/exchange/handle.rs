@@ -9,13 +9,14 @@
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
 //! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, or something that takes long
 //!    to compute, the caller has that done and calls again; the request stays charged.
+//!    A request for a stream ends here: the caller opens it.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH};
+use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, STREAMS};
 use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
@@ -27,10 +28,11 @@ use super::usage::UsageHeaders;
 use super::work::BodyJob;
 use crate::board::Body;
 use crate::clock::Moment;
+use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
 use crate::keys::{
-    AuthError, Charge, Cost, Grant, KeyId, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
+    AuthError, Charge, Cost, Grant, KeyId, KeyTicket, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
 };
 
 /// The outcome of a request.
@@ -41,6 +43,8 @@ pub enum Handled {
     NeedsLease(WaitingGrant),
     /// Something has to be read of the log first.
     NeedsHistory(HistoryNeed),
+    /// A stream is to be opened.
+    Opens(Box<StreamNeed>),
     /// Something has to be computed first.
     NeedsWork(WorkNeed),
 }
@@ -97,12 +101,18 @@ impl From<HandledRequest> for Handled {
 #[derive(Debug)]
 pub struct HandledRequest {
     reply: Reply,
+    /// The body, if it is a stream.
+    stream: Option<Box<EventStream>>,
     pub note: Note,
 }
 
 impl HandledRequest {
     pub fn into_response(self) -> Response<ResponseBody> {
-        self.reply.into_response()
+        let mut response = self.reply.into_response();
+        if let Some(stream) = self.stream {
+            *response.body_mut() = ResponseBody::stream(*stream);
+        }
+        response
     }
 }
 
@@ -167,6 +177,13 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
             let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
             return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read, paid });
         }
+        Err(Stop::Opens(plan)) => {
+            let ticket = exchange.ticket(&keys);
+            let (Some(paid), Some(ticket)) = (charge.detach(), ticket) else {
+                return exchange.fail(&ApiError::internal()).into();
+            };
+            return Handled::Opens(Box::new(StreamNeed { plan, grant: grant.to_waiting(), ticket, paid }));
+        }
         Err(Stop::NeedsWork(job)) => {
             let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
             return Handled::NeedsWork(WorkNeed { grant: grant.to_waiting(), job, paid });
@@ -185,6 +202,37 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     exchange.answer(content, charge, grant).into()
 }
 
+/// Answers a request with a stream, which costs as much as the rows that it begins with.
+pub(crate) fn opened<B>(
+    service: &Service,
+    request: &Request<B>,
+    now: Moment,
+    (waiting, paid): (WaitingGrant, PaidCharge),
+    rows: usize,
+    stream: EventStream,
+) -> Handled {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    let grant = waiting.grant();
+    exchange.key = Some(grant.key_id().clone());
+    let mut charge = Charged::new(paid.attach(grant.meter()));
+    match charge.add_rows(rows, now) {
+        Ok(()) => {}
+        Err(Refusal::NeedsLease) => {
+            charge.refund();
+            return Handled::NeedsLease(grant.to_waiting_for(units_of(rows)));
+        }
+        Err(refusal) => {
+            return exchange.answer(Err(ApiError::too_long(units_of(rows), refusal)), charge, grant).into();
+        }
+    }
+    let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
+    let reply = Reply::stream(&exchange.request_id, usage);
+    let is_head = exchange.request.is_head;
+    let answer = exchange.finish(reply);
+    HandledRequest { stream: (!is_head).then(|| Box::new(stream)), ..answer }.into()
+}
+
 /// Answers a request that waited in vain, for a lease or for its turn to read the log.
 pub(crate) fn refused<B>(
     service: &Service,
@@ -195,7 +243,11 @@ pub(crate) fn refused<B>(
 ) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
-    exchange.refused = (error.code == Code::RateLimited).then_some(HISTORY);
+    exchange.refused = match error.code {
+        Code::RateLimited => Some(HISTORY),
+        Code::TooManyStreams => Some(STREAMS),
+        _ => None,
+    };
     exchange.refuse(error, grant)
 }
 
@@ -260,6 +312,14 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 keys.authenticate(text.as_deref(), self.now)
             }
             HeaderField::Missing => Err(AuthError::Missing),
+        }
+    }
+
+    /// What authenticates the request again, later.
+    fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
+        match self.request.headers.api_key {
+            HeaderField::Once(value) => keys.ticket(value.as_bytes()),
+            _ => keys.ticket(query::api_key(self.request.query, self.version)?.as_bytes()),
         }
     }
 
@@ -389,7 +449,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
         let (status, bytes) = (reply.status, reply.len());
         let Exchange { route, key, refused, request_id, .. } = self;
-        HandledRequest { reply, note: Note { route, status, bytes, key, refused, request_id } }
+        HandledRequest { reply, stream: None, note: Note { route, status, bytes, key, refused, request_id } }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Answering requests of a connection: the pipeline of `handle`, the waits for a lease, for the log of changes and for what is
-//! computed elsewhere, counters and the access log.
+//! computed elsewhere, the opening of streams, counters and the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
 //! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
@@ -57,6 +57,10 @@ impl Service {
                 need.refund();
                 None
             }
+            Handled::Opens(need) => {
+                need.refund();
+                None
+            }
             Handled::NeedsWork(need) => {
                 need.refund();
                 None
@@ -109,6 +113,10 @@ impl Service {
                             return refused(self, request, grant.grant(), self.clock.now(), &error);
                         }
                     }
+                }
+                Handled::Opens(need) => {
+                    handled = self.open_stream(request, *need).await;
+                    continue;
                 }
                 Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
                     match self.work.run(grant.grant().key_id(), job).await {

@@ -21,6 +21,8 @@ pub(crate) enum Route<'p> {
     Books,
     Markets,
     Status,
+    Stream,
+    Changes,
     Competitions {
         sport: Cow<'p, str>,
     },
@@ -191,6 +193,8 @@ impl<'p> Route<'p> {
             (2, "v1", "books", _) => Route::Books,
             (2, "v1", "markets", _) => Route::Markets,
             (2, "v1", "status", _) => Route::Status,
+            (2, "v1", "stream", _) => Route::Stream,
+            (2, "v1", "changes", _) => Route::Changes,
             (4, "v1", "sports", "odds") => Route::Odds { sport },
             (4, "v1", "sports", "scores") => Route::Scores { sport },
             (4, "v1", "sports", "events") => Route::Events { sport },
@@ -233,6 +237,8 @@ impl<'p> Route<'p> {
             Route::Books => "/v1/books",
             Route::Markets => "/v1/markets",
             Route::Status => "/v1/status",
+            Route::Stream => "/v1/stream",
+            Route::Changes => "/v1/changes",
             Route::Competitions { .. } => "/v1/sports/{sport_key}/competitions",
             Route::Closing { .. } => "/v1/sports/{sport_key}/closing",
             Route::Best { .. } => "/v1/sports/{sport_key}/best",
@@ -249,7 +255,7 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 30] = [
+    pub(crate) const TEMPLATES: [&'static str; 32] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -258,6 +264,8 @@ impl<'p> Route<'p> {
         "/v1/books",
         "/v1/markets",
         "/v1/status",
+        "/v1/stream",
+        "/v1/changes",
         "/v1/sports/{sport_key}/competitions",
         "/v1/sports/{sport_key}/closing",
         "/v1/sports/{sport_key}/best",
@@ -377,6 +385,8 @@ mod tests {
             ("/v1/sports/", Route::Sports),
             ("/v1/books", Route::Books),
             ("/v1/status", Route::Status),
+            ("/v1/stream", Route::Stream),
+            ("/v1/changes/", Route::Changes),
             ("/v1/sports/mma/odds", Route::Odds { sport: sport("mma") }),
             ("/v1/sports/mma/odds/", Route::Odds { sport: sport("mma") }),
             ("/v1/sports//odds", Route::Odds { sport: sport("") }),

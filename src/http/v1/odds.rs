@@ -42,7 +42,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
     let cache = view.board().published().target_cache();
     if let Some(cached) = cache.get(request.target) {
         let link = cached.attachment.get::<HeaderValue>().cloned();
-        return Ok(Content { link, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
+        let position = Some(view.position());
+        return Ok(Content { link, position, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
     }
     let params = Params::read(request.query, PARAMETERS)?;
     if params.get(&AS_OF).is_some() {
@@ -56,7 +57,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
         let attachment = link.clone().map_or_else(Attachment::default, Attachment::new);
         cache.insert(request.target, &body, (attachment, bytes));
     }
-    Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
+    let position = Some(view.position());
+    Ok(Content { link, position, ..Content::kept(body, Freshness::UntilRefresh) })
 }
 
 fn get_as_of(authorized: &Authorized<'_>, view: SportView<'_>, params: &Params<'_>) -> Result<Content, Stop> {
@@ -90,9 +92,9 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         scope,
         // Bouts carry the moneyline only: named or not, it is the same answer.
         markets: if by_bout { MarketFilter::Featured } else { markets },
-        bookmaker,
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
         regions: regions.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
+        bookmakers: bookmaker.map(|book| [book].into()),
         format,
         limit,
         after,

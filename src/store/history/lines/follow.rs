@@ -97,15 +97,15 @@ impl<'t> Follower<'t> {
 
     fn change(&mut self, change: &LoggedChange, at: Timestamp) -> Result<(), LogError> {
         match change {
-            LoggedChange::Event(event) => {
+            LoggedChange::Event(event, ..) => {
                 let (txn, sport) = (self.txn, self.sport);
                 if let Some(history) = self.event(&event.id, Some((event, at)))? {
                     history.put_event(txn, sport, event, at)?;
                 }
             }
             LoggedChange::Score(..) => {}
-            LoggedChange::Removed(id) => {
-                if let Some(history) = self.event(id, None)? {
+            LoggedChange::Removed(event) => {
+                if let Some(history) = self.event(&event.id, None)? {
                     history.remove(at);
                 }
             }
@@ -120,7 +120,7 @@ impl<'t> Follower<'t> {
 
     fn record(&mut self, record: &LoggedRecord, at: Timestamp) -> Result<(), LogError> {
         let numbers = self.numbers(&record.bookmaker, record.market);
-        if let Some(history) = self.event(&record.event, None)? {
+        if let Some(history) = self.event(&record.event.id, None)? {
             history.put_price(numbers, at, record.price.as_ref().map(|price| &price.outcomes));
         }
         Ok(())
