@@ -33,7 +33,7 @@ fn new_key() -> (KeyRecord, Secret) {
         kind: KeyKind::Sandbox,
         name: "bench".into(),
         groups: Vec::new(),
-        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(1 << 40), per_month: Some(1 << 45) },
+        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(1 << 40), per_month: Some(1 << 45), streams: 10 },
         expires: None,
         approved_by: None,
     };

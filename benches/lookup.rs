@@ -40,7 +40,7 @@ fn questions(events: usize) -> Vec<(&'static str, OddsQuery)> {
         ("100_of_one_market", OddsQuery { markets: Market::SPREAD.into(), ..us.clone() }),
         (
             "rare_bookmaker",
-            OddsQuery { bookmaker: Some(BookId::from_number(RARE)), limit: limit(2), ..OddsQuery::default() },
+            OddsQuery { bookmakers: Some([BookId::from_number(RARE)].into()), limit: limit(2), ..OddsQuery::default() },
         ),
         ("500_records", OddsQuery { limit: limit(500), ..us }),
     ]

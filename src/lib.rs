@@ -39,4 +39,5 @@ pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod tls;
+mod wake;
 pub mod writer;

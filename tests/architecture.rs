@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("nearest", &[]),
     ("networks", &[]),
     ("tls", &[]),
+    ("wake", &[]),
     ("config", &["model"]),
     ("keys", &["model"]),
     ("store", &["model", "keys"]),
@@ -29,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
 ];
 /// Modules that every module may use.
-const LEAVES: &[&str] = &["attachment", "clock", "log", "metrics", "nearest", "networks", "tls"];
+const LEAVES: &[&str] = &["attachment", "clock", "log", "metrics", "nearest", "networks", "tls", "wake"];
 
 /// Crates that only some modules may use, so that replacing one means changing few modules.
 const ONLY_IN: &[(&str, &[&str])] = &[

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs each client of examples/ against `oddsbox demo`, side by side, on one market of its own:
 # 200, then 304, then a price that moves, in the same words by each; a key that is none, or spent; a stop by signal.
+# Then each client that follows the stream, through a restart of the service.
 # A client whose interpreter is not here is named and left out. Takes about 20 seconds once everything is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --locked --quiet --bins --example poll
+cargo build --locked --quiet --bins --example poll --example follow
 debug=${CARGO_TARGET_DIR:-target}/debug
 scratch=$(mktemp -d)
 children=()
@@ -40,10 +41,14 @@ run() {
   esac
 }
 
-ODDSBOX_REFRESH=2s ODDSBOX_LOG=warn "$debug/oddsbox" --data "$scratch/data" demo --listen 127.0.0.1:0 \
-  >"$scratch/demo.out" 2>"$scratch/demo.err" &
-children+=($!)
-await "$scratch/demo.out" 'listening on'
+demo() { # ADDRESS
+  ODDSBOX_REFRESH=2s ODDSBOX_LOG=warn "$debug/oddsbox" --data "$scratch/data" demo --listen "$1" \
+    >"$scratch/demo.out" 2>"$scratch/demo.err" &
+  demo=$!
+  children+=("$demo")
+  await "$scratch/demo.out" 'listening on'
+}
+demo 127.0.0.1:0
 ODDSBOX_URL=$(sed -n 's/^ *listening on //p' "$scratch/demo.out")
 export ODDSBOX_URL
 key_with_burst() { oddsbox keys issue --sandbox --name "$1" --burst "$2" --json | sed 's/.*"key":"\([^"]*\)".*/\1/'; }
@@ -98,4 +103,45 @@ for client in "${clients[@]}"; do
   ended 1 '^400 invalid_parameter: ' "$(key_with_burst "$client" 9)" --once '/v1/sports/mma/odds?odd_format=decimal'
   ODDSBOX_URL=http://127.0.0.1:1 ended 1 '; again in [12] s' "$key" --once
   echo "$client: ok"
+done
+
+# The same fight by the stream: what is missed while the service is away comes afterwards, and nothing else does.
+followers=(rust)
+for client in "${clients[@]}"; do
+  case $client in
+    python | javascript) followers+=("$client") ;;
+    shell) if command -v jq >/dev/null; then followers+=(shell); else echo "jq is not installed: the shell's follower is left out"; fi ;;
+  esac
+done
+follow() {
+  case $1 in
+    rust) exec "$debug/examples/follow" "$2" ;;
+    python) exec python3 examples/follow.py "$2" ;;
+    javascript) exec node examples/follow.mjs "$2" ;;
+    shell) exec sh examples/follow.sh "$2" "$scratch/board" ;;
+  esac
+}
+key=$(oddsbox keys issue --sandbox --name streams --streams 9 --json | sed 's/.*"key":"\([^"]*\)".*/\1/')
+for client in "${followers[@]}"; do
+  (ODDSBOX_KEY=$key follow "$client" 'sports=mma&event_ids=example') >"$scratch/$client.out" 2>"$scratch/$client.err" &
+  children+=($!)
+done
+for client in "${followers[@]}"; do await "$scratch/$client.out" '^ready: 0 changed, 1 on the board'; done
+quote 130
+for client in "${followers[@]}"; do await "$scratch/$client.out" '^odds: 1 changed, 1 on the board'; done
+kill "$demo"
+wait "$demo" || fail "the demo did not stop in order"
+demo "${ODDSBOX_URL#http://}"
+quote 140
+for client in "${followers[@]}"; do
+  for _ in $(seq 300); do
+    if [ "$(grep -c '^odds: 1 changed, 1 on the board' "$scratch/$client.out")" = 2 ]; then break; fi
+    sleep 0.1
+  done
+  expected='ready: 0 changed, 1 on the board
+odds: 1 changed, 1 on the board
+bye: 0 changed, 1 on the board
+odds: 1 changed, 1 on the board'
+  [ "$(cat "$scratch/$client.out")" = "$expected" ] || fail "$client: what it followed"
+  echo "$client follows: ok"
 done

@@ -86,6 +86,8 @@ impl Bench {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
             Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
+            Handled::NeedsWork(_) => panic!("only quoted prices are asked for"),
+            Handled::Opens(_) => panic!("no stream is asked for"),
         }
     }
 }
@@ -104,7 +106,7 @@ fn key(number: usize) -> (KeyRecord, Secret) {
         kind: KeyKind::Sandbox,
         name: "bench".into(),
         groups: Box::default(),
-        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(PER_DAY), per_month: None },
+        limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(PER_DAY), per_month: None, streams: 10 },
         created: Timestamp::from_unix(0),
         expires: None,
         approved_by: None,

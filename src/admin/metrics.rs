@@ -89,6 +89,13 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
         "Connections closed because their address had too many open.",
     )
     .sample(&[], traffic.rejected_connections());
+    let streams = traffic.streams();
+    page.family("oddsbox_streams", Kind::Gauge, "Streams open now.").sample(&[], streams.open());
+    page.family("oddsbox_stream_bytes_total", Kind::Counter, "Bytes of streams.").sample(&[], streams.bytes());
+    let help = "Times that a slow client of a stream got several entries as one.";
+    page.family("oddsbox_stream_conflated_total", Kind::Counter, help).sample(&[], streams.merged());
+    let help = "Times that a client of a stream had to begin anew.";
+    page.family("oddsbox_stream_resets_total", Kind::Counter, help).sample(&[], streams.resets());
     let heads = server.heads();
     let help =
         "Bytes of request heads that are not complete, over all listeners; the first 8 KiB of each are not counted.";

@@ -48,11 +48,11 @@ pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use protocol::{
     AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
-    ConsoleAnswer, CountsAnswer, DroppedAnswer, Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer,
-    FieldSetting, ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, IssueKey, KeyAnswer, KeyCounts,
-    LimitsAnswer, LineAnswer, MaintenanceAnswer, MaintenanceSpan, OutcomeAnswer, PlanAnswer, PointAnswer,
-    ProgressAnswer, ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer, SkippedAnswer,
-    SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    ConsoleAnswer, CountsAnswer, DerivedKind, DerivedOrder, DroppedAnswer, Failure, FailureAnswer, FailureCode,
+    FeedAnswer, FeedsAnswer, FieldSetting, ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer,
+    LineAnswer, MaintenanceAnswer, MaintenanceSpan, OutcomeAnswer, PlanAnswer, PointAnswer, ProgressAnswer,
+    ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer, SkippedAnswer, SourceAnswer,
+    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::body::Body;
+use super::derived::{DerivedQuery, RankedQuery, RankedRows};
 use super::node::EventNode;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::render;
-use super::snapshot::{SportBoard, WorldBoard};
+use super::snapshot::{Published, SportBoard, WorldBoard};
 use super::v4::{CompetitionView, ListQuery, Listed, Priced, PricedQuery, Shown, UpcomingQuery};
-use crate::model::{Catalogue, Competitions, EventId, Sport};
+use crate::model::{Catalogue, Competitions, EventId, MarketFamilies, Sport};
 
 impl SportBoard {
     pub fn odds(&self, sport_key: &str, query: &OddsQuery) -> Arc<Body> {
@@ -29,6 +30,24 @@ impl SportBoard {
     pub fn event(&self, sport_key: &str, id: &str) -> Option<Arc<Body>> {
         let node = self.current().get(id)?;
         Some(self.listing.one_event_bodies.get_or_render(&node.event().id, || render::event(self, node, sport_key)))
+    }
+}
+
+/// Derived prices. They take longer than a thread that answers requests may: it looks for a kept answer only.
+impl Published {
+    pub fn kept_derived(&self, query: &DerivedQuery) -> Option<Arc<Body>> {
+        self.derived_answers().bodies.get(query)
+    }
+
+    pub fn derived(&self, sport_key: &str, families: &MarketFamilies, query: &DerivedQuery) -> Arc<Body> {
+        let answers = self.derived_answers();
+        answers.bodies.get_or_render(query, || {
+            let ranked = query.what.is_ranked().then(|| {
+                let of = RankedQuery::of(query);
+                answers.ranked.get_or_render(&of, || RankedRows::find(self, families, &of))
+            });
+            render::derived(self, sport_key, families, query, ranked.as_deref())
+        })
     }
 }
 

@@ -77,11 +77,6 @@ impl Body {
         self.identity.is_empty()
     }
 
-    /// The memory of a cached body. Both compressed forms together stay well below half of the text.
-    pub(super) fn kept_bytes(&self) -> usize {
-        self.identity.len() + self.identity.len() / 2 + ENTRY_BYTES + self.next.heap_bytes()
-    }
-
     pub fn is_worth_compressing(&self) -> bool {
         self.identity.len() >= COMPRESS_BYTES_MIN
     }
@@ -126,10 +121,11 @@ fn in_memory(result: std::io::Result<Vec<u8>>) -> Bytes {
     }
 }
 
-/// A cache of rendered answers, within a bound of bytes and within the bound of all caches together.
+/// A cache of rendered answers, or of what several answers are rendered from, within a bound of bytes and within the bound of
+/// all caches together.
 #[derive(Debug)]
-pub(crate) struct Bodies<Q> {
-    cache: Cache<Q, Arc<Body>, Weigh, RandomState>,
+pub(crate) struct Bodies<Q, V = Body> {
+    cache: Cache<Q, Arc<V>, Weigh, RandomState>,
     share: CacheShare,
 }
 
@@ -179,9 +175,21 @@ impl CachedBytes {
 #[derive(Clone, Debug)]
 struct Weigh;
 
-impl<Q: HeapBytes> Weighter<Q, Arc<Body>> for Weigh {
-    fn weight(&self, query: &Q, body: &Arc<Body>) -> u64 {
+impl<Q: HeapBytes, V: KeptBytes> Weighter<Q, Arc<V>> for Weigh {
+    fn weight(&self, query: &Q, body: &Arc<V>) -> u64 {
         (body.kept_bytes() + size_of::<Q>() + query.heap_bytes()) as u64
+    }
+}
+
+/// The memory of a cached value.
+pub(crate) trait KeptBytes {
+    fn kept_bytes(&self) -> usize;
+}
+
+impl KeptBytes for Body {
+    /// Both compressed forms together stay well below half of the text.
+    fn kept_bytes(&self) -> usize {
+        self.identity.len() + self.identity.len() / 2 + ENTRY_BYTES + self.next.heap_bytes()
     }
 }
 
@@ -199,7 +207,7 @@ impl<T: HeapBytes> HeapBytes for Option<T> {
 /// The initial capacity of a cache.
 const BODIES_EXPECTED: usize = 64;
 
-impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
+impl<Q: Eq + Hash + Clone + HeapBytes, V: KeptBytes> Bodies<Q, V> {
     pub(crate) fn new(bytes_max: u64) -> Self {
         Bodies::among(&ALL_CACHED, bytes_max)
     }
@@ -214,10 +222,15 @@ impl<Q: Eq + Hash + Clone + HeapBytes> Bodies<Q> {
         self.cache.weight()
     }
 
+    /// The answer to a query, if it is cached.
+    pub(crate) fn get(&self, query: &Q) -> Option<Arc<V>> {
+        self.cache.get(query)
+    }
+
     /// The answer to a query, rendered if it is not cached. Concurrent requests for it wait for one rendering. While all
     /// caches together are full, the answer is not cached: the next publication frees the caches of its sport.
-    pub(crate) fn get_or_render(&self, query: &Q, render: impl FnOnce() -> Body) -> Arc<Body> {
-        if let Some(body) = self.cache.get(query) {
+    pub(crate) fn get_or_render(&self, query: &Q, render: impl FnOnce() -> V) -> Arc<V> {
+        if let Some(body) = self.get(query) {
             return body;
         }
         if self.share.all.is_full() {

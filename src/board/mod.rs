@@ -7,6 +7,8 @@
 //! - `snapshot` what is published: worlds, sports, prices; `condition` the state of the service itself
 //! - `index`, `node`, `coverage` the events of a sport and how they are searched; `select` finds the results of a query
 //! - `query`, `lines` and `v4` what can be asked; `answers` finds or renders the answer; `render` writes its bytes
+//! - `derived` best prices, fair prices and edges
+//! - `feed` what changed, for clients that follow it
 //! - `as_of` a sport as it was; `body` a rendered answer; `target_cache` answers by the raw text of the request target
 
 mod answers;
@@ -14,6 +16,8 @@ mod as_of;
 mod body;
 mod condition;
 mod coverage;
+mod derived;
+mod feed;
 mod index;
 mod lines;
 mod node;
@@ -28,6 +32,11 @@ pub mod v4;
 pub use as_of::AsOf;
 pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
+pub use derived::{BestOrder, Derived, DerivedFilter, DerivedQuery, EdgeKind, FairFrom, FairQuery};
+pub use feed::{
+    Beat, ChangeEntry, ChangeFilter, ChangedRecord, Feed, FilterSpec, ListChange, MergedChanges, MovedEvent,
+    NextChange, SourceRead, SportEntry, TickEntry, control_frame,
+};
 pub use index::{Index, NodeDiff};
 pub use lines::{LinesPage, LinesQuery, OutcomeFilter, ShownPoint};
 pub use node::{Applied, Draft, Edit, EventNode};

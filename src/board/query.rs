@@ -15,6 +15,7 @@ pub struct Limit(u16);
 impl Limit {
     pub const MAX: u16 = 500;
     pub const DEFAULT: Limit = Limit(100);
+    pub const LONGEST: Limit = Limit(Self::MAX);
 
     pub fn new(value: u64) -> Option<Self> {
         u16::try_from(value).ok().filter(|value| (1..=Self::MAX).contains(value)).map(Limit)
@@ -41,6 +42,10 @@ impl EventIds {
     pub fn iter(&self) -> impl Iterator<Item = &EventId> {
         self.0.iter()
     }
+
+    pub(crate) fn contains(&self, id: &EventId) -> bool {
+        self.0.binary_search(id).is_ok()
+    }
 }
 
 /// The competitions that an answer is scoped to: sorted, each once.
@@ -58,6 +63,10 @@ impl CompetitionKeys {
 
     pub(crate) fn contains(&self, key: &str) -> bool {
         self.0.iter().any(|own| **own == *key)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|key| &**key)
     }
 
     /// A bit for each key. Summaries of events have the same bits, so that a lookup skips those without any of them.
@@ -136,8 +145,9 @@ pub struct EventScope {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OddsQuery {
     pub markets: MarketFilter,
-    pub bookmaker: Option<BookId>,
-    /// `None`: wherever the bookmaker is offered.
+    /// `None`: all of them.
+    pub bookmakers: Option<Box<[BookId]>>,
+    /// `None`: wherever the bookmakers are offered.
     pub regions: Option<Regions>,
     pub format: OddsFormat,
     pub scope: EventScope,
@@ -145,6 +155,8 @@ pub struct OddsQuery {
     pub after: Option<Cursor>,
     /// Grouped by bout instead of a bare array; the limit then counts bouts.
     pub by_bout: bool,
+    /// Whether each record has the event's names, competition and start.
+    pub with_event: bool,
 }
 
 impl Default for OddsQuery {
@@ -152,13 +164,14 @@ impl Default for OddsQuery {
     fn default() -> Self {
         OddsQuery {
             markets: MarketFilter::Featured,
-            bookmaker: None,
+            bookmakers: None,
             regions: None,
             format: OddsFormat::American,
             scope: EventScope::default(),
             limit: Limit::DEFAULT,
             after: None,
             by_bout: false,
+            with_event: false,
         }
     }
 }
@@ -223,7 +236,8 @@ impl HeapBytes for EventScope {
 
 impl HeapBytes for OddsQuery {
     fn heap_bytes(&self) -> usize {
-        self.markets.heap_bytes() + self.scope.heap_bytes() + self.after.heap_bytes()
+        let books = self.bookmakers.as_ref().map_or(0, |books| size_of_val(&**books));
+        books + self.markets.heap_bytes() + self.scope.heap_bytes() + self.after.heap_bytes()
     }
 }
 

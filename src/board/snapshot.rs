@@ -4,6 +4,7 @@
 //! index as of the last publication of prices, so that between two ticks the odds stay the same byte for byte. They
 //! share all nodes that did not change.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -11,15 +12,22 @@ use arc_swap::ArcSwap;
 use super::body::{ALL_CACHED, Bodies, CachedBytes, PAST_CACHED};
 use super::condition::Condition;
 use super::coverage::BookSet;
+use super::derived::{DerivedQuery, RankedQuery, RankedRows};
+use super::feed::Feed;
 use super::index::Index;
 use super::query::{EventsQuery, OddsQuery, ScoresQuery};
 use super::register::Register;
 use super::target_cache::TargetCache;
 use super::v4::{ListQuery, PricedQuery, UpcomingQuery, V4Answers};
-use crate::model::{BookId, Catalogue, Competitions, EventId, SeenCompetition, Source, SportId, Timestamp, World};
+use crate::attachment::Attachment;
+use crate::model::{
+    BookId, Catalogue, Competitions, EventId, Position, Regions, SeenCompetition, Source, SportId, Timestamp, World,
+};
 
 /// Bound on the rendered odds of one publication of a sport.
 const ODDS_BYTES_MAX: u64 = 16 << 20;
+/// Bound on the rendered derived prices of one publication of a sport, and on the lists that they are rendered from.
+const DERIVED_BYTES_MAX: u64 = 16 << 20;
 /// Bound on each kind of rendered event and score lists of a sport.
 const EVENTS_BYTES_MAX: u64 = 4 << 20;
 /// Bound on the rendered answers across the sports of a world.
@@ -48,6 +56,7 @@ pub struct Published {
     pub(super) bodies: Bodies<OddsQuery>,
     target_cache: TargetCache,
     v4: OnceLock<V4Answers<PricedQuery>>,
+    derived: OnceLock<DerivedAnswers>,
     /// What the cached answers count toward.
     cached: &'static CachedBytes,
 }
@@ -69,9 +78,9 @@ impl Published {
         sources: Box<[PublishedSource]>,
         at_ms: i64,
     ) -> Self {
-        let (bodies, target_cache, v4) =
-            (Bodies::among(cached, ODDS_BYTES_MAX), TargetCache::default(), OnceLock::new());
-        Published { index, register, sources, at_ms, bodies, target_cache, v4, cached }
+        let (bodies, target_cache) = (Bodies::among(cached, ODDS_BYTES_MAX), TargetCache::default());
+        let (v4, derived) = (OnceLock::new(), OnceLock::new());
+        Published { index, register, sources, at_ms, bodies, target_cache, v4, derived, cached }
     }
 
     /// The same publication with another index: without the events that were removed since.
@@ -102,9 +111,18 @@ impl Published {
         self.v4.get_or_init(|| V4Answers::new(&self.index, self.register.competitions(), bodies()))
     }
 
+    pub(super) fn derived_answers(&self) -> &DerivedAnswers {
+        self.derived.get_or_init(|| DerivedAnswers {
+            bodies: Bodies::among(self.cached, DERIVED_BYTES_MAX),
+            ranked: Bodies::among(self.cached, DERIVED_BYTES_MAX),
+        })
+    }
+
     fn kept_bytes(&self) -> u64 {
         let v4 = self.v4.get().map_or(0, |answers| answers.bodies.kept_bytes());
-        self.bodies.kept_bytes() + self.target_cache.kept_bytes() as u64 + v4
+        let derived = |answers: &DerivedAnswers| answers.bodies.kept_bytes() + answers.ranked.kept_bytes();
+        let derived = self.derived.get().map_or(0, derived);
+        self.bodies.kept_bytes() + self.target_cache.kept_bytes() as u64 + v4 + derived
     }
 
     /// When this was published.
@@ -113,16 +131,24 @@ impl Published {
     }
 
     /// The bookmakers that a query is about; `None` stands for all.
-    pub(crate) fn books_of(&self, query: &OddsQuery) -> Option<Arc<BookSet>> {
-        match (query.bookmaker, query.regions) {
+    pub(crate) fn books_of(&self, bookmakers: Option<&[BookId]>, regions: Option<Regions>) -> Option<Arc<BookSet>> {
+        match (bookmakers, regions) {
             (None, None) => None,
             (None, Some(regions)) => Some(Arc::clone(self.register.offered_in(regions))),
-            (Some(book), regions) => {
-                let offered = regions.is_none_or(|regions| self.register.offered_in(regions).contains(book));
-                Some(Arc::new(offered.then_some(book).into_iter().collect()))
+            (Some(books), regions) => {
+                let offered = regions.map(|regions| self.register.offered_in(regions));
+                let is_offered = |book: &BookId| offered.is_none_or(|offered| offered.contains(*book));
+                Some(Arc::new(books.iter().copied().filter(is_offered).collect()))
             }
         }
     }
+}
+
+/// Derived prices that were rendered, and the lists that pages of them are rendered from.
+#[derive(Debug)]
+pub(super) struct DerivedAnswers {
+    pub(super) bodies: Bodies<DerivedQuery>,
+    pub(super) ranked: Bodies<RankedQuery, RankedRows>,
 }
 
 /// A source and the age at which it counts as stale.
@@ -228,13 +254,34 @@ impl SportBoard {
 pub struct WorldBoard {
     sports: Box<[SportBoard]>,
     register: Arc<Register>,
+    /// Up to where the log is in it.
+    position: Position,
+    /// The same as readers are given it.
+    position_text: Arc<Attachment>,
     /// Answers across sports, valid until a sport publishes.
     pub(super) upcoming: Arc<Bodies<UpcomingQuery>>,
 }
 
 impl WorldBoard {
     pub fn new(sports: Box<[SportBoard]>, register: Arc<Register>) -> Self {
-        WorldBoard { sports, register, upcoming: Arc::new(Bodies::new(UPCOMING_BYTES_MAX)) }
+        let (position_text, upcoming) = (Arc::default(), Arc::new(Bodies::new(UPCOMING_BYTES_MAX)));
+        WorldBoard { sports, register, position: Position::default(), position_text, upcoming }
+    }
+
+    /// The same as of a position in the log.
+    #[must_use]
+    pub fn at(self, position: Position) -> Self {
+        WorldBoard { position, ..self }
+    }
+
+    /// Up to where the log of the world is in it.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The position in another form, which is made once.
+    pub(crate) fn position_text<T: Any + Clone + Send + Sync>(&self, make: impl FnOnce(Position) -> T) -> T {
+        self.position_text.get_or_make(|| make(self.position))
     }
 
     /// Takes over the answers across sports of the previous board, if the same prices are published.
@@ -253,6 +300,11 @@ impl WorldBoard {
 
     pub fn sport(&self, id: SportId) -> &SportBoard {
         &self.sports[id.index()]
+    }
+
+    /// The boards of all sports.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SportId, &SportBoard)> {
+        SportId::all().zip(&self.sports)
     }
 
     pub fn sports(&self) -> &[SportBoard] {
@@ -280,12 +332,24 @@ impl WorldBoard {
 pub struct Boards {
     catalogue: Arc<Catalogue>,
     worlds: [ArcSwap<WorldBoard>; 2],
+    feeds: [Feed; 2],
     condition: Condition,
 }
 
 impl Boards {
     pub fn new(catalogue: Arc<Catalogue>, worlds: [WorldBoard; 2]) -> Self {
-        Boards { catalogue, worlds: worlds.map(ArcSwap::from_pointee), condition: Condition::default() }
+        let (feeds, condition) = (Default::default(), Condition::default());
+        Boards { catalogue, worlds: worlds.map(ArcSwap::from_pointee), feeds, condition }
+    }
+
+    /// What changes of a world.
+    pub fn feed(&self, world: World) -> &Feed {
+        &self.feeds[world.index()]
+    }
+
+    /// Lets everybody who follows changes look at the condition of the service and at its keys again.
+    pub fn wake_followers(&self) {
+        self.feeds.iter().for_each(Feed::wake_all);
     }
 
     pub fn catalogue(&self) -> &Arc<Catalogue> {

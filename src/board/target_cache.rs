@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 
-use super::body::{ALL_CACHED, Body};
+use super::body::{ALL_CACHED, Body, KeptBytes};
 use crate::attachment::Attachment;
 
 /// A power of two, so that the lowest bits of a hash select a slot.

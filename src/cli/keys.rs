@@ -81,6 +81,9 @@ pub(super) struct IssueArgs {
     /// Requests per UTC month, or none [default: none]
     #[arg(long, value_name = "N", value_parser = flags::quota)]
     per_month: Option<FieldSetting<u64>>,
+    /// Streams open at the same time [default: 2 for sandbox, 10 for production keys]
+    #[arg(long, value_name = "N")]
+    streams: Option<u32>,
     /// Time until the key expires, such as 90d [default: never expires]
     #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
@@ -96,6 +99,7 @@ impl IssueArgs {
             burst_per_minute: self.burst,
             requests_per_day: self.per_day.unwrap_or_default(),
             requests_per_month: self.per_month.unwrap_or_default(),
+            streams: self.streams,
             expires_in_s: match self.expires {
                 Some(FieldSetting::To(seconds)) => Some(seconds),
                 _ => None,
@@ -224,7 +228,7 @@ impl RevokeArgs {
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("changes").required(true).multiple(true)
-        .args(["name", "groups", "burst", "per_day", "per_month", "expires", "reset_usage"])),
+        .args(["name", "groups", "burst", "per_day", "per_month", "streams", "expires", "reset_usage"])),
     after_long_help = "\
 Examples:
   oddsbox keys set acme --burst 1200 --per-day 2000000
@@ -254,6 +258,9 @@ pub(super) struct SetArgs {
     /// Requests per UTC month, or none
     #[arg(long, value_name = "N", value_parser = flags::quota)]
     per_month: Option<FieldSetting<u64>>,
+    /// Streams open at the same time; more than that are closed, the newest first
+    #[arg(long, value_name = "N")]
+    streams: Option<u32>,
     /// Time until the key expires, such as 90d, or never
     #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
@@ -271,6 +278,7 @@ impl SetArgs {
             burst_per_minute: self.burst,
             requests_per_day: self.per_day.unwrap_or_default(),
             requests_per_month: self.per_month.unwrap_or_default(),
+            streams: self.streams,
             expires_in_s: self.expires.unwrap_or_default(),
             reset_usage: self.reset_usage,
         })
@@ -339,6 +347,7 @@ fn key_text(key: &KeyAnswer) -> String {
         ("per minute", key.limits.burst_per_minute.to_string()),
         ("today", used_of(key.used_today, key.limits.requests_per_day)),
         ("this month", used_of(key.used_this_month, key.limits.requests_per_month)),
+        ("streams", used_of(key.open_streams, Some(key.limits.streams.into()))),
         ("last used", or_dash(key.last_used.as_ref())),
         ("created", key.created.clone()),
         ("expires", or_dash(key.expires.as_ref())),

@@ -13,6 +13,7 @@ mod check;
 mod config;
 mod console;
 mod demo;
+mod derived;
 mod export;
 mod feeds;
 mod flags;
@@ -99,6 +100,8 @@ enum CliCommand {
     Export(export::ExportArgs),
     Feeds(feeds::FeedsArgs),
     Audit(audit::AuditArgs),
+    Best(derived::BestArgs),
+    Edges(derived::EdgesArgs),
     History(history::HistoryArgs),
     Console(console::ConsoleArgs),
     Status(status::StatusArgs),
@@ -167,6 +170,8 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Export(export) => export.run(&invocation),
         CliCommand::Feeds(feeds) => feeds.run(&invocation),
         CliCommand::Audit(audit) => audit.run(&invocation),
+        CliCommand::Best(best) => best.run(&invocation),
+        CliCommand::Edges(edges) => edges.run(&invocation),
         CliCommand::History(history) => history.run(&invocation),
         CliCommand::Console(console) => console.run(&invocation),
         CliCommand::Status(status::StatusArgs {}) => status::StatusArgs::run(&invocation),

@@ -3,12 +3,14 @@
 //! - `transport` accepts connections and speaks HTTP on them, for this interface and for others
 //! - `exchange` is what every request goes through
 //! - `v1` has the endpoints; `v4` has those in the shape of The Odds API, from the same boards
+//! - `stream` hands out changes as they happen
 //! - `docs` describes the interface, for programs and for people
 //!
 //! It reads boards and keys, charges meters, and changes nothing else.
 
 mod docs;
 mod exchange;
+mod stream;
 mod transport;
 mod v1;
 mod v4;
@@ -16,7 +18,7 @@ mod v4;
 pub use docs::{DemoKeys, OPENAPI};
 pub use exchange::RequestId;
 pub use exchange::handle::{Handled, HandledRequest, Note, handle};
-pub use exchange::history::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead, Shown};
+pub use exchange::history::{AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, LinesRead, Shown};
 pub(crate) use exchange::reply::etag_of;
 pub use exchange::service::{Service, ServiceSettings};
 pub(crate) use exchange::{negotiate, percent};

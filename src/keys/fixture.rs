@@ -54,6 +54,6 @@ pub(super) fn issued(new: NewKey) -> (KeyRecord, Secret) {
 }
 
 pub(super) fn limited(burst_per_minute: u32, per_day: Option<u64>, per_month: Option<u64>) -> KeyRecord {
-    let limits = Limits { burst_per_minute, per_day, per_month };
+    let limits = Limits { burst_per_minute, per_day, per_month, streams: 10 };
     issued(NewKey { limits, ..new_key(KeyKind::Sandbox) }).0
 }

@@ -12,7 +12,7 @@ use super::leases::LeaseDeclined;
 use super::meter::Meter;
 use super::record::{KeyId, KeyRecord};
 use crate::clock::Moment;
-use crate::model::{SportId, World};
+use crate::model::{SportId, SportSet, World};
 
 /// A request that holds a valid key. Good for this request: a later one asks the keyring again. It borrows the entry of
 /// the key, because a reference count that every thread writes would cost each request a cache miss.
@@ -60,6 +60,11 @@ impl<'k> Grant<'k> {
             Some(_) => write(),
             None => self.entry.policy().get_or_make(write),
         }
+    }
+
+    /// The sports that the key may read.
+    pub fn sports(&self) -> SportSet {
+        self.entry.sports()
     }
 
     /// The right to read one sport, if the key is not restricted to others.

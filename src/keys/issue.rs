@@ -9,7 +9,7 @@ mod tests;
 
 use super::base62::RandomError;
 use super::meter::{BURST_MAX, QUOTA_MAX};
-use super::record::{KeyId, KeyKind, KeyRecord, Limits, Retired};
+use super::record::{KeyId, KeyKind, KeyRecord, Limits, Retired, STREAMS_MAX};
 use super::secret::{Secret, may_hold_key};
 use crate::model::{Catalogue, Timestamp};
 
@@ -40,6 +40,7 @@ pub struct KeyChange {
     pub burst_per_minute: Option<u32>,
     pub per_day: FieldEdit<u64>,
     pub per_month: FieldEdit<u64>,
+    pub streams: Option<u32>,
     pub expires: FieldEdit<Timestamp>,
     /// Resets the usage of the day and the month. The record holds no usage: the caller that stores the record resets
     /// it.
@@ -80,6 +81,8 @@ pub enum IssueError {
     UnknownGroup { group: Box<str>, known: String },
     #[error("a limit of 0 lets nothing pass: give 1 or more, or revoke the key")]
     ZeroLimit,
+    #[error("a key can have at most {STREAMS_MAX} streams")]
+    TooManyStreams,
     #[error("at most {BURST_MAX} a minute can be counted: give a lower burst")]
     BurstTooHigh,
     #[error("at most {QUOTA_MAX} a day or a month can be counted: give a lower limit, or none")]
@@ -160,6 +163,7 @@ pub fn set(key: &KeyRecord, change: KeyChange, catalogue: &Catalogue, now: Times
         burst_per_minute: change.burst_per_minute.unwrap_or(key.limits.burst_per_minute),
         per_day: change.per_day.apply(key.limits.per_day),
         per_month: change.per_month.apply(key.limits.per_month),
+        streams: change.streams.unwrap_or(key.limits.streams),
     };
     check_limits(limits)?;
     if let FieldEdit::To(expires) = change.expires {
@@ -199,6 +203,9 @@ fn check_limits(limits: Limits) -> Result<(), IssueError> {
     }
     if limits.burst_per_minute > BURST_MAX {
         return Err(IssueError::BurstTooHigh);
+    }
+    if limits.streams > STREAMS_MAX {
+        return Err(IssueError::TooManyStreams);
     }
     if limits.burst_per_minute == 0 {
         return Err(IssueError::ZeroLimit);

@@ -168,7 +168,24 @@ impl Keys {
         let hash = HashMemo::hash_on_this_thread(text).ok_or(AuthError::Malformed)?;
         self.map.by_secret.get(&hash).ok_or(AuthError::Unknown)?.authorise(now.timestamp())
     }
+
+    /// A secret without its text, for a request that goes on for longer than a moment.
+    pub fn ticket<T: AsRef<[u8]> + ?Sized>(&self, text: &T) -> Option<KeyTicket> {
+        HashMemo::hash_on_this_thread(text.as_ref()).map(KeyTicket)
+    }
+
+    /// Authenticates the secret of a ticket again, and says until when that holds if nothing changes.
+    pub fn renew(&self, ticket: &KeyTicket, now: Timestamp) -> Result<(Grant<'_>, Option<Timestamp>), AuthError> {
+        let secret = self.map.by_secret.get(&ticket.0).ok_or(AuthError::Unknown)?;
+        let grant = secret.authorise(now)?;
+        let until = [secret.until, secret.entry.record().expires].into_iter().flatten().min();
+        Ok((grant, until))
+    }
 }
+
+/// A secret that was authenticated once, to be authenticated again while its request goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyTicket(SecretHash);
 
 /// All keys, shared by every request.
 #[derive(Debug)]

@@ -21,12 +21,13 @@ pub mod leases;
 mod meter;
 pub mod record;
 mod secret;
+mod streams;
 
 pub use base62::RandomError;
 pub use feeder::{AdmittedFeeder, FeedToken, FeedTokenError, Feeder, Feeders};
 pub use grant::{Forbidden, Grant, SportAccess, WaitingGrant};
 pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
-pub use keyring::{AuthError, KeyEntry, Keyring, Keys};
+pub use keyring::{AuthError, KeyEntry, KeyTicket, Keyring, Keys};
 pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
     BURST_MAX, BurstStanding, Charge, Cost, Meter, PaidCharge, QUOTA_MAX, QuotaStanding, Refusal, Standing, UNITS_MAX,
@@ -34,3 +35,4 @@ pub use meter::{
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
 pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};
+pub use streams::{OpenStreams, StreamSeat};

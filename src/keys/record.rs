@@ -85,19 +85,26 @@ impl KeyKind {
     }
 }
 
-/// Request limits per minute, UTC day and UTC month. The day or the month may be unlimited, but not both.
+/// More than any client needs.
+pub const STREAMS_MAX: u32 = 10_000;
+
+/// Limits of requests per minute, UTC day and UTC month, and of streams. The day or the month may be unlimited, but not both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub burst_per_minute: u32,
     pub per_day: Option<u64>,
     pub per_month: Option<u64>,
+    /// Open at the same time.
+    pub streams: u32,
 }
 
 impl Limits {
     pub const fn default_of(kind: KeyKind) -> Self {
         match kind {
-            KeyKind::Sandbox => Limits { burst_per_minute: 60, per_day: Some(10_000), per_month: None },
-            KeyKind::Production => Limits { burst_per_minute: 600, per_day: Some(1_000_000), per_month: None },
+            KeyKind::Sandbox => Limits { burst_per_minute: 60, per_day: Some(10_000), per_month: None, streams: 2 },
+            KeyKind::Production => {
+                Limits { burst_per_minute: 600, per_day: Some(1_000_000), per_month: None, streams: 10 }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod histogram;
 mod history;
 mod page;
 pub mod process;
+mod streams;
 mod traffic;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use histogram::{Histogram, HistogramSnapshot};
 pub use history::{History, HistoryStep};
 pub use page::{Kind, MetricsPage};
+pub use streams::StreamCounts;
 pub use traffic::{OpenConnection, Totals, Traffic};
 
 /// Counters and durations of the writer.

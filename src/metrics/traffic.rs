@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::histogram::{FineHistogram, FineSnapshot, Histogram, HistogramSnapshot};
 use super::history::{CounterSnapshot, History};
+use super::streams::StreamCounts;
 
 /// Statuses with a counter of their own; any other is counted under the last one, 0.
 const STATUSES: [u16; 15] = [200, 304, 400, 401, 403, 404, 405, 414, 422, 429, 431, 500, 503, 204, 0];
@@ -36,6 +37,7 @@ pub struct Traffic {
     accepted: AtomicU64,
     rejected: AtomicU64,
     handshakes_failed: AtomicU64,
+    streams: StreamCounts,
     /// Incremented by every iteration of the accept loop, with or without a connection.
     beats: AtomicU64,
     /// A ring buffer of requests answered in each of the last seconds, and the total at its newest entry.
@@ -91,12 +93,17 @@ impl Traffic {
             accepted: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
+            streams: StreamCounts::default(),
             beats: AtomicU64::new(0),
             recent: std::array::from_fn(|_| AtomicU64::new(0)),
             seen: AtomicU64::new(0),
             second: AtomicU64::new(0),
             history: History::default(),
         }
+    }
+
+    pub fn streams(&self) -> &StreamCounts {
+        &self.streams
     }
 
     /// Counts a connection until the returned guard is dropped.

@@ -92,6 +92,12 @@ impl OutcomeName {
         self.parts().map(|(_, description)| description)
     }
 
+    /// Whether two names are the same; names of one feed often share their text.
+    #[inline]
+    pub fn is(&self, other: &OutcomeName) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+
     #[inline]
     fn parts(&self) -> Option<(&str, &str)> {
         self.0.strip_prefix(Self::MARK)?.split_once(Self::MARK)

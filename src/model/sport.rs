@@ -53,6 +53,11 @@ impl Sport {
 pub struct SportId(pub(super) u8);
 
 impl SportId {
+    /// Every position, in order.
+    pub(crate) fn all() -> impl Iterator<Item = SportId> {
+        (0..=u8::MAX).map(SportId)
+    }
+
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -78,6 +83,10 @@ impl SportSet {
 
     pub const fn contains(self, sport: SportId) -> bool {
         self.0 & (1 << sport.0) != 0
+    }
+
+    pub const fn contains_all(self, other: SportSet) -> bool {
+        other.0 & !self.0 == 0
     }
 
     pub const fn is_empty(self) -> bool {

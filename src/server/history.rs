@@ -1,16 +1,25 @@
 //! The log as the public interface reads it: boards as of a time, the last ones of them in memory.
 
+use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
 use foldhash::fast::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-use crate::board::{AsOf, Boards, EventNode, Index, Published, Register, SportBoard};
-use crate::http::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead, Shown};
+use crate::board::{
+    AsOf, Boards, ChangeEntry, ChangedRecord, EventNode, Index, ListChange, MovedEvent, Published, Register,
+    SportBoard, SportEntry, TickEntry,
+};
+use crate::http::{AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, LinesRead, Shown};
 use crate::keys::SportAccess;
-use crate::model::{Bookmaker, EventLines, Market, Regions, SportId, World};
-use crate::store::{EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, SportFold};
+use crate::model::{
+    BookId, Bookmaker, Event, EventLines, Market, Record, RecordId, Regions, SportId, Timestamp, World,
+};
+use crate::store::{
+    EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LoggedChange, LoggedEntry, LoggedMove, LoggedPrice,
+    LoggedRecord, SportFold,
+};
 use crate::writer::logged_index;
 
 /// The most that the boards in memory weigh together: about 128 MiB.
@@ -27,6 +36,7 @@ pub(super) struct LogHistory {
     boards: Arc<Boards>,
     times: Cache<AsOfRead, KnownEntry>,
     past: Cache<PastKey, Arc<PastBoard>, ByWeight, RandomState>,
+    runs: Cache<RunKey, EntryRun, ByWeight, RandomState>,
 }
 
 /// A sport after an entry.
@@ -81,17 +91,25 @@ impl Weighter<PastKey, Arc<PastBoard>> for ByWeight {
     }
 }
 
+/// A cache of so much weight.
+fn bounded<K: Eq + Hash, V: Clone>(weight_max: u64) -> Cache<K, V, ByWeight, RandomState>
+where
+    ByWeight: Weighter<K, V>,
+{
+    let items = TIMES_MAX / 16;
+    let mut options = OptionsBuilder::new();
+    // Shards would bound the largest value, not the sum.
+    options.shards(1).estimated_items_capacity(items).weight_capacity(weight_max);
+    match options.build() {
+        Ok(options) => Cache::with_options(options, ByWeight, RandomState::default(), DefaultLifecycle::default()),
+        Err(_) => Cache::with(items, weight_max, ByWeight, RandomState::default(), DefaultLifecycle::default()),
+    }
+}
+
 impl LogHistory {
     pub(super) fn new(reader: HistoryReader, boards: Arc<Boards>) -> Self {
-        let items = TIMES_MAX / 16;
-        let mut options = OptionsBuilder::new();
-        // Shards would bound the largest board, not the sum.
-        options.shards(1).estimated_items_capacity(items).weight_capacity(WEIGHT_MAX);
-        let past = match options.build() {
-            Ok(options) => Cache::with_options(options, ByWeight, RandomState::default(), DefaultLifecycle::default()),
-            Err(_) => Cache::with(items, WEIGHT_MAX, ByWeight, RandomState::default(), DefaultLifecycle::default()),
-        };
-        LogHistory { reader, boards, times: Cache::new(TIMES_MAX), past }
+        let (past, runs) = (bounded(WEIGHT_MAX), bounded(ENTRY_BYTES_MAX));
+        LogHistory { reader, boards, times: Cache::new(TIMES_MAX), past, runs }
     }
 
     fn published(&self, read: AsOfRead) -> Weak<Published> {
@@ -133,15 +151,7 @@ impl LogHistory {
             HistoryError::Gone | HistoryError::Future => {
                 HistoryFailure::Gone { since: self.reader.sport_since(world, sport).unwrap_or_default() }
             }
-            HistoryError::TooMuch => HistoryFailure::TooMuch,
-            HistoryError::Damaged(reason) => {
-                tracing::error!(reason, "failed to read the log");
-                HistoryFailure::Damaged
-            }
-            HistoryError::Store(error) => {
-                tracing::warn!(%error, "failed to read the log");
-                HistoryFailure::Unavailable
-            }
+            error => unreadable(error),
         }
     }
 
@@ -167,7 +177,129 @@ impl LogHistory {
     }
 }
 
+/// How many entries of the log are read at a time.
+const ENTRIES_READ: u64 = 64;
+/// The most bytes that entries in memory take together, about.
+const ENTRY_BYTES_MAX: u64 = 64 << 20;
+
+/// A run of entries of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct RunKey {
+    world: World,
+    epoch: u64,
+    /// How often the log had been rewritten.
+    rewrites: u64,
+    first: u64,
+    last: u64,
+}
+
+/// Entries as streams hand them out, and the second of the first one.
+#[derive(Clone, Debug)]
+struct EntryRun {
+    entries: Arc<[Arc<ChangeEntry>]>,
+    since: Timestamp,
+}
+
+impl Weighter<RunKey, EntryRun> for ByWeight {
+    fn weight(&self, _: &RunKey, run: &EntryRun) -> u64 {
+        1 + run.entries.iter().map(|entry| entry.weight() as u64).sum::<u64>()
+    }
+}
+
+impl LogHistory {
+    /// The entries around one: streams that resume at about the same time share them.
+    fn run(&self, read: EntriesRead) -> Result<EntryRun, HistoryError> {
+        if self.reader.head(read.world)?.epoch != read.epoch {
+            return Err(HistoryError::Gone);
+        }
+        let first = read.from - read.from % ENTRIES_READ;
+        let last = (first + ENTRIES_READ - 1).min(read.to.saturating_sub(1));
+        let rewrites = self.reader.rewrites();
+        let key = |first| RunKey { world: read.world, epoch: read.epoch, rewrites, first, last };
+        let read_run = |key: RunKey| {
+            let after = key.first.max(1) - 1;
+            let count = usize::try_from(key.last.saturating_sub(after)).unwrap_or(0);
+            let read = self.reader.entries_after(key.world, after, count);
+            read.map(|entries| self.entry_run(&entries))
+        };
+        match self.runs.get_or_insert_with(&key(first), || read_run(key(first))) {
+            // The run begins before what is kept.
+            Err(HistoryError::Gone) if first < read.from => read_run(key(read.from)),
+            run => run,
+        }
+    }
+
+    fn entry_run(&self, entries: &[LoggedEntry]) -> EntryRun {
+        let catalogue = self.boards.catalogue();
+        let since = entries.first().map(|entry| entry.at).unwrap_or_default();
+        let entry = |entry: &LoggedEntry| {
+            let sports = entry
+                .sports
+                .iter()
+                .map(|(sport, changes)| sport_entry(&catalogue[*sport].key, entry.at, (*sport, changes)));
+            Arc::new(ChangeEntry::new(entry.sequence, sports.collect()))
+        };
+        EntryRun { entries: entries.iter().map(entry).collect(), since }
+    }
+}
+
+fn sport_entry(key: &str, at: Timestamp, (sport, changes): (SportId, &[LoggedChange])) -> SportEntry {
+    let mut lists = Vec::new();
+    let mut tick = None;
+    for change in changes {
+        match change {
+            LoggedChange::Event(event, markets, moved) => {
+                let moved = moved.as_ref().map(|moved| Arc::new(moved_event(key, at, moved, event)));
+                lists.push(ListChange::Event(Arc::clone(event), markets.clone(), moved));
+            }
+            LoggedChange::Score(event, score) => lists.push(ListChange::Score(Arc::clone(event), Arc::clone(score))),
+            LoggedChange::Removed(event) => lists.push(ListChange::Removed(Arc::clone(event))),
+            LoggedChange::Tick(logged) => {
+                let records = logged.records.iter().map(|record| changed_record(key, record)).collect();
+                tick = Some(TickEntry::new(key, logged.at, logged.sources.clone(), records));
+            }
+        }
+    }
+    SportEntry { sport, key: key.into(), lists, tick }
+}
+
+fn changed_record(sport_key: &str, logged: &LoggedRecord) -> ChangedRecord {
+    let LoggedRecord { event, bookmaker, market, price } = logged;
+    let id = RecordId::new(sport_key, &event.id, bookmaker, *market);
+    let record = price.as_ref().map(|price| record_of(id, *market, price));
+    (Arc::clone(event), Arc::clone(bookmaker), *market, record)
+}
+
+fn record_of(id: RecordId, market: Market, price: &LoggedPrice) -> Arc<Record> {
+    Arc::new(Record {
+        id,
+        // Entries name bookmakers by their keys: one of then may have no number any more.
+        bookmaker: BookId::from_number(u16::MAX),
+        market,
+        last_update: price.last_update,
+        bookmaker_update: None,
+        outcomes: price.outcomes.iter().cloned().collect(),
+    })
+}
+
+fn moved_event(sport_key: &str, at: Timestamp, moved: &LoggedMove, to: &Arc<Event>) -> MovedEvent {
+    let records = moved.records.iter().map(|(book, market, price)| {
+        (Arc::clone(book), record_of(RecordId::new(sport_key, &to.id, book, *market), *market, price))
+    });
+    MovedEvent::new(sport_key, at, (&moved.from, to), &records.collect::<Vec<_>>())
+}
+
 impl History for LogHistory {
+    fn entries(&self, read: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
+        let gone = HistoryFailure::Gone { since: None };
+        match self.run(read) {
+            Ok(run) if run.since < read.oldest => Err(gone),
+            Ok(run) => Ok(run.entries),
+            Err(HistoryError::Gone | HistoryError::Future) => Err(gone),
+            Err(error) => Err(unreadable(&error)),
+        }
+    }
+
     fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
         let LinesRead { access, event, bookmakers, markets, range: (from, to) } = read;
         let is_wanted = |key: &str, market: Market| bookmakers.contains(key) && markets.accepts(market);
@@ -199,6 +331,21 @@ impl History for LogHistory {
 
     fn as_of(&self, read: AsOfRead) -> Result<AsOf, HistoryFailure> {
         self.read(read).map_err(|error| self.failure(read.access, &error))
+    }
+}
+
+fn unreadable(error: &HistoryError) -> HistoryFailure {
+    match error {
+        HistoryError::Gone | HistoryError::Future => HistoryFailure::Gone { since: None },
+        HistoryError::TooMuch => HistoryFailure::TooMuch,
+        HistoryError::Damaged(reason) => {
+            tracing::error!(reason, "failed to read the log");
+            HistoryFailure::Damaged
+        }
+        HistoryError::Store(error) => {
+            tracing::warn!(%error, "failed to read the log");
+            HistoryFailure::Unavailable
+        }
     }
 }
 

@@ -237,11 +237,10 @@ impl Server {
 
         let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
         tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
-        let end = stopped.end();
+        let (end, streams) = (stopped.end(), Arc::clone(&service));
         let stop = async {
             or_ended(stop, end.clone()).await;
-            notify::stopping();
-            let _ = phase.send(Phase::Draining);
+            drain(&streams, &phase);
         };
         let options = bounds.public.subscribe();
         match extras.reload {
@@ -463,6 +462,13 @@ async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: 
     leases::serve(requests, &keyring, &clock, &writer).await;
 }
 
+/// Ends what would go on for ever, and tells everybody else to end.
+fn drain(service: &http::Service, phase: &watch::Sender<Phase>) {
+    notify::stopping();
+    service.stop_streams();
+    let _ = phase.send(Phase::Draining);
+}
+
 /// Ready when `asked` is, or when the writer has ended: without it there is nothing to wait for.
 async fn or_ended(asked: impl Future<Output = ()>, end: WriterEnd) {
     tokio::select! {
@@ -494,6 +500,7 @@ fn interface_settings(config: &Config) -> http::ServiceSettings {
     http::ServiceSettings {
         allow_query_key: config.allow_query_key,
         refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
+        resume_s: u32::try_from(config.history_resume.as_secs()).unwrap_or(u32::MAX),
         ..http::ServiceSettings::default()
     }
 }

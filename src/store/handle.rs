@@ -19,7 +19,7 @@ use super::open::{BackendFactory, Location, OpenFile, OpenMode};
 use super::row_batch::RowBatch;
 use super::scan::guarded;
 use super::tables::AUDIT;
-use crate::model::{Catalogue, Timestamp, World};
+use crate::model::{Catalogue, SportId, Timestamp, World};
 
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,6 +351,12 @@ impl Store {
         let head = logs[world.index()].head;
         self.logs = Some(logs);
         Ok(head)
+    }
+
+    /// The last tick of a sport in the log of a world.
+    pub fn last_tick(&self, world: World, sport: SportId) -> Option<Timestamp> {
+        let log = self.logs.as_ref()?[world.index()].sports.get(&self.sports.number(sport)?)?;
+        log.dictionary.last_tick()
     }
 
     /// The logs, to be put back when nothing failed.

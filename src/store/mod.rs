@@ -47,7 +47,7 @@ pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
     EndsOf, Entries, EntryAt, EventChange, FoldedEvent, ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError,
-    HistoryReader, LineBytes, LineRange, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedPrice, LoggedRecord,
+    HistoryReader, LineBytes, LineRange, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedMove, LoggedPrice, LoggedRecord,
     LoggedTick, PreparedForget, PreparedLines, RecordChange, SportChanges, SportFold, SportPath, TickChanges,
     new_epoch,
 };

@@ -134,7 +134,7 @@ impl Writer {
     /// Notes where the logs end after a commit.
     fn follow_logs(&mut self, changes: &[Change]) {
         for change in changes {
-            let Change::Log { world, .. } = change else { continue };
+            let Change::Log { world, entry } = change else { continue };
             let head = &mut self.log_heads[world.index()];
             let next = head.next + 1;
             match self.store.log_head(*world) {
@@ -142,6 +142,7 @@ impl Writer {
                 // The file cannot be read now, and the entry is in it nevertheless.
                 Err(_) => head.next = next,
             }
+            self.follow_entry(*world, entry);
             self.show_log_size(*world);
             if self.boards.condition().history_since(*world).is_none() {
                 self.show_history_since(*world);

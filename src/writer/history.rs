@@ -100,6 +100,11 @@ impl Writer {
         self.line_job = None;
         let outcome = self.store.forget(prepared)?;
         self.read_log_heads()?;
+        // Its changes in memory are those of the log as it was.
+        let world = prepared.world();
+        self.boards.feed(world).clear();
+        self.show(world);
+        self.boards.feed(world).wake_all();
         Ok(outcome)
     }
 

@@ -91,7 +91,7 @@ impl Writer {
         self.commit(&[put, Change::PutUsage { key, usage, last_used }, Change::Audit(note)])?;
         entry.meter().restart(usage, now);
         self.lost_usage.retain(|lost| *lost != record.id);
-        Ok(self.keyring.put(record))
+        Ok(self.put_in_force(record))
     }
 
     /// Stores what meters may hand out, ahead of use.
@@ -134,6 +134,13 @@ impl Writer {
         found.ok_or_else(|| KeyError::no_such_key(id))
     }
 
+    /// Lets requests be checked against a key as it is in the file, and its open streams too.
+    fn put_in_force(&self, record: KeyRecord) -> Arc<KeyEntry> {
+        let key = self.keyring.put(record);
+        key.meter().streams().recheck();
+        key
+    }
+
     fn put_key(
         &mut self,
         record: KeyRecord,
@@ -143,7 +150,7 @@ impl Writer {
     ) -> Result<Arc<KeyEntry>, KeyError> {
         let note = self.note(who, action, record.id.as_str(), detail);
         self.commit(&[Change::PutKey(Arc::new(record.clone())), Change::Audit(note)])?;
-        Ok(self.keyring.put(record))
+        Ok(self.put_in_force(record))
     }
 }
 

@@ -17,6 +17,7 @@ mod batch;
 mod budget;
 mod commit;
 mod event_edit;
+mod feed;
 mod feeders;
 mod fight;
 mod future;
@@ -41,7 +42,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use crate::board::Boards;
+use crate::board::{Boards, ChangeEntry};
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
@@ -139,6 +140,9 @@ pub struct Writer {
     /// The sizes of the lines.
     line_bytes: [u64; World::ALL.len()],
     line_job: Option<history::LineJob>,
+    /// Entries of the log that readers do not see yet.
+    unannounced: [Vec<ChangeEntry>; World::ALL.len()],
+    last_beat: Timestamp,
     /// Whether it runs beside other work, so that what only reads may do so too.
     has_own_thread: bool,
     /// The most bytes of the logs while the disk is nearly full.
@@ -184,7 +188,13 @@ impl Writer {
         };
         let [sandbox, live] = loaded.worlds;
         let worlds = [open(World::Sandbox, sandbox)?, open(World::Live, live)?];
-        let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [worlds[0].board(), worlds[1].board()]));
+        let boards = Arc::new(Boards::new(
+            Arc::clone(&catalogue),
+            [
+                worlds[0].board().at(feed::position_of(log_heads[0])),
+                worlds[1].board().at(feed::position_of(log_heads[1])),
+            ],
+        ));
         boards.condition().set_maintenance(loaded.maintenance);
         boards.condition().set_simulated_live(loaded.simulated_live);
         let mut writer = Writer {
@@ -206,6 +216,8 @@ impl Writer {
             log_heads,
             line_bytes: [0; World::ALL.len()],
             line_job: None,
+            unannounced: Default::default(),
+            last_beat: now.timestamp(),
             has_own_thread: false,
             history_cap: None,
             refused: 0,
@@ -314,6 +326,7 @@ impl Writer {
         self.commit(&[Change::SetMaintenance(until), Change::Audit(note)])?;
         self.maintenance = until;
         self.boards.condition().set_maintenance(until);
+        self.boards.wake_followers();
         Ok(())
     }
 

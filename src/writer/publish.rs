@@ -103,6 +103,9 @@ impl Writer {
         }
         let at = if ticked { Timestamp::from_unix_ms(tick * self.options.refresh_ms) } else { due_time(now_ms) };
         self.publish_all(&due, at, now_ms);
+        if ticked {
+            self.beat(Timestamp::from_unix_ms(now_ms));
+        }
     }
 
     /// Publishes at the end of an ingest whatever does not have to wait for the tick.
@@ -247,8 +250,13 @@ impl Writer {
     }
 
     /// Publishes the world as the boards of its sports have it.
-    pub(super) fn show(&self, world: World) {
-        self.boards.publish(world, self.worlds[world.index()].board());
+    pub(super) fn show(&mut self, world: World) {
+        let has_changes = !self.unannounced[world.index()].is_empty();
+        self.announce(world);
+        self.boards.publish(world, self.worlds[world.index()].board().at(self.position(world)));
+        if has_changes {
+            self.boards.feed(world).wake_all();
+        }
     }
 
     /// How long until something is due, if no operation comes.

@@ -36,7 +36,7 @@ async fn burst_and_quota_are_checked_before_route_permission_and_parameters() {
     for (burst, day, code) in [(1, 9, "rate_limited"), (9, 1, "quota_exceeded")] {
         let spent = key(&service, KeyKind::Production, |new| {
             new.groups = vec!["golf".into()];
-            new.limits = Limits { burst_per_minute: burst, per_day: Some(day), per_month: None };
+            new.limits = Limits { burst_per_minute: burst, per_day: Some(day), per_month: None, streams: 10 };
         })
         .await
         .secret;

@@ -180,7 +180,7 @@ pub async fn key(service: &Service, kind: KeyKind, change: impl FnOnce(&mut NewK
 
 /// A production key with these limits.
 pub async fn limited(service: &Service, burst: u32, day: Option<u64>, month: Option<u64>) -> Key {
-    let limits = Limits { burst_per_minute: burst, per_day: day, per_month: month };
+    let limits = Limits { burst_per_minute: burst, per_day: day, per_month: month, streams: 10 };
     key(service, KeyKind::Production, |new| new.limits = limits).await
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs clients of The Odds API that others wrote, unchanged, against two servers: `oddsbox demo`, and one that holds the files
 # of payloads/ and nothing else. Only the base URL of the clients differs. samples/ makes the calls of the vendor's samples.
+# fair.py compares the fair prices of a third server with those of published packages.
 #   tests/clients/run.sh
 # Needs python3 with venv, a C compiler, pkg-config and OpenSSL's headers (for the Rust client), and reaches the package
 # registries of Python and Rust. The samples in JavaScript and PHP are left out where node or php is missing. Everything is
@@ -39,6 +40,9 @@ cargo build --locked --quiet --manifest-path tests/clients/rust/Cargo.toml --tar
 install() { "$kept/venv/bin/pip" install --quiet --disable-pip-version-check --no-compile "$@"; }
 install -r tests/clients/requirements.txt
 install --no-deps -r tests/clients/requirements-no-deps.txt
+# They want another version of pandas than the clients.
+[ -x "$kept/fair-venv/bin/python" ] || python3 -m venv "$kept/fair-venv"
+"$kept/fair-venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r tests/clients/requirements-fair.txt
 
 oddsbox=$target/debug/oddsbox
 # Starts a server in a directory of its own and waits for a line of its output.
@@ -78,8 +82,17 @@ start payloads 'listening on' serve
 PAYLOAD_URL=$(address payloads)
 export BASE_URL KEY PAYLOAD_URL PAYLOAD_KEY
 
+python3 tests/clients/fair.py write "$scratch/fair.ndjson"
+"$oddsbox" --data "$scratch/fair" ingest --strict "$scratch/fair.ndjson" >"$scratch/ingest.out" ||
+  { cat "$scratch/ingest.out" >&2; exit 1; }
+FAIR_KEY=$("$oddsbox" --data "$scratch/fair" keys issue --live --name fair --approved-by tests --json |
+  sed 's/.*"key":"\([^"]*\)".*/\1/')
+start fair 'listening on' serve
+
 status=0
 run() { "$@" || { echo "FAILED: $*" >&2; status=1; }; }
+# First, while its prices are not stale.
+run env BASE_URL="$(address fair)" KEY="$FAIR_KEY" "$kept/fair-venv/bin/python" tests/clients/fair.py compare
 run "$kept/venv/bin/python" tests/clients/clients.py
 run "$kept/rust/debug/oddsbox-v4-client"
 run "$kept/venv/bin/python" tests/clients/markets.py

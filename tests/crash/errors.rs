@@ -45,7 +45,7 @@ fn some_news(random: &mut Random, clock: &Clock) -> Vec<News> {
 }
 
 fn issue(writer: &mut Writer) -> Result<Issued, KeyError> {
-    let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(500), per_month: None };
+    let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(500), per_month: None, streams: 10 };
     let name = "errors".into();
     let new = NewKey { kind: KeyKind::Sandbox, name, groups: Vec::new(), limits, expires: None, approved_by: None };
     writer.issue_key(new, "test")

@@ -98,7 +98,7 @@ fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<Even
         let at = last_tick.map_or(entry.at, |tick| entry.at.max(tick));
         for change in changes {
             match change {
-                LoggedChange::Event(event) => {
+                LoggedChange::Event(event, ..) => {
                     let new = || ModelEvent {
                         event: Arc::clone(&event),
                         start: Start::Cancelled,
@@ -109,8 +109,8 @@ fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<Even
                     events.entry(event.id.clone()).or_insert_with(new).put(&event, at);
                 }
                 LoggedChange::Score(..) => {}
-                LoggedChange::Removed(id) => {
-                    let event = events.get_mut(&id).expect("an event that was there");
+                LoggedChange::Removed(event) => {
+                    let event = events.get_mut(&event.id).expect("an event that was there");
                     let open = event.lines.iter().filter(|(_, line)| line.open().is_some());
                     for key in open.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
                         event.price(key, at, None);
@@ -118,7 +118,7 @@ fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<Even
                 }
                 LoggedChange::Tick(tick) => {
                     for record in tick.records {
-                        let event = events.get_mut(&record.event).expect("an event that is there");
+                        let event = events.get_mut(&record.event.id).expect("an event that is there");
                         let key = (record.bookmaker.to_string(), record.market.key());
                         event.price(key, tick.at, record.price.map(|price| price.outcomes));
                     }

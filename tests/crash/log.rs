@@ -319,10 +319,10 @@ fn check_changes(history: &HistoryReader, world: World) {
         assert_eq!(entries, all[usize::try_from(after).expect("a small number")..], "from {after} on");
         for change in entries.iter().flat_map(|entry| entry.sports.iter().flat_map(|(_, changes)| changes)) {
             match change {
-                LoggedChange::Removed(event) => board.retain(|(of, ..), _| of != event.as_str()),
+                LoggedChange::Removed(event) => board.retain(|(of, ..), _| of != event.id.as_str()),
                 LoggedChange::Tick(tick) => {
                     for record in &tick.records {
-                        let key = (record.event.to_string(), record.bookmaker.to_string(), record.market.key());
+                        let key = (record.event.id.to_string(), record.bookmaker.to_string(), record.market.key());
                         match &record.price {
                             Some(price) => {
                                 let outcomes = format!("{:?}", price.outcomes);
@@ -332,7 +332,7 @@ fn check_changes(history: &HistoryReader, world: World) {
                         }
                     }
                 }
-                LoggedChange::Event(_) | LoggedChange::Score(..) => {}
+                LoggedChange::Event(..) | LoggedChange::Score(..) => {}
             }
         }
         assert_eq!(board, last, "{world}: from {after} on");

@@ -150,7 +150,7 @@ impl WriterRun {
 
     fn issue(&mut self, random: &mut Random) {
         let quota = pick(random, &[120, 250, 400]);
-        let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(quota), per_month: None };
+        let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(quota), per_month: None, streams: 10 };
         let name = "hurt".into();
         let new = NewKey { kind: KeyKind::Sandbox, name, groups: Vec::new(), limits, expires: None, approved_by: None };
         let issued = self.writer().issue_key(new, "test").expect("a key");

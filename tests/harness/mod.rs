@@ -3,6 +3,7 @@
 
 mod answer;
 mod figures;
+pub mod follower;
 pub mod schema;
 pub mod tls;
 

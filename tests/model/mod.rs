@@ -165,7 +165,7 @@ fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<
             // A market that nothing was ever priced in is not known.
             MarketsAsked::Named(keys) => MarketFilter::only(keys.iter().filter_map(|key| Market::find(key)).collect()),
         },
-        bookmaker: asked.bookmaker.map(|key| register.find(key).unwrap()),
+        bookmakers: asked.bookmaker.map(|key| [register.find(key).unwrap()].into()),
         regions: asked.regions,
         format: OddsFormat::American,
         scope: EventScope {
@@ -179,6 +179,7 @@ fn records(world: &WorldBoard, sport: SportId, key: &str, asked: &Asked) -> Vec<
         limit: Limit::new(asked.limit).unwrap(),
         after: None,
         by_bout: false,
+        with_event: false,
     };
     let mut all = Vec::new();
     loop {

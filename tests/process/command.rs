@@ -457,6 +457,7 @@ pub fn sandbox(per_day: u64) -> IssueKey {
         burst_per_minute: Some(10_000_000),
         requests_per_day: FieldSetting::To(per_day),
         requests_per_month: FieldSetting::Keep,
+        streams: None,
         expires_in_s: None,
     }
 }

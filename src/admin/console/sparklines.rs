@@ -78,19 +78,19 @@ pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Tim
             LoggedChange::Tick(tick) => {
                 let slot = slot_of(tick.at, now).unwrap_or(0);
                 for record in tick.records.iter().filter(|record| record.market == asked.market) {
-                    if let Some(walk) = walks.get_mut(&record.event) {
+                    if let Some(walk) = walks.get_mut(&record.event.id) {
                         walk.write_up_to(slot);
                         walk.put(&record.bookmaker, record.price.as_ref().map(|price| &*price.outcomes));
                     }
                 }
             }
             LoggedChange::Removed(event) => {
-                if let Some(walk) = walks.get_mut(event) {
+                if let Some(walk) = walks.get_mut(&event.id) {
                     walk.write_up_to(slot_of(*at, now).unwrap_or(0));
                     walk.chances.clear();
                 }
             }
-            LoggedChange::Event(_) | LoggedChange::Score(..) => {}
+            LoggedChange::Event(..) | LoggedChange::Score(..) => {}
         }
     }
     let lines = walks.into_iter().map(|(id, mut walk)| {

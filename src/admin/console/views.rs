@@ -119,7 +119,7 @@ fn totals(given: &Given<'_>, context: &Context) -> ViewResult {
     board(given, context, |board, _| {
         let (market, published) = (given.market()?, board.published());
         let query = OddsQuery { markets: market.into(), regions: Some(given.regions()?), ..OddsQuery::default() };
-        let books = published.books_of(&query);
+        let books = published.books_of(query.bookmakers.as_deref(), query.regions);
         let is_asked = |book: BookId| books.as_ref().is_none_or(|set| set.contains(book));
         let (mut events, mut bookmakers) = (0_u64, BTreeSet::new());
         for node in published.index().iter() {

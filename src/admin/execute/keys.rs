@@ -27,11 +27,14 @@ pub(super) fn show(key: &str, context: &Context) -> Result<Answer, Failure> {
 
 pub(super) async fn rotate(key: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = find(key, context)?;
-    Ok(issued(&context.writer.rotate_key(key.id().as_str(), grace_s, who).await?, context.clock.now()))
+    let rotated = context.writer.rotate_key(key.id().as_str(), grace_s, who).await?;
+    rotated.key.meter().streams().settled().await;
+    Ok(issued(&rotated, context.clock.now()))
 }
 
 pub(super) async fn revoke(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = context.writer.revoke_key(find(key, context)?.id().as_str(), who).await?;
+    key.meter().streams().settled().await;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
 }
 
@@ -39,6 +42,7 @@ pub(super) async fn set(change: SetKey, context: &Context, who: &str) -> Result<
     let key = find(&change.id, context)?;
     let change = key_change(change, context.clock.now());
     let key = context.writer.set_key(key.id().as_str(), change, who).await?;
+    key.meter().streams().settled().await;
     Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
 }
 
@@ -60,6 +64,7 @@ fn new_key(new: IssueKey, now: Moment) -> Result<NewKey, Failure> {
         burst_per_minute: new.burst_per_minute.unwrap_or(default.burst_per_minute),
         per_day: limit(new.requests_per_day, default.per_day),
         per_month: limit(new.requests_per_month, default.per_month),
+        streams: new.streams.unwrap_or(default.streams),
     };
     Ok(NewKey {
         kind,
@@ -86,6 +91,7 @@ fn key_change(change: SetKey, now: Moment) -> KeyChange {
         burst_per_minute: change.burst_per_minute,
         per_day: edit(change.requests_per_day),
         per_month: edit(change.requests_per_month),
+        streams: change.streams,
         expires: match change.expires_in_s {
             FieldSetting::Keep => FieldEdit::Keep,
             FieldSetting::Remove => FieldEdit::Remove,
@@ -125,6 +131,7 @@ fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
             burst_per_minute: record.limits.burst_per_minute,
             requests_per_day: record.limits.per_day,
             requests_per_month: record.limits.per_month,
+            streams: record.limits.streams,
         },
         created: record.created.to_string(),
         expires: time(record.expires),
@@ -136,6 +143,7 @@ fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
         used_this_month: standing.month.used,
         remaining_today: standing.day.remaining(),
         last_used: time(key.meter().last_used()),
+        open_streams: key.meter().streams().count() as u64,
         old_secret_until: time(graces.max()),
     }
 }

@@ -2,6 +2,7 @@
 //! file itself both end up here.
 
 mod console;
+mod derived;
 mod feeds;
 mod file;
 mod forget;
@@ -37,6 +38,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Feeds { world, stale } => Ok(feeds::feeds(world, stale, context)),
         Command::Audit { after, limit } => audit(after, limit, context).await,
         Command::AuditTail { limit } => audit_tail(limit, context).await,
+        Command::Derived(order) => derived::derived(order, context).await,
         Command::History(order) => history::history(order, context).await,
         Command::HistoryForget(order) => forget::forget(order, context, who).await,
         Command::Status => status::status(context).await,

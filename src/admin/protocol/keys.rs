@@ -21,6 +21,8 @@ pub struct IssueKey {
     pub requests_per_day: FieldSetting<u64>,
     #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
     pub requests_per_month: FieldSetting<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     #[serde(default)]
     pub expires_in_s: Option<u32>,
 }
@@ -41,6 +43,8 @@ pub struct SetKey {
     pub requests_per_day: FieldSetting<u64>,
     #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
     pub requests_per_month: FieldSetting<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
     pub expires_in_s: FieldSetting<u32>,
     /// Begins its day and its month anew, with nothing used.
@@ -103,6 +107,8 @@ pub struct KeyAnswer {
     /// `null` without a daily limit.
     pub remaining_today: Option<u64>,
     pub last_used: Option<String>,
+    /// Streams that are open now.
+    pub open_streams: u64,
     /// Until when a secret that was rotated out still opens.
     pub old_secret_until: Option<String>,
 }
@@ -112,6 +118,7 @@ pub struct LimitsAnswer {
     pub burst_per_minute: u32,
     pub requests_per_day: Option<u64>,
     pub requests_per_month: Option<u64>,
+    pub streams: u32,
 }
 
 /// A secret on its way to whom it was issued. It is in no `Debug`.

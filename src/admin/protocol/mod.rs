@@ -3,6 +3,7 @@
 //! A command is an object with its name in `command`: `{"command":"keys-revoke","id":"key_…"}`. Times are whole seconds
 //! in ISO form, durations are numbers of seconds, and an answer names every field, `null` where there is no value.
 
+mod derived;
 mod failure;
 mod feeds;
 mod history;
@@ -14,6 +15,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use derived::{DerivedKind, DerivedOrder};
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
 pub use feeds::{
@@ -82,6 +84,8 @@ pub enum Command {
         #[serde(default)]
         limit: Option<usize>,
     },
+    /// What follows from the prices of a sport.
+    Derived(DerivedOrder),
     /// What the prices of an event were.
     History(HistoryOrder),
     /// Delete the history of an event for good.
@@ -120,6 +124,8 @@ pub enum Answer {
     Token(Box<TokenAnswer>),
     Feeds(Box<FeedsAnswer>),
     Audit(Vec<AuditAnswer>),
+    /// Rows as the public API has them.
+    Derived(Vec<serde_json::Value>),
     History(Box<HistoryAnswer>),
     Forgotten(ForgottenAnswer),
     Status(Box<StatusAnswer>),

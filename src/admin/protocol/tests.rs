@@ -53,6 +53,7 @@ fn every_command_reads_back_as_it_was_written() {
         burst_per_minute: Some(5),
         requests_per_day: FieldSetting::Remove,
         requests_per_month: FieldSetting::To(9),
+        streams: None,
         expires_in_s: None,
     };
     let commands = [
@@ -76,7 +77,7 @@ fn key() -> KeyAnswer {
         name: "n".into(),
         groups: Vec::new(),
         scope: "odds:read".into(),
-        limits: LimitsAnswer { burst_per_minute: 60, requests_per_day: Some(10), requests_per_month: None },
+        limits: LimitsAnswer { burst_per_minute: 60, requests_per_day: Some(10), requests_per_month: None, streams: 2 },
         created: "2026-11-14T12:00:00Z".into(),
         expires: None,
         approved_by: None,
@@ -87,13 +88,14 @@ fn key() -> KeyAnswer {
         used_this_month: 2,
         remaining_today: Some(9),
         last_used: None,
+        open_streams: 0,
         old_secret_until: None,
     }
 }
 
 #[test]
 fn a_key_names_every_field_and_its_secret_only_when_there_is_one() {
-    let text = r#"{"id":"key_x","kind":"sandbox","name":"n","groups":[],"scope":"odds:read","limits":{"burst_per_minute":60,"requests_per_day":10,"requests_per_month":null},"created":"2026-11-14T12:00:00Z","expires":null,"approved_by":null,"revoked":null,"status":"active","hint":"sk_test_ob_…wxyz","used_today":1,"used_this_month":2,"remaining_today":9,"last_used":null,"old_secret_until":null}"#;
+    let text = r#"{"id":"key_x","kind":"sandbox","name":"n","groups":[],"scope":"odds:read","limits":{"burst_per_minute":60,"requests_per_day":10,"requests_per_month":null,"streams":2},"created":"2026-11-14T12:00:00Z","expires":null,"approved_by":null,"revoked":null,"status":"active","hint":"sk_test_ob_…wxyz","used_today":1,"used_this_month":2,"remaining_today":9,"last_used":null,"open_streams":0,"old_secret_until":null}"#;
     assert_eq!(serde_json::to_string(&Answer::Key(Box::new(key()))).unwrap(), text);
     let issued = KeyAnswer { key: Some(SecretText::new("sk_test_ob_secret")), ..key() };
     assert!(serde_json::to_string(&issued).unwrap().starts_with(r#"{"id":"key_x","key":"sk_test_ob_secret","kind":"#));

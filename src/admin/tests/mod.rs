@@ -157,6 +157,7 @@ fn sandbox_key(name: &str) -> Command {
         burst_per_minute: None,
         requests_per_day: FieldSetting::Keep,
         requests_per_month: FieldSetting::Keep,
+        streams: None,
         expires_in_s: None,
     })
 }

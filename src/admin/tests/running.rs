@@ -54,6 +54,7 @@ async fn changes(fixture: &TestServer) -> Vec<Value> {
         burst_per_minute: Some(5),
         requests_per_day: FieldSetting::Remove,
         requests_per_month: FieldSetting::To(100),
+        streams: None,
         expires_in_s: FieldSetting::To(3600),
         ..Default::default()
     };
@@ -90,7 +91,7 @@ async fn changes_are_the_same_with_and_without_a_server() {
     assert_eq!(changes(&TestServer::new()).await, expected);
     assert_eq!(
         expected[1]["limits"],
-        json!({"burst_per_minute": 5, "requests_per_day": null, "requests_per_month": 100})
+        json!({"burst_per_minute": 5, "requests_per_day": null, "requests_per_month": 100, "streams": 2})
     );
     assert_eq!(expected[1]["expires"], "2026-11-14T13:00:00Z");
     assert_eq!(expected[2]["old_secret_until"], "2026-11-14T12:01:00Z");

@@ -11,7 +11,7 @@ use super::json;
 use super::odds::name_and_price;
 
 pub(crate) fn bouts(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
-    let books = board.books_of(query);
+    let books = board.books_of(query.bookmakers.as_deref(), query.regions);
     let moneyline = Market::MONEYLINE.into();
     let pick = Pick { markets: &moneyline, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());

@@ -9,6 +9,7 @@ use record_writer::RecordWriter;
 
 mod bouts;
 mod closing;
+mod derived;
 mod events;
 pub(crate) mod json;
 mod lines;
@@ -18,11 +19,12 @@ mod scores;
 pub(crate) mod v4;
 
 pub(crate) use bouts::bouts;
-pub(crate) use closing::closing;
-pub(crate) use events::{event, events};
+pub(crate) use closing::{ClosingStyle, closing};
+pub(crate) use derived::derived;
+pub(crate) use events::{event, events, write_event};
 pub(crate) use lines::lines;
-pub(crate) use odds::odds;
-pub(crate) use scores::scores;
+pub(crate) use odds::{odds, records};
+pub(crate) use scores::{scores, write_score};
 
 thread_local! {
     /// Bodies are written here first and then copied at their exact length. Its capacity is reused, so that writing

@@ -6,17 +6,18 @@ use crate::board::query::OddsQuery;
 use crate::board::select::{self, Pick, Scope};
 use crate::board::snapshot::Published;
 use crate::model::text::FixedBuffer;
-use crate::model::{Bookmakers, OddsFormat, Outcome, Point, Price, Record, Timestamp};
+use crate::model::{Bookmakers, Event, OddsFormat, Outcome, Point, Price, Record, Timestamp};
 
+use super::events::included_event;
 use super::json;
 use super::record_writer::{RecordWriter, put_text};
 
 pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Body {
-    let books = board.books_of(query);
+    let books = board.books_of(query.bookmakers.as_deref(), query.regions);
     let pick = Pick { markets: &query.markets, books: books.as_deref() };
     let scope = Scope::new(pick.filter(), &query.scope, query.after.as_ref());
     let register = board.register().bookmakers();
-    let mut odds = OddsWriter::new(sport_key, query.format, register);
+    let mut odds = OddsWriter::new(sport_key, query.format, register, query.with_event);
     super::record_body(|writer| {
         writer.write(1, 0, |buffer| buffer.put(b"["));
         let next = select::records(board.index(), register, &scope, pick, query.limit.get(), |node, records| {
@@ -27,6 +28,33 @@ pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Bod
     })
 }
 
+/// Records one after the other, and where each of them ends. Each comes with its event and the key of its bookmaker; `None`
+/// takes no bytes.
+pub(crate) fn records<'r>(
+    sport_key: &str,
+    (format, with_event): (OddsFormat, bool),
+    records: impl Iterator<Item = (&'r Event, &'r str, Option<&'r Record>)>,
+) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let register = Bookmakers::default();
+    let mut odds = OddsWriter::new(sport_key, format, &register, with_event);
+    let mut writer = RecordWriter::new(&mut bytes);
+    for (event, bookmaker, record) in records {
+        if let Some(record) = record {
+            odds.begin_event(event);
+            odds.is_first = true;
+            let names = record.outcomes.iter().map(|outcome| outcome.name.as_stored().len()).sum();
+            let around = odds.head.len() + odds.tail.len() + RECORD_MAX;
+            let plain = around + bookmaker.len() + record.outcomes.len() * OUTCOME_MAX;
+            writer.write(plain, names, |buffer| odds.write_record(bookmaker, record, buffer));
+        }
+        ends.push(writer.written().len());
+    }
+    let end = writer.written().len();
+    bytes.truncate(end);
+    (bytes, ends)
+}
+
 /// Writes the records of an answer, event by event.
 struct OddsWriter<'a> {
     sport_key: &'a str,
@@ -35,6 +63,9 @@ struct OddsWriter<'a> {
     /// The beginning of every record of an event: `{"id":"`, sixteen bytes for the id, and
     /// `","sport_key":"mma","event_id":"…","bookmaker":"`.
     head: Vec<u8>,
+    with_event: bool,
+    /// The end of every record of an event, after its outcomes: the event itself, if it is requested.
+    tail: Vec<u8>,
     /// The time of the previous record as text; the next one often has the same.
     updated: (Timestamp, [u8; 20]),
     is_first: bool,
@@ -48,34 +79,44 @@ const RECORD_MAX: usize = 240;
 const OUTCOME_MAX: usize = 60 + Price::JSON_MAX + Point::TEXT_MAX;
 
 impl<'a> OddsWriter<'a> {
-    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers) -> Self {
+    fn new(sport_key: &'a str, format: OddsFormat, register: &'a Bookmakers, with_event: bool) -> Self {
         let updated = (Timestamp::default(), Timestamp::default().iso());
-        OddsWriter { sport_key, format, register, head: Vec::with_capacity(256), updated, is_first: true }
+        let (head, tail) = (Vec::with_capacity(256), Vec::new());
+        OddsWriter { sport_key, format, register, head, with_event, tail, updated, is_first: true }
     }
 
     /// Writes the records of an event. Computing their size first also loads them into the CPU cache, many at a time.
     fn write(&mut self, node: &EventNode, records: &[&Record], writer: &mut RecordWriter<'_>) {
-        self.begin_event(node);
+        self.begin_event(node.event());
         let books: usize = records.iter().map(|record| self.register.key(record.bookmaker).len()).sum();
         let outcomes: usize = records.iter().map(|record| record.outcomes.len()).sum();
         let names =
             records.iter().flat_map(|record| &record.outcomes).map(|outcome| outcome.name.as_stored().len()).sum();
-        let plain = records.len() * (self.head.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
-        writer.write(plain, names, |buffer| records.iter().for_each(|record| self.write_record(record, buffer)));
+        let plain = records.len() * (self.head.len() + self.tail.len() + RECORD_MAX) + books + outcomes * OUTCOME_MAX;
+        let register = self.register;
+        writer.write(plain, names, |buffer| {
+            for record in records {
+                self.write_record(register.key(record.bookmaker), record, buffer);
+            }
+        });
     }
 
-    fn begin_event(&mut self, node: &EventNode) {
+    fn begin_event(&mut self, event: &Event) {
         self.head.clear();
         self.head.extend_from_slice(OPENING);
         self.head.extend_from_slice(b"\",\"sport_key\":");
         json::string(self.sport_key, &mut self.head);
         self.head.extend_from_slice(b",\"event_id\":");
-        json::string(node.event().id.as_str(), &mut self.head);
+        json::string(event.id.as_str(), &mut self.head);
         self.head.extend_from_slice(b",\"bookmaker\":\"");
+        if self.with_event {
+            self.tail.clear();
+            included_event(event, &mut self.tail);
+        }
     }
 
     #[inline]
-    fn write_record(&mut self, record: &Record, buffer: &mut FixedBuffer<'_>) {
+    fn write_record(&mut self, bookmaker: &str, record: &Record, buffer: &mut FixedBuffer<'_>) {
         if self.updated.0 != record.last_update {
             self.updated = (record.last_update, record.last_update.iso());
         }
@@ -85,7 +126,7 @@ impl<'a> OddsWriter<'a> {
         let id_at = buffer.at() + ID_AT;
         buffer.put_slice(&self.head);
         buffer.put_over(id_at, &record.id.text());
-        buffer.put_slice(self.register.key(record.bookmaker).as_bytes());
+        buffer.put_slice(bookmaker.as_bytes());
         buffer.put(b"\",\"market\":\"");
         buffer.put_slice(record.market.key().as_bytes());
         match self.format {
@@ -101,7 +142,11 @@ impl<'a> OddsWriter<'a> {
             }
             write_outcome(outcome, self.format, buffer);
         }
-        buffer.put(b"]}");
+        buffer.put(b"]");
+        if self.with_event {
+            buffer.put_slice(&self.tail);
+        }
+        buffer.put(b"}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::board::node::EventNode;
 use crate::board::query::ScoresQuery;
 use crate::board::select::{self, Scope};
 use crate::board::snapshot::SportBoard;
-use crate::model::{Contest, EventStatus, Period};
+use crate::model::{Contest, Event, EventStatus, Period, Score};
 
 use super::json;
 
@@ -16,13 +16,15 @@ pub(crate) fn scores(board: &SportBoard, sport_key: &str, query: &ScoresQuery) -
     let accept = |node: &EventNode| node.event().status != EventStatus::Cancelled;
     let (page, next) = select::events(board.current(), &scope, query.limit.get(), accept);
     super::body(|out| {
-        json::array(page, out, |node, out| write_score(node, sport_key, out));
+        json::array(page, out, |node, out| {
+            write_score(node.event(), node.score().map(|score| &**score), sport_key, out);
+        });
         next
     })
 }
 
-fn write_score(node: &EventNode, sport_key: &str, out: &mut Vec<u8>) {
-    let (event, score) = (node.event(), node.score());
+/// An event with its score.
+pub(crate) fn write_score(event: &Event, score: Option<&Score>, sport_key: &str, out: &mut Vec<u8>) {
     // Without a score, two sides have 0 points each until the start; after it their points are unknown.
     let is_unplayed = event.status == EventStatus::Scheduled && matches!(event.contest, Contest::Sides { .. });
     let unplayed = is_unplayed.then_some((0, 0));

@@ -30,6 +30,7 @@ fn omitted_flags_use_the_defaults_of_the_kind() {
         burst_per_minute: None,
         requests_per_day: FieldSetting::Keep,
         requests_per_month: FieldSetting::Keep,
+        streams: None,
         expires_in_s: None,
     };
     assert_eq!(command("issue --sandbox --name app"), Command::KeysIssue(expected));
@@ -46,6 +47,7 @@ fn issue_passes_on_every_flag() {
         burst_per_minute: Some(5),
         requests_per_day: FieldSetting::Remove,
         requests_per_month: FieldSetting::To(9),
+        streams: None,
         expires_in_s: Some(90 * 86_400),
     };
     assert_eq!(command(line), Command::KeysIssue(expected));
@@ -61,6 +63,7 @@ fn set_passes_on_every_flag() {
         burst_per_minute: Some(7),
         requests_per_day: FieldSetting::To(5),
         requests_per_month: FieldSetting::Remove,
+        streams: None,
         expires_in_s: FieldSetting::Remove,
         reset_usage: true,
     };

@@ -20,9 +20,11 @@ impl PageDraft {
 }
 
 /// A page for one of the tags of the document, as a group of the navigation.
-const GROUPS: [(&str, &str); 5] = [
+const GROUPS: [(&str, &str); 7] = [
     ("odds", "Odds"),
     ("events", "Events and scores"),
+    ("changes", "Changes"),
+    ("derived", "Derived prices"),
     ("history", "History"),
     ("service", "Service"),
     ("v4", "The Odds API (/v4)"),

@@ -14,8 +14,9 @@ use super::site::{Site, SitePage};
 use crate::http::exchange::error::{DETAILS_URL, invalid_code_of};
 use crate::http::exchange::query::Parameter;
 use crate::http::exchange::route::Route;
+use crate::http::stream;
 use crate::http::testing::Fixture;
-use crate::http::v1::{closing, events, lines, odds, scores};
+use crate::http::v1::{best, closing, edges, events, fair, lines, odds, scores};
 use crate::http::v4;
 
 fn document() -> Value {
@@ -43,6 +44,9 @@ fn filled(path: &str) -> String {
 fn needed(path: &str, name: &str) -> &'static str {
     if path.ends_with("/closing") {
         return if ["date", "event_ids"].contains(&name) { "" } else { "event_ids=mma-1&" };
+    }
+    if path.ends_with("/edges") {
+        return if name == "kind" { "" } else { "kind=ev&" };
     }
     let is_past = path.starts_with("/v4/historical") || path.ends_with("/odds-history");
     let is_priced = ["/odds", "/odds-history", "/markets"].iter().any(|end| path.ends_with(end));
@@ -82,6 +86,11 @@ fn known(path: &str) -> &'static [Parameter] {
         Some("events") => events::PARAMETERS,
         Some("lines") => lines::PARAMETERS,
         Some("closing") => closing::PARAMETERS,
+        Some("stream") => stream::PARAMETERS,
+        Some("changes") => stream::CHANGES_PARAMETERS,
+        Some("best") => best::PARAMETERS,
+        Some("fair") => fair::PARAMETERS,
+        Some("edges") => edges::PARAMETERS,
         _ => &[],
     }
 }

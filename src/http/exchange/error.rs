@@ -32,6 +32,9 @@ pub(crate) enum Code {
     EventNotFound,
     /// Older than the history that is kept.
     HistoryGone,
+    /// A position that the log does not have.
+    PositionGone,
+    TooManyStreams,
     MethodNotAllowed,
     UriTooLong,
     HeadersTooLarge,
@@ -43,7 +46,7 @@ pub(crate) enum Code {
 }
 
 /// Why a key was rejected, as one word for logs and counters: first the reasons of a key that is not valid.
-pub(crate) static REFUSED: [&str; 12] = [
+pub(crate) static REFUSED: [&str; 13] = [
     "missing",
     "malformed",
     "unknown",
@@ -56,6 +59,7 @@ pub(crate) static REFUSED: [&str; 12] = [
     GROUP,
     LENGTH,
     HISTORY,
+    STREAMS,
 ];
 /// How many of them are for a key that is not valid.
 pub(crate) const INVALID_KEYS: usize = 6;
@@ -63,6 +67,8 @@ pub(crate) const INVALID_KEYS: usize = 6;
 pub(crate) const GROUP: &str = "group";
 /// The quota is not enough for an answer of this length.
 pub(crate) const LENGTH: &str = "length";
+/// The key, or the service, has as many streams as it may have.
+pub(crate) const STREAMS: &str = "streams";
 /// The key reads history more than twice at a time.
 pub(crate) const HISTORY: &str = "history";
 
@@ -114,6 +120,8 @@ impl Code {
             Code::SportNotFound => ("sport_not_found", "UNKNOWN_SPORT", StatusCode::NOT_FOUND),
             Code::EventNotFound => ("event_not_found", "EVENT_NOT_FOUND", StatusCode::NOT_FOUND),
             Code::HistoryGone => ("history_gone", "INVALID_HISTORICAL_TIMESTAMP", StatusCode::GONE),
+            Code::PositionGone => ("position_gone", "POSITION_GONE", StatusCode::GONE),
+            Code::TooManyStreams => ("too_many_streams", "TOO_MANY_STREAMS", StatusCode::TOO_MANY_REQUESTS),
             Code::MethodNotAllowed => ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
             Code::UriTooLong => ("uri_too_long", "URI_TOO_LONG", StatusCode::URI_TOO_LONG),
             Code::HeadersTooLarge => {

@@ -7,13 +7,16 @@
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route must exist, and the method must be one that reads.
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
-//! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, the caller reads the log
-//!    and calls again; the request stays charged.
+//! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, or something that takes long
+//!    to compute, the caller has that done and calls again; the request stays charged.
+//!    A request for a stream ends here: the caller opens it.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
+
+use std::sync::Arc;
 
 use http::{Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH};
+use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, STREAMS};
 use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
@@ -22,11 +25,14 @@ use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
 use super::usage::UsageHeaders;
+use super::work::BodyJob;
+use crate::board::Body;
 use crate::clock::Moment;
+use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
 use crate::keys::{
-    AuthError, Charge, Cost, Grant, KeyId, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
+    AuthError, Charge, Cost, Grant, KeyId, KeyTicket, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
 };
 
 /// The outcome of a request.
@@ -37,6 +43,25 @@ pub enum Handled {
     NeedsLease(WaitingGrant),
     /// Something has to be read of the log first.
     NeedsHistory(HistoryNeed),
+    /// A stream is to be opened.
+    Opens(Box<StreamNeed>),
+    /// Something has to be computed first.
+    NeedsWork(WorkNeed),
+}
+
+/// What a request needs computed, and whose request it is.
+#[derive(Debug)]
+pub struct WorkNeed {
+    pub(crate) grant: WaitingGrant,
+    pub(crate) job: BodyJob,
+    pub(crate) paid: PaidCharge,
+}
+
+impl WorkNeed {
+    /// Nothing is going to be computed.
+    pub(crate) fn refund(self) {
+        self.paid.attach(self.grant.grant().meter()).refund();
+    }
 }
 
 /// What a request needs of the log, and whose request it is.
@@ -55,10 +80,13 @@ impl HistoryNeed {
     }
 }
 
-/// What was read of the log for a request.
-#[derive(Debug)]
-pub(crate) struct ReadHistory<'f> {
-    pub(crate) finished: &'f Finished,
+/// What was done for a request since it was handled before.
+#[derive(Debug, Default)]
+pub(crate) struct Resumed<'f> {
+    /// What was read of the log.
+    pub(crate) finished: Option<&'f Finished>,
+    /// What was computed.
+    pub(crate) body: Option<&'f Arc<Body>>,
     /// The charge of the request, unless it was refunded since.
     pub(crate) paid: Option<PaidCharge>,
 }
@@ -73,12 +101,18 @@ impl From<HandledRequest> for Handled {
 #[derive(Debug)]
 pub struct HandledRequest {
     reply: Reply,
+    /// The body, if it is a stream.
+    stream: Option<Box<EventStream>>,
     pub note: Note,
 }
 
 impl HandledRequest {
     pub fn into_response(self) -> Response<ResponseBody> {
-        self.reply.into_response()
+        let mut response = self.reply.into_response();
+        if let Some(stream) = self.stream {
+            *response.body_mut() = ResponseBody::stream(*stream);
+        }
+        response
     }
 }
 
@@ -98,17 +132,11 @@ pub struct Note {
 
 /// Answers one request, following the steps above.
 pub fn handle<B>(service: &Service, request: &Request<B>, now: Moment) -> Handled {
-    handle_with(service, request, now, None)
+    handle_with(service, request, now, Resumed::default())
 }
 
-/// The same with what was read of the log for the request.
-pub(crate) fn handle_with<B>(
-    service: &Service,
-    request: &Request<B>,
-    now: Moment,
-    read: Option<ReadHistory<'_>>,
-) -> Handled {
-    let (finished, paid) = read.map_or((None, None), |read| (Some(read.finished), read.paid));
+/// The same with what was done for the request before.
+pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Moment, resumed: Resumed<'_>) -> Handled {
     // 1. Its id.
     let mut exchange = Exchange::begin(service, request, now);
     // 2. Bounds and host.
@@ -131,6 +159,7 @@ pub(crate) fn handle_with<B>(
     };
     // 5. The charge.
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
+    let Resumed { finished, body, paid } = resumed;
     let charge = match paid {
         Some(paid) => Ok(paid.attach(grant.meter())),
         None => grant.meter().charge(cost, exchange.now),
@@ -141,12 +170,23 @@ pub(crate) fn handle_with<B>(
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
     // 6 to 8. The content.
-    let content = match exchange.content(&route, grant, finished) {
+    let content = match exchange.content(&route, grant, (finished, body)) {
         Ok(content) => Ok(content),
         Err(Stop::Failed(error)) => Err(error),
         Err(Stop::NeedsHistory(read)) => {
             let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
             return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read, paid });
+        }
+        Err(Stop::Opens(plan)) => {
+            let ticket = exchange.ticket(&keys);
+            let (Some(paid), Some(ticket)) = (charge.detach(), ticket) else {
+                return exchange.fail(&ApiError::internal()).into();
+            };
+            return Handled::Opens(Box::new(StreamNeed { plan, grant: grant.to_waiting(), ticket, paid }));
+        }
+        Err(Stop::NeedsWork(job)) => {
+            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
+            return Handled::NeedsWork(WorkNeed { grant: grant.to_waiting(), job, paid });
         }
     };
     // 9. The answer.
@@ -162,6 +202,37 @@ pub(crate) fn handle_with<B>(
     exchange.answer(content, charge, grant).into()
 }
 
+/// Answers a request with a stream, which costs as much as the rows that it begins with.
+pub(crate) fn opened<B>(
+    service: &Service,
+    request: &Request<B>,
+    now: Moment,
+    (waiting, paid): (WaitingGrant, PaidCharge),
+    rows: usize,
+    stream: EventStream,
+) -> Handled {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    let grant = waiting.grant();
+    exchange.key = Some(grant.key_id().clone());
+    let mut charge = Charged::new(paid.attach(grant.meter()));
+    match charge.add_rows(rows, now) {
+        Ok(()) => {}
+        Err(Refusal::NeedsLease) => {
+            charge.refund();
+            return Handled::NeedsLease(grant.to_waiting_for(units_of(rows)));
+        }
+        Err(refusal) => {
+            return exchange.answer(Err(ApiError::too_long(units_of(rows), refusal)), charge, grant).into();
+        }
+    }
+    let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
+    let reply = Reply::stream(&exchange.request_id, usage);
+    let is_head = exchange.request.is_head;
+    let answer = exchange.finish(reply);
+    HandledRequest { stream: (!is_head).then(|| Box::new(stream)), ..answer }.into()
+}
+
 /// Answers a request that waited in vain, for a lease or for its turn to read the log.
 pub(crate) fn refused<B>(
     service: &Service,
@@ -172,7 +243,11 @@ pub(crate) fn refused<B>(
 ) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
-    exchange.refused = (error.code == Code::RateLimited).then_some(HISTORY);
+    exchange.refused = match error.code {
+        Code::RateLimited => Some(HISTORY),
+        Code::TooManyStreams => Some(STREAMS),
+        _ => None,
+    };
     exchange.refuse(error, grant)
 }
 
@@ -240,11 +315,24 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
     }
 
+    /// What authenticates the request again, later.
+    fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
+        match self.request.headers.api_key {
+            HeaderField::Once(value) => keys.ticket(value.as_bytes()),
+            _ => keys.ticket(query::api_key(self.request.query, self.version)?.as_bytes()),
+        }
+    }
+
     /// Steps 6 to 8. A key in the query must be there once.
-    fn content(&self, route: &Route<'_>, grant: Grant<'_>, finished: Option<&Finished>) -> Result<Content, Stop> {
+    fn content(
+        &self,
+        route: &Route<'_>,
+        grant: Grant<'_>,
+        (finished, computed): (Option<&Finished>, Option<&Arc<Body>>),
+    ) -> Result<Content, Stop> {
         self.check_route(route)?;
         let (service, request, version) = (self.service, &self.request, self.version);
-        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version, finished };
+        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version, finished, computed };
         let content = match route {
             Route::V4(route) => v4::get(&authorized, route),
             route => v1::get(&authorized, route),
@@ -361,7 +449,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
         let (status, bytes) = (reply.status, reply.len());
         let Exchange { route, key, refused, request_id, .. } = self;
-        HandledRequest { reply, note: Note { route, status, bytes, key, refused, request_id } }
+        HandledRequest { reply, stream: None, note: Note { route, status, bytes, key, refused, request_id } }
     }
 }
 

@@ -14,9 +14,11 @@ use tokio::sync::Semaphore;
 
 use super::error::{ApiError, Code};
 use super::reply::Content;
-use crate::board::AsOf;
+use super::work::BodyJob;
+use crate::board::{AsOf, ChangeEntry};
+use crate::http::stream::StreamPlan;
 use crate::keys::{KeyId, SportAccess};
-use crate::model::{EventId, EventLines, MarketFilter, Timestamp};
+use crate::model::{EventId, EventLines, MarketFilter, Timestamp, World};
 
 /// Readings at a time, over all keys.
 const READS_MAX: usize = 4;
@@ -38,6 +40,21 @@ pub trait History: fmt::Debug + Send + Sync {
 
     /// Reads the opening and closing prices of events from the file: lines without points.
     fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure>;
+
+    /// Reads entries from one on: some of them, at least one.
+    fn entries(&self, read: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure>;
+}
+
+/// Entries of a world's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntriesRead {
+    pub world: World,
+    pub epoch: u64,
+    pub from: u64,
+    /// The first one that is not wanted.
+    pub to: u64,
+    /// What is older than this is gone.
+    pub oldest: Timestamp,
 }
 
 /// A sport as of a time.
@@ -125,7 +142,7 @@ impl From<HistoryFailure> for ApiError {
 
 /// A service without a log.
 #[derive(Debug)]
-struct NoHistory;
+pub(crate) struct NoHistory;
 
 impl History for NoHistory {
     fn kept(&self, _: AsOfRead) -> Option<AsOf> {
@@ -142,6 +159,10 @@ impl History for NoHistory {
 
     fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
         Ok(Vec::new())
+    }
+
+    fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
+        Err(HistoryFailure::Gone { since: None })
     }
 }
 
@@ -184,6 +205,10 @@ impl fmt::Debug for HistoryRead {
 pub(crate) enum Stop {
     Failed(ApiError),
     NeedsHistory(HistoryRead),
+    /// Its body has to be computed first.
+    NeedsWork(BodyJob),
+    /// It is answered with a stream.
+    Opens(Box<StreamPlan>),
 }
 
 impl From<ApiError> for Stop {
@@ -198,12 +223,6 @@ pub(crate) struct HistoryReads {
     history: Arc<dyn History>,
     turns: Arc<Semaphore>,
     by_key: Arc<Mutex<HashMap<KeyId, u8>>>,
-}
-
-impl Default for HistoryReads {
-    fn default() -> Self {
-        HistoryReads::new(Arc::new(NoHistory))
-    }
 }
 
 impl HistoryReads {
@@ -299,6 +318,10 @@ mod tests {
 
         fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
             Ok(Vec::new())
+        }
+
+        fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
+            Err(HistoryFailure::Gone { since: None })
         }
     }
 

@@ -1,7 +1,8 @@
 //! What every request to the public interface goes through, from its head to the bytes of its response.
 //!
 //! - `handle` is the pipeline; `respond` runs it for a connection, waits where it must, counts and logs
-//! - `service` is what requests are answered from, and what an endpoint may read of it; `history` reads the log for it
+//! - `service` is what requests are answered from, and what an endpoint may read of it; `history` reads the log for it,
+//!   `work` computes what takes long
 //! - `request_headers`, `route`, `query`, `values`, `percent` read a request
 //! - `reply`, `response_headers`, `usage`, `negotiate`, `request_id`, `error` write a response
 //!
@@ -22,5 +23,6 @@ pub(crate) mod route;
 pub(crate) mod service;
 mod usage;
 pub(crate) mod values;
+pub(crate) mod work;
 
 pub use request_id::RequestId;

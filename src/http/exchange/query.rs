@@ -38,7 +38,7 @@ const API_KEY: Parameter = Parameter::new("api_key", "an API key; better send it
 const API_KEY_V4: &str = "apiKey";
 
 /// As many as the endpoint with the most parameters takes.
-const PARAMETERS_MAX: usize = 15;
+const PARAMETERS_MAX: usize = 17;
 
 const BADLY_ENCODED: &str = "is not UTF-8 in percent-encoding (a plain % is written %25)";
 

@@ -22,14 +22,18 @@ use super::{negotiate, values};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
-use crate::model::Timestamp;
+use crate::model::{Position, Timestamp};
 
 const X_AS_OF: HeaderName = HeaderName::from_static("x-as-of");
+const X_POSITION: HeaderName = HeaderName::from_static("x-position");
 const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 /// 1 January 2026: since then the key in the query is deprecated.
 const QUERY_KEY_DEPRECATED: HeaderValue = HeaderValue::from_static("@1767225600");
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const NO: HeaderValue = HeaderValue::from_static("no");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 pub(crate) const VARY_ENCODING: HeaderValue = HeaderValue::from_static("accept-encoding");
 const VARY_KEY: HeaderValue = HeaderValue::from_static("accept-encoding, x-api-key");
@@ -69,12 +73,14 @@ pub(crate) struct Content {
     pub rows: usize,
     /// As of when it is, if not of now.
     pub as_of: Option<Timestamp>,
+    /// The place in the log that it stands at.
+    pub position: Option<HeaderValue>,
 }
 
 impl Content {
     /// A body of the board.
     pub(crate) fn kept(body: Arc<Body>, freshness: Freshness) -> Self {
-        Content { body, freshness, is_kept: true, media_type: JSON, link: None, rows: 0, as_of: None }
+        Content { body, freshness, is_kept: true, media_type: JSON, link: None, rows: 0, as_of: None, position: None }
     }
 
     /// A body that was rendered for this request, away from the threads that answer requests. It is compressed there too.
@@ -112,7 +118,7 @@ impl Reply {
         let link = content.link.or_else(|| values::next_link(request, content.body.next()?));
         let chosen = Chosen::new(request, content.body, content.is_kept);
         let (status, body) = chosen.status_and_body();
-        let as_of = content.as_of.map(header_of);
+        let (as_of, position) = (content.as_of.map(header_of), content.position);
         let headers = ContentHeaders {
             cache_control: cache_control(content.freshness, now, refresh_ms),
             request_id: request_id.clone(),
@@ -125,11 +131,25 @@ impl Reply {
         if let Some(as_of) = as_of {
             headers.insert(X_AS_OF, as_of);
         }
+        if let Some(position) = position {
+            headers.insert(X_POSITION, position);
+        }
         if content.freshness == Freshness::Immutable {
             // A cache keeps it for long: keys of different worlds get different answers under the same URL.
             headers.insert(VARY, VARY_KEY);
         }
         Reply { status, headers, body }
+    }
+
+    /// The head of a stream. Proxies must pass on what comes as it comes.
+    pub(crate) fn stream(request_id: &RequestId, usage: UsageHeaders) -> Self {
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        headers.insert(CONTENT_TYPE, EVENT_STREAM);
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.insert(X_ACCEL_BUFFERING, NO);
+        insert_always(&mut headers, request_id);
+        usage.insert_into(&mut headers);
+        Reply { status: StatusCode::OK, headers, body: Bytes::new() }
     }
 
     /// A page that needs no key, or 304 if the client has it.
@@ -255,6 +275,11 @@ impl Chosen {
             (StatusCode::OK, self.body.bytes(self.encoding).clone())
         }
     }
+}
+
+/// Digits, letters and points are always a valid value.
+pub(crate) fn position_header(position: Position) -> HeaderValue {
+    HeaderValue::try_from(position.to_string()).unwrap_or(HeaderValue::from_static(""))
 }
 
 /// Digits and punctuation are always a valid value.

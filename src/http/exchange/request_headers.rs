@@ -12,6 +12,7 @@ use super::negotiate;
 use super::request_id::X_REQUEST_ID;
 use crate::board::Encoding;
 
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 const URI_BYTES_MAX: usize = 8 << 10;
@@ -143,6 +144,13 @@ impl<'r> RequestHeaders<'r> {
     /// Not found in the pass over all headers: only one page depends on it.
     pub(crate) fn accept(&self) -> impl Iterator<Item = &'r HeaderValue> {
         self.all.get_all(ACCEPT).into_iter()
+    }
+
+    /// The last event that a client of a stream has seen; without text, none.
+    pub(crate) fn last_event_id(&self) -> Option<&'r str> {
+        let value = self.all.get(LAST_EVENT_ID)?;
+        // What is no text is no position either.
+        Some(value.to_str().unwrap_or("?")).filter(|text| !text.is_empty())
     }
 
     pub(crate) fn accept_encoding(&self) -> impl Iterator<Item = &'r HeaderValue> {

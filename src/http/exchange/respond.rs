@@ -1,5 +1,5 @@
-//! Answering requests of a connection: the pipeline of `handle`, the waits for a lease and for the log of changes, counters and
-//! the access log.
+//! Answering requests of a connection: the pipeline of `handle`, the waits for a lease, for the log of changes and for what is
+//! computed elsewhere, the opening of streams, counters and the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
 //! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
@@ -14,7 +14,7 @@ use http::{Request, Response};
 use tracing::Level;
 
 use super::error::{ApiError, INVALID_KEYS, REFUSED};
-use super::handle::{Handled, HandledRequest, HistoryNeed, Note, ReadHistory, broken, handle_with, refused};
+use super::handle::{Handled, HandledRequest, HistoryNeed, Note, Resumed, WorkNeed, broken, handle_with, refused};
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
@@ -46,7 +46,7 @@ impl Service {
     /// Answers a request and writes its line of the log, unless it has to wait.
     pub fn respond_at_once<B>(&self, request: &Request<B>, peer: &Peer) -> Option<Response<ResponseBody>> {
         let started = Instant::now();
-        match self.handle_contained(request, self.clock.now_at(started), None) {
+        match self.handle_contained(request, self.clock.now_at(started), Resumed::default()) {
             Handled::Answer(answer) => {
                 self.note(request, peer, &answer.note, started);
                 Some(answer.into_response())
@@ -57,10 +57,19 @@ impl Service {
                 need.refund();
                 None
             }
+            Handled::Opens(need) => {
+                need.refund();
+                None
+            }
+            Handled::NeedsWork(need) => {
+                need.refund();
+                None
+            }
         }
     }
 
-    /// The same for any request. The only waits are for a lease and for the log, and they are bounded.
+    /// The same for any request. The only waits are for a lease, for the log and for what takes long to compute, and
+    /// they are bounded.
     pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
         let started = Instant::now();
         let answer = self.handle_and_wait(request, self.clock.now_at(started)).await;
@@ -80,9 +89,9 @@ impl Service {
 
     /// Handles a request again whenever what it waited for has come.
     async fn handle_and_wait<B>(&self, request: &Request<B>, now: Moment) -> HandledRequest {
-        let mut handled = self.handle_contained(request, now, None);
+        let mut handled = self.handle_contained(request, now, Resumed::default());
         let mut lease_deadline = None;
-        let (mut finished, mut paid) = (None, None);
+        let (mut finished, mut body, mut paid) = (None, None, None);
         loop {
             match handled {
                 Handled::Answer(answer) => return answer,
@@ -105,16 +114,32 @@ impl Service {
                         }
                     }
                 }
-                Handled::NeedsHistory(_) => return broken(self, request, self.clock.now()),
+                Handled::Opens(need) => {
+                    handled = self.open_stream(request, *need).await;
+                    continue;
+                }
+                Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
+                    match self.work.run(grant.grant().key_id(), job).await {
+                        Ok(computed) => (body, paid) = (Some(computed), Some(charge)),
+                        Err(error) => {
+                            charge.attach(grant.grant().meter()).refund();
+                            return refused(self, request, grant.grant(), self.clock.now(), &error);
+                        }
+                    }
+                }
+                // Each is done once.
+                Handled::NeedsHistory(_) | Handled::NeedsWork(_) => {
+                    return broken(self, request, self.clock.now());
+                }
             }
-            let read = finished.as_ref().map(|finished| ReadHistory { finished, paid: paid.take() });
-            handled = self.handle_contained(request, self.clock.now(), read);
+            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            handled = self.handle_contained(request, self.clock.now(), resumed);
         }
     }
 
     /// A panic costs one request its answer, not its connection the others.
-    fn handle_contained<B>(&self, request: &Request<B>, now: Moment, read: Option<ReadHistory<'_>>) -> Handled {
-        catch_unwind(AssertUnwindSafe(|| handle_with(self, request, now, read)))
+    fn handle_contained<B>(&self, request: &Request<B>, now: Moment, resumed: Resumed<'_>) -> Handled {
+        catch_unwind(AssertUnwindSafe(|| handle_with(self, request, now, resumed)))
             .unwrap_or_else(|_| Handled::Answer(broken(self, request, now)))
     }
 }

@@ -5,17 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::Guard;
+use http::HeaderValue;
 
 use super::error::{ApiError, Code, REFUSED};
-use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, Shown, Stop};
-use super::reply::Content;
+use super::history::{AsOfRead, Finished, History, HistoryRead, HistoryReads, NoHistory, Shown, Stop};
+use super::reply::{Content, position_header};
 use super::request_headers::RequestParts;
 use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
-use crate::board::{AsOf, Boards, Register, SportBoard, WorldBoard};
+use super::work::{BodyJob, Work};
+use crate::board::{AsOf, Boards, Body, Register, SportBoard, WorldBoard};
 use crate::clock::Clock;
 use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
+use crate::http::stream::{StreamContext, StreamSettings};
 use crate::http::v1::books::KeptLists;
 use crate::keys::{Grant, Keyring, SportAccess};
 use crate::metrics::Traffic;
@@ -33,11 +36,21 @@ pub struct ServiceSettings {
     pub refresh_ms: i64,
     /// How long a request waits for its key's lease before it is answered with `overloaded`.
     pub lease_patience: Duration,
+    /// How far back a stream can resume.
+    pub resume_s: u32,
+    /// The most streams of all keys.
+    pub streams_max: u64,
 }
 
 impl Default for ServiceSettings {
     fn default() -> Self {
-        ServiceSettings { allow_query_key: true, refresh_ms: 30_000, lease_patience: Duration::from_secs(2) }
+        ServiceSettings {
+            allow_query_key: true,
+            refresh_ms: 30_000,
+            lease_patience: Duration::from_secs(2),
+            resume_s: 86_400,
+            streams_max: 10_000,
+        }
     }
 }
 
@@ -53,11 +66,16 @@ pub struct Service {
     pub(crate) pages: Pages,
     pub(crate) kept_books: KeptLists,
     pub(crate) history: HistoryReads,
+    pub(crate) streams: Arc<StreamContext>,
+    pub(crate) work: Work,
     traffic: Arc<Traffic>,
 }
 
 impl Service {
     pub fn new(boards: Arc<Boards>, keyring: Arc<Keyring>, clock: Clock, settings: ServiceSettings) -> Self {
+        let traffic = Arc::new(Traffic::new(&COUNTED, &REFUSED));
+        let sources = (&boards, &keyring, &clock, &traffic);
+        let (history, streams) = with_log(sources, settings, Arc::new(NoHistory));
         Service {
             boards,
             keyring,
@@ -67,8 +85,10 @@ impl Service {
             request_ids: RequestIds::new(),
             pages: Pages::new(None),
             kept_books: KeptLists::default(),
-            history: HistoryReads::default(),
-            traffic: Arc::new(Traffic::new(&COUNTED, &REFUSED)),
+            history,
+            streams,
+            work: Work::default(),
+            traffic,
         }
     }
 
@@ -81,7 +101,14 @@ impl Service {
     /// The same service with a log to read.
     #[must_use]
     pub fn with_history(self, history: Arc<dyn History>) -> Self {
-        Service { history: HistoryReads::new(history), ..self }
+        let Service { boards, keyring, clock, traffic, settings, .. } = &self;
+        let (history, streams) = with_log((boards, keyring, clock, traffic), *settings, history);
+        Service { history, streams, ..self }
+    }
+
+    /// Ends every stream, so that connections can be drained.
+    pub fn stop_streams(&self) {
+        self.streams.stop();
     }
 
     /// What passes through here, counted.
@@ -100,6 +127,20 @@ impl Service {
     }
 }
 
+/// What reads the log for requests, and for streams.
+fn with_log(
+    (boards, keyring, clock, traffic): (&Arc<Boards>, &Arc<Keyring>, &Clock, &Arc<Traffic>),
+    settings: ServiceSettings,
+    history: Arc<dyn History>,
+) -> (HistoryReads, Arc<StreamContext>) {
+    let ServiceSettings { refresh_ms, resume_s, streams_max, .. } = settings;
+    let (boards, keyring) = (Arc::clone(boards), Arc::clone(keyring));
+    let settings = StreamSettings { refresh_ms, resume_s, streams_max };
+    let streams =
+        StreamContext::new(boards, keyring, clock.clone(), settings, Arc::clone(&history), Arc::clone(traffic));
+    (HistoryReads::new(history), Arc::new(streams))
+}
+
 /// An authenticated request as an endpoint sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Authorized<'a> {
@@ -110,15 +151,21 @@ pub(crate) struct Authorized<'a> {
     pub version: Version,
     /// What was read of the log for this request.
     pub finished: Option<&'a Finished>,
+    /// What was computed for it.
+    pub computed: Option<&'a Arc<Body>>,
 }
 
 impl<'a> Authorized<'a> {
+    /// The right to read a sport, if there is one by the name.
+    pub(crate) fn access(&self, sport: Option<SportId>, name: &str) -> Result<SportAccess, ApiError> {
+        let Some(sport) = sport else { return Err(self.sport_not_found(name)) };
+        let refused = |_| ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports.");
+        self.grant.for_sport(sport).map_err(refused)
+    }
+
     /// What the key may read of a sport, if there is one by the name in the path.
     pub(crate) fn view(&self, sport: Option<SportId>, name: &str) -> Result<SportView<'a>, ApiError> {
-        let Some(sport) = sport else { return Err(self.sport_not_found(name)) };
-        let Ok(access) = self.grant.for_sport(sport) else {
-            return Err(ApiError::new(Code::Forbidden, "This key is restricted to other groups of sports."));
-        };
+        let access = self.access(sport, name)?;
         self.check_open()?;
         Ok(SportView::new(&self.service.boards, access))
     }
@@ -142,6 +189,11 @@ impl<'a> Authorized<'a> {
             Some(Finished::Content(content)) => Ok(content.clone()?),
             _ => Err(Stop::NeedsHistory(HistoryRead::Content(Box::new(job)))),
         }
+    }
+
+    /// A body that takes long to compute, once that has been done.
+    pub(crate) fn computed(&self, job: impl FnOnce() -> Arc<Body> + Send + 'static) -> Result<Arc<Body>, Stop> {
+        self.computed.cloned().ok_or_else(|| Stop::NeedsWork(BodyJob::new(job)))
     }
 
     /// A competition in place of its sport gets the request that works, if that would find it.
@@ -196,6 +248,11 @@ impl<'s> SportView<'s> {
 
     pub(crate) fn as_of(&self) -> Option<&AsOf> {
         self.as_of.as_ref()
+    }
+
+    /// The place in the log that the board stands at, as a header.
+    pub(crate) fn position(&self) -> HeaderValue {
+        self.world.position_text(position_header)
     }
 
     pub(crate) fn access(&self) -> SportAccess {

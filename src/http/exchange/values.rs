@@ -21,11 +21,15 @@ pub(crate) const EVENT_IDS: Parameter = Parameter::list("event_ids", "up to 100 
 
 /// Anything but 1 to 500 is rejected, never clamped: a client that sends 1000 would take 500 results for all.
 pub(crate) fn limit(params: &Params<'_>) -> Result<Limit, ApiError> {
+    limit_or(params, Limit::DEFAULT)
+}
+
+pub(crate) fn limit_or(params: &Params<'_>, default: Limit) -> Result<Limit, ApiError> {
     let parse = |text: &str| {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
         Limit::new(text.parse().ok().filter(|_| is_plain)?)
     };
-    Ok(params.parse(&LIMIT, parse)?.unwrap_or(Limit::DEFAULT))
+    Ok(params.parse(&LIMIT, parse)?.unwrap_or(default))
 }
 
 /// A position in any list: a list of events begins after the event that it names.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use super::worlds::at;
-use crate::board::{AsOf, Boards};
-use crate::http::exchange::history::{AsOfRead, ClosingOf, ClosingRead, History, HistoryFailure, LinesRead};
+use crate::board::{AsOf, Boards, ChangeEntry};
+use crate::http::exchange::history::{
+    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, LinesRead,
+};
 use crate::model::{EventId, EventLines, Line, LinePoint, PricedAt, Start};
 
 #[derive(Debug)]
@@ -53,5 +55,9 @@ impl History for UnchangedHistory {
             self.lines(&LinesRead { access: *access, event: event.clone(), bookmakers, markets, range }).transpose()
         };
         events.iter().filter_map(lines).collect()
+    }
+
+    fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
+        Err(HistoryFailure::Gone { since: None })
     }
 }

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::http::Peer;
-use crate::http::exchange::handle::{Handled, HandledRequest, Note, ReadHistory, handle_with};
+use crate::http::exchange::handle::{Handled, HandledRequest, Note, Resumed, handle_with};
 use crate::http::exchange::service::{Service, ServiceSettings};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
@@ -95,9 +95,14 @@ impl Fixture {
         let sandbox = key(1, KeyKind::Sandbox, &[], Limits::default_of(KeyKind::Sandbox));
         let production = key(2, KeyKind::Production, &[], Limits::default_of(KeyKind::Production));
         let golf_only = key(3, KeyKind::Production, &["golf"], Limits::default_of(KeyKind::Production));
-        let month = Limits { burst_per_minute: 60, per_day: None, per_month: Some(100) };
+        let month = Limits { burst_per_minute: 60, per_day: None, per_month: Some(100), streams: 10 };
         let monthly = key(4, KeyKind::Sandbox, &[], month);
-        let tiny = key(5, KeyKind::Sandbox, &[], Limits { burst_per_minute: 2, per_day: Some(3), per_month: None });
+        let tiny = key(
+            5,
+            KeyKind::Sandbox,
+            &[],
+            Limits { burst_per_minute: 2, per_day: Some(3), per_month: None, streams: 10 },
+        );
         let keys = [sandbox, production, golf_only, monthly, tiny];
         let records = keys.iter().map(|(record, _)| (record.clone(), Usage::default()));
         let keyring = Arc::new(Keyring::new(catalogue, records, queue));
@@ -113,16 +118,26 @@ impl Fixture {
 
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
-        let (mut finished, mut paid) = (None, None);
-        for _ in 0..3 {
-            let read = finished.as_ref().map(|finished| ReadHistory { finished, paid: paid.take() });
-            match handle_with(&self.service, request, self.clock.now(), read) {
+        let (mut finished, mut body, mut paid) = (None, None, None);
+        for _ in 0..4 {
+            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            match handle_with(&self.service, request, self.clock.now(), resumed) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsHistory(need) => {
                     (finished, paid) = (Some(self.service.history.read_here(need.read)), Some(need.paid));
                 }
+                Handled::NeedsWork(need) => (body, paid) = (Some(need.job.run()), Some(need.paid)),
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
+                }
+                Handled::Opens(need) => {
+                    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+                    let opened = runtime.block_on(self.service.open_stream(request, *need));
+                    let Handled::Answer(answer) = opened else { panic!("a stream that waits") };
+                    // Its body goes on for ever.
+                    let (note, response) = (answer.note.clone(), answer.into_response());
+                    let (parts, _) = response.into_parts();
+                    return Got { status: parts.status, headers: parts.headers, bytes: Vec::new(), note };
                 }
             }
         }

@@ -9,8 +9,8 @@ use crate::board::{
 use crate::model::v4::Pattern;
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Competitions, Contest, Event, EventId, EventStatus, Market, OddsFormat,
-    Outcome, Period, Point, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, SeenCompetition, Source,
-    Sport, SportKind, Timestamp, V4Keys, V4Names,
+    Outcome, Period, Point, Position, Price, Record, RecordId, Region, Regions, Score, ScoreStatus, SeenCompetition,
+    Source, Sport, SportKind, Timestamp, V4Keys, V4Names,
 };
 
 /// A moment so many seconds from now.
@@ -223,7 +223,9 @@ pub(super) fn sandbox_world(catalogue: &Catalogue) -> WorldBoard {
         "american_football" => board(matches(), &books, &[(BETMGM, 20)]),
         _ => board(tournaments(), &books, &[(UNIBET, 20)]),
     });
-    WorldBoard::new(sports.collect(), Arc::clone(&books))
+    // As the documentation has it.
+    let position = Position::parse("9f3a5c7e1b2d4068.4711.0").unwrap();
+    WorldBoard::new(sports.collect(), Arc::clone(&books)).at(position)
 }
 
 pub(super) fn live_world(catalogue: &Catalogue) -> WorldBoard {

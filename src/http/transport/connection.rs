@@ -24,7 +24,7 @@ use super::client_address::Peer;
 use super::deadline::{Deadlines, Pulse, watch};
 use super::frames::PREFACE;
 use super::heads::{HEAD_BYTES_MAX, Heads};
-use super::respond::{IncomingRequest, Respond, ResponseBody};
+use super::respond::{AbortConnection, IncomingRequest, Respond, ResponseBody};
 use super::shutdown::Phases;
 use super::stream::{BoxedStream, PulsedStream};
 use super::wake_filter::WakeFilter;
@@ -188,6 +188,7 @@ async fn serve(begun: Begun, handler: Handler, bounds: ConnectionBounds, mut pha
                 let signal = pin!(async {
                     tokio::select! {
                         () = watch.as_mut() => Signal::Close,
+                        () = pulse.abort.notified() => Signal::Close,
                         () = phases.draining() => Signal::Drain,
                     }
                 });
@@ -204,6 +205,7 @@ async fn serve(begun: Begun, handler: Handler, bounds: ConnectionBounds, mut pha
                 biased;
                 ended = connection.as_mut() => note_end(address, ended),
                 () = watch.as_mut() => {}
+                () = pulse.abort.notified() => {}
                 () = phases.closed() => {}
             }
         }};
@@ -215,9 +217,15 @@ async fn serve(begun: Begun, handler: Handler, bounds: ConnectionBounds, mut pha
 }
 
 /// Answers a request that has to wait for something.
-async fn respond_in_time(handler: Arc<Handler>, pulse: Arc<Pulse>, request: IncomingRequest) -> Response<ResponseBody> {
+async fn respond_in_time(
+    handler: Arc<Handler>,
+    pulse: Arc<Pulse>,
+    mut request: IncomingRequest,
+) -> Response<ResponseBody> {
     let _in_flight = pulse.request();
-    let response = handler.service.respond(request, &handler.peer).await;
+    request.extensions_mut().insert(AbortConnection::new(&pulse.abort));
+    let mut response = handler.service.respond(request, &handler.peer).await;
+    response.body_mut().keep_in_use(&pulse);
     recognise_client(&handler, &pulse, &response);
     response
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tracing::Level;
 
 use super::heads::{Heads, UnfinishedHead};
@@ -50,6 +51,8 @@ pub(crate) struct Pulse {
     in_head: AtomicBool,
     is_write_blocked: AtomicBool,
     pub(crate) head: UnfinishedHead,
+    /// Closes the connection.
+    pub(crate) abort: Arc<Notify>,
 }
 
 /// What a connection is doing.
@@ -69,6 +72,7 @@ impl Pulse {
             in_head: AtomicBool::new(false),
             is_write_blocked: AtomicBool::new(false),
             head: UnfinishedHead::new(heads),
+            abort: Arc::default(),
         }
     }
 
@@ -130,6 +134,23 @@ impl Pulse {
         } else {
             Doing::Idle
         }
+    }
+}
+
+/// A response that goes on: the connection is in use until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Ongoing(Arc<Pulse>);
+
+impl Ongoing {
+    pub(crate) fn new(pulse: &Arc<Pulse>) -> Self {
+        pulse.in_flight.fetch_add(1, Ordering::Relaxed);
+        Ongoing(Arc::clone(pulse))
+    }
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        drop(InFlight(&self.0));
     }
 }
 

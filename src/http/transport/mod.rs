@@ -25,4 +25,5 @@ pub use connection::HttpOptions;
 pub use deadline::Deadlines;
 pub use heads::Heads;
 pub use listener::{ListenSocket, ListenerSummary, Options, listen, run};
+pub(crate) use respond::AbortConnection;
 pub use respond::{IncomingRequest, Respond, ResponseBody, ResponseFuture};

@@ -11,8 +11,10 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::sync::Notify;
 
 use super::client_address::Peer;
+use super::deadline::{Ongoing, Pulse};
 use crate::metrics::Traffic;
 
 /// A request as it comes through a listener.
@@ -39,6 +41,20 @@ pub trait Respond: Send + Sync + 'static {
     fn traffic(&self) -> &Arc<Traffic>;
 }
 
+/// Closes the connection of a request: an extension of requests that are answered with a wait.
+#[derive(Clone, Debug)]
+pub(crate) struct AbortConnection(Arc<Notify>);
+
+impl AbortConnection {
+    pub(super) fn new(abort: &Arc<Notify>) -> Self {
+        AbortConnection(Arc::clone(abort))
+    }
+
+    pub(crate) fn get(&self) -> Arc<Notify> {
+        Arc::clone(&self.0)
+    }
+}
+
 /// The body of a response. Most are whole, which costs no allocation.
 #[derive(Debug)]
 pub enum ResponseBody {
@@ -49,6 +65,37 @@ pub enum ResponseBody {
 impl ResponseBody {
     pub fn stream(body: impl Body<Data = Bytes, Error = io::Error> + Send + 'static) -> Self {
         ResponseBody::Stream(body.boxed_unsync())
+    }
+
+    /// A body that goes on keeps its connection in use until it ends.
+    pub(super) fn keep_in_use(&mut self, pulse: &Arc<Pulse>) {
+        *self = match std::mem::take(self) {
+            ResponseBody::Stream(body) => ResponseBody::stream(InUse { body, _ongoing: Ongoing::new(pulse) }),
+            whole @ ResponseBody::Whole(_) => whole,
+        };
+    }
+}
+
+/// A body that goes on.
+struct InUse {
+    body: UnsyncBoxBody<Bytes, io::Error>,
+    _ongoing: Ongoing,
+}
+
+impl Body for InUse {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -1,9 +1,12 @@
 //! Get Closing: `/v1/sports/{sport_key}/closing`, the opening and closing prices of the events of a day, or of some events.
 
+use std::sync::Arc;
+
 use jiff::civil::Date;
 
 use super::filters::{self, BOOKMAKER, MARKET, ODDS_FORMAT, REGION, REGIONS};
-use crate::board::{Body, render};
+use crate::board::Body;
+use crate::board::render::{self, ClosingStyle};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::history::{ClosingOf, ClosingRead, Stop};
 use crate::http::exchange::query::{Parameter, Params};
@@ -11,14 +14,18 @@ use crate::http::exchange::reply::Content;
 use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, EVENT_IDS};
 use crate::model::OddsFormat;
+use crate::model::derived::FairMethod;
 
 const DATE: Parameter = Parameter::new("date", "a day such as 2026-11-14, in UTC");
 
-pub(crate) const PARAMETERS: &[Parameter] = &[DATE, EVENT_IDS, MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT];
+const FAIR: Parameter = Parameter::new("fair", "power, shin, multiplicative or additive");
+
+pub(crate) const PARAMETERS: &[Parameter] = &[DATE, EVENT_IDS, MARKET, BOOKMAKER, REGIONS, REGION, ODDS_FORMAT, FAIR];
 
 pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>) -> Result<Content, Stop> {
     let params = Params::read(authorized.request.query, PARAMETERS)?;
     let format = params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American);
+    let method = params.parse(&FAIR, FairMethod::parse)?;
     let read = ClosingRead {
         access: view.access(),
         of: events(&params)?,
@@ -28,6 +35,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>) -> Result<C
     };
     let (named, sport_key) = (filters::unknown_book(view, &params), view.sport.key.clone());
     let (now, encoding) = (authorized.now, authorized.request.encoding());
+    let boards = Arc::clone(&authorized.service.boards);
     authorized.history_content(move |history| {
         let events = history.closing(&read)?;
         let rows = events.iter().map(|event| event.lines.len()).sum();
@@ -37,7 +45,9 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>) -> Result<C
         if rows > filters::ROWS_MAX {
             return Err(too_many());
         }
-        let body = Body::new(render::closing(&events, &sport_key, format, now), None);
+        let fair = method.map(|method| (method, boards.catalogue().markets()));
+        let style = ClosingStyle { sport_key: &sport_key, format, fair };
+        let body = Body::new(render::closing(&events, style, now), None);
         Ok(Content { rows, ..Content::prepared(body, encoding) })
     })
 }

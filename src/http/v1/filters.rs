@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::board::{Body, CompetitionKeys, EventScope};
+use crate::board::{Body, CompetitionKeys, EventScope, Register};
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::history::{Shown, Stop};
 use crate::http::exchange::query::{Parameter, Params};
@@ -13,10 +13,10 @@ use crate::http::exchange::service::{Authorized, SportView};
 use crate::http::exchange::values::{self, EVENT_IDS, Round};
 use crate::keys::UNITS_MAX;
 use crate::model::market::KeyParts;
-use crate::model::{Market, MarketFilter, MarketKey, Region, Regions, SportKind};
+use crate::model::{Catalogue, Market, MarketFilter, MarketKey, Region, Regions, SportKind};
 use crate::nearest::nearest;
 
-pub(super) const COMPETITION: Parameter = Parameter::list(
+pub(crate) const COMPETITION: Parameter = Parameter::list(
     "competition",
     "keys of competitions, as /v1/sports/{sport_key}/competitions lists them, separated by commas",
 );
@@ -24,25 +24,26 @@ pub(super) const COMMENCE_FROM: Parameter = Parameter::new("commence_from", TIME
 pub(super) const COMMENCE_TO: Parameter = Parameter::new("commence_to", TIME);
 pub(super) const TIME: &str = "a time such as 2026-11-14T23:39:00Z (the + of an offset is written %2B)";
 
-pub(super) const MARKET: Parameter = Parameter::list(
+pub(crate) const MARKET: Parameter = Parameter::list(
     "market",
     "up to 20 market keys such as moneyline, spread, total_points, alternate_spread_q1 or player_points, separated by \
             commas, or all; /v1/markets lists those that have prices",
 );
-const MARKETS_MAX: usize = 20;
+pub(crate) const MARKETS_MAX: usize = 20;
 
 /// The most records, points or rows of an answer about history.
 pub(super) const ROWS_MAX: usize = 20_000;
 const _: () = assert!(ROWS_MAX as u64 / 500 <= UNITS_MAX, "one lease pays for it");
-const EVERY_MARKET: &str = "all";
+pub(crate) const EVERY_MARKET: &str = "all";
 
 pub(super) const BOOKMAKER: Parameter = Parameter::new("bookmaker", "the key of a bookmaker that /v1/books lists");
-pub(super) const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
-pub(super) const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
-pub(super) const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+pub(crate) const REGIONS: Parameter = Parameter::list("regions", values::REGIONS_TAKE);
+pub(crate) const REGION: Parameter = Parameter::new("region", values::REGIONS_TAKE);
+pub(crate) const ODDS_FORMAT: Parameter = Parameter::new("odds_format", "american, decimal or fractional");
+pub(crate) const INCLUDE: Parameter = Parameter::list("include", "event");
 
 /// The region of a request that names none.
-pub(super) const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
+pub(crate) const REGIONS_DEFAULT: Regions = Regions::only(Region::Us);
 
 /// The sport as of the time that a request names, or now.
 pub(super) fn at_time<'s>(
@@ -63,6 +64,11 @@ pub(super) fn page(view: &SportView<'_>, request: &RequestParts<'_>, body: Arc<B
     let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
     let link = values::links_as_of(request, body.next(), as_of);
     Content { link, as_of: Some(as_of.at), ..Content::kept(body, freshness) }
+}
+
+/// Whether each record or row has the event's names, competition and start.
+pub(crate) fn includes_event(params: &Params<'_>) -> Result<bool, ApiError> {
+    Ok(params.parse(&INCLUDE, |text| (text == "event").then_some(()))?.is_some())
 }
 
 /// Which events a request is about. Those with a field are left out of sports whose events have two sides by the
@@ -131,33 +137,46 @@ pub(super) fn markets(view: &SportView<'_>, params: &Params<'_>) -> Result<Marke
         if at == MARKETS_MAX {
             return Err(MARKET.fault("has more than 20 keys: use all"));
         }
-        markets.extend(market(view, key, view.sport.kind)?);
+        if let WantedMarket::Known(market) = market((view.catalogue, view.register()), key, view.sport.kind)? {
+            markets.push(market);
+        }
     }
     Ok(MarketFilter::only(markets))
 }
 
-/// `None` if no price of the market was ever accepted.
-fn market(view: &SportView<'_>, key: &str, kind: SportKind) -> Result<Option<Market>, ApiError> {
-    let families = view.catalogue.markets();
+/// A market that a request names.
+pub(crate) enum WantedMarket {
+    Known(Market),
+    /// No price of it was ever accepted. By its own key.
+    ToCome(Box<str>),
+}
+
+/// The market of a key in sports of a kind.
+pub(crate) fn market(
+    (catalogue, register): (&Catalogue, &Register),
+    key: &str,
+    kind: SportKind,
+) -> Result<WantedMarket, ApiError> {
+    let families = catalogue.markets();
     let is_known = |read: &MarketKey| match read {
-        MarketKey::Known(market) if view.register().markets().contains(market) => true,
+        MarketKey::Known(market) if register.markets().contains(market) => true,
         read => {
             let is_prop = KeyParts::split(read.as_str()).is_some_and(|parts| parts.is_prop);
             !is_prop || families.traits(read.as_str()).is_some()
         }
     };
     match families.read(key, kind).filter(is_known) {
-        Some(MarketKey::Known(market)) => Ok(Some(market)),
-        Some(MarketKey::New(_)) => Ok(None),
+        Some(MarketKey::Known(market)) => Ok(WantedMarket::Known(market)),
+        Some(MarketKey::New(key)) => Ok(WantedMarket::ToCome(key)),
         None => {
-            let seen = view.register().markets().iter().map(|market| market.key());
+            let seen = register.markets().iter().map(|market| market.key());
             Err(unknown(&MARKET, key, families.nearest(key, seen).as_deref()))
         }
     }
 }
 
 /// Both spellings are read, so that a mistake in either is reported; `regions` wins.
-pub(super) fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
+pub(crate) fn regions(params: &Params<'_>) -> Result<Option<Regions>, ApiError> {
     let parse = |text: &str| text.split(',').map(Region::parse).collect::<Option<Regions>>();
     let (plural, singular) = (params.parse(&REGIONS, parse)?, params.parse(&REGION, parse)?);
     Ok(plural.or(singular))

@@ -1,10 +1,15 @@
 //! The endpoints of `/v1`, one file each: parameters, content, JSON.
 
+pub(crate) mod best;
 pub(crate) mod books;
+pub(crate) mod changes;
 pub(crate) mod closing;
 mod competitions;
+mod derived;
+pub(crate) mod edges;
 pub(crate) mod events;
-mod filters;
+pub(crate) mod fair;
+pub(crate) mod filters;
 pub(crate) mod lines;
 mod markets;
 pub(crate) mod odds;
@@ -17,6 +22,7 @@ use super::exchange::history::Stop;
 use super::exchange::reply::Content;
 use super::exchange::route::Route;
 use super::exchange::service::Authorized;
+use super::stream;
 
 /// The content of a route of this version.
 pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Content, Stop> {
@@ -27,7 +33,12 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Odds { sport } => return odds::get(authorized, view(sport)?),
         Route::Scores { sport } => return scores::get(authorized, view(sport)?),
         Route::Events { sport } => return events::get(authorized, view(sport)?),
+        Route::Best { sport } => return best::get(authorized, view(sport)?),
+        Route::Fair { sport } => return fair::get(authorized, view(sport)?),
+        Route::Edges { sport } => return edges::get(authorized, view(sport)?),
         Route::Closing { sport } => return closing::get(authorized, &view(sport)?),
+        Route::Stream => return stream::get(authorized),
+        Route::Changes => return changes::get(authorized),
         Route::Lines { sport, id } => return lines::get(authorized, &view(sport)?, id),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
         Route::Sports => {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::HeaderValue;
 
 use super::filters::{
-    self, BOOKMAKER, COMMENCE_FROM, COMMENCE_TO, COMPETITION, MARKET, ODDS_FORMAT, REGION, REGIONS, REGIONS_DEFAULT,
+    self, BOOKMAKER, COMMENCE_FROM, COMMENCE_TO, COMPETITION, INCLUDE, MARKET, ODDS_FORMAT, REGION, REGIONS,
+    REGIONS_DEFAULT,
 };
 use crate::attachment::Attachment;
 use crate::board::OddsQuery;
@@ -32,6 +33,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     LIMIT,
     AFTER,
     GROUP,
+    INCLUDE,
     AS_OF,
 ];
 
@@ -40,7 +42,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
     let cache = view.board().published().target_cache();
     if let Some(cached) = cache.get(request.target) {
         let link = cached.attachment.get::<HeaderValue>().cloned();
-        return Ok(Content { link, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
+        let position = Some(view.position());
+        return Ok(Content { link, position, ..Content::kept(Arc::clone(&cached.body), Freshness::UntilRefresh) });
     }
     let params = Params::read(request.query, PARAMETERS)?;
     if params.get(&AS_OF).is_some() {
@@ -54,7 +57,8 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: SportView<'_>) -> Result<Co
         let attachment = link.clone().map_or_else(Attachment::default, Attachment::new);
         cache.insert(request.target, &body, (attachment, bytes));
     }
-    Ok(Content { link, ..Content::kept(body, Freshness::UntilRefresh) })
+    let position = Some(view.position());
+    Ok(Content { link, position, ..Content::kept(body, Freshness::UntilRefresh) })
 }
 
 fn get_as_of(authorized: &Authorized<'_>, view: SportView<'_>, params: &Params<'_>) -> Result<Content, Stop> {
@@ -75,6 +79,10 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
     if by_bout && markets != MarketFilter::Featured && !markets.is_only(Market::MONEYLINE) {
         return Err(MARKET.fault("must be moneyline, or absent, with `group=bout`"));
     }
+    let with_event = filters::includes_event(params)?;
+    if by_bout && with_event {
+        return Err(INCLUDE.fault("cannot be sent together with `group=bout`, which has the event already"));
+    }
     let (scope, regions) = (filters::scope(view, params, &markets)?, filters::regions(params)?);
     let format = params.parse(&ODDS_FORMAT, OddsFormat::parse)?.unwrap_or(OddsFormat::American);
     let (limit, after) = (values::limit(params)?, values::after(params)?);
@@ -84,12 +92,13 @@ fn read(view: &SportView<'_>, params: &Params<'_>) -> Result<OddsQuery, ApiError
         scope,
         // Bouts carry the moneyline only: named or not, it is the same answer.
         markets: if by_bout { MarketFilter::Featured } else { markets },
-        bookmaker,
         // A named bookmaker is wanted wherever it is offered: the default region would hide it.
         regions: regions.or(bookmaker.is_none().then_some(REGIONS_DEFAULT)),
+        bookmakers: bookmaker.map(|book| [book].into()),
         format,
         limit,
         after,
         by_bout,
+        with_event,
     })
 }

@@ -52,7 +52,7 @@ fn groups_are_known_and_for_production_only() {
 #[test]
 fn limits_must_be_positive_and_countable() {
     let limited = |burst_per_minute, per_day, per_month| NewKey {
-        limits: Limits { burst_per_minute, per_day, per_month },
+        limits: Limits { burst_per_minute, per_day, per_month, streams: 10 },
         ..new_key(KeyKind::Sandbox)
     };
     for (burst, day, month) in [(0, Some(1), None), (1, Some(0), None), (1, Some(1), Some(0))] {
@@ -129,12 +129,13 @@ fn only_the_given_fields_change() {
         burst_per_minute: Some(7),
         per_day: FieldEdit::Remove,
         per_month: FieldEdit::To(9),
+        streams: Some(10),
         expires: FieldEdit::To(at(NOON + 1)),
         reset_usage: false,
     };
     let after = changed(&key, change).unwrap();
     assert_eq!((&*after.name, after.groups.len(), after.expires), ("renamed", 0, Some(at(NOON + 1))));
-    assert_eq!(after.limits, Limits { burst_per_minute: 7, per_day: None, per_month: Some(9) });
+    assert_eq!(after.limits, Limits { burst_per_minute: 7, per_day: None, per_month: Some(9), streams: 10 });
     let unexpiring = changed(&after, KeyChange { expires: FieldEdit::Remove, ..KeyChange::default() }).unwrap();
     assert_eq!(unexpiring, KeyRecord { expires: None, ..after });
 }

@@ -94,7 +94,7 @@ fn secret_removed_from_the_record_is_unknown() {
 
 #[test]
 fn changed_key_keeps_its_meter() {
-    let limits = Limits { burst_per_minute: 2, per_day: None, per_month: Some(1) };
+    let limits = Limits { burst_per_minute: 2, per_day: None, per_month: Some(1), streams: 10 };
     let (key, secret) = issued(NewKey { limits, ..new_key(KeyKind::Sandbox) });
     let keyring = keyring([]);
     let before = keyring.put(key.clone());

@@ -18,13 +18,14 @@ mod quota;
 mod tests;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
 use self::quota::{PeriodCount, Quota, Shortage};
 use super::leases::{LeaseDeclined, LeaseQueue, LeaseRequester};
 use super::record::{KeyRecord, Limits, Usage};
+use super::streams::OpenStreams;
 use crate::clock::Moment;
 use crate::model::Timestamp;
 
@@ -82,6 +83,7 @@ pub struct Meter {
     last_used: AtomicU32,
     leases: LeaseRequester,
     leasing: Mutex<Leasing>,
+    streams: Arc<OpenStreams>,
 }
 
 /// The state of a lease that is planned but not yet granted.
@@ -105,7 +107,13 @@ impl Meter {
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             leases: queue.requester(key.id.clone()),
             leasing: Mutex::default(),
+            streams: Arc::default(),
         }
+    }
+
+    /// The open streams of the key.
+    pub fn streams(&self) -> &Arc<OpenStreams> {
+        &self.streams
     }
 
     /// Resets the day and the month to those of `fresh` with nothing used, on an operator's request. The minute is not

@@ -1,11 +1,14 @@
 //! Prices: the exact profit per unit staked, and every conversion between American, decimal and fractional form.
 //!
 //! All rounding of prices is done here. A price keeps the format it was quoted in and is served unchanged in that
-//! format; the other two are derived by the rules in the README. Nothing here allocates or uses floats.
+//! format; the other two are derived by the rules in the README. Nothing here allocates, and only fair prices use floats.
 
+mod fair;
 mod fraction;
 
 use std::fmt;
+
+pub use fair::FairPrice;
 
 use super::number::{Scaled, parse_scaled, write_milli};
 use super::text::{FixedBuffer, append};

@@ -72,7 +72,50 @@ impl BincodeRow for SourceRow {}
 impl BincodeRow for PollRow {
     const VERSION: u8 = 2;
 }
-impl BincodeRow for KeyRow {}
+impl BincodeRow for KeyRow {
+    const VERSION: u8 = 2;
+
+    fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
+        #[derive(Decode)]
+        struct KeyRowV1 {
+            kind: u8,
+            name: String,
+            groups: Vec<String>,
+            burst_per_minute: u32,
+            per_day: Option<u64>,
+            per_month: Option<u64>,
+            created: u32,
+            expires: Option<u32>,
+            approved_by: Option<String>,
+            revoked: Option<u32>,
+            hash: [u8; 32],
+            last_four: String,
+            retired: Vec<([u8; 32], u32)>,
+            last_used: Option<u32>,
+        }
+        if version != 1 {
+            return Err(Flaw::Version(version));
+        }
+        let row: KeyRowV1 = decode(row)?;
+        Ok(KeyRow {
+            kind: row.kind,
+            name: row.name,
+            groups: row.groups,
+            burst_per_minute: row.burst_per_minute,
+            per_day: row.per_day,
+            per_month: row.per_month,
+            created: row.created,
+            expires: row.expires,
+            approved_by: row.approved_by,
+            revoked: row.revoked,
+            hash: row.hash,
+            last_four: row.last_four,
+            retired: row.retired,
+            last_used: row.last_used,
+            streams: None,
+        })
+    }
+}
 impl BincodeRow for UsageRow {}
 impl BincodeRow for FeederRow {
     /// Written since 0.2.0, whose file format 0.1.0 refuses.
@@ -314,6 +357,8 @@ pub(in crate::store) struct KeyRow {
     pub(in crate::store) last_four: String,
     pub(in crate::store) retired: Vec<([u8; 32], u32)>,
     pub(in crate::store) last_used: Option<u32>,
+    /// `None` in a row of an earlier version: the default of its kind.
+    pub(in crate::store) streams: Option<u32>,
 }
 
 #[derive(Debug, Encode, Decode)]

@@ -59,6 +59,11 @@ pub(in crate::store) struct Dictionary {
 }
 
 impl Dictionary {
+    /// When prices were last published with a change.
+    pub(in crate::store) fn last_tick(&self) -> Option<Timestamp> {
+        self.last_tick
+    }
+
     /// Whether the log has not mentioned anything yet.
     fn is_unused(&self) -> bool {
         self.next_event == 0 && self.last_tick.is_none()

@@ -64,10 +64,20 @@ pub struct LoggedPrice {
 /// A change as a reader of the log gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoggedChange {
-    Event(Arc<Event>),
-    Score(EventId, Arc<Score>),
-    Removed(EventId),
+    /// With the markets that have a price, in the order of an event's list.
+    Event(Arc<Event>, Box<[Market]>, Option<Box<LoggedMove>>),
+    Score(Arc<Event>, Arc<Score>),
+    /// As it was last.
+    Removed(Arc<Event>),
     Tick(LoggedTick),
+}
+
+/// An event that went to another competition, with its open records: who follows one of the two gets or loses them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedMove {
+    /// As it was before.
+    pub from: Arc<Event>,
+    pub records: Vec<(Arc<str>, Market, LoggedPrice)>,
 }
 
 /// A publication of prices.
@@ -81,7 +91,7 @@ pub struct LoggedTick {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedRecord {
-    pub event: EventId,
+    pub event: Arc<Event>,
     pub bookmaker: Arc<str>,
     pub market: Market,
     /// `None` if it closed.

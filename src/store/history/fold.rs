@@ -7,7 +7,7 @@ use super::encode::{
     CHANGED, CLOSED, Dictionary, FORGOTTEN, IN_HUNDREDTHS, KIND, KnownEvent, LastChange, MARKET_SHIFT, NEW, OTHER_AGE,
     OTHER_BOOK, OTHER_EVENT, POINTS, PRICES, REMOVED, RecordHead, SCORE, SKIPPED,
 };
-use super::entry::{LoggedChange, LoggedPrice, LoggedRecord, LoggedTick};
+use super::entry::{LoggedChange, LoggedMove, LoggedPrice, LoggedRecord, LoggedTick};
 use super::events::{SharedTexts, read_event, read_event_change, read_score};
 use super::prices::{Difference, read_difference, read_outcomes};
 use super::row::SectionView;
@@ -55,6 +55,11 @@ impl SportFold {
         event.records.iter().filter_map(|((book, market), price)| {
             Some((self.books.get(*book as usize)?, *self.markets.get(*market as usize)?, price))
         })
+    }
+
+    fn open_records(&self, event: u32) -> Vec<(Arc<str>, Market, LoggedPrice)> {
+        let Some(folded) = self.events.get(&event) else { return Vec::new() };
+        self.records(folded).map(|(book, market, price)| (Arc::clone(book), market, price.clone())).collect()
     }
 
     /// The keys of the bookmakers that have had a price or a stale source.
@@ -137,25 +142,28 @@ impl SportFold {
                 FoldedEvent { event: Arc::clone(&event), score: None, texts: Vec::new(), records: BTreeMap::new() };
             self.events.insert(self.next_event, folded);
             self.next_event = self.next_event.checked_add(1).ok_or(Flaw::Malformed)?;
-            return Ok(Some(LoggedChange::Event(event)));
+            return Ok(Some(LoggedChange::Event(event, Box::default(), None)));
         }
         let number = cursor.small::<u32>()?;
         let folded = self.events.get_mut(&number).ok_or(UNKNOWN_EVENT)?;
         let change = match kind {
             CHANGED => {
                 let event = Arc::new(read_event_change(&folded.event, at, &mut self.texts, cursor)?);
-                folded.event = Arc::clone(&event);
-                LoggedChange::Event(event)
+                let from = std::mem::replace(&mut folded.event, Arc::clone(&event));
+                let is_moved = from.competition_key != event.competition_key;
+                let markets = priced_markets(&folded.records, &self.markets);
+                let moved = is_moved.then(|| Box::new(LoggedMove { from, records: self.open_records(number) }));
+                LoggedChange::Event(event, markets, moved)
             }
             SCORE => {
                 let score = Arc::new(read_score(&folded.event, at, cursor)?);
                 folded.score = Some(Arc::clone(&score));
-                LoggedChange::Score(folded.event.id.clone(), score)
+                LoggedChange::Score(Arc::clone(&folded.event), score)
             }
             REMOVED => {
-                let id = folded.event.id.clone();
+                let event = Arc::clone(&folded.event);
                 self.events.remove(&number);
-                LoggedChange::Removed(id)
+                LoggedChange::Removed(event)
             }
             _ => return Err(Flaw::Malformed),
         };
@@ -241,7 +249,7 @@ impl SportFold {
     ) -> Result<LoggedRecord, Flaw> {
         let RecordHead { flags, event, book, market, age } = head;
         let folded = self.events.get_mut(&event).ok_or(UNKNOWN_EVENT)?;
-        let id = folded.event.id.clone();
+        let of = Arc::clone(&folded.event);
         let price = if let Some(age) = age {
             let last_update = i64::from(at.unix()).checked_sub(age).and_then(Timestamp::checked_from_unix);
             let last_update = last_update.ok_or(Flaw::Invalid("one of its times is invalid"))?;
@@ -263,7 +271,7 @@ impl SportFold {
         };
         let bookmaker = Arc::clone(self.books.get(book as usize).ok_or(UNKNOWN_BOOK)?);
         let market = *self.markets.get(market as usize).ok_or(Flaw::Malformed)?;
-        Ok(LoggedRecord { event: id, bookmaker, market, price })
+        Ok(LoggedRecord { event: of, bookmaker, market, price })
     }
 
     fn read_book(&mut self, cursor: &mut Cursor<'_>) -> Result<u32, Flaw> {
@@ -285,6 +293,15 @@ impl SportFold {
 
 const UNKNOWN_EVENT: Flaw = Flaw::Invalid("it mentions an event that the log does not know");
 const UNKNOWN_BOOK: Flaw = Flaw::Invalid("it mentions a bookmaker that the log does not know");
+
+/// The markets of an event's records, in the order of an event's list.
+fn priced_markets(records: &BTreeMap<(u32, u32), LoggedPrice>, markets: &[Market]) -> Box<[Market]> {
+    let mut priced: Vec<Market> =
+        records.keys().filter_map(|(_, market)| markets.get(*market as usize).copied()).collect();
+    priced.sort_unstable_by(|one, other| one.cmp_in_lists(*other));
+    priced.dedup();
+    priced.into()
+}
 
 /// The market of a key in the log.
 pub(super) fn market_of(key: &str) -> Result<Market, Flaw> {

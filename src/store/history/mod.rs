@@ -40,7 +40,8 @@ mod write;
 mod tests;
 
 pub use entry::{
-    EventChange, LogEntry, LoggedChange, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
+    EventChange, LogEntry, LoggedChange, LoggedMove, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges,
+    TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
 pub use forget::{ForgetOutcome, ForgetProgress, ForgottenEvent, PreparedForget};

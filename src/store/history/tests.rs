@@ -305,11 +305,11 @@ proptest! {
 
 fn without_changes(changes: Vec<LoggedChange>, id: &EventId) -> Vec<LoggedChange> {
     let left = changes.into_iter().filter_map(|change| match change {
-        LoggedChange::Event(event) => (event.id != *id).then_some(LoggedChange::Event(event)),
-        LoggedChange::Score(of, score) => (of != *id).then_some(LoggedChange::Score(of, score)),
-        LoggedChange::Removed(of) => (of != *id).then_some(LoggedChange::Removed(of)),
+        LoggedChange::Event(ref event, ..) | LoggedChange::Score(ref event, _) | LoggedChange::Removed(ref event) => {
+            (event.id != *id).then_some(change)
+        }
         LoggedChange::Tick(mut tick) => {
-            tick.records.retain(|record| record.event != *id);
+            tick.records.retain(|record| record.event.id != *id);
             Some(LoggedChange::Tick(tick))
         }
     });

@@ -24,20 +24,22 @@ impl KeyRow {
             last_four: key.last_four.to_string(),
             retired: retired_rows(&key.retired),
             last_used: seconds(key.last_used),
+            streams: Some(key.limits.streams),
         }
     }
 
     pub(in crate::store) fn key(self, id: &str) -> Result<KeyRecord, Flaw> {
-        let kind = KeyKind::ALL.get(usize::from(self.kind)).copied();
+        let kind = KeyKind::ALL.get(usize::from(self.kind)).copied().ok_or(Flaw::Invalid("its kind is unknown"))?;
         Ok(KeyRecord {
             id: KeyId::new(id).ok_or(Flaw::Invalid("its id is not one"))?,
-            kind: kind.ok_or(Flaw::Invalid("its kind is unknown"))?,
+            kind,
             name: self.name.into(),
             groups: self.groups.into_iter().map(Into::into).collect(),
             limits: Limits {
                 burst_per_minute: self.burst_per_minute,
                 per_day: self.per_day,
                 per_month: self.per_month,
+                streams: self.streams.unwrap_or(Limits::default_of(kind).streams),
             },
             created: Timestamp::from_unix(self.created),
             expires: timestamp(self.expires),

@@ -173,11 +173,11 @@ fn refund_restores_what_was_charged_and_nothing_of_a_later_period() {
 fn limits_change_immediately_and_counters_stay() {
     let (meter, _requests) = meter(10, Some(1000), None);
     assert!((0..5).all(|_| refusal(&meter, wall(NOON)).is_none()));
-    meter.set_limits(Limits { burst_per_minute: 5, per_day: Some(3), per_month: None });
+    meter.set_limits(Limits { burst_per_minute: 5, per_day: Some(3), per_month: None, streams: 10 });
     assert_eq!(refusal(&meter, wall(NOON)), Some(Refusal::Burst { retry_after_s: 60 }));
     assert_eq!(refusal(&meter, noon_and(60)), Some(Refusal::Day { retry_after_s: 43_140 }));
     assert_eq!(meter.standing(noon_and(60)).day.remaining(), Some(0));
-    meter.set_limits(Limits { burst_per_minute: 5, per_day: None, per_month: Some(6) });
+    meter.set_limits(Limits { burst_per_minute: 5, per_day: None, per_month: Some(6), streams: 10 });
     assert_eq!(refusal(&meter, noon_and(60)), None);
     assert!(
         matches!(refusal(&meter, noon_and(60)), Some(Refusal::Month { .. })),
@@ -259,9 +259,9 @@ async fn waiter_is_woken_when_no_lease_is_needed_any_more() {
     let now = wall(NOON);
     let server = async {
         requests.next().await;
-        meter.set_limits(Limits { burst_per_minute: 10, per_day: None, per_month: Some(10) });
+        meter.set_limits(Limits { burst_per_minute: 10, per_day: None, per_month: Some(10), streams: 10 });
         supply(&meter, now);
-        meter.set_limits(Limits { burst_per_minute: 10, per_day: None, per_month: None });
+        meter.set_limits(Limits { burst_per_minute: 10, per_day: None, per_month: None, streams: 10 });
         assert_eq!(meter.plan_lease(now), None);
     };
     let (result, ()) = tokio::join!(meter.lease_arrives(now), server);

@@ -6,7 +6,8 @@
 //! they are what a second run finds the event by.
 //!
 //! A step is prepared from a read transaction, beside the writer. It is committed only if the rows that it replaces are
-//! still the same. Entries keep their numbers and their times.
+//! still the same. Entries keep their numbers and their times, but not the numbers of the changes in them: so the log has a
+//! new epoch from the first step on, and who follows it begins anew.
 
 mod section;
 
@@ -16,7 +17,7 @@ use super::fold::SportFold;
 use super::lines::{LinesHead, delete_event_lines};
 use super::read::{Base, LogError, base_of, damaged_entry, for_each_row, frame_mentions};
 use super::row::{EntryBytes, Frame, KeyframeRow, LogRow, SectionView};
-use super::state::{WorldLog, read_head};
+use super::state::{WorldLog, new_epoch, read_head};
 use super::write::{refused, seal_frame};
 use crate::model::{EventId, World};
 use crate::store::codec::Flaw;
@@ -42,6 +43,8 @@ pub struct ForgetProgress {
     below: u64,
     /// So are the entries up to this one.
     to: u64,
+    /// Whether a step has been prepared.
+    has_begun: bool,
     /// Whether the log could not be read everywhere: what is damaged stays.
     pub is_damaged: bool,
 }
@@ -51,6 +54,7 @@ pub struct ForgetProgress {
 pub struct PreparedForget {
     event: ForgottenEvent,
     epoch: u64,
+    is_first: bool,
     entries: Vec<Replaced<LogKey>>,
     frame: Option<Replaced<KeyframeKey>>,
     /// How many changes it deletes.
@@ -78,7 +82,7 @@ pub enum ForgetOutcome {
 impl ForgetProgress {
     pub(super) fn start(txn: &ReadTransaction, world: World) -> Result<Self, StoreError> {
         let next = read_head(txn, world)?.unwrap_or_default().next;
-        Ok(ForgetProgress { below: next, to: next.saturating_sub(1), is_damaged: false })
+        Ok(ForgetProgress { below: next, to: next.saturating_sub(1), has_begun: false, is_damaged: false })
     }
 }
 
@@ -97,8 +101,9 @@ pub(super) fn prepare_forget(
         let piece = Piece { txn, event, key: (key.0, key.1, frame), to: progress.to };
         let prepared = piece.prepare(&mut progress.is_damaged)?;
         (progress.below, progress.to) = (frame, frame);
-        if prepared.is_some() {
-            return Ok(prepared);
+        if let Some(prepared) = prepared {
+            let is_first = !std::mem::replace(&mut progress.has_begun, true);
+            return Ok(Some(PreparedForget { is_first, ..prepared }));
         }
     }
     Ok(None)
@@ -146,7 +151,7 @@ impl Piece<'_> {
             return Ok(None);
         }
         let epoch = read_head(self.txn, self.event.world)?.map_or(0, |head| head.epoch);
-        Ok(Some(PreparedForget { event: self.event.clone(), epoch, entries, frame, lost }))
+        Ok(Some(PreparedForget { event: self.event.clone(), epoch, is_first: false, entries, frame, lost }))
     }
 
     fn is_mentioned(&self) -> Result<bool, LogError> {
@@ -298,6 +303,10 @@ impl Store {
 }
 
 impl PreparedForget {
+    pub fn world(&self) -> World {
+        self.event.world
+    }
+
     fn commit(&self, txn: WriteTransaction, log: &mut WorldLog) -> Result<ForgetOutcome, StoreError> {
         {
             let (mut rows, mut frames) = (txn.open_table(LOG.definition)?, txn.open_table(KEYFRAMES.definition)?);
@@ -321,6 +330,9 @@ impl PreparedForget {
                 }
             }
             log.head.changes = log.head.changes.saturating_sub(self.lost);
+            if self.is_first {
+                log.head.epoch = new_epoch()?;
+            }
             let row = META.seal(&meta_log_key(self.event.world), &log.head.row());
             let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
             txn.open_table(META.definition)?.insert(meta_log_key(self.event.world), &*row)?;

@@ -67,8 +67,9 @@ impl SportFold {
         let (before, number, texts) = (cursor.rest(), self.next_event, self.texts.len());
         let is_of_event = match self.event_change(at, cursor)? {
             None => false,
-            Some(LoggedChange::Event(event)) => event.id == *id,
-            Some(LoggedChange::Score(of, _) | LoggedChange::Removed(of)) => of == *id,
+            Some(
+                LoggedChange::Event(event, ..) | LoggedChange::Score(event, _) | LoggedChange::Removed(event),
+            ) => event.id == *id,
             Some(LoggedChange::Tick(_)) => return Err(Flaw::Malformed),
         };
         if !is_of_event {
@@ -101,7 +102,7 @@ impl SportFold {
             // Of an event whose history was deleted before.
             None => true,
             Some(head) => {
-                let is_of_event = self.record(at, head, cursor)?.event == *id;
+                let is_of_event = self.record(at, head, cursor)?.event.id == *id;
                 rewritten.lost += u64::from(is_of_event);
                 is_of_event
             }

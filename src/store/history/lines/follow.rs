@@ -96,8 +96,8 @@ impl<'t> Follower<'t> {
                         history.put_price(numbers, point.at, point.outcomes.as_ref());
                     }
                 }
-                TailChange::Event(at, EventStep::Put(event)) => self.change(&LoggedChange::Event(event), at)?,
-                TailChange::Event(at, EventStep::Removed) => self.change(&LoggedChange::Removed(id.clone()), at)?,
+                TailChange::Event(at, EventStep::Put(event)) => self.put_event(&event, at)?,
+                TailChange::Event(at, EventStep::Removed) => self.remove(id, at)?,
             }
         }
         Ok(())
@@ -148,30 +148,31 @@ impl<'t> Follower<'t> {
 
     fn change(&mut self, change: &LoggedChange, at: Timestamp) -> Result<(), LogError> {
         match change {
-            LoggedChange::Event(event) => {
-                let (txn, sport) = (self.txn, self.sport);
-                if let Some(history) = self.event(&event.id, Some((event, at)))? {
-                    history.put_event(txn, sport, event, at)?;
-                }
-            }
-            LoggedChange::Score(..) => {}
-            LoggedChange::Removed(id) => {
-                if let Some(history) = self.event(id, None)? {
-                    history.remove(at);
-                }
-            }
-            LoggedChange::Tick(tick) => {
-                for record in &tick.records {
-                    self.record(record, tick.at)?;
-                }
-            }
+            LoggedChange::Event(event, ..) => self.put_event(event, at),
+            LoggedChange::Score(..) => Ok(()),
+            LoggedChange::Removed(event) => self.remove(&event.id, at),
+            LoggedChange::Tick(tick) => tick.records.iter().try_for_each(|record| self.record(record, tick.at)),
+        }
+    }
+
+    fn put_event(&mut self, event: &Arc<Event>, at: Timestamp) -> Result<(), LogError> {
+        let (txn, sport) = (self.txn, self.sport);
+        match self.event(&event.id, Some((event, at)))? {
+            Some(history) => history.put_event(txn, sport, event, at),
+            None => Ok(()),
+        }
+    }
+
+    fn remove(&mut self, id: &EventId, at: Timestamp) -> Result<(), LogError> {
+        if let Some(history) = self.event(id, None)? {
+            history.remove(at);
         }
         Ok(())
     }
 
     fn record(&mut self, record: &LoggedRecord, at: Timestamp) -> Result<(), LogError> {
         let numbers = self.numbers(&record.bookmaker, record.market);
-        if let Some(history) = self.event(&record.event, None)? {
+        if let Some(history) = self.event(&record.event.id, None)? {
             history.put_price(numbers, at, record.price.as_ref().map(|price| &price.outcomes));
         }
         Ok(())

@@ -188,16 +188,18 @@ impl Tail {
 
     fn put(&mut self, change: LoggedChange, at: Timestamp) {
         match change {
-            LoggedChange::Event(event) => {
+            LoggedChange::Event(event, ..) => {
                 self.events.entry(event.id.clone()).or_default().step(at, EventStep::Put(event));
             }
             LoggedChange::Score(..) => {}
-            LoggedChange::Removed(id) => self.events.entry(id).or_default().step(at, EventStep::Removed),
+            LoggedChange::Removed(event) => {
+                self.events.entry(event.id.clone()).or_default().step(at, EventStep::Removed);
+            }
             LoggedChange::Tick(LoggedTick { at, records, .. }) => {
                 for record in records {
                     let numbers = (self.keys.number(&record.bookmaker), self.keys.number_of(record.market.key()));
                     let outcomes = record.price.map(|price| price.outcomes);
-                    self.events.entry(record.event).or_default().price(numbers, at, outcomes);
+                    self.events.entry(record.event.id.clone()).or_default().price(numbers, at, outcomes);
                 }
             }
         }

@@ -1,0 +1,242 @@
+//! Changes as server-sent events.
+//!
+//! A record is rendered once for each format, and an entry is put together once for each filter: clients that follow the same
+//! share the same bytes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::entry::{ChangeEntry, ListChange, RenderedRecords, SportEntry, TickEntry};
+use super::filter::ChangeFilter;
+use crate::board::register::Register;
+use crate::board::render::{self, json};
+use crate::model::{OddsFormat, Position, Timestamp};
+
+/// How many bytes are kept for all filters together, if they are of more than one.
+const KEPT_BYTES_MAX: usize = 2 << 20;
+
+/// The bytes of something for the filters that it was last rendered for.
+#[derive(Debug, Default)]
+pub(super) struct FrameCache(Mutex<Vec<(u64, Frames)>>);
+
+/// Server-sent events, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frames {
+    pub bytes: Bytes,
+    /// For each of them its number within the entry, and where it begins.
+    starts: Arc<[(u32, usize)]>,
+}
+
+impl FrameCache {
+    pub(super) fn get_or_render(&self, filter: &ChangeFilter, render: impl FnOnce() -> Frames) -> Frames {
+        {
+            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
+                return frames.clone();
+            }
+        }
+        let frames = render();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: usize = kept.iter().map(|(_, frames)| frames.bytes.len()).sum();
+        if kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX {
+            kept.push((filter.id, frames.clone()));
+        }
+        frames
+    }
+
+    pub(super) fn clear(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+    }
+}
+
+impl Frames {
+    /// Those from the event with this number on.
+    fn from(&self, offset: u32) -> Bytes {
+        match self.starts.iter().find(|(number, _)| *number >= offset) {
+            Some((_, start)) => self.bytes.slice(start..),
+            None => Bytes::new(),
+        }
+    }
+}
+
+/// What events are written into.
+#[derive(Debug, Default)]
+pub(super) struct FrameWriter {
+    pub bytes: Vec<u8>,
+    starts: Vec<(u32, usize)>,
+    /// Where the last event begins.
+    last: Option<usize>,
+}
+
+impl FrameWriter {
+    /// Writes an event with its data, and with the position after it unless the client must not resume there.
+    pub(super) fn event(&mut self, kind: &str, position: Option<Position>, data: impl FnOnce(&mut Vec<u8>)) {
+        self.last = Some(self.bytes.len());
+        self.bytes.extend_from_slice(b"event: ");
+        self.bytes.extend_from_slice(kind.as_bytes());
+        if let Some(position) = position {
+            self.bytes.extend_from_slice(b"\nid: ");
+            self.bytes.extend_from_slice(position.to_string().as_bytes());
+        }
+        self.bytes.extend_from_slice(b"\ndata: ");
+        // JSON has no line breaks of its own.
+        data(&mut self.bytes);
+        self.bytes.extend_from_slice(b"\n\n");
+    }
+
+    /// Gives the last event a position, if there is an event.
+    pub(super) fn mark_last(&mut self, position: Position) {
+        if let Some(last) = self.last {
+            self.bytes.splice(last..last, format!("id: {position}\n").into_bytes());
+        }
+    }
+
+    pub(super) fn finish(self) -> Frames {
+        Frames { bytes: self.bytes.into(), starts: self.starts.into() }
+    }
+}
+
+impl ChangeEntry {
+    /// The events of this entry that pass a filter, from one of its events on.
+    pub fn frames(&self, filter: &ChangeFilter, register: &Register, from: Position) -> Bytes {
+        let frames = self.frames.get_or_render(filter, || self.render(filter, register, from.epoch));
+        if from.offset == 0 { frames.bytes } else { frames.from(from.offset) }
+    }
+
+    fn render(&self, filter: &ChangeFilter, register: &Register, epoch: u64) -> Frames {
+        let mut out = FrameWriter::default();
+        let (mut number, count) = (0, self.event_count());
+        // The last event leads to the beginning of the next entry.
+        let after = |number: u32| {
+            let is_last = number + 1 == count;
+            let (sequence, offset) = if is_last { (self.sequence + 1, 0) } else { (self.sequence, number + 1) };
+            Some(Position { epoch, sequence, offset })
+        };
+        for sport in &self.sports {
+            for change in &sport.lists {
+                let has_any = |tick: &&TickEntry| filter.records(sport, tick, register).next().is_some();
+                let moved = filter.moved(sport.sport, change).filter(has_any);
+                if filter.accepts_event(sport.sport, change.event()) {
+                    out.starts.push((number, out.bytes.len()));
+                    // Of two events under one number the last has the position.
+                    write_list_change(change, &sport.key, after(number).filter(|_| moved.is_none()), &mut out);
+                } else if moved.is_some() {
+                    out.starts.push((number, out.bytes.len()));
+                }
+                if let Some(tick) = moved {
+                    write_prices((sport, tick), filter, register, after(number), &mut out);
+                }
+                number += 1;
+            }
+            let Some(tick) = &sport.tick else { continue };
+            for (key, is_stale) in &tick.sources {
+                if filter.spec.sports.contains(sport.sport) && filter.accepts_book(key, register) {
+                    out.starts.push((number, out.bytes.len()));
+                    out.event("source", after(number), |out| write_source(&sport.key, key, *is_stale, tick.at, out));
+                }
+                number += 1;
+            }
+            if !tick.records.is_empty() {
+                if filter.records(sport, tick, register).next().is_some() {
+                    out.starts.push((number, out.bytes.len()));
+                    write_prices((sport, tick), filter, register, after(number), &mut out);
+                }
+                number += 1;
+            }
+        }
+        out.finish()
+    }
+}
+
+impl TickEntry {
+    /// Its records as JSON. Those that closed are empty.
+    pub(super) fn rendered(&self, sport_key: &str, style: (OddsFormat, bool)) -> &RenderedRecords {
+        let (format, with_event) = style;
+        let at = format as usize + if with_event { OddsFormat::ALL.len() } else { 0 };
+        self.rendered[at].get_or_init(|| {
+            let records = self.records.iter().map(|change| {
+                let key = &*self.books[usize::from(change.book)];
+                (&*change.event, key, change.record.as_deref())
+            });
+            let (json, ends) = render::records(sport_key, style, records);
+            RenderedRecords { json, ends }
+        })
+    }
+}
+
+pub(super) fn write_list_change(change: &ListChange, sport_key: &str, after: Option<Position>, out: &mut FrameWriter) {
+    match change {
+        ListChange::Event(event, markets, _) => {
+            out.event("event", after, |out| render::write_event(event, markets.iter().copied(), sport_key, out));
+        }
+        ListChange::Score(event, score) => {
+            out.event("score", after, |out| render::write_score(event, Some(score), sport_key, out));
+        }
+        ListChange::Removed(event) => {
+            out.event("event", after, |out| write_removed(event.id.as_str(), sport_key, out));
+        }
+    }
+}
+
+/// `{"id":"…","sport_key":"…","status":"removed"}`
+pub(super) fn write_removed(id: &str, sport_key: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"id\":");
+    json::string(id, out);
+    out.extend_from_slice(b",\"sport_key\":");
+    json::string(sport_key, out);
+    out.extend_from_slice(b",\"status\":\"removed\"}");
+}
+
+pub(super) fn write_source(sport_key: &str, bookmaker: &str, is_stale: bool, at: Timestamp, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"at\":\"");
+    at.write(out);
+    out.extend_from_slice(b"\",\"sport_key\":");
+    json::string(sport_key, out);
+    out.extend_from_slice(b",\"bookmaker\":");
+    json::string(bookmaker, out);
+    out.extend_from_slice(if is_stale { b",\"stale\":true}" } else { b",\"stale\":false}" });
+}
+
+/// The records of a publication that pass a filter.
+fn write_prices(
+    (sport, tick): (&SportEntry, &TickEntry),
+    filter: &ChangeFilter,
+    register: &Register,
+    after: Option<Position>,
+    out: &mut FrameWriter,
+) {
+    let rendered = tick.rendered(&sport.key, filter.spec.style());
+    let wanted = filter.records(sport, tick, register);
+    out.event("odds", after, |out| write_odds(sport, tick, rendered, wanted, out));
+}
+
+fn write_odds(
+    sport: &SportEntry,
+    tick: &TickEntry,
+    rendered: &RenderedRecords,
+    wanted: impl Iterator<Item = usize>,
+    out: &mut Vec<u8>,
+) {
+    let (open, closed): (Vec<usize>, Vec<usize>) = wanted.partition(|at| tick.records[*at].record.is_some());
+    begin_odds(tick.at, &sport.key, out);
+    json::array(open, out, |at, out| out.extend_from_slice(rendered.get(at)));
+    out.extend_from_slice(b",\"closed\":");
+    json::array(closed, out, |at, out| write_id(&tick.records[at].id.text(), out));
+    out.push(b'}');
+}
+
+/// `{"at":"…","sport_key":"…","records":`
+pub(super) fn begin_odds(at: Timestamp, sport_key: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"at\":\"");
+    at.write(out);
+    out.extend_from_slice(b"\",\"sport_key\":");
+    json::string(sport_key, out);
+    out.extend_from_slice(b",\"records\":");
+}
+
+pub(super) fn write_id(id: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(id);
+    out.push(b'"');
+}

@@ -1,0 +1,130 @@
+//! What all streams share.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use foldhash::HashMap;
+use tokio::sync::Semaphore;
+
+use crate::board::{Boards, ChangeEntry, ChangeFilter, FilterSpec};
+use crate::clock::Clock;
+use crate::http::exchange::history::{EntriesRead, History, HistoryFailure};
+use crate::keys::Keyring;
+use crate::metrics::{StreamCounts, Traffic};
+use crate::model::{Position, Timestamp, World};
+
+/// Readings of the log for streams at a time.
+const READS_MAX: usize = 2;
+/// Filters that nobody uses any more are forgotten beyond this number.
+const FILTERS_MAX: usize = 1024;
+
+/// How streams behave where the operator may choose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamSettings {
+    /// Between two publications of prices, in milliseconds.
+    pub refresh_ms: i64,
+    /// How far back a stream can resume.
+    pub resume_s: u32,
+    /// The most streams of all keys.
+    pub streams_max: u64,
+}
+
+/// What streams are made of, shared by all of them.
+#[derive(Debug)]
+pub(crate) struct StreamContext {
+    pub boards: Arc<Boards>,
+    pub keyring: Arc<Keyring>,
+    pub clock: Clock,
+    pub settings: StreamSettings,
+    history: Arc<dyn History>,
+    reads: Semaphore,
+    filters: Mutex<HashMap<FilterSpec, Weak<ChangeFilter>>>,
+    traffic: Arc<Traffic>,
+    is_stopping: AtomicBool,
+}
+
+impl StreamContext {
+    pub(crate) fn new(
+        boards: Arc<Boards>,
+        keyring: Arc<Keyring>,
+        clock: Clock,
+        settings: StreamSettings,
+        history: Arc<dyn History>,
+        traffic: Arc<Traffic>,
+    ) -> Self {
+        StreamContext {
+            boards,
+            keyring,
+            clock,
+            settings,
+            history,
+            reads: Semaphore::new(READS_MAX),
+            filters: Mutex::default(),
+            traffic,
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// The filter with a specification: one for all clients that follow the same, so that they share what is rendered.
+    pub(crate) fn filter(&self, spec: FilterSpec) -> Arc<ChangeFilter> {
+        let mut filters = self.filters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(filter) = filters.get(&spec).and_then(Weak::upgrade) {
+            return filter;
+        }
+        if filters.len() >= FILTERS_MAX {
+            filters.retain(|_, filter| filter.strong_count() > 0);
+        }
+        let filter = Arc::new(ChangeFilter::new(spec.clone()));
+        filters.insert(spec, Arc::downgrade(&filter));
+        filter
+    }
+
+    /// Takes one of the places for streams of all keys.
+    pub(super) fn take_place(self: &Arc<Self>) -> Option<StreamPlace> {
+        self.counts().try_open(self.settings.streams_max).then(|| StreamPlace(Arc::clone(self)))
+    }
+
+    pub(super) fn counts(&self) -> &StreamCounts {
+        self.traffic.streams()
+    }
+
+    /// Ends every stream: the service is about to stop.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.boards.wake_followers();
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// The oldest entry that a stream may resume from.
+    pub(crate) fn oldest(&self, now: Timestamp) -> Timestamp {
+        Timestamp::from_unix(now.unix().saturating_sub(self.settings.resume_s))
+    }
+
+    /// Reads some entries of the log from a position on, at most up to `end`, on a thread of its own.
+    pub(super) async fn entries(
+        self: Arc<Self>,
+        world: World,
+        from: Position,
+        end: Position,
+    ) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
+        let Ok(_turn) = self.reads.acquire().await else { return Err(HistoryFailure::Unavailable) };
+        let history = Arc::clone(&self.history);
+        let oldest = self.oldest(self.clock.now().timestamp());
+        let read = EntriesRead { world, epoch: from.epoch, from: from.sequence, to: end.sequence, oldest };
+        let reading = tokio::task::spawn_blocking(move || history.entries(read));
+        reading.await.unwrap_or(Err(HistoryFailure::Unavailable))
+    }
+}
+
+/// One of the places for streams, until it is dropped.
+#[derive(Debug)]
+pub(super) struct StreamPlace(Arc<StreamContext>);
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        self.0.counts().close();
+    }
+}

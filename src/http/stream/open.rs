@@ -1,0 +1,81 @@
+//! Opening a stream: a place for it, the price of its snapshot, the first headers.
+
+use std::sync::Arc;
+
+use http::Request;
+use tokio::sync::Notify;
+
+use super::request::StreamPlan;
+use super::session::{EventStream, StreamStart};
+use crate::board::{ChangeFilter, WorldBoard};
+use crate::http::exchange::error::{ApiError, Code};
+use crate::http::exchange::handle::{self, Handled};
+use crate::http::exchange::service::Service;
+use crate::http::transport::AbortConnection;
+use crate::keys::{KeyTicket, PaidCharge, WaitingGrant};
+use crate::wake::WakeSlot;
+
+/// Boards with more records than this are counted on a thread of their own.
+const COUNTED_HERE_MAX: usize = 20_000;
+/// How long a client waits that may have no further stream.
+const RETRY_AFTER_S: u32 = 30;
+
+/// A stream that a request has paid for, as far as one answer costs.
+#[derive(Debug)]
+pub struct StreamNeed {
+    pub(crate) plan: Box<StreamPlan>,
+    pub(crate) grant: WaitingGrant,
+    pub(crate) ticket: KeyTicket,
+    pub(crate) paid: PaidCharge,
+}
+
+impl StreamNeed {
+    /// Nothing is going to be opened.
+    pub(crate) fn refund(self) {
+        self.paid.attach(self.grant.grant().meter()).refund();
+    }
+}
+
+impl Service {
+    /// Opens the stream of a request, or says why not.
+    pub(crate) async fn open_stream<B>(&self, request: &Request<B>, need: StreamNeed) -> Handled {
+        let StreamNeed { plan, grant, ticket, paid } = need;
+        let slot = Arc::new(WakeSlot::default());
+        let abort =
+            request.extensions().get::<AbortConnection>().map_or_else(Arc::<Notify>::default, AbortConnection::get);
+        let streams = Arc::clone(grant.grant().meter().streams());
+        let streams_max = grant.grant().record().limits.streams;
+        let place = self.streams.take_place();
+        let Some((place, seat)) = place.and_then(|place| Some((place, streams.open(streams_max, &slot, abort)?)))
+        else {
+            paid.attach(grant.grant().meter()).refund();
+            let error = too_many(streams_max, streams.count());
+            return handle::refused(self, request, grant.grant(), self.clock.now(), &error).into();
+        };
+        let world = self.streams.boards.load_full(plan.world);
+        let is_new = plan.since.is_none() && plan.wants_snapshot;
+        let rows = if is_new { count(&world, &plan.filter).await } else { 0 };
+        let context = Arc::clone(&self.streams);
+        let start = StreamStart { plan: *plan, world, ticket, seat, place, slot };
+        let stream = EventStream::new(context, start);
+        handle::opened(self, request, self.clock.now(), (grant, paid), rows, stream)
+    }
+}
+
+fn too_many(streams_max: u32, open: usize) -> ApiError {
+    let message = if open >= streams_max as usize {
+        format!("This key has {open} streams open, and may have {streams_max}. Close one of them first.")
+    } else {
+        "The service has as many streams open as it can have. Try again later.".to_owned()
+    };
+    ApiError::new(Code::TooManyStreams, message).retry_after(RETRY_AFTER_S)
+}
+
+/// How many records a snapshot has.
+async fn count(world: &Arc<WorldBoard>, filter: &Arc<ChangeFilter>) -> usize {
+    if world.record_count() <= COUNTED_HERE_MAX {
+        return filter.count(world);
+    }
+    let (world, filter) = (Arc::clone(world), Arc::clone(filter));
+    tokio::task::spawn_blocking(move || filter.count(&world)).await.unwrap_or(0)
+}

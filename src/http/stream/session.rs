@@ -1,0 +1,473 @@
+//! One stream, as the body of its response: a greeting, a snapshot, then every change, until there is a reason to end.
+//!
+//! The body is polled when its client can take more. It then hands out what is next: bytes that it shares with the streams of the
+//! same filter, or bytes of its own about the stream itself. It holds no more than a few frames, whatever its client does.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use tokio::time::{Instant, Sleep};
+
+use super::context::{StreamContext, StreamPlace};
+use super::request::{StreamPlan, Unmatched};
+use crate::board::render::json;
+use crate::board::{ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard, control_frame};
+use crate::http::exchange::history::HistoryFailure;
+use crate::keys::{AuthError, KeyTicket, StreamSeat};
+use crate::model::{Position, SportId, Timestamp};
+use crate::wake::WakeSlot;
+
+/// A client that hears nothing for this long gets a comment.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
+/// A reader that is behind by more entries than this gets them as one.
+const BEHIND_MAX: u64 = 16;
+/// Clients of a service that stops come back within this time, not all at once.
+const RETURN_WITHIN_MS: u64 = 10_000;
+/// When to look whether a maintenance without an announced end is over.
+const MAINTENANCE_RETRY_S: u32 = 60;
+
+type Entries = Arc<[Arc<ChangeEntry>]>;
+type Reading = Pin<Box<dyn Future<Output = Result<Entries, HistoryFailure>> + Send>>;
+
+/// What a stream begins with.
+#[derive(Debug)]
+pub(crate) struct StreamStart {
+    pub plan: StreamPlan,
+    pub world: Arc<WorldBoard>,
+    pub ticket: KeyTicket,
+    pub seat: StreamSeat,
+    pub(super) place: StreamPlace,
+    pub slot: Arc<WakeSlot>,
+}
+
+/// The body of a stream's response.
+pub(crate) struct EventStream {
+    context: Arc<StreamContext>,
+    plan: StreamPlan,
+    ticket: KeyTicket,
+    seat: StreamSeat,
+    _place: StreamPlace,
+    slot: Arc<WakeSlot>,
+    phase: Phase,
+    /// After the last event that was handed out.
+    position: Position,
+    seen_beat: u64,
+    /// Handed out next.
+    queue: VecDeque<Bytes>,
+    /// Whether it has not reached the last entry yet: until then it reads the log where memory does not reach, and nothing is merged.
+    is_catching_up: bool,
+    reading: Option<Reading>,
+    /// Entries of the log that were read.
+    read: Option<Entries>,
+    silence: Pin<Box<Sleep>>,
+    /// When its key ends.
+    until: Option<Timestamp>,
+}
+
+/// What a stream does.
+#[derive(Debug)]
+enum Phase {
+    Begins(Arc<WorldBoard>),
+    Snapshot(SnapshotPart),
+    Follows,
+    Ended,
+}
+
+/// A snapshot, and what is left of it.
+#[derive(Debug)]
+struct SnapshotPart {
+    world: Arc<WorldBoard>,
+    /// Those that are left, the next one last.
+    sports: Vec<SportId>,
+    after: Option<Cursor>,
+}
+
+/// Whether there is something to hand out.
+enum Advance {
+    Something,
+    Nothing,
+    /// The log cannot be read: the client has to come back.
+    Failed,
+}
+
+/// Why a stream ends, or begins anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EndReason {
+    Revoked,
+    Expired,
+    Limit,
+    Forbidden,
+    Shutdown,
+    Maintenance { retry_after_s: u32 },
+}
+
+impl EndReason {
+    const fn key(self) -> &'static str {
+        match self {
+            EndReason::Revoked => "revoked",
+            EndReason::Expired => "expired",
+            EndReason::Limit => "limit",
+            EndReason::Forbidden => "forbidden",
+            EndReason::Shutdown => "shutdown",
+            EndReason::Maintenance { .. } => "maintenance",
+        }
+    }
+}
+
+impl EventStream {
+    pub(super) fn new(context: Arc<StreamContext>, start: StreamStart) -> Self {
+        let StreamStart { plan, world, ticket, seat, place, slot } = start;
+        context.boards.feed(plan.world).add_follower(&slot);
+        EventStream {
+            seen_beat: context.boards.feed(plan.world).last_beat(),
+            position: world.position(),
+            phase: Phase::Begins(world),
+            queue: VecDeque::new(),
+            is_catching_up: true,
+            reading: None,
+            read: None,
+            silence: Box::pin(tokio::time::sleep(SILENCE_MAX)),
+            until: None,
+            _place: place,
+            context,
+            plan,
+            ticket,
+            seat,
+            slot,
+        }
+    }
+
+    /// Puts what is next into the queue.
+    fn advance(&mut self, task: &mut Context<'_>) -> Advance {
+        if let Some(reason) = self.reason_to_end() {
+            self.end(reason);
+            return Advance::Something;
+        }
+        match std::mem::replace(&mut self.phase, Phase::Follows) {
+            Phase::Begins(world) => {
+                self.begin(world);
+                Advance::Something
+            }
+            Phase::Snapshot(part) => {
+                self.snapshot(part);
+                Advance::Something
+            }
+            Phase::Follows => self.follow(task),
+            Phase::Ended => {
+                self.phase = Phase::Ended;
+                Advance::Nothing
+            }
+        }
+    }
+
+    fn begin(&mut self, world: Arc<WorldBoard>) {
+        self.queue.push_back(self.hello(&world));
+        let now = world.position();
+        match self.plan.since {
+            Some(since) if since.epoch != now.epoch || since.is_after(now) => self.reset("epoch"),
+            Some(since) => {
+                self.position = since;
+                self.phase = Phase::Follows;
+            }
+            None if self.plan.wants_snapshot => self.phase = self.new_snapshot(world),
+            None => self.ready(now),
+        }
+    }
+
+    fn new_snapshot(&self, world: Arc<WorldBoard>) -> Phase {
+        let sports = self.context.boards.catalogue().sport_ids();
+        let mut sports: Vec<SportId> = sports.filter(|sport| self.plan.filter.spec.sports.contains(*sport)).collect();
+        sports.reverse();
+        Phase::Snapshot(SnapshotPart { world, sports, after: None })
+    }
+
+    /// The next page of a snapshot, or its end. Pages are answers of Get Odds, rendered once for all clients.
+    fn snapshot(&mut self, mut part: SnapshotPart) {
+        let catalogue = self.context.boards.catalogue();
+        while let Some(sport) = part.sports.last().copied() {
+            let board = part.world.sport(sport);
+            let mut query = self.plan.filter.query(sport, board.published().register());
+            query.after = part.after.take();
+            let body = board.odds(&catalogue[sport].key, &query);
+            part.after = body.next().cloned();
+            if part.after.is_none() {
+                part.sports.pop();
+            }
+            // An empty page is `[]`.
+            if body.len() > 2 {
+                let mut head = b"event: snapshot\ndata: {\"sport_key\":".to_vec();
+                json::string(&catalogue[sport].key, &mut head);
+                head.extend_from_slice(b",\"records\":");
+                self.queue.extend([head.into(), body.bytes(Encoding::Identity).clone(), Bytes::from_static(b"}\n\n")]);
+                self.phase = Phase::Snapshot(part);
+                return;
+            }
+        }
+        self.ready(part.world.position());
+    }
+
+    /// From here on come changes.
+    fn ready(&mut self, position: Position) {
+        self.position = position;
+        self.phase = Phase::Follows;
+        self.queue.push_back(control_frame("ready", Some(position), |out| write_position(position, out)));
+    }
+
+    /// The client has to begin anew.
+    fn reset(&mut self, why: &str) {
+        self.context.counts().count_reset();
+        let world = self.context.boards.load_full(self.plan.world);
+        let position = world.position();
+        self.is_catching_up = false;
+        self.read = None;
+        self.seen_beat = self.context.boards.feed(self.plan.world).last_beat();
+        let wants_snapshot = self.plan.wants_snapshot;
+        // Whoever loses the connection during a snapshot gets another one.
+        let resumes_at = (!wants_snapshot).then_some(position);
+        self.queue.push_back(control_frame("reset", resumes_at, |out| {
+            out.extend_from_slice(b"{\"why\":");
+            json::string(why, out);
+            out.push(b'}');
+        }));
+        self.position = position;
+        self.phase = if wants_snapshot { self.new_snapshot(world) } else { Phase::Follows };
+    }
+
+    /// The next change.
+    fn follow(&mut self, task: &mut Context<'_>) -> Advance {
+        let world = self.context.boards.load_full(self.plan.world);
+        let end = world.position();
+        if end.epoch != self.position.epoch {
+            self.reset("epoch");
+            return Advance::Something;
+        }
+        match self.context.boards.feed(self.plan.world).next(self.position, self.seen_beat) {
+            NextChange::Beat(beat) => {
+                self.seen_beat = beat.number();
+                self.queue.push_back(beat.frame(&self.plan.filter, world.register()));
+                Advance::Something
+            }
+            NextChange::Entry(_) if self.is_far_behind(end) => self.merge(&world),
+            NextChange::Entry(entry) => {
+                self.deliver(&entry, &world);
+                Advance::Something
+            }
+            NextChange::NotKept if self.position.sequence >= end.sequence => {
+                self.is_catching_up = false;
+                self.read = None;
+                Advance::Nothing
+            }
+            NextChange::NotKept if self.is_catching_up => self.read_log(&world, task),
+            NextChange::NotKept => {
+                self.reset("slow");
+                Advance::Something
+            }
+        }
+    }
+
+    fn is_far_behind(&self, end: Position) -> bool {
+        !self.is_catching_up && end.sequence.saturating_sub(self.position.sequence) > BEHIND_MAX
+    }
+
+    fn deliver(&mut self, entry: &ChangeEntry, world: &WorldBoard) {
+        let frames = entry.frames(&self.plan.filter, world.register(), self.position);
+        if !frames.is_empty() {
+            self.queue.push_back(frames);
+        }
+        self.position = Position::before(self.position.epoch, entry.sequence + 1);
+    }
+
+    /// What a slow reader has missed, each record in its last state.
+    fn merge(&mut self, world: &WorldBoard) -> Advance {
+        let feed = self.context.boards.feed(self.plan.world);
+        let Some(entries) = feed.entries_from(self.position.sequence) else { return Advance::Nothing };
+        self.context.counts().count_merged();
+        let mut merged = MergedChanges::new(&self.plan.filter, world.register());
+        let mut from = self.position;
+        for entry in entries {
+            merged.add(&entry, from.offset, usize::MAX);
+            from = Position::before(from.epoch, entry.sequence + 1);
+        }
+        self.position = from;
+        let frames = merged.frames(from);
+        if !frames.is_empty() {
+            self.queue.push_back(frames);
+        }
+        Advance::Something
+    }
+
+    /// The next entry of those that were logged before the stream began.
+    fn read_log(&mut self, world: &WorldBoard, task: &mut Context<'_>) -> Advance {
+        let sequence = self.position.sequence;
+        let find = |entries: &Entries| entries.iter().find(|entry| entry.sequence == sequence).map(Arc::clone);
+        if let Some(entry) = self.read.as_ref().and_then(find) {
+            self.deliver(&entry, world);
+            return Advance::Something;
+        }
+        let reading = self.reading.get_or_insert_with(|| {
+            let context = Arc::clone(&self.context);
+            Box::pin(context.entries(self.plan.world, self.position, world.position()))
+        });
+        let Poll::Ready(read) = reading.as_mut().poll(task) else { return Advance::Nothing };
+        self.reading = None;
+        match read {
+            Ok(entries) if find(&entries).is_some() => {
+                self.read = Some(entries);
+                Advance::Something
+            }
+            Ok(_) | Err(HistoryFailure::Gone { .. } | HistoryFailure::Damaged | HistoryFailure::TooMuch) => {
+                self.reset("trimmed");
+                Advance::Something
+            }
+            Err(HistoryFailure::Unavailable) => Advance::Failed,
+        }
+    }
+
+    /// Whether the stream may not go on, by the state of its key and of the service.
+    fn reason_to_end(&mut self) -> Option<EndReason> {
+        let StreamContext { boards, keyring, clock, .. } = &*self.context;
+        let now = clock.now().timestamp();
+        let changes = self.seat.changes();
+        let keys = keyring.load();
+        let (grant, until) = match keys.renew(&self.ticket, now) {
+            Ok(renewed) => renewed,
+            Err(AuthError::Expired(_) | AuthError::RotatedOut(_)) => return Some(EndReason::Expired),
+            Err(_) => return Some(EndReason::Revoked),
+        };
+        self.until = until;
+        if self.context.is_stopping() || boards.condition().has_writer_ended() {
+            return Some(EndReason::Shutdown);
+        }
+        if let Some(maintenance) = boards.condition().maintenance(now) {
+            let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(now));
+            return Some(EndReason::Maintenance { retry_after_s });
+        }
+        if !grant.sports().contains_all(self.plan.filter.spec.sports) {
+            return Some(EndReason::Forbidden);
+        }
+        if !self.seat.is_within(grant.record().limits.streams) {
+            return Some(EndReason::Limit);
+        }
+        self.seat.has_checked(changes);
+        None
+    }
+
+    fn end(&mut self, reason: EndReason) {
+        if matches!(self.phase, Phase::Ended) {
+            return;
+        }
+        let retry_after_ms = match reason {
+            EndReason::Shutdown => {
+                // Spread by an address, which differs from stream to stream.
+                let spread = xxhash_rust::xxh3::xxh3_64(&Arc::as_ptr(&self.slot).addr().to_le_bytes());
+                Some(1000 + spread % (RETURN_WITHIN_MS - 1000))
+            }
+            EndReason::Maintenance { retry_after_s } => Some(u64::from(retry_after_s.max(1)) * 1000),
+            _ => None,
+        };
+        let bye = control_frame("bye", None, |out| {
+            out.extend_from_slice(b"{\"why\":");
+            json::string(reason.key(), out);
+            out.extend_from_slice(b",\"retry_after_s\":");
+            match retry_after_ms {
+                Some(ms) => json::integer(ms.div_ceil(1000), out),
+                None => out.extend_from_slice(b"null"),
+            }
+            out.push(b'}');
+        });
+        if let Some(ms) = retry_after_ms {
+            self.queue.push_back(format!("retry: {ms}\n").into());
+        }
+        self.queue.push_back(bye);
+        self.phase = Phase::Ended;
+    }
+
+    fn hello(&self, world: &WorldBoard) -> Bytes {
+        let Unmatched { bookmakers, competitions } = &self.plan.unmatched;
+        control_frame("hello", None, |out| {
+            out.extend_from_slice(b"{\"position\":");
+            json::string(&world.position().to_string(), out);
+            out.extend_from_slice(b",\"refresh_s\":");
+            json::integer(self.context.settings.refresh_ms.div_euclid(1000), out);
+            out.extend_from_slice(b",\"filters\":");
+            self.plan.filter.spec.write(self.context.boards.catalogue(), out);
+            out.extend_from_slice(b",\"unmatched\":{\"bookmakers\":");
+            json::array(bookmakers, out, |key, out| json::string(key, out));
+            out.extend_from_slice(b",\"competitions\":");
+            json::array(competitions, out, |key, out| json::string(key, out));
+            out.extend_from_slice(b"}}");
+        })
+    }
+
+    /// How long the client may hear nothing, or until the key ends.
+    fn restart_silence(&mut self) {
+        let mut wait = SILENCE_MAX;
+        if let Some(until) = self.until {
+            let left = until.seconds_since(self.context.clock.now().timestamp());
+            wait = wait.min(Duration::from_secs(u64::from(left.max(1))));
+        }
+        self.silence.as_mut().reset(Instant::now() + wait);
+    }
+}
+
+/// `{"position":"…"}`
+fn write_position(position: Position, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"position\":");
+    json::string(&position.to_string(), out);
+    out.push(b'}');
+}
+
+impl Body for EventStream {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let stream = self.get_mut();
+        loop {
+            if let Some(bytes) = stream.queue.pop_front() {
+                stream.context.counts().count_bytes(bytes.len());
+                stream.restart_silence();
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            if matches!(stream.phase, Phase::Ended) {
+                return Poll::Ready(None);
+            }
+            stream.slot.begin();
+            match stream.advance(task) {
+                Advance::Something => continue,
+                Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
+                Advance::Nothing => {}
+            }
+            if stream.silence.as_mut().poll(task).is_ready() {
+                stream.queue.push_back(COMMENT);
+                continue;
+            }
+            if stream.slot.wait(task.waker()) {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.context.boards.feed(self.plan.world).remove_follower(&self.slot);
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream")
+            .field("position", &self.position)
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! Waking many waiting tasks at once, from any thread.
+//!
+//! A task that waits has a [`WakeSlot`]. It takes what is pending, looks for work, and registers before it waits: a
+//! notification in between is seen by the register call, so none is lost.
+
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use foldhash::HashMap;
+
+/// What one task is woken through.
+#[derive(Debug, Default)]
+pub(crate) struct WakeSlot {
+    is_pending: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl WakeSlot {
+    pub(crate) fn notify(&self) {
+        self.is_pending.store(true, Ordering::Release);
+        if let Some(waker) = lock(&self.waker).take() {
+            waker.wake();
+        }
+    }
+
+    /// Forgets notifications so far. What they are about must be looked at after this.
+    pub(crate) fn begin(&self) {
+        self.is_pending.store(false, Ordering::Relaxed);
+        // What was written before a notification is seen after this.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Registers the task to be woken. False if a notification has come since [`WakeSlot::begin`]: then look again.
+    #[must_use]
+    pub(crate) fn wait(&self, waker: &Waker) -> bool {
+        {
+            let mut slot = lock(&self.waker);
+            if slot.as_ref().is_none_or(|registered| !registered.will_wake(waker)) {
+                *slot = Some(waker.clone());
+            }
+        }
+        !self.is_pending.load(Ordering::Acquire)
+    }
+}
+
+/// Tasks that are woken together, by the addresses of their slots.
+#[derive(Debug, Default)]
+pub(crate) struct WakeList(Mutex<HashMap<usize, Arc<WakeSlot>>>);
+
+impl WakeList {
+    pub(crate) fn add(&self, slot: &Arc<WakeSlot>) {
+        lock(&self.0).insert(Arc::as_ptr(slot).addr(), Arc::clone(slot));
+    }
+
+    pub(crate) fn remove(&self, slot: &Arc<WakeSlot>) {
+        lock(&self.0).remove(&Arc::as_ptr(slot).addr());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    pub(crate) fn notify_all(&self) {
+        for slot in lock(&self.0).values() {
+            slot.notify();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn no_notification_is_lost() {
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        let (list, slot) = (WakeList::default(), Arc::new(WakeSlot::default()));
+        list.add(&slot);
+        slot.begin();
+        list.notify_all();
+        assert!(!slot.wait(&waker), "it came between the look and the wait");
+        slot.begin();
+        assert!(slot.wait(&waker));
+        list.notify_all();
+        list.notify_all();
+        assert!(count.0.load(Ordering::Relaxed) >= 1);
+        list.remove(&slot);
+        assert_eq!(list.len(), 0);
+    }
+}

@@ -1,0 +1,77 @@
+//! Streams of a real process: none outlives its key, and whoever was killed with the server continues where it was.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::command::{Directory, until};
+
+/// A connection with a stream on it, of which nothing was read.
+fn open(address: SocketAddr, key: &str, headers: &str) -> TcpStream {
+    let mut connection = TcpStream::connect(address).expect("a connection");
+    connection.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    let request = format!("GET /v1/stream HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {key}\r\n{headers}\r\n");
+    connection.write_all(request.as_bytes()).expect("a request");
+    connection
+}
+
+/// Reads until a text has come; returns everything up to then.
+fn read_until(connection: &mut TcpStream, text: &str) -> String {
+    let mut all = Vec::new();
+    let mut bytes = [0; 4096];
+    while !String::from_utf8_lossy(&all).contains(text) {
+        let count = connection.read(&mut bytes).expect("more of the stream");
+        assert!(count > 0, "the stream ended before {text}: {}", String::from_utf8_lossy(&all));
+        all.extend_from_slice(&bytes[..count]);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// The id of the last event that has come as a whole.
+fn last_id(text: &str) -> String {
+    let (whole, _) = text.rsplit_once("\n\n").expect("a whole event");
+    whole.lines().rev().find_map(|line| line.strip_prefix("id: ")).expect("an event with an id").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_has_ended_when_the_revocation_returns() {
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn"), ("ODDSBOX_REFRESH", "1s")]);
+    let key = directory.json("keys issue --sandbox --name streams --streams 3");
+    let (id, secret) = (key["id"].as_str().expect("an id"), key["key"].as_str().expect("a key"));
+    let mut reading = open(server.address(), secret, "");
+    read_until(&mut reading, "event: ready");
+    // This one never reads: more and more is written to it, until nothing fits any more.
+    let deaf = open(server.address(), secret, "");
+    until("both are open", async || directory.json(&format!("keys show {id}"))["open_streams"] == 2).await;
+    let begun = Instant::now();
+    let revoked = directory.json(&format!("keys revoke {id}"));
+    assert_eq!(revoked["open_streams"], 0, "it says what is so when it returns");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let rest = read_until(&mut reading, "\r\n0\r\n\r\n");
+    assert!(rest.contains("event: bye\n"), "{rest}");
+    assert!(rest.contains(r#""why":"revoked""#), "{rest}");
+    drop(deaf);
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_of_a_killed_server_continues_where_it_was() {
+    let directory = Directory::new();
+    let variables = [("ODDSBOX_LOG", "warn"), ("ODDSBOX_REFRESH", "1s")];
+    let server = directory.serve_with(&variables);
+    let key = directory.json("keys issue --sandbox --name streams");
+    let secret = key["key"].as_str().expect("a key");
+    let mut before = open(server.address(), secret, "");
+    let mut seen = read_until(&mut before, "event: odds");
+    seen.push_str(&read_until(&mut before, "event: beat"));
+    assert!(seen.contains("event: ready"));
+    let last = last_id(&seen);
+    server.kill();
+    let server = directory.serve_with(&variables);
+    let mut after = open(server.address(), secret, &format!("last-event-id: {last}\r\n"));
+    let text = read_until(&mut after, "event: beat");
+    assert!(text.contains("event: hello"), "{text}");
+    assert!(!text.contains("event: reset") && !text.contains("event: snapshot"), "{text}");
+    server.stop();
+}
