@@ -49,10 +49,10 @@ pub use monitor::{Monitor, MonitorError};
 pub use protocol::{
     AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
     ConsoleAnswer, CountsAnswer, DerivedKind, DerivedOrder, DroppedAnswer, Failure, FailureAnswer, FailureCode,
-    FeedAnswer, FeedsAnswer, FieldSetting, ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer,
-    LineAnswer, MaintenanceAnswer, MaintenanceSpan, OutcomeAnswer, PlanAnswer, PointAnswer, ProgressAnswer,
-    ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer, SkippedAnswer, SourceAnswer,
-    StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    FeedAnswer, FeedsAnswer, FieldSetting, ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, IssueKey,
+    KeyAnswer, KeyCounts, LimitsAnswer, LineAnswer, MaintenanceAnswer, MaintenanceSpan, OutcomeAnswer, PlanAnswer,
+    PointAnswer, ProgressAnswer, ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer,
+    SkippedAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

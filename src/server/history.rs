@@ -17,8 +17,8 @@ use crate::model::{
     BookId, Bookmaker, Event, EventLines, Market, Record, RecordId, Regions, SportId, Timestamp, World,
 };
 use crate::store::{
-    EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LoggedChange, LoggedEntry, LoggedMove, LoggedPrice,
-    LoggedRecord, SportFold,
+    EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LoggedChange, LoggedEntry, LoggedMove,
+    LoggedPrice, LoggedRecord, SportFold,
 };
 use crate::writer::logged_index;
 

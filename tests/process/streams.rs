@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::command::{Directory, until};
+use super::command::{Directory, file_with, until};
 
 /// A connection with a stream on it, of which nothing was read.
 fn open(address: SocketAddr, key: &str, headers: &str) -> TcpStream {
@@ -73,5 +73,32 @@ async fn client_of_a_killed_server_continues_where_it_was() {
     let text = read_until(&mut after, "event: beat");
     assert!(text.contains("event: hello"), "{text}");
     assert!(!text.contains("event: reset") && !text.contains("event: snapshot"), "{text}");
+    server.stop();
+}
+
+const EVENT: &str = r#"{"type":"event","sport":"mma","id":"m1","competition":"Cup","commence_time":"2099-01-01T00:00:00Z","home":"Ana","away":"Bea","status":"scheduled"}"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_begins_anew_once_an_event_is_forgotten() {
+    let directory = Directory::new();
+    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn"), ("ODDSBOX_REFRESH", "1s")]);
+    let ingest = |line: &str| {
+        let (_kept, feed) = file_with(line.as_bytes());
+        directory.json(&format!("ingest {}", feed.display()));
+    };
+    ingest(EVENT);
+    let key = directory.json("keys issue --live --name streams --approved-by sam");
+    let secret = key["key"].as_str().expect("a key");
+    let mut open_before = open(server.address(), secret, "");
+    let seen = read_until(&mut open_before, "event: beat");
+    ingest(r#"{"type":"remove","sport":"mma","event":"m1"}"#);
+    directory.json("history forget m1 --yes");
+    let rest = read_until(&mut open_before, "event: reset");
+    let rest = rest + &read_until(&mut open_before, "event: beat");
+    assert!(rest.contains(r#""why":"epoch""#), "{rest}");
+    // A position from before is one of another log.
+    let mut resumed = open(server.address(), secret, &format!("last-event-id: {}\r\n", last_id(&seen)));
+    let text = read_until(&mut resumed, "event: beat");
+    assert!(text.contains(r#""why":"epoch""#) && !text.contains("m1"), "{text}");
     server.stop();
 }

@@ -67,9 +67,9 @@ impl SportFold {
         let (before, number, texts) = (cursor.rest(), self.next_event, self.texts.len());
         let is_of_event = match self.event_change(at, cursor)? {
             None => false,
-            Some(
-                LoggedChange::Event(event, ..) | LoggedChange::Score(event, _) | LoggedChange::Removed(event),
-            ) => event.id == *id,
+            Some(LoggedChange::Event(event, ..) | LoggedChange::Score(event, _) | LoggedChange::Removed(event)) => {
+                event.id == *id
+            }
             Some(LoggedChange::Tick(_)) => return Err(Flaw::Malformed),
         };
         if !is_of_event {
