@@ -4,7 +4,7 @@
 //! - `record`: the stored part of a key
 //! - `issue`: the rules for issuing and changing keys
 //! - `keyring`: authentication, from a secret to its key; `grant`: the proof of it that handlers take
-//! - `meter`: what is left of the minute, the day and the month
+//! - `meter`: what is left of the minute, the day and the month, and what was used lately
 //! - `leases`: the queue through which meters request quota ahead of use
 //! - `feeder`: clients that may push feed lines, and their tokens
 //!
@@ -30,8 +30,8 @@ pub use issue::{FieldEdit, IssueError, KeyChange, NewKey};
 pub use keyring::{AuthError, KeyEntry, KeyTicket, Keyring, Keys};
 pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
-    BURST_MAX, BurstStanding, Charge, Cost, Meter, PaidCharge, QUOTA_MAX, QuotaStanding, Refusal, Standing, UNITS_MAX,
-    lease_size,
+    BURST_MAX, BurstStanding, Charge, Cost, Meter, PaidCharge, QUOTA_MAX, QuotaStanding, RECENT_DAYS, RECENT_HOURS,
+    RecentUse, Refusal, Standing, UNITS_MAX, lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
 pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::history::{LogEntry, LogHead};
-use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::{
     BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
     SeenCompetition, Source, SportId, Timestamp, World,
@@ -113,6 +113,11 @@ pub enum Change {
         key: KeyId,
         usage: Usage,
         last_used: Option<Timestamp>,
+    },
+    /// What a key has used in the last hours and days.
+    PutRecentUse {
+        key: KeyId,
+        recent: Box<RecentUse>,
     },
     /// Under its name; replaces the previous token.
     PutFeeder(Arc<Feeder>),

@@ -20,7 +20,7 @@ use super::tables::Table;
 pub(super) use row_types::{
     AuditRow, BookRow, BookStanding, BudgetRow, CatalogueRow, CompetitionRow, ContestRow, EventRow, FeederRow, KeyRow,
     LineKeyRow, MarketRow, MetaRow, NameRow, OddsRow, OutcomeRow, OwnerRow, PointsRow, PollRow, PollRowBefore,
-    QuotedRow, ScoreRow, SourceRow, SportRow, UsageRow,
+    QuotedRow, RecentUseRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 
 /// The most memory that a decoded row may take: a bound on hostile lengths.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::change::{BookOrigin, Change};
 use super::codec::{
     AuditRow, BookRow, BookStanding, BudgetRow, CompetitionRow, EventRow, FeederRow, KeyRow, MarketRow, MetaRow,
-    NameRow, OddsRow, PollRow, ScoreRow, SourceRow, TooLong, UsageRow,
+    NameRow, OddsRow, PollRow, RecentUseRow, ScoreRow, SourceRow, TooLong, UsageRow,
 };
 use super::error::StoreError;
 use super::history::{LogEntry, LogHead, Logs, WorldLog};
@@ -19,7 +19,7 @@ use super::rows::NumberNames;
 use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, POLLS, SCORES, SOURCES, USAGE, meta_lines_key, meta_log_key, meta_use_key,
+    META_SIMULATED, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, USAGE, meta_lines_key, meta_log_key, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
@@ -232,6 +232,7 @@ impl<'a> BatchEncoder<'a> {
                 // Put again after its removal in the same batch, it keeps its counters.
                 if self.batch.rows.usage.get(&id).is_some_and(Option::is_none) {
                     self.batch.rows.usage.remove(&id);
+                    self.batch.rows.recent_use.remove(&id);
                 }
                 if self.batch.rows.keys.insert(id.clone(), Some(row)).flatten().is_none() {
                     self.batch.keys_put.push(id);
@@ -242,10 +243,15 @@ impl<'a> BatchEncoder<'a> {
                 self.batch.keys_put.retain(|put| put != id);
                 self.batch.rows.keys.insert(id.to_owned(), None);
                 self.batch.rows.usage.insert(id.to_owned(), None);
+                self.batch.rows.recent_use.insert(id.to_owned(), None);
             }
             Change::PutUsage { key, usage, last_used } => {
                 let row = sealed(USAGE.seal(&key.as_str(), &UsageRow::of(*usage, *last_used)), key)?;
                 self.batch.rows.usage.insert(key.as_str().to_owned(), Some(row));
+            }
+            Change::PutRecentUse { key, recent } => {
+                let row = sealed(RECENT_USE.seal(&key.as_str(), &RecentUseRow::of(recent)), key)?;
+                self.batch.rows.recent_use.insert(key.as_str().to_owned(), Some(row));
             }
             Change::PutFeeder(feeder) => {
                 let row = sealed(FEEDERS.seal(&&*feeder.name, &FeederRow::of(feeder)), &feeder.name)?;

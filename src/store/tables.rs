@@ -13,7 +13,7 @@ use redb::{Key, ReadTransaction, TableDefinition, Value, WriteTransaction};
 use super::care::{CheckFindings, CheckedRows, RowNames};
 use super::codec::{
     AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, LineKeyRow,
-    MarketRow, MetaRow, NameRow, OddsRow, PollRow, ScoreRow, SourceRow, SportRow, UsageRow,
+    MarketRow, MetaRow, NameRow, OddsRow, PollRow, RecentUseRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use super::error::StoreError;
 use super::history::{self, EndsRow, KeyframeRow, LineRow, LogRow};
@@ -300,6 +300,11 @@ tables! {
         updates_index: false
     }
     USAGE usage: &'static str => UsageRow {
+        describe: |id, _| (*id).to_owned(),
+        refers_to: [ApiKey],
+        updates_index: false
+    }
+    RECENT_USE recent_use: &'static str => RecentUseRow {
         describe: |id, _| (*id).to_owned(),
         refers_to: [ApiKey],
         updates_index: false

@@ -214,6 +214,8 @@ impl Writer {
                 Change::ClearLog { .. } | Change::RenewEpochs(_) => {}
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
+                // Whatever is there counts nothing twice, and the next one replaces it.
+                Change::PutRecentUse { .. } => {}
             }
         }
         let events = events.into_iter().flat_map(|(world, sport, event)| self.restore_event(world, sport, event));

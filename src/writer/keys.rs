@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{WriteError, Writer};
 use crate::keys::issue::{self, IssueError, KeyChange, NewKey};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, Secret, Usage, last_four_of, looks_like_secret};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
 use crate::store::Change;
 
 /// A key and its secret, which exists nowhere else.
@@ -122,6 +122,20 @@ impl Writer {
         let keys = self.keyring.list();
         let changes: Vec<_> = keys.iter().filter_map(|key| self.usage_change(key.id(), key.meter().usage())).collect();
         self.commit(&changes)
+    }
+
+    /// Stores what keys have used lately, of those that were used since this was last stored.
+    pub(super) fn store_recent_use(&mut self) -> Result<(), WriteError> {
+        let now = self.now();
+        let keys = self.keyring.list();
+        let used: Vec<_> =
+            keys.iter().filter_map(|key| Some((key, Box::new(key.meter().take_recent_use(now)?)))).collect();
+        let change = |(key, recent): &(&Arc<KeyEntry>, Box<RecentUse>)| Change::PutRecentUse {
+            key: key.id().clone(),
+            recent: recent.clone(),
+        };
+        let changes: Vec<Change> = used.iter().map(change).collect();
+        self.commit(&changes).inspect_err(|_| used.iter().for_each(|(key, _)| key.meter().keep_recent_use()))
     }
 
     fn usage_change(&self, id: &KeyId, usage: Usage) -> Option<Change> {

@@ -20,6 +20,8 @@ const HISTORY_AGAIN_MS: u64 = 250;
 const COMPARE_EVERY_MS: u64 = 1_000;
 /// Unused names are deleted about this often.
 const NAMES_EVERY_MS: u64 = 3_600_000;
+/// What keys have used lately is stored about this often.
+const RECENT_USE_EVERY_MS: u64 = 300_000;
 /// The most events that one sweep removes, so that a sweep never delays other operations for long.
 const REMOVED_PER_SWEEP: usize = 1_000;
 /// A source that has had no price for this long is removed.
@@ -33,6 +35,7 @@ pub(super) struct Schedule {
     swept_ms: u64,
     recovered_ms: u64,
     names_ms: u64,
+    recent_use_ms: u64,
     compared_ms: u64,
     history_ms: u64,
     /// Whether there was more to do.
@@ -48,6 +51,7 @@ impl Schedule {
             swept_ms: now_ms,
             recovered_ms: now_ms,
             names_ms: now_ms,
+            recent_use_ms: now_ms,
             compared_ms: now_ms,
             history_ms: now_ms,
             has_more_history: false,
@@ -97,6 +101,12 @@ impl Writer {
             && let Err(error) = self.sweep(now.timestamp())
         {
             tracing::warn!(%error, "failed to remove events past their retention; trying again later");
+        }
+        if !self.is_unwritable()
+            && is_due(&mut self.upkeep.recent_use_ms, RECENT_USE_EVERY_MS, now.mono_ms)
+            && let Err(error) = self.store_recent_use()
+        {
+            tracing::warn!(%error, "failed to store what keys have used lately; trying again later");
         }
         if is_due(&mut self.upkeep.names_ms, NAMES_EVERY_MS, now.mono_ms)
             && let Err(error) = self.store.sweep_names()
@@ -199,6 +209,7 @@ impl Writer {
     /// The last writes of an orderly stop: exact counters and the newest reads.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.flush_usage()?;
+        self.store_recent_use()?;
         let is_clock_behind = self.comparison.is_clock_behind(self.now());
         let mut changes = Vec::new();
         for world in World::ALL {

@@ -47,5 +47,6 @@ mod sports;
 mod status;
 mod stream;
 mod stream_model;
+mod usage;
 mod v4;
 mod worlds;

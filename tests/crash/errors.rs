@@ -171,8 +171,9 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::PutFeederUse { .. } => Some(Asked::Push),
         Change::PutFeedBudget { .. } => Some(Asked::Spend),
         Change::Audit(_) => Some(Asked::Audit),
-        // When a file is opened; when a source is retired; to undo what was never in force.
+        // When a file is opened; when a source is retired; in upkeep; to undo what was never in force.
         Change::RemoveBookmaker { .. }
+        | Change::PutRecentUse { .. }
         | Change::RemoveSource { .. }
         | Change::RemoveCompetition { .. }
         | Change::RemoveMarket { .. }

@@ -68,6 +68,8 @@ pub(super) fn carry_over(current: &Loaded, backup: &Loaded, now: Moment) -> (Vec
     let is_in_backup = |id: &KeyId| backup.keys.iter().any(|(record, _)| record.id == *id);
     let gone = current.keys.iter().filter(|(record, _)| !is_in_backup(&record.id));
     carried.gone = gone.map(|(record, _)| record.id.to_string()).collect();
+    let newer = current.recent_use.iter().filter(|(key, _)| is_in_backup(key));
+    changes.extend(newer.map(|(key, recent)| Change::PutRecentUse { key: key.clone(), recent: Box::new(*recent) }));
     carry_tokens(current, backup, now, &mut changes, &mut carried);
     carry_feeder_uses(current, backup, &mut changes, &mut carried);
     (changes, carried)

@@ -332,7 +332,8 @@ impl<'s, 'r> Exchange<'s, 'r> {
     ) -> Result<Content, Stop> {
         self.check_route(route)?;
         let (service, request, version) = (self.service, &self.request, self.version);
-        let authorized = Authorized { service, request, grant, now: self.now.timestamp(), version, finished, computed };
+        let (now, moment) = (self.now.timestamp(), self.now);
+        let authorized = Authorized { service, request, grant, now, moment, version, finished, computed };
         let content = match route {
             Route::V4(route) => v4::get(&authorized, route),
             route => v1::get(&authorized, route),

@@ -21,6 +21,7 @@ pub(crate) enum Route<'p> {
     Books,
     Markets,
     Status,
+    Usage,
     Stream,
     Changes,
     Competitions {
@@ -193,6 +194,7 @@ impl<'p> Route<'p> {
             (2, "v1", "books", _) => Route::Books,
             (2, "v1", "markets", _) => Route::Markets,
             (2, "v1", "status", _) => Route::Status,
+            (2, "v1", "usage", _) => Route::Usage,
             (2, "v1", "stream", _) => Route::Stream,
             (2, "v1", "changes", _) => Route::Changes,
             (4, "v1", "sports", "odds") => Route::Odds { sport },
@@ -220,7 +222,7 @@ impl<'p> Route<'p> {
     /// Whether a request counts for the minute only, so that health checks use no quota.
     pub(crate) fn is_free(&self) -> bool {
         match self {
-            Route::Status => true,
+            Route::Status | Route::Usage => true,
             Route::V4(route) => route.is_free(),
             _ => false,
         }
@@ -237,6 +239,7 @@ impl<'p> Route<'p> {
             Route::Books => "/v1/books",
             Route::Markets => "/v1/markets",
             Route::Status => "/v1/status",
+            Route::Usage => "/v1/usage",
             Route::Stream => "/v1/stream",
             Route::Changes => "/v1/changes",
             Route::Competitions { .. } => "/v1/sports/{sport_key}/competitions",
@@ -255,7 +258,7 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 32] = [
+    pub(crate) const TEMPLATES: [&'static str; 33] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -264,6 +267,7 @@ impl<'p> Route<'p> {
         "/v1/books",
         "/v1/markets",
         "/v1/status",
+        "/v1/usage",
         "/v1/stream",
         "/v1/changes",
         "/v1/sports/{sport_key}/competitions",
@@ -385,6 +389,7 @@ mod tests {
             ("/v1/sports/", Route::Sports),
             ("/v1/books", Route::Books),
             ("/v1/status", Route::Status),
+            ("/v1/usage", Route::Usage),
             ("/v1/stream", Route::Stream),
             ("/v1/changes/", Route::Changes),
             ("/v1/sports/mma/odds", Route::Odds { sport: sport("mma") }),

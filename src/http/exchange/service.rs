@@ -15,7 +15,7 @@ use super::request_id::RequestIds;
 use super::route::{COUNTED, Version};
 use super::work::{BodyJob, Work};
 use crate::board::{AsOf, Boards, Body, Register, SportBoard, WorldBoard};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
 use crate::http::stream::{StreamContext, StreamSettings};
@@ -148,6 +148,8 @@ pub(crate) struct Authorized<'a> {
     pub request: &'a RequestParts<'a>,
     pub grant: Grant<'a>,
     pub now: Timestamp,
+    /// The same on all clocks.
+    pub moment: Moment,
     pub version: Version,
     /// What was read of the log for this request.
     pub finished: Option<&'a Finished>,

@@ -16,6 +16,7 @@ pub(crate) mod odds;
 pub(crate) mod scores;
 pub(crate) mod sports;
 mod status;
+mod usage;
 
 use super::exchange::error::ApiError;
 use super::exchange::history::Stop;
@@ -55,6 +56,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         }
         Route::Competitions { sport } => competitions::get(&view(sport)?, query),
         Route::Status => status::get(boards, grant, now, query),
+        Route::Usage => usage::get(grant, authorized.moment, query),
         _ => Err(ApiError::not_found()),
     };
     Ok(content?)

@@ -14,6 +14,7 @@
 mod burst;
 mod calendar;
 mod quota;
+mod recent;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::burst::{Burst, Window};
 use self::calendar::Dates;
 use self::quota::{PeriodCount, Quota, Shortage};
+use self::recent::UseRecorder;
 use super::leases::{LeaseDeclined, LeaseQueue, LeaseRequester};
 use super::record::{KeyRecord, Limits, Usage};
 use super::streams::OpenStreams;
@@ -31,6 +33,7 @@ use crate::model::Timestamp;
 
 pub use self::burst::BURST_MAX;
 pub use self::quota::{QUOTA_MAX, lease_size};
+pub use self::recent::{RECENT_DAYS, RECENT_HOURS, RecentUse};
 
 /// The most units that one request may take: less than half of the smallest lease, which is requested when that is left.
 pub const UNITS_MAX: u64 = 49;
@@ -81,6 +84,7 @@ pub struct Meter {
     /// The wall-clock second of the last request that passed; zero for none. While the clock is far behind the stored
     /// period, the steady-clock second of the last request, passed or not, so that a restart knows the clock's day.
     last_used: AtomicU32,
+    recorder: UseRecorder,
     leases: LeaseRequester,
     leasing: Mutex<Leasing>,
     streams: Arc<OpenStreams>,
@@ -105,6 +109,7 @@ impl Meter {
             day: Quota::new(key.limits.per_day, day, day_behind),
             month: Quota::new(key.limits.per_month, month, month_behind),
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
+            recorder: UseRecorder::default(),
             leases: queue.requester(key.id.clone()),
             leasing: Mutex::default(),
             streams: Arc::default(),
@@ -180,6 +185,7 @@ impl Meter {
         }
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
         let units = u64::from(cost == Cost::Full);
+        self.recorder.count(units);
         Ok(Charge { meter: self, units, window, day, month, standing })
     }
 
@@ -250,6 +256,26 @@ impl Meter {
     /// The usage including leases. The file must hold at least this while requests are charged.
     pub fn granted(&self) -> Usage {
         usage_of(self.day.used().max(self.day.granted()), self.month.used().max(self.month.granted()))
+    }
+
+    /// What the key has used in the last hours and days.
+    pub fn recent_use(&self, now: Timestamp) -> RecentUse {
+        self.recorder.recent(now)
+    }
+
+    /// The same, if it has changed since it was last taken.
+    pub fn take_recent_use(&self, now: Timestamp) -> Option<RecentUse> {
+        self.recorder.take_unstored(now)
+    }
+
+    /// Recent use that was taken could not be stored.
+    pub fn keep_recent_use(&self) {
+        self.recorder.keep_unstored();
+    }
+
+    /// Continues from the stored recent use.
+    pub fn restore_recent_use(&self, recent: RecentUse) {
+        self.recorder.restore(recent);
     }
 
     pub fn last_used(&self) -> Option<Timestamp> {
@@ -339,6 +365,7 @@ impl Charge<'_> {
         let dates = self.meter.dates(now);
         (self.day, self.month) = self.meter.take_quotas(&dates, units)?;
         self.units += units;
+        self.meter.recorder.count(units);
         let Meter { day, month, .. } = self.meter;
         self.standing.day = day.standing(self.day, dates.until_day_ends(self.day.period()));
         self.standing.month = month.standing(self.month, dates.until_month_ends(self.month.period()));
@@ -350,6 +377,7 @@ impl Charge<'_> {
         self.meter.burst.refund(self.window);
         self.meter.day.refund(self.day, self.units);
         self.meter.month.refund(self.month, self.units);
+        self.meter.recorder.refund(self.units);
         self.standing.without(self.units)
     }
 }

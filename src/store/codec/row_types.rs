@@ -117,6 +117,7 @@ impl BincodeRow for KeyRow {
     }
 }
 impl BincodeRow for UsageRow {}
+impl BincodeRow for RecentUseRow {}
 impl BincodeRow for FeederRow {
     /// Written since 0.2.0, whose file format 0.1.0 refuses.
     const VERSION: u8 = 2;
@@ -368,6 +369,14 @@ pub(in crate::store) struct UsageRow {
     pub(in crate::store) month: u32,
     pub(in crate::store) month_used: u64,
     pub(in crate::store) last_used: Option<u32>,
+}
+
+#[derive(Debug, Encode, Decode)]
+pub(in crate::store) struct RecentUseRow {
+    /// Counted from 1970.
+    pub(in crate::store) last_hour: u32,
+    pub(in crate::store) hours: Vec<u32>,
+    pub(in crate::store) days: Vec<u32>,
 }
 
 #[derive(Debug, Encode, Decode)]

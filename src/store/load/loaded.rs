@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::{
     BookId, Bookmakers, Closed, Competitions, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market,
     Record, Score, Source, SportId, World,
@@ -18,6 +18,8 @@ pub struct Loaded {
     pub worlds: [LoadedWorld; 2],
     /// In the order of their issue.
     pub keys: Vec<(KeyRecord, Usage)>,
+    /// What keys have used lately.
+    pub recent_use: Vec<(KeyId, RecentUse)>,
     /// In the order of their names.
     pub feeders: Vec<Feeder>,
     /// Keys whose counters cannot be read: their usage is unknown, so they count as exhausted.

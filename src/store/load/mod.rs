@@ -26,9 +26,9 @@ use super::scan::{guarded, scan};
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
     BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_SIMULATED, ODDS,
-    POLLS, SCORES, USAGE, meta_use_of,
+    POLLS, RECENT_USE, SCORES, USAGE, meta_use_of,
 };
-use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
+use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::market::KeyParts;
 use crate::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, MarketKey, Regions,
@@ -62,6 +62,7 @@ pub(super) fn read(
     let mut loaded = Loaded {
         keys,
         damaged_usage,
+        recent_use: read_recent_use(txn, &mut damage)?,
         feeders: read_feeders(txn, &mut damage)?,
         feed_budgets: read_budgets(txn, &mut damage)?,
         maintenance: meta.maintenance,
@@ -291,6 +292,16 @@ fn in_order_of_issue(
     rest.sort_by_key(|(key, _)| key.created);
     ordered.append(&mut rest);
     Ok(ordered)
+}
+
+fn read_recent_use(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(KeyId, RecentUse)>, StoreError> {
+    let mut all = Vec::new();
+    scan(&RECENT_USE, txn, .., damage, |id, row| {
+        let id = KeyId::new(id).ok_or(Flaw::Invalid("its key is invalid"))?;
+        all.push((id, row.recent_use()?));
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 fn read_feeders(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<Feeder>, StoreError> {

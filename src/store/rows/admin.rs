@@ -1,10 +1,10 @@
 //! Keys, their usage, feeders, budgets of polled feeds, the maintenance notice and the audit log.
 
 use super::{seconds, timestamp};
-use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, Retired, SecretHash, Usage};
+use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, RecentUse, Retired, SecretHash, Usage};
 use crate::model::{FeedBudget, FeederUse, Maintenance, ReportedCredits, Timestamp, World};
 use crate::store::change::AuditNote;
-use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, UsageRow};
+use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, RecentUseRow, UsageRow};
 use crate::store::table_keys::world_number;
 
 impl KeyRow {
@@ -87,6 +87,19 @@ fn retired_rows(retired: &[Retired]) -> Vec<([u8; 32], u32)> {
 fn retired_secrets(rows: Vec<([u8; 32], u32)>) -> Box<[Retired]> {
     let retired = |(hash, until)| Retired { hash: SecretHash(hash), until: Timestamp::from_unix(until) };
     rows.into_iter().map(retired).collect()
+}
+
+impl RecentUseRow {
+    pub(in crate::store) fn of(recent: &RecentUse) -> Self {
+        let RecentUse { last_hour, hours, days } = recent;
+        RecentUseRow { last_hour: *last_hour, hours: hours.to_vec(), days: days.to_vec() }
+    }
+
+    pub(in crate::store) fn recent_use(self) -> Result<RecentUse, Flaw> {
+        let wrong = |_| Flaw::Invalid("it has not as many hours and days as it should");
+        let (hours, days) = (self.hours.try_into().map_err(wrong)?, self.days.try_into().map_err(wrong)?);
+        Ok(RecentUse { last_hour: self.last_hour, hours, days })
+    }
 }
 
 impl UsageRow {

@@ -5,7 +5,7 @@ use crate::model::market::KeyParts;
 use crate::model::sport::{is_competition_key, is_key};
 use crate::store::codec::{
     AuditRow, BookRow, BudgetRow, CatalogueRow, CompetitionRow, EventRow, FeederRow, Flaw, KeyRow, LineKeyRow,
-    MarketRow, MetaRow, NameRow, OddsRow, PollRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
+    MarketRow, MetaRow, NameRow, OddsRow, PollRow, RecentUseRow, Row, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::store::history::{EndsRow, Frame, KeyframeRow, LineRow, LogRow, SportFold};
 use crate::store::id_maps::NamesByNumber;
@@ -233,6 +233,16 @@ impl StoredRow<&'static str> for UsageRow {
 
     fn validate(self, _: &&str, _: &NamesByNumber) -> Result<(), Flaw> {
         Ok(())
+    }
+}
+
+impl StoredRow<&'static str> for RecentUseRow {
+    fn references(&self, id: &&str, report: &mut dyn FnMut(RowReference<'_>)) {
+        report(RowReference::ApiKey(id));
+    }
+
+    fn validate(self, _: &&str, _: &NamesByNumber) -> Result<(), Flaw> {
+        self.recent_use().map(|_| ())
     }
 }
 

@@ -8,7 +8,7 @@ use redb::ReadableDatabase;
 
 use super::property::batches;
 use super::*;
-use crate::keys::Usage;
+use crate::keys::{RECENT_HOURS, RecentUse, Usage};
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, SeenCompetition, Source};
 use crate::store::encode_batch::BatchEncoder;
 use crate::store::{BookOrigin, LogHead};
@@ -52,6 +52,7 @@ batch_of_each! {
     PutKey => [Change::PutKey(key("new"))],
     RemoveKey => [Change::RemoveKey(key("old").id.clone())],
     PutUsage => [put_usage("old", 9)],
+    PutRecentUse => [put_recent_use("old", 9)],
     PutFeeder => [Change::PutFeeder(Arc::new(Feeder { name: "new".into(), ..feeder() }))],
     PutFeederUse => [put_use("token/old", 2)],
     SetMaintenance => [Change::SetMaintenance(Some(Maintenance { since: at(1), until: None }))],
@@ -94,6 +95,11 @@ fn put_source(bookmaker: BookId) -> Change {
 fn put_usage(name: &str, used: u64) -> Change {
     let usage = Usage { day: 1, day_used: used, month: 1, month_used: used };
     Change::PutUsage { key: key(name).id.clone(), usage, last_used: None }
+}
+
+fn put_recent_use(name: &str, used: u32) -> Change {
+    let recent = RecentUse { last_hour: 480_000, hours: [used; RECENT_HOURS], ..RecentUse::default() };
+    Change::PutRecentUse { key: key(name).id.clone(), recent: Box::new(recent) }
 }
 
 fn put_budget(feed: &str, spent: u64) -> Change {

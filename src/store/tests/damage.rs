@@ -34,6 +34,7 @@ pub(super) fn filled() -> Memory {
             Change::PutSource { world, sport, bookmaker: BookId::from_number(0), source },
             Change::PutKey(key("k")),
             Change::PutUsage { key: key("k").id.clone(), usage: crate::keys::Usage::default(), last_used: None },
+            Change::PutRecentUse { key: key("k").id.clone(), recent: Box::default() },
             Change::PutFeeder(Arc::new(feeder())),
             Change::PutFeedBudget { feed: "feed".into(), budget: FeedBudget::default() },
             Change::PutFeederUse { world, feed: "token/a".into(), used },
@@ -118,6 +119,7 @@ fn flipped_bit_in_any_table_is_found_by_loading_and_by_the_check() {
     assert_eq!(count(&spoiled(&tables::NAMES).1), (0, 0), "both events are of the competition whose name is lost");
     assert_eq!(count(&spoiled(&tables::SOURCES).1), (2, 2));
     assert_eq!(count(&spoiled(&tables::USAGE).1), (2, 2));
+    assert_eq!(spoiled(&tables::RECENT_USE).1.recent_use, []);
     assert_eq!(spoiled(&tables::POLLS).1.world(World::Live).polls.len(), 0, "events of a scope that is lost");
     assert_eq!(count(&spoiled(&tables::META).1), (2, 2));
     assert_eq!(spoiled(&tables::KEYS).1.keys.len(), 0);
@@ -406,7 +408,7 @@ fn check_of_a_sound_file_counts_its_rows() {
     assert!(report.is_clean(), "{report:?}");
     let rows: std::collections::BTreeMap<_, _> = report.rows.iter().copied().collect();
     assert_eq!((rows["events"], rows["odds"], rows["coverage"], rows["names"]), (2, 2, 2, 8));
-    assert_eq!(rows.len(), 28);
+    assert_eq!(rows.len(), 29);
     assert!(rows.values().all(|count| *count > 0), "a table without a row proves nothing: {rows:?}");
     assert!(memory.raw().begin_read().is_ok());
     assert!(matches!(Memory::new(vec![1]).open_with(&catalogue()), Err(OpenError::NotOurs { .. })));
@@ -456,7 +458,9 @@ fn dropping_damaged_rows_leaves_a_sound_file_with_the_rest() {
     assert_eq!(mended(&tables::SCORES).0, 1);
     assert_eq!(mended(&tables::SOURCES).0, 1);
     let (dropped, loaded) = mended(&tables::KEYS);
-    assert_eq!((dropped, loaded.keys.len()), (2, 0), "a key with its counters");
+    assert_eq!((dropped, loaded.keys.len()), (3, 0), "a key with its counters");
+    let (dropped, loaded) = mended(&tables::RECENT_USE);
+    assert_eq!((dropped, loaded.keys.len()), (1, 1));
     assert!(mended(&tables::NAMES).0 >= 1);
     assert!(mended(&tables::BOOKS).0 >= 1);
     assert!(mended(&tables::SPORTS).0 >= 1);

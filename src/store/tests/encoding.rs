@@ -4,17 +4,17 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::keys::Usage;
+use crate::keys::{RECENT_DAYS, RECENT_HOURS, RecentUse, Usage};
 use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
 use crate::store::AuditNote;
 use crate::store::codec::{
     AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
-    ScoreRow, SourceRow, SportRow, UsageRow,
+    RecentUseRow, ScoreRow, SourceRow, SportRow, UsageRow,
 };
 use crate::store::id_maps::NamesByNumber;
 use crate::store::rows::NumberNames;
 use crate::store::tables::{
-    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, SCORES, SOURCES, SPORTS, USAGE,
+    AUDIT, BOOKS, BUDGETS, EVENTS, FEEDERS, KEYS, META, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, SPORTS, USAGE,
 };
 
 /// Numbers as large as those of a file with tens of thousands of names.
@@ -163,6 +163,12 @@ fn bytes_of_administrative_rows_are_pinned() {
         "usage",
         &USAGE.seal(&record.id.as_str(), &UsageRow::of(usage, Some(at(2)))).unwrap(),
         "01fbed50fbe703fba802fc7011010001fc823bb16a4e79708d",
+    );
+    let recent = RecentUse { last_hour: 497_229, hours: [300; RECENT_HOURS], days: [70_000; RECENT_DAYS] };
+    check(
+        "recent use",
+        &RECENT_USE.seal(&record.id.as_str(), &RecentUseRow::of(&recent)).unwrap(),
+        "01fc4d96070018fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c01fb2c011ffc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100fc70110100ee559be4",
     );
     check(
         "feeder",

@@ -110,6 +110,7 @@ impl Plain {
                 self.keys.get_mut(key.as_str())?.1 = usage;
                 self.used.insert(key.as_str().to_owned(), last_used);
             }
+            Change::PutRecentUse { key, .. } => drop(self.keys.get(key.as_str())?),
             Change::PutFeeder(feeder) => drop(self.feeders.insert(feeder.name.clone(), (*feeder).clone())),
             Change::PutFeederUse { world, feed, used } => {
                 let (key, used) = ((world, Box::from(&*feed)), FeederUse { events: 0, ..used });

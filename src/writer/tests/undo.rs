@@ -180,7 +180,9 @@ batches_of_each! { base;
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
     RemoveFeedBudget => [[Change::RemoveFeedBudget { feed: "old".into() }]],
     Log => [[base.log_entry("a")], [base.log_entry("new")]],
-    // An undo itself, and the change of a file that nobody uses: neither is ever taken back.
+    // What was counted is right wherever it is; an undo itself, and the change of a file that nobody uses: none of them is
+    // ever taken back.
+    PutRecentUse => Vec::<Vec<Change>>::new(),
     RevertLog => Vec::<Vec<Change>>::new(),
     ClearLog => Vec::<Vec<Change>>::new(),
     RenewEpochs => Vec::<Vec<Change>>::new(),
