@@ -34,8 +34,8 @@ pub use body::{Body, COMPRESS_BYTES_MIN, Encoding};
 pub use condition::Condition;
 pub use derived::{BestOrder, Derived, DerivedFilter, DerivedQuery, EdgeKind, FairFrom, FairQuery};
 pub use feed::{
-    Beat, ChangeEntry, ChangeFilter, ChangedRecord, Feed, FilterSpec, ListChange, MergedChanges, MovedEvent,
-    NextChange, SourceRead, SportEntry, TickEntry, control_frame,
+    Beat, ChangeEntry, ChangeFilter, ChangedRecord, Feed, FilterSpec, LineCounts, ListChange, MergedChanges,
+    MovedEvent, NextChange, SourceRead, SportEntry, TickEntry, control_frame,
 };
 pub use index::{Index, NodeDiff};
 pub use lines::{LinesPage, LinesQuery, OutcomeFilter, ShownPoint};

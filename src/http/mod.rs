@@ -18,7 +18,9 @@ mod v4;
 pub use docs::{DemoKeys, OPENAPI};
 pub use exchange::RequestId;
 pub use exchange::handle::{Handled, HandledRequest, Note, handle};
-pub use exchange::history::{AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, LinesRead, Shown};
+pub use exchange::history::{
+    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead, Shown,
+};
 pub(crate) use exchange::reply::etag_of;
 pub use exchange::service::{Service, ServiceSettings};
 pub(crate) use exchange::{negotiate, percent};

@@ -11,7 +11,9 @@ use crate::board::{
     AsOf, Boards, ChangeEntry, ChangedRecord, EventNode, Index, ListChange, MovedEvent, Published, Register,
     SportBoard, SportEntry, TickEntry,
 };
-use crate::http::{AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, LinesRead, Shown};
+use crate::http::{
+    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead, Shown,
+};
 use crate::keys::SportAccess;
 use crate::model::{
     BookId, Bookmaker, Event, EventLines, Market, Record, RecordId, Regions, SportId, Timestamp, World,
@@ -289,7 +291,23 @@ fn moved_event(sport_key: &str, at: Timestamp, moved: &LoggedMove, to: &Arc<Even
     MovedEvent::new(sport_key, at, (&moved.from, to), &records.collect::<Vec<_>>())
 }
 
+const HOUR_S: u32 = 3_600;
+
 impl History for LogHistory {
+    fn hour(&self, HourRead { access, start }: HourRead) -> Result<HourEntries, HistoryFailure> {
+        let (world, sport) = (access.world(), access.sport());
+        let last_before = |time: u32| {
+            let before = Timestamp::from_unix(time.saturating_sub(1));
+            self.reader.entry_at(world, sport, Entries::All, before)
+        };
+        let read = || {
+            let epoch = self.reader.head(world)?.epoch;
+            let (before, last) = (last_before(start.unix())?, last_before(start.unix().saturating_add(HOUR_S))?);
+            Ok(HourEntries { epoch, first: before.sequence + 1, end: last.sequence + 1, is_final: last.is_final })
+        };
+        read().map_err(|error: HistoryError| self.failure(access, &error))
+    }
+
     fn entries(&self, read: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
         let gone = HistoryFailure::Gone { since: None };
         match self.run(read) {

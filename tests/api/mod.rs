@@ -1,5 +1,6 @@
 //! The public API over a real socket.
 
+mod archive;
 mod as_of;
 mod auth;
 mod books;

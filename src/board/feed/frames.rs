@@ -1,4 +1,4 @@
-//! Changes as server-sent events.
+//! Changes as server-sent events, or as lines of JSON.
 //!
 //! A record is rendered once for each format, and an entry is put together once for each filter: clients that follow the same
 //! share the same bytes.
@@ -60,10 +60,30 @@ impl Frames {
     }
 }
 
+/// How events are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum EventStyle {
+    #[default]
+    ServerSent,
+    /// A JSON object on a line of its own, with prices as they were quoted.
+    Line,
+}
+
+/// What lines have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCounts {
+    /// Changes of records.
+    pub records: usize,
+    /// Changes of events and scores.
+    pub lists: usize,
+}
+
 /// What events are written into.
 #[derive(Debug, Default)]
 pub(super) struct FrameWriter {
     pub bytes: Vec<u8>,
+    style: EventStyle,
+    counts: LineCounts,
     starts: Vec<(u32, usize)>,
     /// Where the last event begins.
     last: Option<usize>,
@@ -72,6 +92,10 @@ pub(super) struct FrameWriter {
 impl FrameWriter {
     /// Writes an event with its data, and with the position after it unless the client must not resume there.
     pub(super) fn event(&mut self, kind: &str, position: Option<Position>, data: impl FnOnce(&mut Vec<u8>)) {
+        if self.style == EventStyle::Line {
+            self.line(kind, position, data);
+            return;
+        }
         self.last = Some(self.bytes.len());
         self.bytes.extend_from_slice(b"event: ");
         self.bytes.extend_from_slice(kind.as_bytes());
@@ -83,6 +107,21 @@ impl FrameWriter {
         // JSON has no line breaks of its own.
         data(&mut self.bytes);
         self.bytes.extend_from_slice(b"\n\n");
+    }
+
+    /// `{"type":"…","position":"…",…}`
+    fn line(&mut self, kind: &str, position: Option<Position>, data: impl FnOnce(&mut Vec<u8>)) {
+        self.bytes.extend_from_slice(b"{\"type\":");
+        json::string(kind, &mut self.bytes);
+        if let Some(position) = position {
+            self.bytes.extend_from_slice(b",\"position\":");
+            json::string(&position.to_string(), &mut self.bytes);
+        }
+        let at = self.bytes.len();
+        data(&mut self.bytes);
+        // The data is an object with at least one field: its brace is in the place of the comma.
+        self.bytes[at] = b',';
+        self.bytes.push(b'\n');
     }
 
     /// Gives the last event a position, if there is an event.
@@ -104,8 +143,21 @@ impl ChangeEntry {
         if from.offset == 0 { frames.bytes } else { frames.from(from.offset) }
     }
 
+    /// The same as lines of JSON, with all prices as they were quoted. Appends them, and returns what they have.
+    pub fn write_lines(&self, filter: &ChangeFilter, register: &Register, epoch: u64, out: &mut Vec<u8>) -> LineCounts {
+        let mut writer = FrameWriter { bytes: std::mem::take(out), style: EventStyle::Line, ..FrameWriter::default() };
+        self.write(filter, register, epoch, &mut writer);
+        *out = writer.bytes;
+        writer.counts
+    }
+
     fn render(&self, filter: &ChangeFilter, register: &Register, epoch: u64) -> Frames {
         let mut out = FrameWriter::default();
+        self.write(filter, register, epoch, &mut out);
+        out.finish()
+    }
+
+    fn write(&self, filter: &ChangeFilter, register: &Register, epoch: u64, out: &mut FrameWriter) {
         let (mut number, count) = (0, self.event_count());
         // The last event leads to the beginning of the next entry.
         let after = |number: u32| {
@@ -120,12 +172,12 @@ impl ChangeEntry {
                 if filter.accepts_event(sport.sport, change.event()) {
                     out.starts.push((number, out.bytes.len()));
                     // Of two events under one number the last has the position.
-                    write_list_change(change, &sport.key, after(number).filter(|_| moved.is_none()), &mut out);
+                    write_list_change(change, &sport.key, after(number).filter(|_| moved.is_none()), out);
                 } else if moved.is_some() {
                     out.starts.push((number, out.bytes.len()));
                 }
                 if let Some(tick) = moved {
-                    write_prices((sport, tick), filter, register, after(number), &mut out);
+                    write_prices((sport, tick), filter, register, after(number), out);
                 }
                 number += 1;
             }
@@ -140,12 +192,11 @@ impl ChangeEntry {
             if !tick.records.is_empty() {
                 if filter.records(sport, tick, register).next().is_some() {
                     out.starts.push((number, out.bytes.len()));
-                    write_prices((sport, tick), filter, register, after(number), &mut out);
+                    write_prices((sport, tick), filter, register, after(number), out);
                 }
                 number += 1;
             }
         }
-        out.finish()
     }
 }
 
@@ -154,18 +205,22 @@ impl TickEntry {
     pub(super) fn rendered(&self, sport_key: &str, style: (OddsFormat, bool)) -> &RenderedRecords {
         let (format, with_event) = style;
         let at = format as usize + if with_event { OddsFormat::ALL.len() } else { 0 };
-        self.rendered[at].get_or_init(|| {
-            let records = self.records.iter().map(|change| {
-                let key = &*self.books[usize::from(change.book)];
-                (&*change.event, key, change.record.as_deref())
-            });
-            let (json, ends) = render::records(sport_key, style, records);
-            RenderedRecords { json, ends }
-        })
+        self.rendered[at].get_or_init(|| self.render(sport_key, (Some(format), with_event)))
+    }
+
+    /// Without a format, each record is in the one that it was quoted in.
+    fn render(&self, sport_key: &str, style: (Option<OddsFormat>, bool)) -> RenderedRecords {
+        let records = self.records.iter().map(|change| {
+            let key = &*self.books[usize::from(change.book)];
+            (&*change.event, key, change.record.as_deref())
+        });
+        let (json, ends) = render::records(sport_key, style, records);
+        RenderedRecords { json, ends }
     }
 }
 
 pub(super) fn write_list_change(change: &ListChange, sport_key: &str, after: Option<Position>, out: &mut FrameWriter) {
+    out.counts.lists += 1;
     match change {
         ListChange::Event(event, markets, _) => {
             out.event("event", after, |out| render::write_event(event, markets.iter().copied(), sport_key, out));
@@ -206,19 +261,19 @@ fn write_prices(
     after: Option<Position>,
     out: &mut FrameWriter,
 ) {
-    let rendered = tick.rendered(&sport.key, filter.spec.style());
-    let wanted = filter.records(sport, tick, register);
-    out.event("odds", after, |out| write_odds(sport, tick, rendered, wanted, out));
+    let wanted: Vec<usize> = filter.records(sport, tick, register).collect();
+    out.counts.records += wanted.len();
+    if out.style == EventStyle::Line {
+        let rendered = tick.render(&sport.key, (None, filter.spec.with_event));
+        out.event("odds", after, |out| write_odds(sport, tick, &rendered, &wanted, out));
+    } else {
+        let rendered = tick.rendered(&sport.key, filter.spec.style());
+        out.event("odds", after, |out| write_odds(sport, tick, rendered, &wanted, out));
+    }
 }
 
-fn write_odds(
-    sport: &SportEntry,
-    tick: &TickEntry,
-    rendered: &RenderedRecords,
-    wanted: impl Iterator<Item = usize>,
-    out: &mut Vec<u8>,
-) {
-    let (open, closed): (Vec<usize>, Vec<usize>) = wanted.partition(|at| tick.records[*at].record.is_some());
+fn write_odds(sport: &SportEntry, tick: &TickEntry, rendered: &RenderedRecords, wanted: &[usize], out: &mut Vec<u8>) {
+    let (open, closed): (Vec<usize>, Vec<usize>) = wanted.iter().partition(|at| tick.records[**at].record.is_some());
     begin_odds(tick.at, &sport.key, out);
     json::array(open, out, |at, out| out.extend_from_slice(rendered.get(at)));
     out.extend_from_slice(b",\"closed\":");

@@ -20,6 +20,7 @@ use bytes::Bytes;
 
 pub use entry::{ChangeEntry, ChangedRecord, ListChange, MovedEvent, SportEntry, TickEntry};
 pub use filter::{ChangeFilter, FilterSpec};
+pub use frames::LineCounts;
 pub use merge::MergedChanges;
 
 use crate::board::register::Register;

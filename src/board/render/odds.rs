@@ -29,20 +29,22 @@ pub(crate) fn odds(board: &Published, sport_key: &str, query: &OddsQuery) -> Bod
 }
 
 /// Records one after the other, and where each of them ends. Each comes with its event and the key of its bookmaker; `None`
-/// takes no bytes.
+/// takes no bytes. Without a format, each is in the one that it was quoted in.
 pub(crate) fn records<'r>(
     sport_key: &str,
-    (format, with_event): (OddsFormat, bool),
+    (format, with_event): (Option<OddsFormat>, bool),
     records: impl Iterator<Item = (&'r Event, &'r str, Option<&'r Record>)>,
 ) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     let register = Bookmakers::default();
-    let mut odds = OddsWriter::new(sport_key, format, &register, with_event);
+    let mut odds = OddsWriter::new(sport_key, format.unwrap_or(OddsFormat::American), &register, with_event);
     let mut writer = RecordWriter::new(&mut bytes);
     for (event, bookmaker, record) in records {
         if let Some(record) = record {
             odds.begin_event(event);
             odds.is_first = true;
+            let quoted = || record.outcomes.first().map(|outcome| outcome.price.quoted());
+            odds.format = format.or_else(quoted).unwrap_or(OddsFormat::American);
             let names = record.outcomes.iter().map(|outcome| outcome.name.as_stored().len()).sum();
             let around = odds.head.len() + odds.tail.len() + RECORD_MAX;
             let plain = around + bookmaker.len() + record.outcomes.len() * OUTCOME_MAX;

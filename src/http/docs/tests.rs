@@ -16,7 +16,7 @@ use crate::http::exchange::query::Parameter;
 use crate::http::exchange::route::Route;
 use crate::http::stream;
 use crate::http::testing::Fixture;
-use crate::http::v1::{best, closing, edges, events, fair, lines, odds, scores};
+use crate::http::v1::{archive, best, closing, edges, events, fair, lines, odds, scores};
 use crate::http::v4;
 
 fn document() -> Value {
@@ -37,7 +37,10 @@ fn html_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// A path of the document with its variables filled in.
 fn filled(path: &str) -> String {
-    path.replace("{sport_key}", "mma").replace("{sport}", "mma_mixed_martial_arts").replace("{event_id}", "mma-1")
+    path.replace("{sport_key}", "mma")
+        .replace("{sport}", "mma_mixed_martial_arts")
+        .replace("{event_id}", "mma-1")
+        .replace("{hour}", "2026-11-14T22")
 }
 
 /// What must be sent beside a parameter for a path to answer.
@@ -91,6 +94,7 @@ fn known(path: &str) -> &'static [Parameter] {
         Some("best") => best::PARAMETERS,
         Some("fair") => fair::PARAMETERS,
         Some("edges") => edges::PARAMETERS,
+        Some("{hour}") => archive::PARAMETERS,
         _ => &[],
     }
 }
@@ -228,7 +232,7 @@ fn real_answers_fit_the_schemas_and_have_only_documented_headers() {
             for (key, query) in keys.iter().flat_map(|key| queries.map(|query| (key, query))) {
                 let event = if *sport == "american_football" { "nfl-1" } else { &format!("{sport}-1") };
                 let target = path.replace("{sport_key}", sport).replace("{sport}", v4_sport);
-                let target = target.replace("{event_id}", event);
+                let target = target.replace("{event_id}", event).replace("{hour}", "2026-11-14T22");
                 let got = fixture.get_as(key, &format!("{target}{query}"), &[]);
                 statuses.insert(got.status.as_u16());
                 let documented = response(&document, path, got.status.as_u16());

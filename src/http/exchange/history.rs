@@ -41,6 +41,9 @@ pub trait History: fmt::Debug + Send + Sync {
     /// Reads the opening and closing prices of events from the file: lines without points.
     fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure>;
 
+    /// Finds the entries of an hour.
+    fn hour(&self, read: HourRead) -> Result<HourEntries, HistoryFailure>;
+
     /// Reads entries from one on: some of them, at least one.
     fn entries(&self, read: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure>;
 }
@@ -55,6 +58,25 @@ pub struct EntriesRead {
     pub to: u64,
     /// What is older than this is gone.
     pub oldest: Timestamp,
+}
+
+/// The hour of a sport that begins at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourRead {
+    pub access: SportAccess,
+    pub start: Timestamp,
+}
+
+/// The entries of an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourEntries {
+    /// Of the log.
+    pub epoch: u64,
+    pub first: u64,
+    /// The first one that is not of the hour.
+    pub end: u64,
+    /// Whether no entry can be added to it.
+    pub is_final: bool,
 }
 
 /// A sport as of a time.
@@ -159,6 +181,10 @@ impl History for NoHistory {
 
     fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
         Ok(Vec::new())
+    }
+
+    fn hour(&self, _: HourRead) -> Result<HourEntries, HistoryFailure> {
+        Err(HistoryFailure::Gone { since: None })
     }
 
     fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {
@@ -318,6 +344,10 @@ mod tests {
 
         fn closing(&self, _: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {
             Ok(Vec::new())
+        }
+
+        fn hour(&self, _: HourRead) -> Result<HourEntries, HistoryFailure> {
+            Err(HistoryFailure::Gone { since: None })
         }
 
         fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {

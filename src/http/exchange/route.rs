@@ -56,6 +56,10 @@ pub(crate) enum Route<'p> {
         sport: Cow<'p, str>,
         id: Cow<'p, str>,
     },
+    Archive {
+        sport: Cow<'p, str>,
+        hour: Cow<'p, str>,
+    },
     V4(V4Route<'p>),
     /// Nothing that the service has.
     Unknown {
@@ -206,6 +210,7 @@ impl<'p> Route<'p> {
             (4, "v1", "sports", "edges") => Route::Edges { sport },
             (4, "v1", "sports", "competitions") => Route::Competitions { sport },
             (5, "v1", "sports", "events") => Route::Event { sport, id },
+            (5, "v1", "sports", "archive") => Route::Archive { sport, hour: id },
             (6, "v1", "sports", "events") if of_event == "lines" => Route::Lines { sport, id },
             _ => return None,
         })
@@ -252,13 +257,14 @@ impl<'p> Route<'p> {
             Route::Events { .. } => "/v1/sports/{sport_key}/events",
             Route::Event { .. } => "/v1/sports/{sport_key}/events/{event_id}",
             Route::Lines { .. } => "/v1/sports/{sport_key}/events/{event_id}/lines",
+            Route::Archive { .. } => "/v1/sports/{sport_key}/archive/{hour}",
             Route::V4(route) => route.template(),
             Route::Unknown { .. } | Route::Malformed { .. } => UNKNOWN_TEMPLATE,
         }
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 33] = [
+    pub(crate) const TEMPLATES: [&'static str; 34] = [
         "/",
         "/docs",
         "/openapi.json",
@@ -280,6 +286,7 @@ impl<'p> Route<'p> {
         "/v1/sports/{sport_key}/events",
         "/v1/sports/{sport_key}/events/{event_id}",
         "/v1/sports/{sport_key}/events/{event_id}/lines",
+        "/v1/sports/{sport_key}/archive/{hour}",
         "/v4/sports",
         "/v4/sports/upcoming/odds",
         "/v4/sports/{sport}/odds",

@@ -1,5 +1,6 @@
 //! The endpoints of `/v1`, one file each: parameters, content, JSON.
 
+pub(crate) mod archive;
 pub(crate) mod best;
 pub(crate) mod books;
 pub(crate) mod changes;
@@ -40,6 +41,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, route: &Route<'_>) -> Result<Cont
         Route::Closing { sport } => return closing::get(authorized, &view(sport)?),
         Route::Stream => return stream::get(authorized),
         Route::Changes => return changes::get(authorized),
+        Route::Archive { sport, hour } => return archive::get(authorized, &view(sport)?, hour),
         Route::Lines { sport, id } => return lines::get(authorized, &view(sport)?, id),
         Route::Event { sport, id } => events::get_one(&view(sport)?, id, query),
         Route::Sports => {
