@@ -96,6 +96,13 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     page.family("oddsbox_stream_conflated_total", Kind::Counter, help).sample(&[], streams.merged());
     let help = "Times that a client of a stream had to begin anew.";
     page.family("oddsbox_stream_resets_total", Kind::Counter, help).sample(&[], streams.resets());
+    let work = traffic.work();
+    let help = "Requests whose answer is being computed, or waits for its turn: derived prices that are not cached.";
+    page.family("oddsbox_computing_requests", Kind::Gauge, help).sample(&[], work.waiting());
+    let help = "Answers that were computed so.";
+    page.family("oddsbox_computed_answers_total", Kind::Counter, help).sample(&[], work.computed());
+    let help = "The time that requests waited for them.";
+    page.family("oddsbox_computed_answers_seconds_total", Kind::Counter, help).sample(&[], work.time().as_secs_f64());
     let heads = server.heads();
     let help =
         "Bytes of request heads that are not complete, over all listeners; the first 8 KiB of each are not counted.";

@@ -17,7 +17,7 @@ use crate::attachment::Attachment;
 use crate::clock::Moment;
 use crate::keys::grant::Grant;
 use crate::keys::leases::LeaseQueue;
-use crate::keys::meter::Meter;
+use crate::keys::meter::{Meter, RecentUse};
 use crate::keys::record::{KeyId, KeyRecord, SecretHash, Usage};
 use crate::keys::secret::HashMemo;
 use crate::model::{Catalogue, SportSet, Timestamp};
@@ -210,6 +210,16 @@ impl Keyring {
             map.insert(&Arc::new(KeyEntry::new(record, meter, &catalogue, position)));
         }
         Keyring { map: ArcSwap::from_pointee(map), changing: Mutex::new(()), catalogue, queue }
+    }
+
+    /// Continues from what keys had used lately.
+    pub fn restore_recent_use(&self, stored: impl IntoIterator<Item = (KeyId, RecentUse)>) {
+        let keys = self.map.load();
+        for (id, recent) in stored {
+            if let Some(key) = keys.by_id.get(&id) {
+                key.meter().restore_recent_use(recent);
+            }
+        }
     }
 
     /// The keys as they are now, for one request.

@@ -14,6 +14,7 @@ mod page;
 pub mod process;
 mod streams;
 mod traffic;
+mod work;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,6 +23,7 @@ pub use history::{History, HistoryStep};
 pub use page::{Kind, MetricsPage};
 pub use streams::StreamCounts;
 pub use traffic::{OpenConnection, Totals, Traffic};
+pub use work::{WaitingForWork, WorkCounts};
 
 /// Counters and durations of the writer.
 #[derive(Debug, Default)]

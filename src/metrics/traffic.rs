@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::histogram::{FineHistogram, FineSnapshot, Histogram, HistogramSnapshot};
 use super::history::{CounterSnapshot, History};
 use super::streams::StreamCounts;
+use super::work::WorkCounts;
 
 /// Statuses with a counter of their own; any other is counted under the last one, 0.
 const STATUSES: [u16; 15] = [200, 304, 400, 401, 403, 404, 405, 414, 422, 429, 431, 500, 503, 204, 0];
@@ -38,6 +39,7 @@ pub struct Traffic {
     rejected: AtomicU64,
     handshakes_failed: AtomicU64,
     streams: StreamCounts,
+    work: WorkCounts,
     /// Incremented by every iteration of the accept loop, with or without a connection.
     beats: AtomicU64,
     /// A ring buffer of requests answered in each of the last seconds, and the total at its newest entry.
@@ -94,6 +96,7 @@ impl Traffic {
             rejected: AtomicU64::new(0),
             handshakes_failed: AtomicU64::new(0),
             streams: StreamCounts::default(),
+            work: WorkCounts::default(),
             beats: AtomicU64::new(0),
             recent: std::array::from_fn(|_| AtomicU64::new(0)),
             seen: AtomicU64::new(0),
@@ -104,6 +107,10 @@ impl Traffic {
 
     pub fn streams(&self) -> &StreamCounts {
         &self.streams
+    }
+
+    pub fn work(&self) -> &WorkCounts {
+        &self.work
     }
 
     /// Counts a connection until the returned guard is dropped.

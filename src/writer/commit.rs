@@ -210,12 +210,10 @@ impl Writer {
                 Change::Log { world, .. } | Change::RevertLog { world, .. } => {
                     undo.push(Change::RevertLog { world: *world, head: self.log_heads[world.index()] });
                 }
-                // Only a file that nobody uses is restored or cleared.
-                Change::ClearLog { .. } | Change::RenewEpochs(_) => {}
+                // Only a file that nobody uses is restored or cleared. What was counted is right wherever it is.
+                Change::ClearLog { .. } | Change::RenewEpochs(_) | Change::PutRecentUse { .. } => {}
                 Change::Audit(note) => undo.push(Change::Audit(self.undone(note))),
                 Change::PutUsage { key, .. } => undo.extend(self.restore_usage(key)),
-                // Whatever is there counts nothing twice, and the next one replaces it.
-                Change::PutRecentUse { .. } => {}
             }
         }
         let events = events.into_iter().flat_map(|(world, sport, event)| self.restore_event(world, sport, event));

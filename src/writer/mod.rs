@@ -180,11 +180,7 @@ impl Writer {
         }
         let (queue, lease_requests) = LeaseQueue::open();
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, queue));
-        for (key, recent) in loaded.recent_use {
-            if let Some(key) = keyring.get(&key) {
-                key.meter().restore_recent_use(recent);
-            }
-        }
+        keyring.restore_recent_use(loaded.recent_use);
         let feeders = Arc::new(Feeders::new(loaded.feeders));
         let history = store.history();
         let open = |world: World, loaded| {

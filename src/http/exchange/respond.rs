@@ -119,8 +119,14 @@ impl Service {
                     continue;
                 }
                 Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
-                    match self.work.run(grant.grant().key_id(), job).await {
-                        Ok(computed) => (body, paid) = (Some(computed), Some(charge)),
+                    let (waiting, began) = (self.traffic().work().wait(), tokio::time::Instant::now());
+                    let computed = self.work.run(grant.grant().key_id(), job).await;
+                    drop(waiting);
+                    match computed {
+                        Ok(computed) => {
+                            self.traffic().work().count_computed(began.elapsed());
+                            (body, paid) = (Some(computed), Some(charge));
+                        }
                         Err(error) => {
                             charge.attach(grant.grant().meter()).refund();
                             return refused(self, request, grant.grant(), self.clock.now(), &error);
