@@ -1,13 +1,14 @@
 //! The last hour of each event of a market, a point a minute: the mean chance of one outcome over its bookmakers, as it was
-//! published. It is read from the log.
+//! published; and which prices are not what they were at its beginning, or when they first came after it. It is read from the log.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::board::{EventNode, Index};
-use crate::model::{EventId, Market, Outcome, OutcomeName, Record, SportId, Timestamp, World};
+use crate::board::{EventNode, Published};
+use crate::model::{Bookmakers, EventId, Market, Outcome, OutcomeName, Record, SportId, Timestamp, World};
 use crate::store::{LoggedChange, SportPath};
 
 const POINTS: usize = 60;
@@ -43,12 +44,21 @@ pub(super) struct Sparkline {
     outcome: String,
     /// In hundredths of a per cent, the newest last; `null` where nothing is known.
     points: Vec<Option<u32>>,
+    moved: Moves,
 }
+
+/// By bookmaker, description and name of the outcome: 1 for a price that is longer than it was, -1 for one that is shorter.
+/// A price that is the same, or has another point, has none.
+type Moves = BTreeMap<String, Vec<Move>>;
+
+type Move = (Option<String>, String, i8);
 
 /// One event on its way through time.
 #[derive(Debug)]
 struct Walk {
     outcome: OutcomeName,
+    /// The first prices of the hour, by the key of the bookmaker.
+    first: HashMap<Arc<str>, Box<[Outcome]>>,
     /// By the key of the bookmaker.
     chances: HashMap<Arc<str>, f64>,
     points: [Option<u32>; POINTS],
@@ -56,7 +66,8 @@ struct Walk {
     written: usize,
 }
 
-pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Timestamp) -> Sparklines {
+pub(super) fn sparklines(published: &Published, path: &SportPath, asked: Asked, now: Timestamp) -> Sparklines {
+    let (index, books) = (published.index(), published.register().bookmakers());
     let first = slot_of(path.since, now).unwrap_or(0);
     let mut walks: HashMap<EventId, Walk> = HashMap::new();
     for node in index.iter() {
@@ -95,7 +106,8 @@ pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Tim
     }
     let lines = walks.into_iter().map(|(id, mut walk)| {
         walk.write_up_to(POINTS);
-        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec() };
+        let moved = index.get(id.as_str()).map(|node| walk.moves(node, asked.market, books)).unwrap_or_default();
+        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec(), moved };
         (id.to_string(), line)
     });
     Sparklines { since: path.since.to_string(), events: lines.collect() }
@@ -117,11 +129,26 @@ impl Walk {
         let favourite = first.iter().rev().max_by(|one, other| one.price.chance().total_cmp(&other.price.chance()));
         let field = if first.len() > 2 { favourite } else { first.first() };
         let outcome = home.or(field)?.name.clone();
-        Some(Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: begin })
+        Some(Walk { outcome, first: HashMap::new(), chances: HashMap::new(), points: [None; POINTS], written: begin })
+    }
+
+    /// Which prices are not what they were.
+    fn moves(&self, node: &EventNode, market: Market, books: &Bookmakers) -> Moves {
+        let of_book = |(key, before): (&Arc<str>, &Box<[Outcome]>)| {
+            let record = books.find(key).and_then(|book| node.record(book, market))?;
+            let moves: Vec<_> = record.outcomes.iter().filter_map(|now| move_of(now, before)).collect();
+            (!moves.is_empty()).then(|| (key.to_string(), moves))
+        };
+        self.first.iter().filter_map(of_book).collect()
     }
 
     /// The price of a bookmaker from now on; `None` if it closed.
     fn put(&mut self, bookmaker: &Arc<str>, outcomes: Option<&[Outcome]>) {
+        if let Some(outcomes) = outcomes
+            && !self.first.contains_key(bookmaker)
+        {
+            self.first.insert(Arc::clone(bookmaker), outcomes.into());
+        }
         match outcomes.and_then(|outcomes| outcomes.iter().find(|outcome| outcome.name == self.outcome)) {
             Some(Outcome { price, .. }) => self.chances.insert(Arc::clone(bookmaker), price.chance()),
             None => self.chances.remove(bookmaker),
@@ -147,4 +174,14 @@ impl Walk {
         let hundredths = (mean * 10_000.0).round() as u32;
         Some(hundredths)
     }
+}
+
+fn move_of(now: &Outcome, before: &[Outcome]) -> Option<Move> {
+    let was = before.iter().find(|was| was.name.is(&now.name) && was.point == now.point)?;
+    let direction = match now.price.chance().total_cmp(&was.price.chance()) {
+        Ordering::Less => 1,
+        Ordering::Equal => return None,
+        Ordering::Greater => -1,
+    };
+    Some((now.name.description().map(str::to_owned), now.name.as_str().to_owned(), direction))
 }

@@ -19,7 +19,7 @@ pub(super) async fn history(order: HistoryOrder, context: &Context) -> Result<An
     Ok(Answer::History(Box::new(read?)))
 }
 
-fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failure> {
+pub(in crate::admin) fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failure> {
     let Some(format) = OddsFormat::parse(&order.odds_format) else {
         return Err(Failure::bad_request("the format of odds is american, decimal or fractional"));
     };

@@ -2,10 +2,10 @@
 //! file itself both end up here.
 
 mod console;
-mod derived;
+pub(super) mod derived;
 mod feeds;
 mod file;
-mod history;
+pub(super) mod history;
 mod keys;
 mod status;
 
