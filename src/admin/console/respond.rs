@@ -319,21 +319,19 @@ async fn viewed_slowly(request: &Request<Incoming>, console: &Console) -> Consol
     let done = tokio::task::spawn_blocking(move || {
         let _held = turn;
         let result = views::view(uri.path(), uri.query(), &view);
-        if let Some(Ok(body)) =
-            result.as_ref().filter(|result| result.as_ref().is_ok_and(|body| body.is_worth_compressing()))
+        if let Some(Ok(body)) = &result
+            && body.is_worth_compressing()
         {
             // Compressed here, and found so when it is sent.
             body.bytes(encoding);
         }
         result
     });
-    match done.await {
-        Ok(result) => shown(request, result),
-        Err(_) => {
-            let message = "this could not be computed: see the server's log";
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message)
-        }
-    }
+    let Ok(result) = done.await else {
+        let message = "this could not be computed: see the server's log";
+        return refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message);
+    };
+    shown(request, result)
 }
 
 fn shown(request: &Request<Incoming>, result: Option<views::ViewResult>) -> ConsoleReply {

@@ -134,12 +134,15 @@ impl Walk {
 
     /// Which prices are not what they were.
     fn moves(&self, node: &EventNode, market: Market, books: &Bookmakers) -> Moves {
-        let of_book = |(key, before): (&Arc<str>, &Box<[Outcome]>)| {
-            let record = books.find(key).and_then(|book| node.record(book, market))?;
-            let moves: Vec<_> = record.outcomes.iter().filter_map(|now| move_of(now, before)).collect();
-            (!moves.is_empty()).then(|| (key.to_string(), moves))
-        };
-        self.first.iter().filter_map(of_book).collect()
+        let mut moved = Moves::new();
+        for (key, before) in &self.first {
+            let Some(record) = books.find(key).and_then(|book| node.record(book, market)) else { continue };
+            let moves: Vec<Move> = record.outcomes.iter().filter_map(|now| move_of(now, before)).collect();
+            if !moves.is_empty() {
+                moved.insert(key.to_string(), moves);
+            }
+        }
+        moved
     }
 
     /// The price of a bookmaker from now on; `None` if it closed.
