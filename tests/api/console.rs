@@ -451,9 +451,9 @@ async fn console_shows_the_board_of_a_moment_and_the_lines_of_an_event() {
     assert_eq!(betmgm["opening"]["outcomes"][0]["price"], json!(-110));
     assert_eq!(lines["every_nth"], json!(1));
     assert_eq!(view("lines?world=live&event=none&odds_format=decimal").await.status, 404);
-    let moved = view("sparklines?world=live&sport=mma&market=moneyline").await.json();
-    let moves = json!([[null, "Home one", 1], [null, "Away one", -1]]);
-    assert_eq!(moved["events"]["one"]["moved"], json!({ "betmgm": moves }));
+    let hour = view("sparklines?world=live&sport=mma&market=moneyline&odds_format=american").await.json();
+    let first = &hour["events"]["one"]["first"]["betmgm"];
+    assert_eq!(*first, betmgm["opening"]["outcomes"], "what it was at the beginning");
 }
 
 #[tokio::test]
@@ -478,7 +478,7 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let points = async || {
-        let path = "/api/sparklines?world=live&sport=mma&market=moneyline";
+        let path = "/api/sparklines?world=live&sport=mma&market=moneyline&odds_format=decimal";
         let lines = console.get(&browser, path).await.json();
         assert_eq!(lines["events"]["one"]["outcome"], "Home one");
         let points: Vec<Option<u64>> =
@@ -505,7 +505,8 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
     console.service.ingest(&moneyline_at("mma", "one", "betmgm", "2026-11-14T23:49:01Z", 300, -400)).await;
     assert_eq!(points().await, line);
     console.service.ingest(&remove("mma", "one")).await;
-    let gone = console.get(&browser, "/api/sparklines?world=live&sport=mma&market=moneyline").await.json();
+    let gone =
+        console.get(&browser, "/api/sparklines?world=live&sport=mma&market=moneyline&odds_format=decimal").await.json();
     assert_eq!(gone["events"], json!({}));
 }
 

@@ -40,7 +40,7 @@ const BOARD = "board/live/mma/moneyline/decimal/us";
 test("the best column has price, holder and hold, and opens the fair prices", async () => {
   const page = await open(BOARD);
   const cell = page.getByRole("row", { name: "Bea Wren" }).locator("td.best");
-  await cell.getByText("DraftKings").waitFor();
+  await cell.getByText("DraftKings", { exact: true }).waitFor();
   assert.deepEqual(await cell.locator(".line").allTextContents(), ["DraftKings1.92", "FanDuel2.02"]);
   const hold = cell.getByRole("button", { name: /^hold 1\.5[0-9]\s%/ });
   await hold.waitFor();
@@ -197,6 +197,19 @@ test("the page of an event has lines, a range, a legend, and opening and closing
   await page.getByText(/has no event nothing/).waitFor();
 });
 
+test("the closing price of an event that started has its reason", async () => {
+  const names = ["Cy Finch", "Di Rook"];
+  const odds = prices({ betmgm: [1.5, 2.5] })[0];
+  const outcomes = odds.outcomes.map((outcome, at) => ({ ...outcome, name: names[at] }));
+  await service.ingest([{ ...bout(), sport: "boxing", id: "box", home: names[0], away: names[1] }, { ...odds, sport: "boxing", event: "box", outcomes }]);
+  const page = await open("board/live/boxing/moneyline/decimal/us");
+  await page.getByText("1 event at 1 bookmaker").waitFor();
+  await service.ingest([{ type: "score", sport: "boxing", event: "box", status: "live", home_score: 1, away_score: 0, periods: [], updated_at: second(Date.now()) }]);
+  await page.getByRole("link", { name: /live.* · Test Night/ }).click();
+  await page.getByRole("row", { name: "BetMGM" }).getByText(/, it started$/).waitFor();
+  assert.deepEqual(page.faults, []);
+});
+
 test("a board says that the connection is lost, and goes on by itself", async () => {
   const page = await open(BOARD);
   await page.getByText("live", { exact: true }).first().waitFor();
@@ -208,4 +221,9 @@ test("a board says that the connection is lost, and goes on by itself", async ()
   await page.locator(".title").getByText("live", { exact: true }).waitFor();
   await service.ingest(prices({ betmgm: [2.15, 1.75] }));
   await page.getByRole("row", { name: "Bea Wren" }).locator("td.book").first().getByText("2.15").waitFor();
+  const arrows = page.getByRole("row", { name: "Bea Wren" }).locator("td.book").first().locator(".arrow");
+  await arrows.first().getByRole("img", { name: "up in the last hour" }).waitFor();
+  await service.ingest(prices({ betmgm: [1.6, 2.6] }));
+  await page.getByRole("row", { name: "Bea Wren" }).locator("td.book").first().getByText("2.60").waitFor();
+  assert.deepEqual(await arrows.allTextContents(), ["\u25bc", "\u25b2"], "an arrow agrees with its price at once");
 });

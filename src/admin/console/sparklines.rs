@@ -1,14 +1,16 @@
 //! The last hour of each event of a market, a point a minute: the mean chance of one outcome over its bookmakers, as it was
-//! published; and which prices are not what they were at its beginning, or when they first came after it. It is read from the log.
+//! published; and the first price of that hour of each bookmaker, so that the page can tell where a price went. It is read from
+//! the log.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::admin::execute::history::outcome_answer;
+use crate::admin::protocol::OutcomeAnswer;
 use crate::board::{EventNode, Published};
-use crate::model::{Bookmakers, EventId, Market, Outcome, OutcomeName, Record, SportId, Timestamp, World};
+use crate::model::{Bookmakers, EventId, Market, OddsFormat, Outcome, OutcomeName, Record, SportId, Timestamp, World};
 use crate::store::{LoggedChange, SportPath};
 
 const POINTS: usize = 60;
@@ -28,6 +30,8 @@ pub(super) struct Asked {
     pub world: World,
     pub sport: SportId,
     pub market: Market,
+    /// Of the first prices.
+    pub format: OddsFormat,
 }
 
 /// The lines of a market.
@@ -44,14 +48,9 @@ pub(super) struct Sparkline {
     outcome: String,
     /// In hundredths of a per cent, the newest last; `null` where nothing is known.
     points: Vec<Option<u32>>,
-    moved: Moves,
+    /// The first prices of the hour of each bookmaker that has one now.
+    first: BTreeMap<String, Vec<OutcomeAnswer>>,
 }
-
-/// By bookmaker, description and name of the outcome: 1 for a price that is longer than it was, -1 for one that is shorter.
-/// A price that is the same, or has another point, has none.
-type Moves = BTreeMap<String, Vec<Move>>;
-
-type Move = (Option<String>, String, i8);
 
 /// One event on its way through time.
 #[derive(Debug)]
@@ -106,8 +105,8 @@ pub(super) fn sparklines(published: &Published, path: &SportPath, asked: Asked, 
     }
     let lines = walks.into_iter().map(|(id, mut walk)| {
         walk.write_up_to(POINTS);
-        let moved = index.get(id.as_str()).map(|node| walk.moves(node, asked.market, books)).unwrap_or_default();
-        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec(), moved };
+        let first = index.get(id.as_str()).map(|node| walk.first_prices(node, asked, books)).unwrap_or_default();
+        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec(), first };
         (id.to_string(), line)
     });
     Sparklines { since: path.since.to_string(), events: lines.collect() }
@@ -132,17 +131,12 @@ impl Walk {
         Some(Walk { outcome, first: HashMap::new(), chances: HashMap::new(), points: [None; POINTS], written: begin })
     }
 
-    /// Which prices are not what they were.
-    fn moves(&self, node: &EventNode, market: Market, books: &Bookmakers) -> Moves {
-        let mut moved = Moves::new();
-        for (key, before) in &self.first {
-            let Some(record) = books.find(key).and_then(|book| node.record(book, market)) else { continue };
-            let moves: Vec<Move> = record.outcomes.iter().filter_map(|now| move_of(now, before)).collect();
-            if !moves.is_empty() {
-                moved.insert(key.to_string(), moves);
-            }
-        }
-        moved
+    fn first_prices(&self, node: &EventNode, asked: Asked, books: &Bookmakers) -> BTreeMap<String, Vec<OutcomeAnswer>> {
+        let is_open = |key: &str| books.find(key).is_some_and(|book| node.record(book, asked.market).is_some());
+        let open = self.first.iter().filter(|(key, _)| is_open(key));
+        let written =
+            |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome_answer(outcome, asked.format)).collect();
+        open.map(|(key, outcomes)| (key.to_string(), written(outcomes))).collect()
     }
 
     /// The price of a bookmaker from now on; `None` if it closed.
@@ -177,14 +171,4 @@ impl Walk {
         let hundredths = (mean * 10_000.0).round() as u32;
         Some(hundredths)
     }
-}
-
-fn move_of(now: &Outcome, before: &[Outcome]) -> Option<Move> {
-    let was = before.iter().find(|was| was.name.is(&now.name) && was.point == now.point)?;
-    let direction = match now.price.chance().total_cmp(&was.price.chance()) {
-        Ordering::Less => 1,
-        Ordering::Equal => return None,
-        Ordering::Greater => -1,
-    };
-    Some((now.name.description().map(str::to_owned), now.name.as_str().to_owned(), direction))
 }

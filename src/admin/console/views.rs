@@ -133,7 +133,8 @@ fn scores(given: Given<'_>, view: &ViewContext) -> ViewResult {
 
 /// The lines of the last hour.
 fn sparklines_of(given: Given<'_>, context: &Context) -> ViewResult {
-    let asked = sparklines::Asked { world: given.world()?, sport: given.sport(context)?, market: given.market()? };
+    let (world, sport) = (given.world()?, given.sport(context)?);
+    let asked = sparklines::Asked { world, sport, market: given.market()?, format: given.format()? };
     let (world, now) = (context.boards.load_full(asked.world), now(context));
     let path = context.history.path(asked.world, asked.sport, sparklines::begin(now));
     // Without history there are no lines; the page shows the prices all the same.

@@ -7,7 +7,7 @@ import { fairTip } from "./fair.js";
 import { makeFilters } from "./filters.js";
 import { follow } from "./live.js";
 import { makeMoment } from "./moment.js";
-import { bestPrices, grouped, outcomeName } from "./prices.js";
+import { bestPrices, grouped, outcomeName, placeOf, value } from "./prices.js";
 import { command, view } from "./server.js";
 
 const EVENTS_PER_VIEW = 100;
@@ -20,11 +20,11 @@ const PRICES_EVERY = 5;
 /** The order in which a sport's markets are tried when none was chosen. */
 const FIRST_MARKETS = ["moneyline", "outright"];
 
-const empty = () => ({ named: new Map(), scores: new Map(), best: new Map(), lines: new Map(), moves: new Map(), groups: new Map(), books: [] });
+const empty = () => ({ named: new Map(), scores: new Map(), best: new Map(), lines: new Map(), first: new Map(), groups: new Map(), books: [] });
 
-/** Which prices of an event are not what they were: by bookmaker and outcome. */
-const movesOf = ({ moved }) => new Map(Object.entries(moved).map(([book, moves]) =>
-  [book, new Map(moves.map(([description, name, direction]) => [outcomeName({ name, description }), direction]))]));
+/** The first prices of the hour, to compare with: by bookmaker, and by outcome and point. */
+const firstOf = ({ first }, format) => new Map(Object.entries(first).map(([book, outcomes]) =>
+  [book, new Map(outcomes.map((outcome) => [placeOf(outcomeName(outcome), outcome.point), value(outcome.price, format)]))]));
 
 export function board(root, rest) {
   let isClosed = false;
@@ -155,7 +155,7 @@ export function board(root, rest) {
     past.hidden = asOf === null;
     if (asOf !== null) setText(past, `Not current: the board as it was on ${written(asOf * 1000)}. Choose Now for the current prices.`);
     showConnection();
-    Object.assign(state, asOf === null ? {} : { lines: new Map(), moves: new Map(), stale: new Set() });
+    Object.assign(state, asOf === null ? {} : { lines: new Map(), first: new Map(), stale: new Set() });
     refresh(false).catch((error) => setText(summary, error.message));
     readMoments().catch(() => {});
     if (asOf === null) readHour().then(() => draw(false)).catch(() => {});
@@ -208,6 +208,8 @@ export function board(root, rest) {
     const isOther = () => isClosed || asked !== state.at || asOf !== moment.asOf();
     if (!asked.market) return;
     isBehind = false;
+    // A publication may be announced before the page has read anything.
+    if (!state.titles.size) await readTitles();
     const { all, hasMore } = await records();
     if (isOther()) return again();
     const groups = grouped(all, asked.format);
@@ -232,13 +234,20 @@ export function board(root, rest) {
     isAskedAgain = true;
   }
 
+  async function readTitles() {
+    const { world } = state.at;
+    const { document } = await view(`/api/books?world=${world}`);
+    if (world === state.at.world) state.titles = titlesOf(document);
+  }
+
   async function readHour() {
     const { at } = state;
     if (moment.asOf() !== null || !at.market) return;
-    const { document } = await view(`/api/sparklines?world=${at.world}&sport=${at.sport}&market=${at.market}`);
+    const { document } = await view(`/api/sparklines?world=${at.world}&sport=${at.sport}&market=${at.market}&odds_format=${at.format}`);
     if (at !== state.at || moment.asOf() !== null) return;
+    isHourBehind = false;
     state.lines = new Map(Object.entries(document.events));
-    state.moves = new Map([...state.lines].map(([id, line]) => [id, movesOf(line)]));
+    state.first = new Map([...state.lines].map(([id, line]) => [id, firstOf(line, at.format)]));
   }
 
   async function readMoments() {
@@ -253,13 +262,13 @@ export function board(root, rest) {
     if (!public_address) await readStatus();
     simulated.hidden = !(isLiveSimulated && asked.world === "live");
     if (number % MARKETS_EVERY === 0) {
-      const [priced, listed] = [await view(`/api/markets?world=${asked.world}&sport=${asked.sport}`), await view(`/api/books?world=${asked.world}`)];
+      const priced = await view(`/api/markets?world=${asked.world}&sport=${asked.sport}`);
+      await readTitles();
       if (isOther()) return;
       if (String(markets) !== String(priced.document)) {
         markets = priced.document;
         controls.show(asked, markets);
       }
-      state.titles = titlesOf(listed.document);
     }
     if (number % SOURCES_EVERY === 0 && moment.asOf() === null) {
       const { sources } = await command("feeds", { world: asked.world, stale: true });
@@ -270,8 +279,7 @@ export function board(root, rest) {
     if (isBehind || (number % PRICES_EVERY === 0 && moment.asOf() === null)) await refresh();
     if (isOther()) return;
     if (number % MOMENTS_EVERY === 0 && moment.asOf() === null) await readMoments();
-    if ((number % SPARKLINES_EVERY === 0 || isHourBehind) && state.groups.size) {
-      isHourBehind = false;
+    if ((number % SPARKLINES_EVERY === 0 || isHourBehind) && state.groups.size && moment.asOf() === null) {
       await readHour();
       if (!isOther()) draw(false);
     }

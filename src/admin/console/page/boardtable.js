@@ -138,13 +138,14 @@ export function makeTable(state, filters, tip, name) {
     fillHour(row, group);
     fillBest(row.best, group);
     let hasMoved = false;
-    const moves = state.moves.get(group.id);
+    const first = state.first.get(group.id);
     shownNames(group).forEach((name, number) => {
       const best = group.best.get(name);
       for (const [key, cell] of row.cells) {
         const offer = group.books.get(key)?.prices.get(name);
         hasMoved = write(cell.children[number], offer, best.books.has(key), `${key} ${name}`, row, flashes) || hasMoved;
-        writeArrow(cell.children[number], offer ? moves?.get(key)?.get(name) : undefined);
+        const was = offer && first?.get(key)?.get(placeOf(name, offer.point));
+        writeArrow(cell.children[number], was === undefined ? 0 : Math.sign(offer.value - was));
       }
     });
     for (const [book, cell] of row.cells) cell.classList.toggle("stale", state.stale.has(book));
