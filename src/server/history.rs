@@ -15,14 +15,12 @@ use crate::http::{
     AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead, Shown,
 };
 use crate::keys::SportAccess;
-use crate::model::{
-    BookId, Bookmaker, Event, EventLines, Market, Record, RecordId, Regions, SportId, Timestamp, World,
-};
+use crate::model::{BookId, Event, EventLines, Market, Record, RecordId, SportId, Timestamp, World};
 use crate::store::{
     EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LoggedChange, LoggedEntry, LoggedMove,
     LoggedPrice, LoggedRecord, SportFold,
 };
-use crate::writer::logged_index;
+use crate::writer::logged_board;
 
 /// The most that the boards in memory weigh together: about 128 MiB.
 const WEIGHT_MAX: u64 = 4 << 20;
@@ -121,30 +119,9 @@ impl LogHistory {
 
     /// The board of a sport after an entry, as the log has it.
     fn past_board(&self, world: World, sport: SportId, state: &SportFold) -> PastBoard {
-        let register = self.register_of(world, state);
-        let key = &self.boards.catalogue()[sport].key;
-        // Nothing is shared with what is current: the log has times of its own for unchanged prices.
-        let (index, _) = logged_index(key, state, &Index::default(), register.bookmakers());
-        let at_ms = state.last_tick().map_or(0, |tick| i64::from(tick.unix()) * 1000);
-        let weight = weight_of(&index);
-        let published = Published::past(index.clone(), Arc::clone(&register), at_ms);
-        PastBoard { board: SportBoard::new(index, Arc::new(published), Arc::from([])), register, weight }
-    }
-
-    /// The register of the world, with the bookmakers that it no longer has. They are found by their names; where they were
-    /// offered is not known.
-    fn register_of(&self, world: World, state: &SportFold) -> Arc<Register> {
-        let register = Arc::clone(self.boards.load(world).register());
-        let mut bookmakers = register.bookmakers().clone();
-        for key in state.bookmakers().filter(|key| register.bookmakers().find(key).is_none()) {
-            let Some(id) = bookmakers.next_id() else { break };
-            let regions = Regions::default();
-            bookmakers.put(id, Arc::new(Bookmaker { key: (**key).into(), title: (**key).into(), regions }));
-        }
-        if bookmakers.len() == register.bookmakers().len() {
-            return register;
-        }
-        Arc::new(register.with_bookmakers(bookmakers))
+        let (board, register) = logged_board(&self.boards, world, sport, state);
+        let weight = weight_of(board.current());
+        PastBoard { board, register, weight }
     }
 
     fn failure(&self, access: SportAccess, error: &HistoryError) -> HistoryFailure {

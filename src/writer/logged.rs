@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::board::{Draft, EventNode, Index};
-use crate::model::{Bookmakers, EventId, Market, Record, RecordId};
+use crate::board::{Boards, Draft, EventNode, Index, Published, Register, SportBoard};
+use crate::model::{Bookmaker, Bookmakers, EventId, Market, Record, RecordId, Regions, SportId, World};
 use crate::store::SportFold;
 
 /// A record that the log has of a bookmaker that is gone.
@@ -50,4 +50,31 @@ pub fn logged_index(sport_key: &str, logged: &SportFold, current: &Index, books:
         key(one).cmp(&key(other))
     });
     (Index::from_sorted(nodes), orphans)
+}
+
+/// A sport as the log has it after an entry, with the bookmakers that it names.
+pub fn logged_board(boards: &Boards, world: World, sport: SportId, state: &SportFold) -> (SportBoard, Arc<Register>) {
+    let register = register_of(boards, world, state);
+    let key = &boards.catalogue()[sport].key;
+    // Nothing is shared with what is current: the log has times of its own for unchanged prices.
+    let (index, _) = logged_index(key, state, &Index::default(), register.bookmakers());
+    let at_ms = state.last_tick().map_or(0, |tick| i64::from(tick.unix()) * 1000);
+    let published = Published::past(index.clone(), Arc::clone(&register), at_ms);
+    (SportBoard::new(index, Arc::new(published), Arc::from([])), register)
+}
+
+/// The register of the world, with the bookmakers that it no longer has. They are found by their names; where they were
+/// offered is not known.
+fn register_of(boards: &Boards, world: World, state: &SportFold) -> Arc<Register> {
+    let register = Arc::clone(boards.load(world).register());
+    let mut bookmakers = register.bookmakers().clone();
+    for key in state.bookmakers().filter(|key| register.bookmakers().find(key).is_none()) {
+        let Some(id) = bookmakers.next_id() else { break };
+        let regions = Regions::default();
+        bookmakers.put(id, Arc::new(Bookmaker { key: (**key).into(), title: (**key).into(), regions }));
+    }
+    if bookmakers.len() == register.bookmakers().len() {
+        return register;
+    }
+    Arc::new(register.with_bookmakers(bookmakers))
 }

@@ -56,7 +56,7 @@ pub use budget::FeedCharge;
 pub use feeders::{FeederError, IssuedToken};
 pub use history::HistoryOptions;
 pub use keys::{Issued, KeyError};
-pub use logged::{Orphan, logged_index};
+pub use logged::{Orphan, logged_board, logged_index};
 pub use operation::NewsReader;
 pub use owners::Sender;
 pub use poll::{Poll, PollPart, PollReport, PollScope};

@@ -323,7 +323,10 @@ async fn console_assets_are_public_and_cacheable() {
     let head = console.send("HEAD", "/app.js", &[], "").await;
     assert_eq!((head.status, head.text()), (200, ""));
     assert_eq!(console.send("POST", "/app.js", &[], "").await.status, 405);
-    for path in ["/api/odds", "/api/sports?world=live", "/api/history", "/api/strips"] {
+    let views =
+        ["odds", "sports?world=live", "history", "strips", "best", "fair", "edges", "lines", "moments", "position"];
+    for path in views.map(|view| format!("/api/{view}")) {
+        let path = path.as_str();
         assert_eq!(console.send("GET", path, &[], "").await.status, 401, "{path} needs a session");
     }
 }
@@ -384,11 +387,98 @@ async fn totals_count_the_whole_view_and_not_a_page() {
 }
 
 #[tokio::test]
+async fn console_shows_the_derived_prices_that_clients_get() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let more = moneyline("mma", "one", "draftkings", -115, 105) + &moneyline("mma", "one", "betrivers", 150, -130);
+    console.service.ingest(&(board() + &more)).await;
+    console.service.advance(30).await;
+    let filters = "market=moneyline&regions=us&odds_format=decimal";
+    for (view, client) in [
+        (format!("best?{filters}"), format!("best?{filters}&limit=500")),
+        (format!("fair?{filters}&event_ids=one"), format!("fair?{filters}&event_ids=one&limit=500")),
+        (
+            format!("edges?{filters}&kind=ev&min=0.005"),
+            format!("edges?{filters}&kind=ev&min=0.005&include=event&limit=500"),
+        ),
+        (
+            format!("edges?{filters}&kind=arbitrage&min=0"),
+            format!("edges?{filters}&kind=arbitrage&min=0&include=event&limit=500"),
+        ),
+    ] {
+        let (path, query) = view.split_once('?').unwrap();
+        let shown = console.get(&browser, &format!("/api/{path}?world=live&sport=mma&{query}")).await;
+        let sent = console.service.get(&format!("/v1/sports/mma/{client}")).await;
+        assert_eq!((shown.status, shown.text()), (200, sent.text()), "{view}");
+        assert!(shown.text().contains("one"), "{view} has rows: {}", shown.text());
+    }
+    for wrong in ["", "&kind=luck", "&kind=ev&min=2", "&kind=ev&from=nobody", "&kind=ev&bookmaker=nobody"] {
+        let path = format!("/api/edges?world=live&sport=mma&odds_format=decimal{wrong}");
+        assert_eq!(console.get(&browser, &path).await.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn console_shows_the_board_of_a_moment_and_the_lines_of_an_event() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let filters = "market=moneyline&regions=us&odds_format=decimal";
+    let view = async |path: &str| console.get(&browser, &format!("/api/{path}")).await;
+    assert_eq!(view("moments?world=live&sport=mma").await.json()["since"], Value::Null);
+    console.service.ingest(&board()).await;
+    let first = view("moments?world=live&sport=mma").await.json()["at"].as_u64().unwrap();
+    let then = view(&format!("odds?world=live&sport=mma&{filters}")).await;
+
+    console.service.advance(600).await;
+    console.service.ingest(&moneyline_at("mma", "one", "betmgm", "2026-11-14T23:49:00Z", 300, -400)).await;
+    console.service.advance(30).await;
+    let now = view(&format!("odds?world=live&sport=mma&{filters}")).await;
+    assert_ne!(now.text(), then.text());
+    let moments = view("moments?world=live&sport=mma").await.json();
+    assert_eq!(moments["since"].as_u64(), Some(first));
+    assert!(moments["previous"].as_u64() >= Some(first) && moments["at"].as_u64() > Some(first), "{moments}");
+    let past = view(&format!("odds?world=live&sport=mma&{filters}&as_of={}", first + 60)).await;
+    assert_eq!(past.text(), then.text());
+    let best = view(&format!("best?world=live&sport=mma&{filters}&as_of={first}")).await.json();
+    assert_eq!(best[0]["outcomes"].as_array().map(Vec::len), Some(2));
+    let (early, never) = (view(&format!("odds?world=live&sport=mma&{filters}&as_of=1")).await, "as_of=soon");
+    assert_eq!(early.status, 404);
+    assert_eq!(view(&format!("odds?world=live&sport=mma&{filters}&{never}")).await.status, 400);
+
+    let lines = view("lines?world=live&event=one&market=moneyline&odds_format=american").await.json();
+    let betmgm = lines["lines"].as_array().unwrap().iter().find(|line| line["bookmaker"] == "betmgm").unwrap();
+    assert_eq!(betmgm["points"].as_array().map(Vec::len), Some(2));
+    assert_eq!(betmgm["opening"]["outcomes"][0]["price"], json!(-110));
+    assert_eq!(lines["every_nth"], json!(1));
+    assert_eq!(view("lines?world=live&event=none&odds_format=decimal").await.status, 404);
+    let hour = view("sparklines?world=live&sport=mma&market=moneyline&odds_format=american").await.json();
+    let first = &hour["events"]["one"]["first"]["betmgm"];
+    assert_eq!(*first, betmgm["opening"]["outcomes"], "what it was at the beginning");
+}
+
+#[tokio::test]
+async fn position_is_answered_with_the_next_publication() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let position = async |seen: &str| {
+        let answer = console.get(&browser, &format!("/api/position?world=live&seen={seen}")).await.json();
+        answer["position"].as_str().unwrap().to_owned()
+    };
+    let seen = position("").await;
+    let waiting = position(&seen);
+    tokio::pin!(waiting);
+    let early = tokio::time::timeout(std::time::Duration::from_millis(400), &mut waiting).await;
+    assert!(early.is_err(), "nothing was published: {early:?}");
+    console.service.ingest(&board()).await;
+    assert_ne!(waiting.await, seen);
+}
+
+#[tokio::test]
 async fn sparkline_covers_the_prices_of_the_last_hour() {
     let console = Console::start().await;
     let browser = console.sign_in().await;
     let points = async || {
-        let path = "/api/sparklines?world=live&sport=mma&market=moneyline";
+        let path = "/api/sparklines?world=live&sport=mma&market=moneyline&odds_format=decimal";
         let lines = console.get(&browser, path).await.json();
         assert_eq!(lines["events"]["one"]["outcome"], "Home one");
         let points: Vec<Option<u64>> =
@@ -415,7 +505,8 @@ async fn sparkline_covers_the_prices_of_the_last_hour() {
     console.service.ingest(&moneyline_at("mma", "one", "betmgm", "2026-11-14T23:49:01Z", 300, -400)).await;
     assert_eq!(points().await, line);
     console.service.ingest(&remove("mma", "one")).await;
-    let gone = console.get(&browser, "/api/sparklines?world=live&sport=mma&market=moneyline").await.json();
+    let gone =
+        console.get(&browser, "/api/sparklines?world=live&sport=mma&market=moneyline&odds_format=decimal").await.json();
     assert_eq!(gone["events"], json!({}));
 }
 

@@ -37,6 +37,26 @@ const VIEWS = {
   "board/live/golf/outright/american/us": (page) => page.getByText(/^No prices/).waitFor(),
   "board/sandbox/golf/outright/fractional/us": (page) => page.getByRole("button", { name: /^Show all/ }).first().click(),
   "board/sandbox/tennis/moneyline/american/us,uk,eu,au": (page) => page.locator(".board tbody tr").first().waitFor(),
+  "board/sandbox/mma/moneyline/decimal/us": async (page) => {
+    await page.locator(".hold:not([hidden])").first().click();
+    await page.getByRole("tooltip").getByText("Probability").waitFor();
+  },
+  "board/sandbox/soccer/spread/decimal/us": async (page) => {
+    await page.getByRole("button", { name: "Earlier change" }).click();
+    await page.getByText(/^Not current/).waitFor();
+    await page.locator(".board tbody tr").first().waitFor();
+  },
+  edges: async (page) => {
+    await page.getByRole("button", { name: "sandbox" }).click();
+    await page.getByLabel("Minimum %").fill("0");
+    await page.locator(".edges tbody tr").first().waitFor();
+  },
+  event: async (page) => {
+    await page.goto(`${new URL(page.url()).origin}/#/board/sandbox/tennis/moneyline/decimal/us`);
+    await page.locator(".board a.meta").first().click();
+    await page.locator("path.step.best").waitFor({ state: "attached" });
+    await page.locator(".key-toggle").first().click();
+  },
   feeds: async (page) => {
     await page.locator(".sources tbody tr").first().waitFor();
     for (const summary of await page.locator("summary").all()) await summary.click();

@@ -44,7 +44,7 @@ test("a link signs in once, and the secret leaves the address", async () => {
   const [cookie] = await page.context().cookies();
   assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, "Strict", "/"]);
   assert.equal(await page.evaluate(() => document.cookie), "", "no script reads it");
-  for (const name of ["Board", "Feeds", "Keys", "Audit", "Service", "Overview"]) {
+  for (const name of ["Board", "Edges", "Feeds", "Keys", "Audit", "Service", "Overview"]) {
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { name: name === "Audit" ? "Audit log" : name, level: 1 }).waitFor();
   }

@@ -26,6 +26,14 @@ const ALL: &[(&str, &str, &str)] = files![
     "/plot.js" "plot.js" JAVASCRIPT,
     "/overview.js" "overview.js" JAVASCRIPT,
     "/board.js" "board.js" JAVASCRIPT,
+    "/boardcontrols.js" "boardcontrols.js" JAVASCRIPT,
+    "/boardtable.js" "boardtable.js" JAVASCRIPT,
+    "/edges.js" "edges.js" JAVASCRIPT,
+    "/event.js" "event.js" JAVASCRIPT,
+    "/fair.js" "fair.js" JAVASCRIPT,
+    "/live.js" "live.js" JAVASCRIPT,
+    "/moment.js" "moment.js" JAVASCRIPT,
+    "/stepplot.js" "stepplot.js" JAVASCRIPT,
     "/feeds.js" "feeds.js" JAVASCRIPT,
     "/keys.js" "keys.js" JAVASCRIPT,
     "/audit.js" "audit.js" JAVASCRIPT,
@@ -71,7 +79,7 @@ mod tests {
     #[test]
     fn the_whole_page_stays_below_its_bound() {
         let bytes: usize = ALL.iter().map(|(_, _, text)| text.len()).sum::<usize>() + REFUSED.len();
-        assert!(bytes < 150_000, "{bytes} bytes");
+        assert!(bytes < 180_000, "{bytes} bytes");
     }
 
     #[test]

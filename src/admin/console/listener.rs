@@ -8,9 +8,11 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::files::Files;
+use super::past::PastBoards;
 use super::respond::Console;
 use super::sessions::ConsoleSessions;
 use super::strips::{self, Strips};
+use super::views::ViewContext;
 use crate::admin::{Context, DataDir};
 use crate::clock::Clock;
 use crate::http;
@@ -72,7 +74,8 @@ impl ConsoleListener {
         let ConsoleListener { socket, sessions, host, port } = self;
         let strips = Arc::new(Strips::default());
         let (boards, clock) = (Arc::clone(&context.boards), context.clock.clone());
-        let console = Console::new(context, sessions, Files::new(), Arc::clone(&strips), host, port);
+        let view = ViewContext { context, strips: Arc::clone(&strips), past: PastBoards::default() };
+        let console = Console::new(view, sessions, Files::new(), host, port);
         let connections_max = options.connections_max.min(CONNECTIONS_MAX);
         let options = http::Options { connections_max, connections_per_address_max: None, ..options };
         let options = watch::Sender::new(options);

@@ -8,6 +8,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{
@@ -17,12 +18,14 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tracing::Level;
 
 use super::files::{Files, REFUSED};
+use super::given::Given;
 use super::sessions::{ConsoleSessions, LinkRefused, SESSION_S, Session, SignInError};
-use super::strips::Strips;
-use super::{backup, guard, views};
+use super::views::ViewContext;
+use super::{backup, guard, live, views};
 use crate::admin::protocol::FailureBody;
 use crate::admin::respond::{read_command, status_of};
 use crate::admin::{Command, Context, Failure, execute};
@@ -43,15 +46,21 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const REVALIDATED: HeaderValue = HeaderValue::from_static("private, no-cache");
 
+/// Views that are computed or read from the log at a time.
+const SLOW_VIEWS_MAX: usize = 2;
+/// How long such a view waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 type ConsoleReply = Response<ResponseBody>;
 
 /// What every request is answered from.
 #[derive(Debug)]
 pub(super) struct Console {
-    context: Context,
+    view: Arc<ViewContext>,
     sessions: Arc<ConsoleSessions>,
     files: Files,
-    strips: Arc<Strips>,
+    /// Slow views at a time.
+    turns: Arc<Semaphore>,
     /// The name that the operator gave it.
     host: Option<String>,
     /// Cookies know no ports: two consoles of one machine must not share a name.
@@ -61,22 +70,25 @@ pub(super) struct Console {
 
 impl Console {
     pub(super) fn new(
-        context: Context,
+        view: ViewContext,
         sessions: Arc<ConsoleSessions>,
         files: Files,
-        strips: Arc<Strips>,
         host: Option<String>,
         port: u16,
     ) -> Self {
         Console {
-            context,
+            view: Arc::new(view),
             sessions,
             files,
-            strips,
+            turns: Arc::new(Semaphore::new(SLOW_VIEWS_MAX)),
             host,
             cookie: format!("oddsbox_console_{port}"),
             traffic: Arc::new(Traffic::new(&["console"], &[])),
         }
+    }
+
+    fn context(&self) -> &Context {
+        &self.view.context
     }
 
     fn scheme(&self) -> &'static str {
@@ -145,8 +157,12 @@ async fn answer(request: Request<Incoming>, client: IpAddr, console: &Console) -
     match path.as_str() {
         "/api/session" => reading(&request, || described(console, &session)),
         "/api/command" | "/api/sign-out" => change(request, &path, &host, client, console, &session).await,
-        "/api/sparklines" => {
-            let reply = sparklines(&request, console).await;
+        "/api/position" => {
+            let reply = position(&request, console).await;
+            reading(&request, || reply)
+        }
+        _ if views::is_slow(&path, request.uri().query()) => {
+            let reply = viewed_slowly(&request, console).await;
             reading(&request, || reply)
         }
         _ => reading(&request, || viewed(&request, console)),
@@ -171,7 +187,7 @@ async fn sign_in(token: &str, client: IpAddr, console: &Console) -> ConsoleReply
     if let Err(error) = console.sessions.store().await {
         tracing::warn!(%error, who = %session.who, "failed to store a console session");
     }
-    let audited = console.context.writer.audit(&session.who, "sign in", "console", String::new()).await;
+    let audited = console.context().writer.audit(&session.who, "sign in", "console", String::new()).await;
     if let Err(error) = audited {
         tracing::warn!(%error, who = %session.who, "failed to write a console sign-in to the audit log");
     }
@@ -223,7 +239,7 @@ async fn change(
         return reply;
     }
     let command = match read_command(request.into_body()).await {
-        Ok(Command::Backup(order)) => match backup::into_directory(&order, &console.context.data) {
+        Ok(Command::Backup(order)) => match backup::into_directory(&order, &console.context().data) {
             Ok(order) => Command::Backup(order),
             Err(error) => return failed(error),
         },
@@ -234,7 +250,7 @@ async fn change(
         }
         Err(error) => return failed(error),
     };
-    match execute(command, &console.context, &session.who).await {
+    match execute(command, console.context(), &session.who).await {
         Ok(answer) => json_reply(StatusCode::OK, &answer),
         Err(error) => failed(error),
     }
@@ -264,7 +280,7 @@ fn is_for_console(command: &Command) -> bool {
 }
 
 fn described(console: &Console, session: &Session) -> ConsoleReply {
-    let boards = &console.context.boards;
+    let boards = &console.context().boards;
     let worlds = World::ALL.map(|world| boards.load(world));
     let listed = |id| worlds.iter().any(|board| board.lists(id));
     let sports = boards.catalogue().sports().filter(|(id, _)| listed(*id));
@@ -284,28 +300,53 @@ fn described(console: &Console, session: &Session) -> ConsoleReply {
 
 fn viewed(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
     let uri = request.uri();
-    match views::view(uri.path(), uri.query(), &console.context, &console.strips) {
-        None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
-        Some(result) => shown(request, result),
-    }
+    shown(request, views::view(uri.path(), uri.query(), &console.view))
 }
 
-async fn sparklines(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
-    let (query, context) = (request.uri().query().map(str::to_owned), console.context.clone());
-    match tokio::task::spawn_blocking(move || views::sparklines_of(query.as_deref(), &context)).await {
-        Ok(result) => shown(request, result),
-        Err(_) => refuse(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal_error",
-            "the log could not be read: see the server's log",
-        ),
-    }
+/// A view that reads the log or computes: on a thread of its own, a few at a time. A page that leaves meanwhile still takes
+/// its turn until the view is done.
+async fn viewed_slowly(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
+    let turn = tokio::time::timeout(PATIENCE, Arc::clone(&console.turns).acquire_owned()).await;
+    let Ok(Ok(turn)) = turn else {
+        return refuse(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "the server is busy with other views: try again",
+        );
+    };
+    let (uri, view) = (request.uri().clone(), Arc::clone(&console.view));
+    let encoding = negotiate::encoding(request.headers().get_all(ACCEPT_ENCODING).iter());
+    let done = tokio::task::spawn_blocking(move || {
+        let _held = turn;
+        let result = views::view(uri.path(), uri.query(), &view);
+        if let Some(Ok(body)) = &result
+            && body.is_worth_compressing()
+        {
+            // Compressed here, and found so when it is sent.
+            body.bytes(encoding);
+        }
+        result
+    });
+    let Ok(result) = done.await else {
+        let message = "this could not be computed: see the server's log";
+        return refuse(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", message);
+    };
+    shown(request, result)
 }
 
-fn shown(request: &Request<Incoming>, result: views::ViewResult) -> ConsoleReply {
+fn shown(request: &Request<Incoming>, result: Option<views::ViewResult>) -> ConsoleReply {
     match result {
-        Err(views::BadView(message)) => refuse(StatusCode::BAD_REQUEST, "bad_request", message),
-        Ok(body) => kept(request.headers(), &body, "application/json"),
+        None => refuse(StatusCode::NOT_FOUND, "not_found", "there is nothing here"),
+        Some(Err(error)) => failed(error),
+        Some(Ok(body)) => kept(request.headers(), &body, "application/json"),
+    }
+}
+
+/// Waits for the next publication.
+async fn position(request: &Request<Incoming>, console: &Console) -> ConsoleReply {
+    match live::position(Given(request.uri().query()), console.context()).await {
+        Ok(position) => json_reply(StatusCode::OK, &json!({ "position": position })),
+        Err(error) => failed(error),
     }
 }
 

@@ -1,13 +1,16 @@
 //! The last hour of each event of a market, a point a minute: the mean chance of one outcome over its bookmakers, as it was
-//! published. It is read from the log.
+//! published; and the first price of that hour of each bookmaker, so that the page can tell where a price went. It is read from
+//! the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::board::{EventNode, Index};
-use crate::model::{EventId, Market, Outcome, OutcomeName, Record, SportId, Timestamp, World};
+use crate::admin::execute::history::outcome_answer;
+use crate::admin::protocol::OutcomeAnswer;
+use crate::board::{EventNode, Published};
+use crate::model::{Bookmakers, EventId, Market, OddsFormat, Outcome, OutcomeName, Record, SportId, Timestamp, World};
 use crate::store::{LoggedChange, SportPath};
 
 const POINTS: usize = 60;
@@ -27,6 +30,8 @@ pub(super) struct Asked {
     pub world: World,
     pub sport: SportId,
     pub market: Market,
+    /// Of the first prices.
+    pub format: OddsFormat,
 }
 
 /// The lines of a market.
@@ -43,12 +48,16 @@ pub(super) struct Sparkline {
     outcome: String,
     /// In hundredths of a per cent, the newest last; `null` where nothing is known.
     points: Vec<Option<u32>>,
+    /// The first prices of the hour of each bookmaker that has one now.
+    first: BTreeMap<String, Vec<OutcomeAnswer>>,
 }
 
 /// One event on its way through time.
 #[derive(Debug)]
 struct Walk {
     outcome: OutcomeName,
+    /// The first prices of the hour, by the key of the bookmaker.
+    first: HashMap<Arc<str>, Box<[Outcome]>>,
     /// By the key of the bookmaker.
     chances: HashMap<Arc<str>, f64>,
     points: [Option<u32>; POINTS],
@@ -56,7 +65,8 @@ struct Walk {
     written: usize,
 }
 
-pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Timestamp) -> Sparklines {
+pub(super) fn sparklines(published: &Published, path: &SportPath, asked: Asked, now: Timestamp) -> Sparklines {
+    let (index, books) = (published.index(), published.register().bookmakers());
     let first = slot_of(path.since, now).unwrap_or(0);
     let mut walks: HashMap<EventId, Walk> = HashMap::new();
     for node in index.iter() {
@@ -95,7 +105,8 @@ pub(super) fn sparklines(index: &Index, path: &SportPath, asked: Asked, now: Tim
     }
     let lines = walks.into_iter().map(|(id, mut walk)| {
         walk.write_up_to(POINTS);
-        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec() };
+        let first = index.get(id.as_str()).map(|node| walk.first_prices(node, asked, books)).unwrap_or_default();
+        let line = Sparkline { outcome: walk.outcome.to_string(), points: walk.points.to_vec(), first };
         (id.to_string(), line)
     });
     Sparklines { since: path.since.to_string(), events: lines.collect() }
@@ -117,11 +128,24 @@ impl Walk {
         let favourite = first.iter().rev().max_by(|one, other| one.price.chance().total_cmp(&other.price.chance()));
         let field = if first.len() > 2 { favourite } else { first.first() };
         let outcome = home.or(field)?.name.clone();
-        Some(Walk { outcome, chances: HashMap::new(), points: [None; POINTS], written: begin })
+        Some(Walk { outcome, first: HashMap::new(), chances: HashMap::new(), points: [None; POINTS], written: begin })
+    }
+
+    fn first_prices(&self, node: &EventNode, asked: Asked, books: &Bookmakers) -> BTreeMap<String, Vec<OutcomeAnswer>> {
+        let is_open = |key: &str| books.find(key).is_some_and(|book| node.record(book, asked.market).is_some());
+        let open = self.first.iter().filter(|(key, _)| is_open(key));
+        let written =
+            |outcomes: &[Outcome]| outcomes.iter().map(|outcome| outcome_answer(outcome, asked.format)).collect();
+        open.map(|(key, outcomes)| (key.to_string(), written(outcomes))).collect()
     }
 
     /// The price of a bookmaker from now on; `None` if it closed.
     fn put(&mut self, bookmaker: &Arc<str>, outcomes: Option<&[Outcome]>) {
+        if let Some(outcomes) = outcomes
+            && !self.first.contains_key(bookmaker)
+        {
+            self.first.insert(Arc::clone(bookmaker), outcomes.into());
+        }
         match outcomes.and_then(|outcomes| outcomes.iter().find(|outcome| outcome.name == self.outcome)) {
             Some(Outcome { price, .. }) => self.chances.insert(Arc::clone(bookmaker), price.chance()),
             None => self.chances.remove(bookmaker),

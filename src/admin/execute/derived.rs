@@ -43,27 +43,34 @@ fn rows(order: &DerivedOrder, context: &Context) -> Result<Vec<serde_json::Value
 }
 
 fn what(kind: &DerivedKind, books: &Bookmakers) -> Result<Derived, Failure> {
-    let fraction = |text: &str| {
-        let range = Millionths::default()..=Millionths::ONE;
-        let min = Millionths::parse(text).filter(|min| range.contains(min));
-        min.ok_or_else(|| Failure::bad_request("min takes a fraction from 0 to 1, such as 0.02"))
-    };
     Ok(match kind {
         DerivedKind::Best { by_hold } => Derived::Best(if *by_hold { BestOrder::Hold } else { BestOrder::Schedule }),
         DerivedKind::Arbitrage { min } => Derived::Edges { kind: EdgeKind::Arbitrage, min: fraction(min)? },
         DerivedKind::Ev { from, method, min } => {
-            let method = FairMethod::parse(method)
-                .ok_or_else(|| Failure::bad_request("the method is power, shin, multiplicative or additive"))?;
-            let from = match from.as_deref() {
-                None | Some("consensus") => FairFrom::Consensus,
-                Some(key) => FairFrom::Bookmaker(bookmaker(key, books)?),
-            };
-            Derived::Edges { kind: EdgeKind::Value(FairQuery { method, from }), min: fraction(min)? }
+            let fair = fair(method, from.as_deref(), books)?;
+            Derived::Edges { kind: EdgeKind::Value(fair), min: fraction(min)? }
         }
     })
 }
 
-fn bookmaker(key: &str, books: &Bookmakers) -> Result<BookId, Failure> {
+pub(in crate::admin) fn fraction(text: &str) -> Result<Millionths, Failure> {
+    let range = Millionths::default()..=Millionths::ONE;
+    let min = Millionths::parse(text).filter(|min| range.contains(min));
+    min.ok_or_else(|| Failure::bad_request("min takes a fraction from 0 to 1, such as 0.02"))
+}
+
+/// Whose prices are taken for fair, and how their margin is taken out.
+pub(in crate::admin) fn fair(method: &str, from: Option<&str>, books: &Bookmakers) -> Result<FairQuery, Failure> {
+    let method = FairMethod::parse(method)
+        .ok_or_else(|| Failure::bad_request("the method is power, shin, multiplicative or additive"))?;
+    let from = match from {
+        None | Some("consensus") => FairFrom::Consensus,
+        Some(key) => FairFrom::Bookmaker(bookmaker(key, books)?),
+    };
+    Ok(FairQuery { method, from })
+}
+
+pub(in crate::admin) fn bookmaker(key: &str, books: &Bookmakers) -> Result<BookId, Failure> {
     books.find(key).ok_or_else(|| Failure::bad_request(format!("there is no bookmaker {key} in this world")))
 }
 
@@ -73,7 +80,11 @@ fn regions(list: &str) -> Result<Regions, Failure> {
 }
 
 /// A key that reads and has no prices matches nothing.
-fn markets(list: Option<&str>, families: &MarketFamilies, kind: SportKind) -> Result<MarketFilter, Failure> {
+pub(in crate::admin) fn markets(
+    list: Option<&str>,
+    families: &MarketFamilies,
+    kind: SportKind,
+) -> Result<MarketFilter, Failure> {
     let keys = match list {
         None => return Ok(MarketFilter::Featured),
         Some("all") => return Ok(MarketFilter::All),

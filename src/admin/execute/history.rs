@@ -19,7 +19,7 @@ pub(super) async fn history(order: HistoryOrder, context: &Context) -> Result<An
     Ok(Answer::History(Box::new(read?)))
 }
 
-fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failure> {
+pub(in crate::admin) fn read(order: &HistoryOrder, context: &Context) -> Result<HistoryAnswer, Failure> {
     let Some(format) = OddsFormat::parse(&order.odds_format) else {
         return Err(Failure::bad_request("the format of odds is american, decimal or fractional"));
     };
@@ -108,18 +108,20 @@ fn answer(line: &Line, start: Start, format: OddsFormat) -> LineAnswer {
 }
 
 fn point(at: Timestamp, outcomes: Option<&[Outcome]>, format: OddsFormat) -> PointAnswer {
-    let outcome = |outcome: &Outcome| {
-        let (mut price, mut point) = (Vec::new(), Vec::new());
-        outcome.price.write_json(format, &mut price);
-        if let Some(value) = outcome.point {
-            value.write(&mut point);
-        }
-        OutcomeAnswer {
-            name: outcome.name.to_string(),
-            description: outcome.name.description().map(str::to_owned),
-            price: serde_json::from_slice(&price).unwrap_or_default(),
-            point: serde_json::from_slice(&point).ok(),
-        }
-    };
-    PointAnswer { at: at.to_string(), outcomes: outcomes.unwrap_or_default().iter().map(outcome).collect() }
+    let outcomes = outcomes.unwrap_or_default().iter().map(|outcome| outcome_answer(outcome, format));
+    PointAnswer { at: at.to_string(), outcomes: outcomes.collect() }
+}
+
+pub(in crate::admin) fn outcome_answer(outcome: &Outcome, format: OddsFormat) -> OutcomeAnswer {
+    let (mut price, mut point) = (Vec::new(), Vec::new());
+    outcome.price.write_json(format, &mut price);
+    if let Some(value) = outcome.point {
+        value.write(&mut point);
+    }
+    OutcomeAnswer {
+        name: outcome.name.to_string(),
+        description: outcome.name.description().map(str::to_owned),
+        price: serde_json::from_slice(&price).unwrap_or_default(),
+        point: serde_json::from_slice(&point).ok(),
+    }
 }

@@ -2,11 +2,11 @@
 //! file itself both end up here.
 
 mod console;
-mod derived;
+pub(super) mod derived;
 mod feeds;
 mod file;
 mod forget;
-mod history;
+pub(super) mod history;
 mod keys;
 mod status;
 

@@ -4,12 +4,14 @@ import { h, notify, setText } from "./dom.js";
 import { command, signIn, signOut, who } from "./server.js";
 import { overview } from "./overview.js";
 import { board } from "./board.js";
+import { edges } from "./edges.js";
+import { event } from "./event.js";
 import { feeds } from "./feeds.js";
 import { keys } from "./keys.js";
 import { audit } from "./audit.js";
 import { service } from "./service.js";
 
-const PAGES = { overview, board, feeds, keys, audit, service };
+const PAGES = { overview, board, event, edges, feeds, keys, audit, service };
 const LOOK_EVERY_MS = 1000;
 const STATUS_EVERY = 5;
 
@@ -33,7 +35,8 @@ function show() {
   if (!who()) return;
   const { name, rest } = route();
   for (const link of document.querySelectorAll("nav[aria-label=Pages] a")) {
-    const isHere = link.getAttribute("href") === `#/${name}`;
+    // An event is reached from the board.
+    const isHere = link.getAttribute("href") === `#/${name === "event" ? "board" : name}`;
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -67,6 +67,11 @@ export function time(text) {
 }
 
 export const hour = (moment) => clock.format(moment);
+
+const exact = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+/** A moment of history, with its day and its second. */
+export const moment = (at) => exact.format(at);
 export const words = (key) => key.replaceAll("_", " ");
 
 /** The titles of bookmakers by key. Where several share a title, each has its key as well. */

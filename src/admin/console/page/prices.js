@@ -13,7 +13,7 @@ function profit(price) {
 }
 
 /** The same for a price in any format, to compare them. */
-function value(price, format) {
+export function value(price, format) {
   if (format === "decimal") return price - 1;
   if (format === "american") return price >= 100 ? price / 100 : 100 / -price;
   return profit(price);
@@ -28,6 +28,27 @@ export function written(price, format) {
 
 export const signed = (point, market) => (market === "spread" && point > 0 ? `+${point}` : String(point).replace("-", "\u2212"));
 
+/** A fraction as a percentage: `0.0214` is `2.1 %`. */
+export const percent = (fraction, digits = 1) => `${(fraction * 100).toFixed(digits).replace("-", "\u2212")}\u00a0%`;
+
+/** An outcome's name, with the player or the team that it is about. */
+export const outcomeName = ({ name, description }) => (description ? `${description}: ${name}` : name);
+
+/** The best prices of each event by outcome and point, as the server derived them. */
+export function bestPrices(rows) {
+  const events = new Map();
+  for (const row of rows) {
+    let prices = events.get(row.event_id);
+    if (!prices) events.set(row.event_id, (prices = new Map()));
+    for (const { name, point, price, bookmaker } of row.outcomes) {
+      prices.set(placeOf(outcomeName({ name, description: row.description }), point), { price, point, bookmaker, hold: row.hold });
+    }
+  }
+  return events;
+}
+
+export const placeOf = (name, point) => `${name}\n${point ?? ""}`;
+
 /** The records of each event: its outcomes in order, and each bookmaker's price of each. */
 export function grouped(records, format) {
   const events = new Map();
@@ -35,7 +56,8 @@ export function grouped(records, format) {
     let event = events.get(record.event_id);
     if (!event) events.set(record.event_id, (event = { id: record.event_id, names: [], books: new Map() }));
     const prices = new Map();
-    for (const { name, price, point } of record.outcomes) {
+    for (const outcome of record.outcomes) {
+      const [name, { price, point }] = [outcomeName(outcome), outcome];
       if (!event.names.includes(name)) event.names.push(name);
       if (!prices.has(name)) prices.set(name, { price, point, value: value(price, format) });
     }

@@ -47,6 +47,9 @@ export async function view(path) {
   return { ...fresh, isNew: true };
 }
 
+/** An answer that the server may take its time for. */
+export const wait = async (path, signal) => read(await send(path, { signal }));
+
 async function post(path, body) {
   const headers = { "content-type": "application/json", "x-csrf-token": session?.csrf ?? "" };
   return read(await send(path, { method: "POST", headers, body: JSON.stringify(body) }));
