@@ -13,7 +13,8 @@ use crate::writer::logged_board;
 /// As many as a page needs while its slider moves.
 const BOARDS_MAX: usize = 4;
 
-type PastKey = (World, SportId, u64);
+/// Its last part is how often the log had been rewritten: an event that was forgotten is not shown again.
+type PastKey = (World, SportId, u64, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct PastBoards(Mutex<VecDeque<(PastKey, AsOf)>>);
@@ -26,9 +27,10 @@ impl PastBoards {
         (world, sport): (World, SportId),
         time: Timestamp,
     ) -> Result<AsOf, Failure> {
+        let rewrites = context.history.rewrites();
         let found = context.history.entry_at(world, sport, Entries::Ticks, time);
         let entry = found.map_err(|error| failure(&error))?;
-        let key = (world, sport, entry.sequence);
+        let key = (world, sport, entry.sequence, rewrites);
         if entry.is_final
             && let Some(kept) = self.kept(key)
         {
