@@ -3,7 +3,7 @@
 //! A task that waits has a [`WakeSlot`]. It takes what is pending, looks for work, and registers before it waits: a
 //! notification in between is seen by the register call, so none is lost.
 
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -13,6 +13,8 @@ use foldhash::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct WakeSlot {
     is_pending: AtomicBool,
+    /// How far its task has come, in numbers that only grow.
+    progress: AtomicU64,
     waker: Mutex<Option<Waker>>,
 }
 
@@ -22,6 +24,10 @@ impl WakeSlot {
         if let Some(waker) = lock(&self.waker).take() {
             waker.wake();
         }
+    }
+
+    pub(crate) fn set_progress(&self, progress: u64) {
+        self.progress.store(progress, Ordering::Relaxed);
     }
 
     /// Forgets notifications so far. What they are about must be looked at after this.
@@ -59,6 +65,11 @@ impl WakeList {
 
     pub(crate) fn len(&self) -> usize {
         lock(&self.0).len()
+    }
+
+    /// How far the task has come that is furthest behind.
+    pub(crate) fn least_progress(&self) -> Option<u64> {
+        lock(&self.0).values().map(|slot| slot.progress.load(Ordering::Relaxed)).min()
     }
 
     pub(crate) fn notify_all(&self) {

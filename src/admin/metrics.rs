@@ -96,6 +96,8 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     page.family("oddsbox_stream_conflated_total", Kind::Counter, help).sample(&[], streams.merged());
     let help = "Times that a client of a stream had to begin anew.";
     page.family("oddsbox_stream_resets_total", Kind::Counter, help).sample(&[], streams.resets());
+    let help = "The time from the publication of changes until a stream took them.";
+    page.family("oddsbox_stream_delivery_seconds", Kind::Histogram, help).histogram(&[], &streams.deliveries());
     let work = traffic.work();
     let help = "Requests whose answer is being computed, or waits for its turn: derived prices that are not cached.";
     page.family("oddsbox_computing_requests", Kind::Gauge, help).sample(&[], work.waiting());
@@ -138,6 +140,13 @@ fn board(page: &mut MetricsPage, context: &Context) {
     for world in World::ALL {
         let across_sports = context.boards.load(world).kept_bytes_across_sports();
         page.sample(&[("world", world.name()), ("sport", "upcoming")], across_sports);
+    }
+    let help = "How many entries of the log the stream that is furthest behind has not taken yet.";
+    page.family("oddsbox_stream_lag_entries", Kind::Gauge, help);
+    for world in World::ALL {
+        let end = context.boards.load(world).position().sequence;
+        let lag = context.boards.feed(world).slowest().map_or(0, |next| end.saturating_sub(next));
+        page.sample(&[("world", world.name())], lag);
     }
     let help = "When a sport's prices were last published, since 1970.";
     page.family("oddsbox_last_publication_timestamp_seconds", Kind::Gauge, help);

@@ -54,7 +54,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "connections_per_address",
         default: "256",
-        help: "maximum number of open connections per address (IPv6: per /64), except loopback and trusted_proxies; 0 is no limit",
+        help: "maximum number of open connections, and of streams, per address (IPv6: per /64), except loopback and trusted_proxies; 0 is no limit",
     },
     Setting {
         name: "trusted_proxies",

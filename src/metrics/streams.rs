@@ -1,6 +1,9 @@
 //! Streams of the public API.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::histogram::{Histogram, HistogramSnapshot};
 
 /// The counters of all streams together.
 #[derive(Debug, Default)]
@@ -9,6 +12,7 @@ pub struct StreamCounts {
     bytes: AtomicU64,
     merged: AtomicU64,
     resets: AtomicU64,
+    deliveries: Histogram,
 }
 
 impl StreamCounts {
@@ -34,6 +38,15 @@ impl StreamCounts {
 
     pub fn count_reset(&self) {
         self.resets.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an entry that was handed to a stream so long after its publication.
+    pub fn record_delivery(&self, took: Duration) {
+        self.deliveries.record(took);
+    }
+
+    pub fn deliveries(&self) -> HistogramSnapshot {
+        self.deliveries.snapshot()
     }
 
     pub fn open(&self) -> u64 {

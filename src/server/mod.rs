@@ -501,6 +501,7 @@ fn interface_settings(config: &Config) -> http::ServiceSettings {
         allow_query_key: config.allow_query_key,
         refresh_ms: i64::try_from(config.refresh.as_millis()).unwrap_or(i64::MAX),
         resume_s: u32::try_from(config.history_resume.as_secs()).unwrap_or(u32::MAX),
+        streams_per_address_max: config.connections_per_address.map(|max| u32::try_from(max).unwrap_or(u32::MAX)),
         ..http::ServiceSettings::default()
     }
 }

@@ -4,7 +4,8 @@ use oddsbox::admin::DataDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use super::fixture::{every_sport, limited, restricted, strings};
+use super::fixture::{every_sport, limited, moneyline, restricted, strings};
+use crate::harness::follower::Follower;
 use crate::harness::{Answer, Figures, Service};
 
 /// One request to the admin socket.
@@ -74,6 +75,24 @@ async fn requests_are_counted_by_route_status_and_reason() {
     assert_eq!(figures.get("oddsbox_http_connections_accepted_total", ""), Some(15.0));
     assert_eq!(figures.get("oddsbox_http_connections_refused_total", ""), Some(0.0));
     assert_eq!(figures.get("oddsbox_tls_handshakes_failed_total", ""), Some(0.0));
+}
+
+#[tokio::test]
+async fn streams_and_computed_answers_are_counted() {
+    let service = Service::start().await;
+    service.ingest(&every_sport()).await;
+    let mut follower = Follower::open(&service, "/v1/stream").await;
+    follower.until("ready").await;
+    service.ingest(&moneyline("mma", "m1", "draftkings", -125, 105).replace("23:38:30Z", "23:38:59Z")).await;
+    service.advance(30).await;
+    follower.until("beat").await;
+    assert_eq!(service.get("/v1/sports/mma/best").await.status, 200);
+    let figures = figures(&service).await;
+    assert_eq!(figures.get("oddsbox_streams", ""), Some(1.0));
+    assert_eq!(figures.get("oddsbox_stream_lag_entries", "world=live"), Some(0.0));
+    assert_eq!(figures.get("oddsbox_stream_delivery_seconds_count", ""), Some(1.0));
+    assert_eq!(figures.get("oddsbox_computing_requests", ""), Some(0.0));
+    assert_eq!(figures.get("oddsbox_computed_answers_total", ""), Some(1.0));
 }
 
 #[tokio::test]

@@ -414,3 +414,24 @@ async fn reader_that_is_slow_gets_the_last_state_of_what_it_missed() {
     }
     assert_eq!(board.comparable(), odds_of(&service, "golf", "").await);
 }
+
+#[tokio::test]
+async fn address_has_as_many_streams_as_connections() {
+    let settings = [("connections_per_address", "2"), ("trusted_proxies", "127.0.0.1")];
+    let service = Service::start_with(&settings).await;
+    let from = |address: &str| format!("x-api-key: {}\r\nx-forwarded-for: {address}\r\n", service.live);
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        open.push(Follower::open_with(&service, "/v1/stream", &from("203.0.113.7")).await);
+    }
+    assert!(open.iter().all(|follower| follower.status == 200));
+    let refused = service.get_with("/v1/stream", &[("x-forwarded-for", "203.0.113.7")]).await;
+    assert_eq!((refused.status, refused.code()), (429, "too_many_streams".into()));
+    assert!(refused.text().contains("Your address"), "{}", refused.text());
+    // Others have their own, and the proxy itself has no such limit.
+    assert_eq!(Follower::open_with(&service, "/v1/stream", &from("203.0.113.8")).await.status, 200);
+    for _ in 0..4 {
+        open.push(Follower::open(&service, "/v1/stream").await);
+    }
+    assert!(open.iter().all(|follower| follower.status == 200));
+}

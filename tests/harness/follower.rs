@@ -41,7 +41,12 @@ impl Follower {
     /// Continues after an event.
     pub async fn open_as(service: &Service, key: &str, path: &str, last: Option<&str>) -> Follower {
         let last = last.map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
-        let request = format!("GET {path} HTTP/1.1\r\nhost: oddsbox\r\nx-api-key: {key}\r\n{last}\r\n");
+        Follower::open_with(service, path, &format!("x-api-key: {key}\r\n{last}")).await
+    }
+
+    /// With these lines of headers.
+    pub async fn open_with(service: &Service, path: &str, headers: &str) -> Follower {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: oddsbox\r\n{headers}\r\n");
         // Small buffers, so that a client that does not read is noticed early.
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_recv_buffer_size(4096).expect("a size");

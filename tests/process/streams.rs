@@ -4,7 +4,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use http_body_util::{BodyExt, Empty};
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::command::{Directory, file_with, until};
+use crate::harness::tls::{Certificates, connect_trusting};
 
 /// A connection with a stream on it, of which nothing was read.
 fn open(address: SocketAddr, key: &str, headers: &str) -> TcpStream {
@@ -101,4 +109,56 @@ async fn stream_begins_anew_once_an_event_is_forgotten() {
     let text = read_until(&mut resumed, "event: beat");
     assert!(text.contains(r#""why":"epoch""#) && !text.contains("m1"), "{text}");
     server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_is_the_same_over_tls_and_http2() {
+    let directory = Directory::new();
+    let (files, trusted) = Certificates::made();
+    let [certificate, private] = files.variables();
+    let variables = [
+        ("ODDSBOX_LOG", "warn"),
+        ("ODDSBOX_REFRESH", "1s"),
+        (certificate.0, certificate.1.as_str()),
+        (private.0, private.1.as_str()),
+    ];
+    let server = directory.serve_with(&variables);
+    let key = directory.json("keys issue --sandbox --name streams");
+    let (id, secret) = (key["id"].as_str().expect("an id"), key["key"].as_str().expect("a key"));
+
+    let mut first = connect_trusting(&trusted, server.address(), &["http/1.1"]).await.expect("a handshake");
+    let request = format!("GET /v1/stream HTTP/1.1\r\nhost: localhost\r\nx-api-key: {secret}\r\n\r\n");
+    first.write_all(request.as_bytes()).await.expect("a request");
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains("event: beat") {
+        assert!(first.read_buf(&mut text).await.expect("more of the stream") > 0);
+    }
+
+    let second = connect_trusting(&trusted, server.address(), &["h2"]).await.expect("a handshake");
+    let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(second)).await;
+    let (mut sender, connection) = handshake.expect("a connection");
+    tokio::spawn(connection);
+    let request = |path: &str| {
+        let request = Request::builder().uri(format!("https://localhost{path}")).header("x-api-key", secret);
+        request.body(Empty::<bytes::Bytes>::new()).expect("a request")
+    };
+    let mut stream = sender.send_request(request("/v1/stream")).await.expect("a response").into_body();
+    let beat = read_frames(&mut stream, "event: beat").await;
+    assert!(beat.contains("event: ready"), "{beat}");
+    // Others are answered on the same connection meanwhile.
+    let status = sender.send_request(request("/v1/status")).await.expect("a response");
+    assert_eq!(status.status(), 200);
+    directory.json(&format!("keys revoke {id}"));
+    let rest = read_frames(&mut stream, "event: bye").await;
+    assert!(rest.contains(r#""why":"revoked""#), "{rest}");
+    server.stop();
+}
+
+async fn read_frames(body: &mut Incoming, text: &str) -> String {
+    let mut all = Vec::new();
+    while !String::from_utf8_lossy(&all).contains(text) {
+        let frame = body.frame().await.expect("more of the stream").expect("a frame");
+        all.extend_from_slice(frame.data_ref().expect("data"));
+    }
+    String::from_utf8_lossy(&all).into_owned()
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::frames::FrameCache;
 use crate::model::{Event, Market, OddsFormat, Record, RecordId, Score, SportId, Timestamp};
@@ -18,6 +19,8 @@ pub struct ChangeEntry {
     pub(super) sports: Box<[SportEntry]>,
     pub(super) frames: FrameCache,
     weight: usize,
+    /// When it was made.
+    made: Instant,
 }
 
 /// What an entry changed of one sport.
@@ -165,6 +168,11 @@ const LIST_BYTES: usize = 600;
 const RECORD_BYTES: usize = 480;
 
 impl ChangeEntry {
+    /// How long ago it was made: for one that the writer announced, the time since just before its publication.
+    pub fn age(&self) -> Duration {
+        self.made.elapsed()
+    }
+
     pub fn new(sequence: u64, mut sports: Vec<SportEntry>) -> Self {
         sports.sort_by(|one, other| one.key.cmp(&other.key));
         let bytes_of = |sport: &SportEntry| {
@@ -172,7 +180,7 @@ impl ChangeEntry {
             sport.lists.len() * LIST_BYTES + records * RECORD_BYTES
         };
         let weight = ENTRY_BYTES + sports.iter().map(bytes_of).sum::<usize>();
-        ChangeEntry { sequence, sports: sports.into(), frames: FrameCache::default(), weight }
+        ChangeEntry { sequence, sports: sports.into(), frames: FrameCache::default(), weight, made: Instant::now() }
     }
 
     /// About how many bytes of memory it takes.

@@ -135,6 +135,11 @@ impl Feed {
         self.waiting.len()
     }
 
+    /// The entry that the follower furthest behind gets next.
+    pub fn slowest(&self) -> Option<u64> {
+        self.waiting.least_progress()
+    }
+
     pub(crate) fn add_follower(&self, slot: &Arc<WakeSlot>) {
         self.waiting.add(slot);
     }

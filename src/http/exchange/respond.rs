@@ -72,7 +72,7 @@ impl Service {
     /// they are bounded.
     pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
         let started = Instant::now();
-        let answer = self.handle_and_wait(request, self.clock.now_at(started)).await;
+        let answer = self.handle_and_wait(request, peer, self.clock.now_at(started)).await;
         self.note(request, peer, &answer.note, started);
         answer.into_response()
     }
@@ -88,7 +88,7 @@ impl Service {
     }
 
     /// Handles a request again whenever what it waited for has come.
-    async fn handle_and_wait<B>(&self, request: &Request<B>, now: Moment) -> HandledRequest {
+    async fn handle_and_wait<B>(&self, request: &Request<B>, peer: &Peer, now: Moment) -> HandledRequest {
         let mut handled = self.handle_contained(request, now, Resumed::default());
         let mut lease_deadline = None;
         let (mut finished, mut body, mut paid) = (None, None, None);
@@ -115,7 +115,7 @@ impl Service {
                     }
                 }
                 Handled::Opens(need) => {
-                    handled = self.open_stream(request, *need).await;
+                    handled = self.open_stream(request, peer.counted_client(request.headers()), *need).await;
                     continue;
                 }
                 Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {

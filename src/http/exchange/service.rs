@@ -40,6 +40,8 @@ pub struct ServiceSettings {
     pub resume_s: u32,
     /// The most streams of all keys.
     pub streams_max: u64,
+    /// The most streams of one address; `None` for any number. Loopback addresses and trusted proxies are exempt.
+    pub streams_per_address_max: Option<u32>,
 }
 
 impl Default for ServiceSettings {
@@ -50,6 +52,7 @@ impl Default for ServiceSettings {
             lease_patience: Duration::from_secs(2),
             resume_s: 86_400,
             streams_max: 10_000,
+            streams_per_address_max: None,
         }
     }
 }
@@ -133,9 +136,9 @@ fn with_log(
     settings: ServiceSettings,
     history: Arc<dyn History>,
 ) -> (HistoryReads, Arc<StreamContext>) {
-    let ServiceSettings { refresh_ms, resume_s, streams_max, .. } = settings;
+    let ServiceSettings { refresh_ms, resume_s, streams_max, streams_per_address_max, .. } = settings;
     let (boards, keyring) = (Arc::clone(boards), Arc::clone(keyring));
-    let settings = StreamSettings { refresh_ms, resume_s, streams_max };
+    let settings = StreamSettings { refresh_ms, resume_s, streams_max, streams_per_address_max };
     let streams =
         StreamContext::new(boards, keyring, clock.clone(), settings, Arc::clone(&history), Arc::clone(traffic));
     (HistoryReads::new(history), Arc::new(streams))

@@ -1,5 +1,6 @@
 //! What all streams share.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,6 +10,7 @@ use tokio::sync::Semaphore;
 use crate::board::{Boards, ChangeEntry, ChangeFilter, FilterSpec};
 use crate::clock::Clock;
 use crate::http::exchange::history::{EntriesRead, History, HistoryFailure};
+use crate::http::transport::{AddressCount, Addresses};
 use crate::keys::Keyring;
 use crate::metrics::{StreamCounts, Traffic};
 use crate::model::{Position, Timestamp, World};
@@ -27,6 +29,8 @@ pub(crate) struct StreamSettings {
     pub resume_s: u32,
     /// The most streams of all keys.
     pub streams_max: u64,
+    /// The most streams of one address; `None` for any number.
+    pub streams_per_address_max: Option<u32>,
 }
 
 /// What streams are made of, shared by all of them.
@@ -39,6 +43,7 @@ pub(crate) struct StreamContext {
     history: Arc<dyn History>,
     reads: Semaphore,
     filters: Mutex<HashMap<FilterSpec, Weak<ChangeFilter>>>,
+    addresses: Addresses,
     traffic: Arc<Traffic>,
     is_stopping: AtomicBool,
 }
@@ -60,6 +65,7 @@ impl StreamContext {
             history,
             reads: Semaphore::new(READS_MAX),
             filters: Mutex::default(),
+            addresses: Addresses::default(),
             traffic,
             is_stopping: AtomicBool::new(false),
         }
@@ -79,9 +85,19 @@ impl StreamContext {
         filter
     }
 
-    /// Takes one of the places for streams of all keys.
-    pub(super) fn take_place(self: &Arc<Self>) -> Option<StreamPlace> {
-        self.counts().try_open(self.settings.streams_max).then(|| StreamPlace(Arc::clone(self)))
+    /// Takes one of the places for streams of all keys, and one of those of an address. Without one, the message to the client.
+    pub(super) fn take_place(self: &Arc<Self>, address: Option<IpAddr>) -> Result<StreamPlace, String> {
+        let of_address = match address {
+            Some(address) => self.addresses.enter(address, self.settings.streams_per_address_max),
+            None => Some(AddressCount::default()),
+        };
+        let Some(of_address) = of_address else {
+            return Err("Your address has as many streams open as it may have. Close one of them first.".to_owned());
+        };
+        if !self.counts().try_open(self.settings.streams_max) {
+            return Err("The service has as many streams open as it can have. Try again later.".to_owned());
+        }
+        Ok(StreamPlace { context: Arc::clone(self), _of_address: of_address })
     }
 
     pub(super) fn counts(&self) -> &StreamCounts {
@@ -121,10 +137,13 @@ impl StreamContext {
 
 /// One of the places for streams, until it is dropped.
 #[derive(Debug)]
-pub(super) struct StreamPlace(Arc<StreamContext>);
+pub(super) struct StreamPlace {
+    context: Arc<StreamContext>,
+    _of_address: AddressCount,
+}
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
-        self.0.counts().close();
+        self.context.counts().close();
     }
 }

@@ -1,5 +1,6 @@
 //! Opening a stream: a place for it, the price of its snapshot, the first headers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::Request;
@@ -37,20 +38,30 @@ impl StreamNeed {
 }
 
 impl Service {
-    /// Opens the stream of a request, or says why not.
-    pub(crate) async fn open_stream<B>(&self, request: &Request<B>, need: StreamNeed) -> Handled {
+    /// Opens the stream of a request, or says why not. Streams are counted under an address, if there is one.
+    pub(crate) async fn open_stream<B>(
+        &self,
+        request: &Request<B>,
+        address: Option<IpAddr>,
+        need: StreamNeed,
+    ) -> Handled {
         let StreamNeed { plan, grant, ticket, paid } = need;
         let slot = Arc::new(WakeSlot::default());
         let abort =
             request.extensions().get::<AbortConnection>().map_or_else(Arc::<Notify>::default, AbortConnection::get);
         let streams = Arc::clone(grant.grant().meter().streams());
         let streams_max = grant.grant().record().limits.streams;
-        let place = self.streams.take_place();
-        let Some((place, seat)) = place.and_then(|place| Some((place, streams.open(streams_max, &slot, abort)?)))
-        else {
-            paid.attach(grant.grant().meter()).refund();
-            let error = too_many(streams_max, streams.count());
-            return handle::refused(self, request, grant.grant(), self.clock.now(), &error).into();
+        let taken = self.streams.take_place(address).and_then(|place| {
+            let seat = streams.open(streams_max, &slot, abort).ok_or_else(|| of_key(streams_max, streams.count()))?;
+            Ok((place, seat))
+        });
+        let (place, seat) = match taken {
+            Ok(taken) => taken,
+            Err(message) => {
+                paid.attach(grant.grant().meter()).refund();
+                let error = ApiError::new(Code::TooManyStreams, message).retry_after(RETRY_AFTER_S);
+                return handle::refused(self, request, grant.grant(), self.clock.now(), &error).into();
+            }
         };
         let world = self.streams.boards.load_full(plan.world);
         let is_new = plan.since.is_none() && plan.wants_snapshot;
@@ -62,13 +73,8 @@ impl Service {
     }
 }
 
-fn too_many(streams_max: u32, open: usize) -> ApiError {
-    let message = if open >= streams_max as usize {
-        format!("This key has {open} streams open, and may have {streams_max}. Close one of them first.")
-    } else {
-        "The service has as many streams open as it can have. Try again later.".to_owned()
-    };
-    ApiError::new(Code::TooManyStreams, message).retry_after(RETRY_AFTER_S)
+fn of_key(streams_max: u32, open: usize) -> String {
+    format!("This key has {open} streams open, and may have {streams_max}. Close one of them first.")
 }
 
 /// How many records a snapshot has.

@@ -258,6 +258,7 @@ impl EventStream {
             NextChange::Entry(_) if self.is_far_behind(end) => self.merge(&world),
             NextChange::Entry(entry) => {
                 self.deliver(&entry, &world);
+                self.context.counts().record_delivery(entry.age());
                 Advance::Something
             }
             NextChange::NotKept if self.position.sequence >= end.sequence => {
@@ -441,7 +442,9 @@ impl Body for EventStream {
                 return Poll::Ready(None);
             }
             stream.slot.begin();
-            match stream.advance(task) {
+            let advanced = stream.advance(task);
+            stream.slot.set_progress(stream.position.sequence);
+            match advanced {
                 Advance::Something => continue,
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
                 Advance::Nothing => {}

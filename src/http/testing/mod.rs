@@ -132,7 +132,7 @@ impl Fixture {
                 }
                 Handled::Opens(need) => {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-                    let opened = runtime.block_on(self.service.open_stream(request, *need));
+                    let opened = runtime.block_on(self.service.open_stream(request, None, *need));
                     let Handled::Answer(answer) = opened else { panic!("a stream that waits") };
                     // Its body goes on for ever.
                     let (note, response) = (answer.note.clone(), answer.into_response());

@@ -46,6 +46,13 @@ impl Peer {
         self.address
     }
 
+    /// The address that what a request uses is counted under; `None` for loopback addresses and trusted proxies, which many
+    /// clients can be behind.
+    pub fn counted_client(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let client = self.client(headers);
+        (!client.is_loopback() && !self.trusted.contains(client)).then_some(client)
+    }
+
     /// The address that a request comes from, as far as it can be believed.
     pub fn client(&self, headers: &HeaderMap) -> IpAddr {
         if self.trusted.is_empty() {

@@ -58,7 +58,7 @@ impl ConnectionSlots {
     }
 }
 
-/// How many connections each address has open, counted only where there is a bound. An IPv6 address counts as its /64
+/// How many connections, or streams, each address has open, counted only where there is a bound. An IPv6 address counts as its /64
 /// network: a host usually has all the addresses of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses(Arc<Mutex<HashMap<IpAddr, u32>>>);
@@ -71,7 +71,7 @@ fn counted_as(address: IpAddr) -> IpAddr {
     }
 }
 
-/// One connection of an address, until it is dropped.
+/// One connection or stream of an address, until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct AddressCount(Option<(Addresses, IpAddr)>);
 

@@ -22,6 +22,7 @@ mod wake_filter;
 
 pub use client_address::Peer;
 pub use connection::HttpOptions;
+pub(crate) use connection_slots::{AddressCount, Addresses};
 pub use deadline::Deadlines;
 pub use heads::Heads;
 pub use listener::{ListenSocket, ListenerSummary, Options, listen, run};
