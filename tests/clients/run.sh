@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs clients of The Odds API that others wrote, unchanged, against two servers: `oddsbox demo`, and one that holds the files
 # of payloads/ and nothing else. Only the base URL of the clients differs. samples/ makes the calls of the vendor's samples.
-# fair.py compares the fair prices of a third server with those of published packages.
+# fair.py compares the fair prices of a third server with those of published packages. stream/ follows the stream of a fourth
+# by published clients of server-sent events.
 #   tests/clients/run.sh
 # Needs python3 with venv, a C compiler, pkg-config and OpenSSL's headers (for the Rust client), and reaches the package
-# registries of Python and Rust. The samples in JavaScript and PHP are left out where node or php is missing. Everything is
+# registries of Python, Rust and npm. What is in JavaScript and PHP is left out where node, npm or php is missing. Everything is
 # installed into a directory of its own, kept in CLIENTS_DIR if that is set.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -43,6 +44,14 @@ install --no-deps -r tests/clients/requirements-no-deps.txt
 # They want another version of pandas than the clients.
 [ -x "$kept/fair-venv/bin/python" ] || python3 -m venv "$kept/fair-venv"
 "$kept/fair-venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r tests/clients/requirements-fair.txt
+has_eventsource=
+if node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null; then
+  has_eventsource=yes
+  mkdir -p "$kept/stream"
+  # The program too, as node looks for packages beside it.
+  cp tests/clients/stream/package.json tests/clients/stream/package-lock.json tests/clients/stream/follow_eventsource.mjs "$kept/stream"
+  npm ci --prefix "$kept/stream" --ignore-scripts --no-audit --no-fund --silent
+fi
 
 oddsbox=$target/debug/oddsbox
 # Starts a server in a directory of its own and waits for a line of its output.
@@ -89,6 +98,10 @@ FAIR_KEY=$("$oddsbox" --data "$scratch/fair" keys issue --live --name fair --app
   sed 's/.*"key":"\([^"]*\)".*/\1/')
 start fair 'listening on' serve
 
+# Prices that change every second.
+ODDSBOX_REFRESH=1s start stream 'production key' demo
+STREAM_KEY=$(sed -n 's/^ *production key *\(sk_[^ ]*\).*/\1/p' "$scratch/stream.out")
+
 status=0
 run() { "$@" || { echo "FAILED: $*" >&2; status=1; }; }
 # First, while its prices are not stale.
@@ -97,6 +110,13 @@ run "$kept/venv/bin/python" tests/clients/clients.py
 run "$kept/rust/debug/oddsbox-v4-client"
 run "$kept/venv/bin/python" tests/clients/markets.py
 run "$kept/venv/bin/python" tests/clients/samples/python.py
+follow() { run env BASE_URL="$(address stream)" KEY="$STREAM_KEY" "$@"; }
+follow "$kept/venv/bin/python" tests/clients/stream/follow_httpx.py
+if [ -n "$has_eventsource" ]; then
+  follow node "$kept/stream/follow_eventsource.mjs"
+else
+  echo "Node.js 20 or newer, or npm, is not installed: eventsource is left out"
+fi
 if node -e 'process.exit(typeof fetch === "function" ? 0 : 1)' 2>/dev/null; then
   run node tests/clients/samples/nodejs.mjs
   run node tests/clients/samples/apps_script.mjs

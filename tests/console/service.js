@@ -22,9 +22,9 @@ export class Service {
     return service;
   }
 
-  async run(command, settings) {
+  async run(command, settings, listen = "127.0.0.1:0") {
     const environment = { ...process.env, ODDSBOX_CONSOLE_LISTEN: "127.0.0.1:0", ODDSBOX_REFRESH: "1s", NO_COLOR: "1", ...settings };
-    this.process = spawn(BINARY, [command, "--data", this.data, "--listen", "127.0.0.1:0"], { env: environment });
+    this.process = spawn(BINARY, [command, "--data", this.data, "--listen", listen], { env: environment });
     this.log = "";
     this.process.stderr.on("data", (bytes) => { this.log += bytes; });
     this.address = await new Promise((resolve, reject) => {
@@ -73,9 +73,9 @@ export class Service {
     return (await fetch(`${this.address}${path}`, { headers: { "x-api-key": key } })).status;
   }
 
-  async end() {
+  async end(signal = "SIGTERM") {
     const ended = new Promise((resolve) => this.process.on("exit", resolve));
-    this.process.kill("SIGTERM");
+    this.process.kill(signal);
     await ended;
   }
 
