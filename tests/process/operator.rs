@@ -181,10 +181,14 @@ fn monitoring_address_in_use_is_reported_on_one_line() {
 async fn monitoring_address_accepts_no_commands() {
     let (directory, _, _) = configured("");
     let server = directory.serve_with(&[("ODDSBOX_ADMIN_LISTEN", "127.0.0.1:0")]);
-    let log = server.log();
-    let line = log.lines().find(|line| line.contains("monitoring address")).expect("the address is logged");
-    let line: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
-    let address = line["address"].as_str().and_then(|address| address.parse().ok()).expect("an address");
+    let logged = || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("monitoring address"))?;
+        serde_json::from_str::<serde_json::Value>(line).ok()?["address"].as_str()?.parse().ok()
+    };
+    // Lines of the log may come later than the address on the standard output.
+    until("the address is logged", async || logged().is_some()).await;
+    let address = logged().expect("an address");
     for path in ["/livez", "/readyz"] {
         assert_eq!(get(address, path, "").await.status, 200, "{path}");
     }
