@@ -26,7 +26,8 @@ async function* events(body, alive) {
 
 /** Applies an event to the board, which maps the id of a record to the record. */
 function apply({ event, data }) {
-  if (event === 'reset') board.clear();
+  // Without a position to continue from, a snapshot follows.
+  if (event === 'reset' || (event === 'hello' && !last)) board.clear();
   for (const record of data.records ?? []) board.set(record.id, record);
   for (const id of data.closed ?? []) board.delete(id);
   if (event === 'event' && data.status === 'removed') {

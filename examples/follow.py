@@ -57,6 +57,8 @@ def main():
             request = urllib.request.Request(f"{URL}/v1/stream?{query}", headers=headers)
             with urllib.request.urlopen(request, timeout=SILENCE_MAX_S) as response:
                 for kind, event_id, data in events(response):
+                    if kind == "hello" and last is None:
+                        board.clear()  # The connection before broke in its snapshot.
                     apply(board, kind, data)
                     last, wait = event_id or last, 1.0
                     if kind in ("ready", "odds", "reset", "bye"):

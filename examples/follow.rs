@@ -50,7 +50,9 @@ impl Client {
         let list = |name: &str| data[name].as_array().cloned().unwrap_or_default();
         let closed = list("closed");
         let is_of = |record: &Value| record["sport_key"] == data["sport_key"] && record["event_id"] == data["id"];
-        let is_gone = |record: &Value| kind == "reset" || (data["status"] == "removed" && is_of(record));
+        // Without a position to continue from, a snapshot follows.
+        let begins_anew = kind == "reset" || (kind == "hello" && self.last.is_none());
+        let is_gone = |record: &Value| begins_anew || (data["status"] == "removed" && is_of(record));
         self.board.retain(|_, record| !is_gone(record) && !closed.contains(&record["id"]));
         self.board.extend(list("records").into_iter().map(|record| (record["id"].to_string(), record)));
         self.last = fields.get("id").cloned().or_else(|| self.last.take());

@@ -15,6 +15,8 @@ trap 'exit 0' TERM INT
 # Applies the event in $kind, $id and $data.
 apply() {
   case $kind in
+    # Without a position to continue from, a snapshot follows.
+    hello) if [ -z "$last" ]; then rm -f "$board"/*.json; fi ;;
     reset) rm -f "$board"/*.json ;;
     event)
       if [ "$(printf %s "$data" | jq -r .status)" = removed ]; then

@@ -101,7 +101,7 @@ async fn client_continues_after_the_last_event_that_it_saw() {
     }
     let resume = async |service: &Service, last: &str| {
         let mut follower = Follower::open_as(service, &service.live, ALL, Some(last)).await;
-        follower.expect("hello").await;
+        assert_eq!(follower.expect("hello").await.id.as_deref(), Some(last), "it repeats the position");
         let mut events = Vec::new();
         for _ in 0..7 {
             events.push(follower.next().await.expect("an event"));

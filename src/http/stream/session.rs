@@ -169,10 +169,12 @@ impl EventStream {
     }
 
     fn begin(&mut self, world: Arc<WorldBoard>) {
-        self.queue.push_back(self.hello(&world));
         let now = world.position();
+        let resumed = self.plan.since.filter(|since| since.epoch == now.epoch && !since.is_after(now));
+        // It repeats the position, so that a client that takes the id of every event does not lose its place here.
+        self.queue.push_back(self.hello(&world, resumed));
         match self.plan.since {
-            Some(since) if since.epoch != now.epoch || since.is_after(now) => self.reset("epoch"),
+            Some(_) if resumed.is_none() => self.reset("epoch"),
             Some(since) => {
                 self.position = since;
                 self.phase = Phase::Follows;
@@ -391,9 +393,9 @@ impl EventStream {
         self.phase = Phase::Ended;
     }
 
-    fn hello(&self, world: &WorldBoard) -> Bytes {
+    fn hello(&self, world: &WorldBoard, resumed: Option<Position>) -> Bytes {
         let Unmatched { bookmakers, competitions } = &self.plan.unmatched;
-        control_frame("hello", None, |out| {
+        control_frame("hello", resumed, |out| {
             out.extend_from_slice(b"{\"position\":");
             json::string(&world.position().to_string(), out);
             out.extend_from_slice(b",\"refresh_s\":");
