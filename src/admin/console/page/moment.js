@@ -13,20 +13,21 @@ export function makeMoment(changed) {
   let neighbours = { previous: null, next: null };
   let timer;
 
-  const slider = h("input", { type: "range", step: "1", "aria-label": "Moment", oninput: () => choose(Number(slider.value), DELAY_MS) });
-  const span = h("select", { "aria-label": "Range of the slider", onchange: () => bound() }, SPANS.map(([value, label]) => h("option", { value }, label)));
+  const slider = h("input", { type: "range", step: "1", disabled: true, "aria-label": "Moment", oninput: () => choose(Number(slider.value), DELAY_MS) });
+  const span = h("select", { disabled: true, "aria-label": "Range of the slider", onchange: () => bound() }, SPANS.map(([value, label]) => h("option", { value }, label)));
   const shown = h("output", { class: "moment-time" }, "now");
   const step = (label, side) => h("button", { type: "button", disabled: true, onclick: () => { if (neighbours[side] !== null) choose(neighbours[side], 0); } }, label);
   const [earlier, later] = [step("Earlier change", "previous"), step("Later change", "next")];
   const back = h("button", { type: "button", class: "primary", disabled: true, onclick: () => choose(null, 0) }, "Now");
-  const element = h("div", { class: "moment", role: "group", "aria-label": "History", hidden: true }, slider, shown, back, earlier, later, span);
+  const element = h("div", { class: "moment", role: "group", "aria-label": "History" }, slider, shown, back, earlier, later, span);
 
   function bound() {
     const from = Math.max(since ?? now, Number(span.value) ? now - Number(span.value) : 0);
     slider.min = String(Math.min(from, asOf ?? from));
     slider.max = String(now);
     slider.value = String(asOf ?? now);
-    element.hidden = since === null || since >= now;
+    // The row keeps its place while there is nothing to choose from: nothing below it shifts.
+    slider.disabled = span.disabled = since === null || since >= now;
   }
 
   function tell() {
