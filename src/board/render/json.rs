@@ -42,6 +42,14 @@ pub(crate) fn optional_string(text: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
+/// Writes a number, or null.
+pub(crate) fn optional_integer(value: Option<impl itoa::Integer>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => integer(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
 pub(crate) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }

@@ -43,9 +43,9 @@ pub(crate) fn write_score(event: &Event, score: Option<&Score>, sport_key: &str,
     out.extend_from_slice(b",\"away_team\":");
     json::optional_string(event.away().map(|name| &**name), out);
     out.extend_from_slice(b",\"home_score\":");
-    write_points(points.map(|(home, _)| home), out);
+    json::optional_integer(points.map(|(home, _)| home), out);
     out.extend_from_slice(b",\"away_score\":");
-    write_points(points.map(|(_, away)| away), out);
+    json::optional_integer(points.map(|(_, away)| away), out);
     out.extend_from_slice(b",\"periods\":");
     json::array(periods, out, |period, out| write_period(*period, out));
     out.extend_from_slice(b",\"updated_at\":\"");
@@ -56,13 +56,6 @@ pub(crate) fn write_score(event: &Event, score: Option<&Score>, sport_key: &str,
         json::string(winner, out);
     }
     out.push(b'}');
-}
-
-fn write_points(points: Option<i32>, out: &mut Vec<u8>) {
-    match points {
-        Some(points) => json::integer(points, out),
-        None => out.extend_from_slice(b"null"),
-    }
 }
 
 fn write_period(period: Period, out: &mut Vec<u8>) {

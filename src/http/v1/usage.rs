@@ -68,16 +68,12 @@ fn write_minute(standing: BurstStanding, out: &mut Vec<u8>) {
 
 /// Limit and rest are `null` if the quota is unlimited.
 fn write_quota(standing: QuotaStanding, out: &mut Vec<u8>) {
-    let write = |number: Option<u64>, out: &mut Vec<u8>| match number {
-        Some(number) => json::integer(number, out),
-        None => out.extend_from_slice(b"null"),
-    };
     out.extend_from_slice(b"{\"limit\":");
-    write(standing.limit, out);
+    json::optional_integer(standing.limit, out);
     out.extend_from_slice(b",\"used\":");
     json::integer(standing.used, out);
     out.extend_from_slice(b",\"remaining\":");
-    write(standing.remaining(), out);
+    json::optional_integer(standing.remaining(), out);
     out.extend_from_slice(b",\"reset_s\":");
     json::integer(standing.reset_s, out);
     out.push(b'}');

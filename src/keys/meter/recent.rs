@@ -77,7 +77,8 @@ impl RecentUse {
     }
 }
 
-/// Counts what a key uses. A request adds to one number; hours and days are told apart when somebody looks.
+/// Counts the units that a key uses. A request only increments a total. What was added since the last call is attributed to the
+/// current hour and day when use is read or stored.
 #[derive(Debug, Default)]
 pub(super) struct UseRecorder {
     /// Units since the start, refunded ones taken back.
