@@ -83,9 +83,9 @@ impl Published {
         Published { index, register, sources, at_ms, bodies, target_cache, v4, derived, cached }
     }
 
-    /// The same publication with another index: without the events that were removed since.
+    /// The same publication with another index, in which events were removed or are in another competition.
     #[must_use]
-    pub fn without(&self, index: Index) -> Self {
+    pub fn with_index(&self, index: Index) -> Self {
         Published::new(index, Arc::clone(&self.register), self.sources.clone(), self.at_ms)
     }
 

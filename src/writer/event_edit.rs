@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::board::{Draft, Edit, EventNode};
-use crate::model::{BookId, Bookmakers, EventId, EventOwner, Market, SportId, World};
+use crate::model::{BookId, Bookmakers, Event, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
 
 /// The records of an event that a batch put or closed.
@@ -65,6 +65,19 @@ impl EventEdit {
             }
             _ => false,
         }
+    }
+
+    /// The edit of the published index, in which the event is `published`, if its competition changed.
+    pub(super) fn move_of(&self, published: &EventNode, names: &Bookmakers) -> Option<Edit> {
+        let (was, is) = (published.event(), self.draft.as_ref()?.event());
+        if was.competition_key == is.competition_key {
+            return None;
+        }
+        // Its time and names change with the next publication.
+        let (competition, competition_key) = (Arc::clone(&is.competition), Arc::clone(&is.competition_key));
+        let mut draft = Draft::from(published);
+        draft.set_event(Arc::new(Event { competition, competition_key, ..Event::clone(was) }));
+        Some(Edit { id: is.id.clone(), node: Some(Arc::new(draft.finish(names))) })
     }
 
     /// The changes of the file, with the event's owner and whether it has become that only now.

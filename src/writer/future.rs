@@ -152,7 +152,7 @@ impl Writer {
             if index.is_some() || sources.is_some() {
                 let repriced = index.is_some();
                 let sources = sources.unwrap_or_else(|| state.sources.clone());
-                updates.push(SportUpdate { sport, index, sources, repriced, removed: Vec::new() });
+                updates.push(SportUpdate { index, repriced, ..SportUpdate::new(sport, sources) });
             }
         }
         let update = WorldUpdate::of_sports(updates);

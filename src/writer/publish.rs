@@ -1,8 +1,9 @@
 //! Publication: events and scores with every commit, prices on the ticks of the refresh.
 //!
 //! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two
-//! exceptions: a removed event leaves at once, and a sport that published nothing for a whole refresh does not wait
-//! for the tick, so that the first prices of a quiet sport are seen within a second.
+//! exceptions: an event that was removed, or is in another competition, leaves at once, because those who follow changes
+//! are told at once; and a sport that published nothing for a whole refresh does not wait for the tick, so that the
+//! first prices of a quiet sport are seen within a second.
 //!
 //! A feed's round of polls, one for each competition, counts as one stream: it is published at its end, or one second
 //! after its first change. A sport that has never published prices waits for the end of a longer round, until the tick
@@ -74,8 +75,9 @@ impl Writer {
             return;
         };
         let mut shown = Arc::clone(sport.board.published());
-        if !update.removed.is_empty() {
-            shown = Arc::new(shown.without(shown.index().apply(&update.removed)));
+        let at_once = [update.removed, update.moved].concat();
+        if !at_once.is_empty() {
+            shown = Arc::new(shown.with_index(shown.index().apply(&at_once)));
         }
         sport.current = index;
         sport.board = SportBoard::new(sport.current.clone(), shown, sources);

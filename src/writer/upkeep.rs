@@ -196,7 +196,7 @@ impl Writer {
             }
             let gone = current.keys().filter(|book| !sources.contains_key(book));
             changes.extend(gone.map(|book| Change::RemoveSource { world, sport, bookmaker: *book }));
-            updates.push(SportUpdate { sport, index: None, sources, repriced: false, removed: Vec::new() });
+            updates.push(SportUpdate::new(sport, sources));
         }
         if changes.is_empty() {
             return Ok(());

@@ -29,6 +29,12 @@ pub fn event_with(sport: &str, id: &str, commence: &str, status: &str) -> String
     ) + "\n"
 }
 
+/// A tennis match of a competition.
+pub fn event_of(competition: &str, id: &str) -> String {
+    event("tennis", id, EVENING)
+        .replace(r#""competition":"Cup""#, &format!(r#""competition":"Cup","competition_key":"{competition}""#))
+}
+
 pub fn tournament(id: &str, title: &str, commence: &str) -> String {
     format!(
         r#"{{"type":"event","sport":"golf","id":"{id}","competition":"Tour","commence_time":"{commence}","title":"{title}","status":"scheduled"}}"#

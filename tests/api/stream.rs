@@ -7,7 +7,8 @@ use oddsbox::model::Maintenance;
 use serde_json::json;
 
 use super::fixture::{
-    EVENING, bookmaker, closed, event, every_sport, moneyline_at, odds_at, remove, score, time, total, tournament,
+    EVENING, bookmaker, closed, event, event_of, every_sport, moneyline_at, odds_at, remove, score, time, total,
+    tournament,
 };
 use crate::harness::follower::{FollowedBoard, Follower, odds_of};
 use crate::harness::{START, Service};
@@ -213,10 +214,7 @@ async fn filters_are_those_of_get_odds() {
 #[tokio::test]
 async fn record_that_leaves_the_filter_with_its_event_is_closed() {
     let service = Service::start().await;
-    let of = |competition: &str| {
-        let line = event("tennis", "t1", EVENING);
-        line.replace(r#""competition":"Cup""#, &format!(r#""competition":"Cup","competition_key":"{competition}""#))
-    };
+    let of = |competition: &str| event_of(competition, "t1");
     service.ingest(&of("tennis_two")).await;
     service.ingest(&of("tennis_one")).await;
     service.ingest(&super::fixture::moneyline("tennis", "t1", "betmgm", -110, -110)).await;
@@ -245,6 +243,25 @@ async fn record_that_leaves_the_filter_with_its_event_is_closed() {
     arrived.expect("hello").await;
     arrived.expect("event").await;
     assert_eq!(arrived.expect("odds").await, opening);
+}
+
+#[tokio::test]
+async fn snapshot_right_after_a_move_has_the_event_where_it_is() {
+    let service = Service::start().await;
+    service.ingest(&event_of("tennis_two", "t1")).await;
+    service.ingest(&event_of("tennis_one", "t1")).await;
+    service.ingest(&super::fixture::moneyline("tennis", "t1", "betmgm", -110, -110)).await;
+    let board = service.get("/v1/sports/tennis/odds").await;
+    // Between two publications.
+    service.ingest(&event_of("tennis_two", "t1")).await;
+    assert_eq!(service.get("/v1/sports/tennis/odds").await.body, board.body, "prices do not change");
+    assert_eq!(service.get("/v1/sports/tennis/odds?competition=tennis_one").await.json(), json!([]));
+    let mut left = Follower::open(&service, "/v1/stream?competition=tennis_one").await;
+    left.expect("hello").await;
+    left.expect("ready").await;
+    let mut arrived = Follower::open(&service, "/v1/stream?competition=tennis_two").await;
+    arrived.expect("hello").await;
+    assert_eq!(arrived.expect("snapshot").await.data["records"], board.json());
 }
 
 #[tokio::test]

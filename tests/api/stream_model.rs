@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::fixture::{EVENING, closed, event, moneyline_at, remove, score, time, total};
+use super::fixture::{EVENING, closed, event, event_of, moneyline_at, remove, score, time, total};
 use crate::harness::Service;
 use crate::harness::follower::{FollowedBoard, Follower, odds_of};
 use crate::process::seed::{Random, short_or_long};
@@ -121,12 +121,6 @@ impl Life {
         let answer = self.service.get("/v1/changes").await;
         answer.json()["position"].as_str().expect("a position").to_owned()
     }
-}
-
-/// A tennis match of a competition.
-fn event_of(competition: &str, id: &str) -> String {
-    event("tennis", id, EVENING)
-        .replace(r#""competition":"Cup""#, &format!(r#""competition":"Cup","competition_key":"{competition}""#))
 }
 
 fn below(random: &mut Random, end: usize) -> usize {

@@ -151,8 +151,8 @@ impl Follower {
 pub struct FollowedBoard {
     /// By their ids.
     pub records: BTreeMap<String, Value>,
-    /// The changes that were seen: the id of a record and the time of the publication.
-    seen: BTreeSet<(String, String)>,
+    /// The changes that were seen: the id of a record and the position after its change.
+    seen: BTreeSet<(String, Option<String>)>,
     pub last_id: Option<String>,
     pub conflated: usize,
     pub resets: usize,
@@ -175,17 +175,17 @@ impl FollowedBoard {
             "odds" => {
                 let is_conflated = event.data["conflated"] == true;
                 self.conflated += usize::from(is_conflated);
-                let at = text(&event.data["at"]);
+                let at = event.id.clone();
                 for record in array("records") {
                     let id = text(&record["id"]);
                     let is_new = self.seen.insert((id.clone(), at.clone()));
-                    assert!(is_new || is_conflated, "{id} changed twice at {at}");
+                    assert!(is_new || is_conflated, "{id} changed twice at {at:?}");
                     self.records.insert(id, record);
                 }
                 for id in array("closed") {
                     let id = text(&id);
                     let is_new = self.seen.insert((id.clone(), at.clone()));
-                    assert!(is_new || is_conflated, "{id} changed twice at {at}");
+                    assert!(is_new || is_conflated, "{id} changed twice at {at:?}");
                     let was_open = self.records.remove(&id).is_some();
                     assert!(was_open || is_conflated, "{id} was not open");
                 }

@@ -38,6 +38,15 @@ pub(super) struct SportUpdate {
     pub repriced: bool,
     /// Removed events: they leave the published board at once.
     pub removed: Vec<Edit>,
+    /// Events in another competition, with the prices that are published: the published board shows them there at once.
+    pub moved: Vec<Edit>,
+}
+
+impl SportUpdate {
+    /// An update that changes nothing yet.
+    pub(super) const fn new(sport: SportId, sources: BTreeMap<BookId, SourceEntry>) -> Self {
+        SportUpdate { sport, index: None, sources, repriced: false, removed: Vec::new(), moved: Vec::new() }
+    }
 }
 
 /// Everything that a committed batch changes.
@@ -219,6 +228,9 @@ impl<'w> NewsBatch<'w> {
             update.repriced |= !edit.touched.is_empty() || edit.moves_prices();
             if edit.removed && edit.before.is_some() {
                 update.removed.push(Edit { id: id.clone(), node: None });
+            } else {
+                let published = self.state.sports[sport.index()].board.published().index().get(id.as_str());
+                update.moved.extend(published.and_then(|node| edit.move_of(node, names)));
             }
             index_edits.entry(sport).or_default().extend(edit.index_edit(id, names));
         }
@@ -249,11 +261,5 @@ fn update_of<'s>(
     sport: SportId,
 ) -> &'s mut SportUpdate {
     let SportState { sources, .. } = &state.sports[sport.index()];
-    sports.entry(sport).or_insert_with(|| SportUpdate {
-        sport,
-        index: None,
-        sources: sources.clone(),
-        repriced: false,
-        removed: Vec::new(),
-    })
+    sports.entry(sport).or_insert_with(|| SportUpdate::new(sport, sources.clone()))
 }
