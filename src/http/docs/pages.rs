@@ -1,7 +1,8 @@
-//! The pages that need no key: the root, the documentation and the liveness check. Prepared once, at the start.
+//! The pages that need no key: the root, the documentation and the liveness check. Prepared once: those of the documentation
+//! when the first of them is requested, as many services never have a reader.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, VARY};
@@ -38,27 +39,29 @@ pub(crate) struct Page {
 #[derive(Debug)]
 pub(crate) struct Pages {
     root: Page,
-    /// The root as a browser gets it.
-    landing: Page,
     healthz: Page,
     open_api: Page,
-    docs: BTreeMap<&'static str, Page>,
+    site: OnceLock<SitePages>,
     demo_keys: Option<DemoKeys>,
+}
+
+/// What is generated for browsers.
+#[derive(Debug)]
+struct SitePages {
+    /// The root as a browser gets it.
+    landing: Page,
+    docs: BTreeMap<&'static str, Page>,
 }
 
 impl Pages {
     pub(crate) fn new(demo_keys: Option<DemoKeys>) -> Self {
-        let site = Site::of(demo_keys.is_some());
         let mut root = page(ROOT, JSON, Freshness::Shared);
         root.headers.push((VARY, VARY_ACCEPT));
-        let mut landing = site_page(&site.landing);
-        landing.headers.push((VARY, VARY_ACCEPT));
         Pages {
             root,
-            landing,
             healthz: page(HEALTHZ, JSON, Freshness::Revalidated),
             open_api: page(OPENAPI, JSON, Freshness::Shared),
-            docs: site.files.iter().map(|(path, file)| (path.as_str(), site_page(file))).collect(),
+            site: OnceLock::new(),
             demo_keys,
         }
     }
@@ -66,19 +69,31 @@ impl Pages {
     /// The page of an open route; none for the others.
     pub(crate) fn get(&self, route: &Route<'_>, request: &RequestParts<'_>) -> Option<&Page> {
         match route {
-            Route::Root if negotiate::prefers_html(request.headers.accept()) => Some(&self.landing),
+            Route::Root if negotiate::prefers_html(request.headers.accept()) => Some(&self.site().landing),
             Route::Root => Some(&self.root),
             Route::Healthz => Some(&self.healthz),
             Route::OpenApi => Some(&self.open_api),
             Route::Docs { page } if page == DEMO_FILE => self.demo_keys.as_ref()?.page(),
-            Route::Docs { page } => self.docs.get(&**page),
+            Route::Docs { page } => self.site().docs.get(&**page),
             _ => None,
         }
+    }
+
+    fn site(&self) -> &SitePages {
+        self.site.get_or_init(|| SitePages::new(Site::of(self.demo_keys.is_some())))
+    }
+}
+
+impl SitePages {
+    fn new(site: &'static Site) -> Self {
+        let mut landing = site_page(&site.landing);
+        landing.headers.push((VARY, VARY_ACCEPT));
+        SitePages { landing, docs: site.files.iter().map(|(path, file)| (path.as_str(), site_page(file))).collect() }
     }
 }
 
 fn site_page(file: &'static SitePage) -> Page {
-    docs_page(file.text.as_str(), file.media_type, Freshness::Shared)
+    docs_page(file.text.as_bytes(), file.media_type, Freshness::Shared)
 }
 
 /// A page with the headers that browsers need.

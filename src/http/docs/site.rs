@@ -14,12 +14,12 @@ const HTML: &str = "text/html; charset=utf-8";
 #[derive(Debug)]
 pub(in crate::http) struct SitePage {
     pub media_type: &'static str,
-    pub text: String,
+    pub text: Box<str>,
 }
 
 impl SitePage {
     fn html(text: String) -> Self {
-        SitePage { media_type: HTML, text }
+        SitePage { media_type: HTML, text: text.into() }
     }
 }
 
@@ -43,7 +43,7 @@ impl Site {
     fn generate(is_demo: bool) -> Self {
         let mut files = BTreeMap::new();
         let mut put = |path: &str, media_type, text: String| {
-            files.insert(path.to_owned(), SitePage { media_type, text });
+            files.insert(path.to_owned(), SitePage { media_type, text: text.into() });
         };
         put("style.css", "text/css; charset=utf-8", include_str!("style.css").to_owned());
         put("docs.js", "text/javascript; charset=utf-8", include_str!("docs.js").to_owned());

@@ -31,8 +31,8 @@ fn files() -> &'static BTreeMap<String, SitePage> {
 /// Every HTML page by its path below `/docs`, and the landing page as `/`.
 fn html_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     let pages = files().iter().filter(|(_, page)| page.media_type.starts_with("text/html"));
-    let pages = pages.map(|(path, page)| (path.as_str(), page.text.as_str()));
-    pages.chain([("/", Site::of(false).landing.text.as_str())])
+    let pages = pages.map(|(path, page)| (path.as_str(), &*page.text));
+    pages.chain([("/", &*Site::of(false).landing.text)])
 }
 
 /// A path of the document with its variables filled in.
