@@ -28,7 +28,7 @@ pub(super) type NamedKey = (u8, &'static str);
 pub(super) type LogKey = (u8, u64);
 /// World, sport and the sequence number of the entry that it follows.
 pub(super) type KeyframeKey = (u8, u16, u64);
-/// World, sport, the event's number in the lines, and the block.
+/// World, sport, the event's number in the lines, and the block with the piece of it.
 pub(super) type LineKey = (u8, u16, u32, u32);
 /// World, sport, the hash of the event's id and its number in the lines.
 pub(super) type LineEventKey = (u8, u16, u64, u32);

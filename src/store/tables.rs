@@ -330,7 +330,7 @@ tables! {
         updates_index: false
     }
     LINES lines: LineKey => LineRow {
-        describe: |(world, sport, event, block), names| names.line((*world, *sport, *event, Some(*block))),
+        describe: |(world, sport, event, row), names| names.line((*world, *sport, *event, Some(*row))),
         refers_to: [World, Sport],
         updates_index: false
     }

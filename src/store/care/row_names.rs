@@ -42,10 +42,10 @@ impl RowNames {
         format!("{} {} after entry {sequence}", world_name(world), self.sport(sport))
     }
 
-    /// An event in the lines, or one of its blocks.
-    pub(in crate::store) fn line(&self, (world, sport, event, block): (u8, u16, u32, Option<u32>)) -> String {
-        let block = block.map_or_else(String::new, |block| format!(" block {block}"));
-        format!("{} {} line of event number {event}{block}", world_name(world), self.sport(sport))
+    /// An event in the lines, or one of its rows.
+    pub(in crate::store) fn line(&self, (world, sport, event, row): (u8, u16, u32, Option<u32>)) -> String {
+        let row = row.map_or_else(String::new, |row| format!(" row {row}"));
+        format!("{} {} line of event number {event}{row}", world_name(world), self.sport(sport))
     }
 
     pub(in crate::store) fn source(&self, (world, sport, book): SourceKey) -> String {

@@ -117,6 +117,55 @@ fn damaged_lines_are_reported_dropped_and_written_again() {
     test(&LINES);
 }
 
+/// A publication of many records of an event, at prices that cannot be compressed to a page.
+fn many_prices() -> Change {
+    let Change::PutOdds { sport, event, record: first, .. } = put_odds(WORLD, "a", 0, Market::MONEYLINE) else {
+        panic!("a price")
+    };
+    let mut random = 1_u64;
+    let records = (0..3_000).map(|number| {
+        let mut record = (*first).clone();
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        record.outcomes[0].price = Price::from_american(100 + i64::try_from(random >> 40).unwrap() % 9_000).unwrap();
+        let bookmaker = format!("book_{number}").into();
+        let (market, after) = (first.market, Some(Arc::new(record)));
+        RecordChange { event: event.clone(), bookmaker, market, before: None, after }
+    });
+    let tick = Some(TickChanges { at: at(20), stale: Vec::new(), records: records.collect() });
+    let sports = vec![SportChanges { sport, events: Vec::new(), tick }];
+    Change::Log { world: WORLD, entry: Arc::new(LogEntry { at: at(20), sports }) }
+}
+
+#[test]
+fn long_block_is_stored_in_pieces_none_of_which_may_be_missing() {
+    let (memory, mut store) = logged();
+    store.commit(&[many_prices()]).unwrap();
+    assert!(store.write_due_keyframe(at(6 * 7 * 3600)).unwrap());
+    let from_log = lines(&store).unwrap().unwrap();
+    assert_eq!(from_log.lines.len(), 3_001);
+    write(&mut store);
+    assert_eq!(lines(&store).unwrap().unwrap(), from_log);
+    assert!(store.check().unwrap().is_clean());
+    drop(store);
+    let db = memory.raw();
+    let txn = db.begin_write().unwrap();
+    let rows: Vec<_> = {
+        let table = txn.open_table(LINES.definition).unwrap();
+        table.iter().unwrap().map(|row| row.unwrap().0.value()).collect()
+    };
+    assert!(rows.len() > 2, "{rows:?}");
+    txn.open_table(LINES.definition).unwrap().remove(rows[1]).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+    let mut store = memory.open();
+    assert!(matches!(lines(&store), Err(HistoryError::Damaged(_))));
+    assert!(!store.check().unwrap().is_clean());
+    store.drop_damaged().unwrap();
+    assert!(store.check().unwrap().is_clean());
+    write(&mut store);
+    assert_eq!(lines(&store).unwrap().unwrap(), from_log);
+}
+
 /// Nobody has to notice: the next step does.
 #[test]
 fn damaged_lines_are_written_again_by_the_next_step() {

@@ -19,10 +19,6 @@ use crate::store::history::varint::{Cursor, put};
 /// The numbers of a bookmaker's and of a market's key.
 pub(super) type RecordNumbers = (u32, u32);
 
-/// A block as it is stored.
-#[derive(Debug)]
-pub(in crate::store) struct LineRow(pub(in crate::store) Vec<u8>);
-
 const PRICES: u8 = 0;
 const POINTS: u8 = 1;
 const WHOLE: u8 = 2;
@@ -49,13 +45,6 @@ struct RecordBytes {
     /// The place after that of its last change in the times.
     next_time: usize,
     bytes: Vec<u8>,
-}
-
-impl LineRow {
-    /// Whether it can be read. The names in it depend on the row of its event.
-    pub(in crate::store) fn check(&self) -> Result<(), Flaw> {
-        Block::read(self).map(|_| ())
-    }
 }
 
 impl Block {
@@ -119,7 +108,7 @@ impl Block {
         self.size += known.bytes.len() - size_before;
     }
 
-    pub(super) fn to_row(&self, effort: Effort) -> Result<LineRow, Flaw> {
+    pub(super) fn to_bytes(&self, effort: Effort) -> Result<Vec<u8>, Flaw> {
         let mut out = Vec::with_capacity(self.size + self.records.len() * 5 + 8);
         put(&mut out, self.times.len() as u64);
         let mut last = 0;
@@ -135,11 +124,11 @@ impl Block {
             put(&mut out, record.bytes.len() as u64);
             out.extend_from_slice(&record.bytes);
         }
-        Ok(LineRow(compress_if_shorter(&out, effort)?))
+        compress_if_shorter(&out, effort)
     }
 
-    pub(super) fn read(row: &LineRow) -> Result<Self, Flaw> {
-        let bytes = decompress_if_compressed(&row.0, DECOMPRESSED_MAX)?;
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Flaw> {
+        let bytes = decompress_if_compressed(bytes, DECOMPRESSED_MAX)?;
         let mut cursor = Cursor::new(&bytes);
         let mut times: Vec<Timestamp> = Vec::new();
         for _ in 0..cursor.count()? {

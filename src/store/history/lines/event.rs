@@ -6,16 +6,17 @@ use std::sync::Arc;
 use redb::ReadTransaction;
 use sha2::{Digest, Sha256};
 
-use super::block::{Block, LineRow, RecordNumbers};
+use super::block::{Block, RecordNumbers};
 use super::ends::{EventEnds, NewStart};
+use super::pieces::{damaged_block, read_block};
 use super::read::LineRange;
 use super::rewrite::LineBytes;
 use crate::model::{Event, EventId, LinePoint, Outcome, PricedAt, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::read::LogError;
 use crate::store::history::row::Effort;
-use crate::store::table_keys::{EventKey, LineEventKey, LineKey};
-use crate::store::tables::{ENDS, LINE_EVENTS, LINES};
+use crate::store::table_keys::{EventKey, LineEventKey};
+use crate::store::tables::{ENDS, LINE_EVENTS};
 
 /// A block that is longer than this before it is compressed takes no further changes.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
@@ -33,6 +34,8 @@ pub(super) struct EventHistory {
     full: Vec<(u32, Block)>,
     /// The size of the rows that it was read from, if they are written again.
     pub(super) stored: LineBytes,
+    /// The block among them, and how many pieces it has.
+    pub(super) stored_block: Option<(u32, usize)>,
     /// The day that the index has it under.
     pub(super) stored_day: Option<u32>,
     has_changed: bool,
@@ -55,6 +58,7 @@ impl EventHistory {
             block: (0, Block::default()),
             full: Vec::new(),
             stored: LineBytes::default(),
+            stored_block: None,
             stored_day: None,
             has_changed: true,
         }
@@ -91,13 +95,13 @@ impl EventHistory {
                 continue;
             }
             let mut size = LineBytes { lines: 0, ends: stored.value().len() as u64 };
-            let (mut number_of_block, mut block) = (ends.blocks, Block::default());
+            let (mut number_of_block, mut block, mut stored_block) = (ends.blocks, Block::default(), None);
             let is_continued = published_after.is_none_or(|time| ends.last_change > time);
             if let Some(last) = ends.blocks.checked_sub(1).filter(|_| is_continued) {
-                let (stored, bytes) = read_block(txn, (world, sport, number, last))?;
+                let (stored, stored_size) = read_block(txn, key, last)?;
                 if stored.size() < BLOCK_BYTES_MAX {
-                    (number_of_block, block) = (last, stored);
-                    size.lines = bytes;
+                    (number_of_block, block, stored_block) = (last, stored, Some((last, stored_size.pieces)));
+                    size.lines = stored_size.bytes;
                 }
             }
             return Ok(Some(EventHistory {
@@ -109,6 +113,7 @@ impl EventHistory {
                 block: (number_of_block, block),
                 full: Vec::new(),
                 stored: size,
+                stored_block,
                 has_changed: false,
             }));
         }
@@ -185,19 +190,19 @@ impl EventHistory {
         }
     }
 
-    /// The blocks that have changed, as rows; `ends` counts them.
-    pub(super) fn changed_blocks(&mut self) -> Result<Vec<(u32, LineRow)>, Flaw> {
-        let mut rows = Vec::with_capacity(self.full.len() + 1);
+    /// The blocks that have changed, as they are stored; `ends` counts them.
+    pub(super) fn changed_blocks(&mut self) -> Result<Vec<(u32, Vec<u8>)>, Flaw> {
+        let mut blocks = Vec::with_capacity(self.full.len() + 1);
         for (number, block) in &self.full {
-            rows.push((*number, block.to_row(Effort::Much)?));
+            blocks.push((*number, block.to_bytes(Effort::Much)?));
         }
         if !self.block.1.is_empty() {
-            rows.push((self.block.0, self.block.1.to_row(Effort::Little)?));
+            blocks.push((self.block.0, self.block.1.to_bytes(Effort::Little)?));
         }
-        if let Some((number, _)) = rows.last() {
+        if let Some((number, _)) = blocks.last() {
             self.ends.blocks = number + 1;
         }
-        Ok(rows)
+        Ok(blocks)
     }
 
     /// The changes of every record that is wanted, if they have not more outcomes than `outcomes_max` in all. At least those
@@ -221,7 +226,7 @@ impl EventHistory {
                 let points = points.entry(record).or_default();
                 let before = points.len();
                 let read = block.read_points(record, &mut texts, points);
-                read.map_err(|flaw| damaged_block((world, sport, self.number, number), flaw))?;
+                read.map_err(|flaw| damaged_block((world, sport, self.number), number, flaw))?;
                 outcomes +=
                     points[before..].iter().flat_map(|point| &point.outcomes).map(|all| all.len()).sum::<usize>();
                 if outcomes > outcomes_max {
@@ -232,7 +237,7 @@ impl EventHistory {
         };
         let is_after = |block: &Block| range.to.is_some_and(|to| block.first_time().is_some_and(|first| first > to));
         for number in first..self.stored_blocks() {
-            let block = read_block(txn, (world, sport, self.number, number))?.0;
+            let block = read_block(txn, (world, sport, self.number), number)?.0;
             if is_after(&block) {
                 return Ok(points);
             }
@@ -258,7 +263,7 @@ impl EventHistory {
         is_wanted: impl Fn(RecordNumbers) -> bool,
         from: Timestamp,
     ) -> Result<u32, LogError> {
-        let read = |number: u32| read_block(txn, (world, sport, self.number, number)).map(|(block, _)| block);
+        let read = |number: u32| read_block(txn, (world, sport, self.number), number).map(|(block, _)| block);
         // The number of blocks that begin by then: they are in the order of time.
         let (mut low, mut high) = (0, self.stored_blocks());
         while low < high {
@@ -280,7 +285,7 @@ impl EventHistory {
             for record in block.records().filter(|record| missing.contains(record)) {
                 let mut points = Vec::new();
                 let read = block.read_points(record, &mut texts, &mut points);
-                read.map_err(|flaw| damaged_block((world, sport, self.number, low), flaw))?;
+                read.map_err(|flaw| damaged_block((world, sport, self.number), low, flaw))?;
                 if points.iter().any(|point| point.at <= from && point.outcomes.is_some()) {
                     priced.push(record);
                 }
@@ -316,18 +321,6 @@ pub(super) fn stored_ends(txn: &ReadTransaction, key: EventKey) -> Result<EventE
     let stored = txn.open_table(ENDS.definition)?.get(key)?;
     let stored = stored.ok_or_else(|| damaged_ends(key, Flaw::Invalid("it is missing")))?;
     ENDS.unseal(&key, stored.value()).and_then(|row| row.read()).map_err(|flaw| damaged_ends(key, flaw))
-}
-
-/// A stored block, and the size of its row.
-fn read_block(txn: &ReadTransaction, key: LineKey) -> Result<(Block, u64), LogError> {
-    let stored = txn.open_table(LINES.definition)?.get(key)?;
-    let stored = stored.ok_or_else(|| damaged_block(key, Flaw::Invalid("it is missing")))?;
-    let block = LINES.unseal(&key, stored.value()).and_then(|row| Block::read(&row));
-    Ok((block.map_err(|flaw| damaged_block(key, flaw))?, stored.value().len() as u64))
-}
-
-fn damaged_block((world, sport, event, block): LineKey, flaw: Flaw) -> LogError {
-    LogError::Damaged { table: LINES.name, row: format!("{world} {sport} {event} {block}"), flaw }
 }
 
 fn damaged_ends((world, sport, event): EventKey, flaw: Flaw) -> LogError {

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use redb::{Key, ReadTransaction, ReadableTable, WriteTransaction};
 
 use super::event::id_hash;
+use super::pieces::{block_of, read_block};
 use crate::store::care::{CheckFindings, CheckedRows};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
+use crate::store::history::read::LogError;
 use crate::store::table_keys::{EventKey, LineDayKey, LineEventKey, LineKey};
 use crate::store::tables::{ENDS, IndexTable, LINE_DAYS, LINE_EVENTS, LINES};
 
@@ -77,10 +79,22 @@ pub(in crate::store) fn check_line_events(
             findings.problem(LINE_EVENTS.name, rows.describe_line((world, sport, event)), "it points to no event");
         }
     }
+    let mut last = None;
     for row in txn.open_table(LINES.definition)?.range::<LineKey>(..)? {
-        let (world, sport, event, _) = row?.0.value();
-        if !events.contains(&(world, sport, event)) {
-            findings.problem(LINES.name, rows.describe_line((world, sport, event)), "its event is missing");
+        let key = row?.0.value();
+        let (event, block) = ((key.0, key.1, key.2), block_of(key));
+        if last.replace((event, block)) == Some((event, block)) {
+            continue;
+        }
+        if !events.contains(&event) {
+            findings.problem(LINES.name, rows.describe_line(event), "its event is missing");
+        }
+        match read_block(txn, event, block) {
+            Ok(_) => {}
+            Err(LogError::Damaged { .. }) => {
+                findings.problem(LINES.name, rows.describe_line(event), "a block of it cannot be read");
+            }
+            Err(other) => return Err(other.into_store()),
         }
     }
     Ok(count)

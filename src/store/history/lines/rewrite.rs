@@ -13,6 +13,7 @@ use redb::{ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use super::event::id_hash;
 use super::follow::{Follower, PartStart};
 use super::keys::LineKeys;
+use super::pieces::put_block;
 use crate::model::{Timestamp, World};
 use crate::store::codec::{Flaw, MetaRow, TooLong};
 use crate::store::error::StoreError;
@@ -21,7 +22,7 @@ use crate::store::history::fold::SportFold;
 use crate::store::history::read::{LogError, base_of, first_frame, fold_from, next_frame};
 use crate::store::history::state::read_head;
 use crate::store::row_batch::{RowBatch, begin};
-use crate::store::table_keys::{LineKey, world_number};
+use crate::store::table_keys::world_number;
 use crate::store::tables::{ENDS, KEYFRAMES, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
 
 /// How large the lines of a world are.
@@ -199,13 +200,11 @@ fn rows_of(
     for event in follower.events.values_mut().filter(|event| event.has_changed()) {
         let blocks = event.changed_blocks().map_err(refused)?;
         let mut size = LineBytes::default();
-        for (number, row) in blocks {
-            let key: LineKey = (sport.0, sport.1, event.number, number);
-            let row = LINES.seal(&key, &row).map_err(too_long)?;
-            size.lines += row.len() as u64;
-            batch.rows.lines.insert(key, Some(row));
-        }
         let key = (sport.0, sport.1, event.number);
+        for (number, bytes) in &blocks {
+            let before = event.stored_block.filter(|(stored, _)| stored == number).map_or(0, |(_, pieces)| pieces);
+            size.lines += put_block(key, (*number, bytes), before, &mut batch).map_err(too_long)?.bytes;
+        }
         let row = ENDS.seal(&key, &event.ends.encode().map_err(refused)?).map_err(too_long)?;
         size.ends += row.len() as u64;
         head.size.replace(event.stored, size);

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::block::{Block, LineRow, RecordNumbers};
+use super::block::{Block, RecordNumbers};
 use super::ends::{EndsRow, EventEnds};
+use super::pieces::{block_of, put_block};
 use crate::model::{Contest, Event, EventId, EventStatus, LinePoint, Outcome, Timestamp};
 use crate::store::history::row::Effort;
 use crate::store::history::tests::outcomes;
+use crate::store::row_batch::RowBatch;
+use crate::store::tables::LINES;
 
 fn ends() -> EventEnds {
     let event = Event {
@@ -44,6 +47,29 @@ fn points_of(block: &Block, texts: &[Arc<str>]) -> BTreeMap<RecordNumbers, Vec<L
     block.records().map(read).collect()
 }
 
+#[test]
+fn block_is_cut_into_pieces_in_place_of_those_before() {
+    let event = (1, 2, 3);
+    let bytes: Vec<u8> = (0..10_000_u32).flat_map(u32::to_le_bytes).collect();
+    let stored = |bytes: &[u8], before: usize| {
+        let mut batch = RowBatch::default();
+        let size = put_block(event, (7, bytes), before, &mut batch).unwrap();
+        let rows: Vec<_> = batch.rows.lines.into_iter().collect();
+        let pieces: Vec<Vec<u8>> =
+            rows.iter().filter_map(|(key, row)| Some(LINES.unseal(key, row.as_ref()?).unwrap().0)).collect();
+        assert!(rows.iter().all(|(key, _)| (key.0, key.1, key.2, block_of(*key)) == (1, 2, 3, 7)));
+        assert_eq!(size.bytes, rows.iter().flat_map(|(_, row)| row).map(|row| row.len() as u64).sum::<u64>());
+        assert_eq!((pieces.concat().as_slice(), pieces.len()), (bytes, size.pieces));
+        (pieces.len(), rows.len())
+    };
+    assert_eq!(stored(&bytes, 0), (10, 10));
+    assert_eq!(stored(&bytes[..4064], 0), (1, 1));
+    // The rest of what there was goes.
+    assert_eq!(stored(&bytes[..4065], 10), (2, 10));
+    let too_many = vec![0; 4064 * 4096 + 1];
+    assert!(put_block(event, (7, &too_many), 0, &mut RowBatch::default()).is_err());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -54,7 +80,7 @@ proptest! {
         let mut at = Timestamp::from_unix(1_000);
         for (record, seconds, after, is_stored) in changes {
             if is_stored {
-                block = Block::read(&block.to_row(Effort::Little).unwrap()).unwrap();
+                block = Block::read(&block.to_bytes(Effort::Little).unwrap()).unwrap();
                 ends = ends.encode().unwrap().read().unwrap();
             }
             at = at.plus_seconds(seconds + 1);
@@ -63,7 +89,7 @@ proptest! {
             ends.put_price(record, at, after.as_ref());
             model.entry(record).or_default().push(LinePoint { at, outcomes: after });
         }
-        let block = Block::read(&block.to_row(Effort::Little).unwrap()).unwrap();
+        let block = Block::read(&block.to_bytes(Effort::Little).unwrap()).unwrap();
         let read = ends.encode().unwrap().read().unwrap();
         prop_assert_eq!(points_of(&block, read.texts.list()), model.clone());
         prop_assert_eq!(&read.records, &ends.records);
@@ -82,7 +108,7 @@ proptest! {
         let mut plain = vec![0];
         plain.extend_from_slice(&bytes);
         for row in [bytes, plain] {
-            if let Ok(block) = Block::read(&LineRow(row.clone())) {
+            if let Ok(block) = Block::read(&row) {
                 for record in block.records() {
                     let _ = block.read_points(record, &mut Vec::new(), &mut Vec::new());
                 }
