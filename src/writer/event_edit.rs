@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::board::{Draft, Edit, EventNode};
+use crate::board::{Draft, Edit, EventNode, Index};
 use crate::model::{BookId, Bookmakers, Event, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
 
@@ -67,16 +67,17 @@ impl EventEdit {
         }
     }
 
-    /// The edit of the published index, in which the event is `published`, if its competition changed.
-    pub(super) fn move_of(&self, published: &EventNode, names: &Bookmakers) -> Option<Edit> {
-        let (was, is) = (published.event(), self.draft.as_ref()?.event());
+    /// The edit of the published index, if the event's competition changed.
+    pub(super) fn move_in(&self, published: &Index, names: &Bookmakers) -> Option<Edit> {
+        let (was, is) = (self.before.as_ref()?.event(), self.draft.as_ref()?.event());
         if was.competition_key == is.competition_key {
             return None;
         }
+        let published = published.get(is.id.as_str())?;
         // Its time and names change with the next publication.
         let (competition, competition_key) = (Arc::clone(&is.competition), Arc::clone(&is.competition_key));
-        let mut draft = Draft::from(published);
-        draft.set_event(Arc::new(Event { competition, competition_key, ..Event::clone(was) }));
+        let mut draft = Draft::from(&**published);
+        draft.set_event(Arc::new(Event { competition, competition_key, ..Event::clone(published.event()) }));
         Some(Edit { id: is.id.clone(), node: Some(Arc::new(draft.finish(names))) })
     }
 

@@ -1,9 +1,9 @@
 //! Publication: events and scores with every commit, prices on the ticks of the refresh.
 //!
-//! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two
-//! exceptions: an event that was removed, or is in another competition, leaves at once, because those who follow changes
-//! are told at once; and a sport that published nothing for a whole refresh does not wait for the tick, so that the
-//! first prices of a quiet sport are seen within a second.
+//! Ticks are aligned to the wall clock. Between two of them a sport's published prices do not change, with two exceptions:
+//! - An event that is removed, or moved to another competition, leaves at once: the stream reports it at once.
+//! - A sport that published nothing during the last refresh does not wait for the tick. Its first prices are published
+//!   within a second.
 //!
 //! A feed's round of polls, one for each competition, counts as one stream: it is published at its end, or one second
 //! after its first change. A sport that has never published prices waits for the end of a longer round, until the tick

@@ -229,8 +229,8 @@ impl<'w> NewsBatch<'w> {
             if edit.removed && edit.before.is_some() {
                 update.removed.push(Edit { id: id.clone(), node: None });
             } else {
-                let published = self.state.sports[sport.index()].board.published().index().get(id.as_str());
-                update.moved.extend(published.and_then(|node| edit.move_of(node, names)));
+                let published = self.state.sports[sport.index()].board.published();
+                update.moved.extend(edit.move_in(published.index(), names));
             }
             index_edits.entry(sport).or_default().extend(edit.index_edit(id, names));
         }
