@@ -9,11 +9,12 @@ use serde::de::DeserializeOwned;
 
 use super::client::{Client, ClientError};
 use super::data_dir::{DataDir, DataDirError};
+use super::export::ExportOptions;
 use super::local::{Local, LocalError, Setup};
 pub use super::pieces::PieceSource;
 use super::protocol::{Command, Failure};
-use crate::ingest::{IngestError, IngestOptions, IngestSummary, PayloadOptions};
-use crate::model::World;
+use crate::ingest::{HistoryInput, IngestError, IngestOptions, IngestSummary, PayloadOptions};
+
 use crate::store::OpenError;
 
 /// How long a server may take to start or to stop, during which it has the file open and does not answer.
@@ -152,11 +153,11 @@ impl AdminAccess {
         }
     }
 
-    /// A world as feed lines, as they come.
-    pub async fn export(&self, world: World) -> Result<PieceSource, AdminError> {
+    /// A world or its history as lines, as they come.
+    pub async fn export(&self, options: ExportOptions) -> Result<PieceSource, AdminError> {
         match self {
-            AdminAccess::Server(client) => Ok(client.export(world).await?),
-            AdminAccess::File(local) => Ok(local.export(world)),
+            AdminAccess::Server(client) => Ok(client.export(options).await?),
+            AdminAccess::File(local) => Ok(local.export(options)),
         }
     }
 
@@ -170,6 +171,21 @@ impl AdminAccess {
             AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest_payload(options, source).await?)?),
             AdminAccess::File(local) => {
                 local.ingest_payload(options, source).await.map_err(AdminError::Source)?.map_err(refused)
+            }
+        }
+    }
+
+    /// Takes in history.
+    pub async fn ingest_history(
+        &self,
+        options: &HistoryInput,
+        source: PieceSource,
+    ) -> Result<IngestSummary, AdminError> {
+        match self {
+            AdminAccess::Server(client) => Ok(serde_json::from_slice(&client.ingest_history(options, source).await?)?),
+            AdminAccess::File(local) => {
+                let taken = local.ingest_history(options.clone(), source).await;
+                taken.map_err(AdminError::Source)?.map_err(refused)
             }
         }
     }

@@ -13,10 +13,11 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
+use super::export::ExportOptions;
 use super::pieces::{self, PieceSource, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody};
-use crate::ingest::{IngestOptions, PayloadOptions};
-use crate::model::{Region, World};
+use crate::ingest::{HistoryInput, IngestOptions, PayloadOptions};
+use crate::model::Region;
 
 /// How long a command may take. One that reads the whole file takes as long as that takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -67,26 +68,27 @@ impl Client {
         options: &PayloadOptions,
         source: PieceSource,
     ) -> Result<Bytes, ClientError> {
-        let (world, strict) = (options.world.name(), options.strict);
-        let mut target = format!("/ingest?format=the-odds-api&world={world}&strict={strict}");
-        if let Some(sport) = &options.sport {
-            target.extend(["&sport=", sport]);
-        }
-        if let Some(format) = options.odds_format {
-            target.extend(["&odds_format=", format.key()]);
-        }
-        if !options.regions.is_empty() {
-            let regions: Vec<&str> = options.regions.iter().map(Region::key).collect();
-            target.extend(["&regions=", &regions.join(",")]);
-        }
-        self.send(Method::POST, &target, pieces::body(source)).await
+        self.send(Method::POST, &payload_target(options), pieces::body(source)).await
     }
 
-    /// A world as feed lines, as they come.
-    pub(super) async fn export(&self, world: World) -> Result<PieceSource, ClientError> {
-        let (mut sender, request, connection) = self
-            .connected(Method::GET, &format!("/export?world={}", world.name()), pieces::whole(Bytes::new()))
-            .await?;
+    /// Sends history; the report on it as JSON.
+    pub(super) async fn ingest_history(
+        &self,
+        options: &HistoryInput,
+        source: PieceSource,
+    ) -> Result<Bytes, ClientError> {
+        let IngestOptions { world, strict } = options.options;
+        let target = match &options.payload {
+            Some(payload) => payload_target(payload),
+            None => format!("/ingest?world={}&strict={strict}", world.name()),
+        };
+        self.send(Method::POST, &format!("{target}&history=true"), pieces::body(source)).await
+    }
+
+    /// A world or its history as lines, as they come.
+    pub(super) async fn export(&self, options: ExportOptions) -> Result<PieceSource, ClientError> {
+        let (mut sender, request, connection) =
+            self.connected(Method::GET, &options.target(), pieces::whole(Bytes::new())).await?;
         let driven = tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(broken)?;
         if !response.status().is_success() {
@@ -142,6 +144,22 @@ impl Client {
             never = driven => never,
         }
     }
+}
+
+fn payload_target(options: &PayloadOptions) -> String {
+    let (world, strict) = (options.world.name(), options.strict);
+    let mut target = format!("/ingest?format=the-odds-api&world={world}&strict={strict}");
+    if let Some(sport) = &options.sport {
+        target.extend(["&sport=", sport]);
+    }
+    if let Some(format) = options.odds_format {
+        target.extend(["&odds_format=", format.key()]);
+    }
+    if !options.regions.is_empty() {
+        let regions: Vec<&str> = options.regions.iter().map(Region::key).collect();
+        target.extend(["&regions=", &regions.join(",")]);
+    }
+    target
 }
 
 fn refusal(body: &[u8]) -> ClientError {

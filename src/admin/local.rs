@@ -10,15 +10,18 @@ use super::access::Access;
 use super::context::Context;
 use super::data_dir::DataDir;
 use super::execute::execute;
-use super::export;
+use super::export::{self, ExportOptions};
 use super::pieces::PieceSource;
 use super::protocol::{Answer, Command, Failure};
 use super::who::own_name;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::catalogue::{self, CatalogueFileError};
-use crate::ingest::{Feed, IngestError, IngestOptions, IngestSummary, LineStream, PayloadBuffer, PayloadOptions};
-use crate::model::{Catalogue, World};
+use crate::ingest::{
+    Feed, HistoryInput, HistoryStream, IngestError, IngestOptions, IngestSummary, LineStream, PayloadBuffer,
+    PayloadOptions,
+};
+use crate::model::Catalogue;
 use crate::store::{OpenError, Store, StoreError, StoreOptions};
 use crate::writer::{self, HistoryOptions, Stopped, WriteError, Writer, WriterOptions};
 
@@ -197,9 +200,27 @@ impl Local {
         Ok(lines.finish().await)
     }
 
-    /// A world as feed lines.
-    pub(super) fn export(&self, world: World) -> PieceSource {
-        export::start(world, &self.context.boards)
+    /// Takes in history. The error is that of the source, if it broke off.
+    pub(super) async fn ingest_history(
+        &self,
+        options: HistoryInput,
+        mut source: PieceSource,
+    ) -> Result<Result<IngestSummary, IngestError>, io::Error> {
+        let mut history = match HistoryStream::open(options, Feed::push(), &self.context.ingest()) {
+            Ok(history) => history,
+            Err(error) => return Ok(Err(error)),
+        };
+        while let Some(piece) = source.recv().await {
+            if let Err(error) = history.push(&piece?).await {
+                return Ok(Err(error));
+            }
+        }
+        Ok(history.finish().await)
+    }
+
+    /// A world or its history as lines.
+    pub(super) fn export(&self, options: ExportOptions) -> PieceSource {
+        export::start(options, &self.context.boards, &self.context.history)
     }
 
     /// Takes in a payload of The Odds API. The error is that of the source, if it broke off.

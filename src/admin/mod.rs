@@ -2,7 +2,7 @@
 //!
 //! - `protocol` what can be asked and what is answered, as JSON
 //! - `execute` does it; the same code in a server and in a command that opens the file itself
-//! - `export` writes a world as feed lines, in `pieces`
+//! - `export` writes a world or its history as lines, in `pieces`
 //! - `socket` is the server's side: HTTP on a Unix socket that only its owner can reach; `respond` its routes
 //! - `monitor` is an address on loopback for the read-only routes; `metrics` the page of metrics
 //! - `access` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
@@ -43,7 +43,8 @@ pub use context::{Context, ServerFacts};
 pub use data_dir::{DataDir, DataDirError};
 pub use execute::execute;
 #[cfg(test)]
-pub(crate) use export::start as export_world;
+pub(crate) use export::export_world;
+pub use export::{ExportOptions, HistoryRange};
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use protocol::{

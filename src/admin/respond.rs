@@ -3,7 +3,8 @@
 //! - `POST /command`: a command as JSON, its answer as JSON
 //! - `POST /ingest?world=live|sandbox&strict=true|false`: feed lines, as long as they come; a report at their end
 //!   - with `&format=the-odds-api`, and `sport`, `odds_format`, `regions` as far as they are known: one saved payload
-//! - `GET /export?world=live|sandbox`: a world as feed lines
+//!   - with `&history=true`: history, as lines or as saved responses of the archive
+//! - `GET /export?world=live|sandbox`: a world as feed lines; with `&history=true`, and `from`, `to` in seconds: its history
 //! - `GET /livez`, `GET /readyz`: whether the process is alive, and whether it serves
 //! - `GET /metrics`: what is counted, for Prometheus
 //!
@@ -21,15 +22,14 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::execute::{execute, ready};
-use super::export;
+use super::export::{self, ExportOptions};
 use super::metrics;
 use super::pieces::{self, PiecesBody};
 use super::protocol::{Command, Failure, FailureBody, FailureCode};
 use super::who::user_name;
 use crate::http::Peer;
-use crate::ingest::{BodyTerms, Feed, InputOptions, LineStream, read_lines, read_payload};
+use crate::ingest::{BodyTerms, Feed, InputOptions, LineStream, read_history, read_lines, read_payload};
 use crate::metrics::MetricsPage;
-use crate::model::World;
 
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,17 +116,15 @@ async fn ingest(request: Request<Incoming>, context: &Context) -> Result<AdminRe
             }
         }
         InputOptions::Payload(options) => read_payload(&options, &mut body, &context).await?,
+        InputOptions::History(options) => read_history(options, &mut body, &context).await?,
     };
     Ok(json(StatusCode::OK, &summary))
 }
 
 fn export(request: &Request<Incoming>, context: &Context) -> Result<AdminReply, Failure> {
-    let world = match request.uri().query().unwrap_or("world=live").split_once('=') {
-        Some(("world", value)) => World::parse(value),
-        _ => None,
-    };
-    let world = world.ok_or_else(|| Failure::bad_request("export takes world=live or world=sandbox"))?;
-    let mut reply = Response::new(pieces::body(export::start(world, &context.boards)));
+    let options = ExportOptions::parse(request.uri().query().unwrap_or_default())?;
+    let source = export::start(options, &context.boards, &context.history);
+    let mut reply = Response::new(pieces::body(source));
     reply.headers_mut().insert(CONTENT_TYPE, header("application/x-ndjson"));
     Ok(reply)
 }

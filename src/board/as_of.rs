@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::register::Register;
 use super::snapshot::SportBoard;
-use crate::model::Timestamp;
+use crate::model::{Permanence, Timestamp};
 
 /// A sport as of an entry of the log.
 #[derive(Clone, Debug)]
@@ -17,6 +17,6 @@ pub struct AsOf {
     /// The publications before and after it, each of which changed something.
     pub previous: Option<Timestamp>,
     pub next: Option<Timestamp>,
-    /// Whether later entries exist, so that the log has always the same answer.
-    pub is_final: bool,
+    /// How long the log has the same answer.
+    pub permanence: Permanence,
 }

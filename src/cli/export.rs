@@ -12,23 +12,38 @@ use serde::Serialize;
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use super::output::StdoutClosed;
-use crate::admin::{Access, PieceSource};
+use crate::admin::{Access, ExportOptions, HistoryRange, PieceSource};
+use crate::clock::Clock;
 use crate::model::World;
 
 /// Write a whole world as feed lines that `ingest` reads back unchanged
 ///
 /// Safe on a running server: it writes a consistent snapshot of the world without blocking requests or changes.
 /// Ingested into an empty data directory, the lines give the same world again.
+///
+/// With --history it writes what the prices of the world were: every change of an event, a score or a price with its
+/// time, sport by sport. `ingest --history` reads that back.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   oddsbox export > live.ndjson
   oddsbox export --world sandbox --output sandbox.ndjson
-  oddsbox export | oddsbox --data ./copy ingest -")]
+  oddsbox export | oddsbox --data ./copy ingest -
+  oddsbox export --history --from 2026-11-01 --to 2026-11-15 > november.ndjson
+  oddsbox export --history | oddsbox --data ./copy ingest --history -")]
 pub(super) struct ExportArgs {
     /// World to export: live or sandbox
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
+    /// Write the history of the world, not what it is now
+    #[arg(long)]
+    history: bool,
+    /// Begin with what the prices were at this time: 2026-11-14, 2026-11-14T18:00:00Z, or 2h ago [default: all that is kept]
+    #[arg(long, value_name = "TIME", requires = "history", value_parser = flags::since)]
+    from: Option<flags::Since>,
+    /// End with the changes up to this time
+    #[arg(long, value_name = "TIME", requires = "history", value_parser = flags::since)]
+    to: Option<flags::Since>,
     /// File to write instead of standard output; it appears only when it is complete
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -60,7 +75,7 @@ impl ExportArgs {
         }
         block_on(async {
             let backend = invocation.backend(Access::Existing).await?;
-            let source = backend.export(self.world).await;
+            let source = backend.export(self.options()?).await;
             let written = match source {
                 Ok(source) => self.write(invocation, source).await,
                 Err(error) => Err(error.into()),
@@ -69,6 +84,18 @@ impl ExportArgs {
             written
         })?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn options(&self) -> anyhow::Result<ExportOptions> {
+        if !self.history {
+            return Ok(ExportOptions::World(self.world));
+        }
+        let now = Clock::system().now().timestamp();
+        let [from, to] = [self.from, self.to].map(|time| time.map(|time| time.timestamp(now)));
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            anyhow::bail!("--from is after --to: swap them");
+        }
+        Ok(ExportOptions::History(HistoryRange { world: self.world, from, to }))
     }
 
     async fn write(&self, invocation: &Invocation, source: PieceSource) -> anyhow::Result<()> {

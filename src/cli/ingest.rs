@@ -1,33 +1,27 @@
 //! `oddsbox ingest`: feed lines from a file or a pipe.
 
 mod hint;
+mod input;
 mod interrupt;
 mod report;
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::PoisonError;
 
-use bytes::Bytes;
 use clap::{Args, ValueEnum};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
-use tokio::sync::mpsc;
+use indicatif::HumanCount;
 
-use self::hint::{GivenCommand, START_BYTES_MAX, hint};
+use self::hint::{GivenCommand, hint};
+use self::input::{Input, InputState, sort_responses};
 use self::interrupt::{IngestEnd, Interrupts, send_until_interrupted};
 use self::report::{Words, none_accepted, report, some_rejected};
 use super::flags;
 use super::invocation::{Invocation, block_on};
 use crate::admin::{Access, AdminAccess, AdminError, PieceSource};
-use crate::ingest::{IngestOptions, IngestSummary, PayloadOptions};
+use crate::ingest::{HistoryInput, IngestOptions, IngestSummary, PayloadOptions};
 use crate::model::{OddsFormat, Regions, World};
 
-const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that may be queued for the writer.
-const PIECES_WAITING: usize = 4;
 /// The exit code after Ctrl-C, as shells have it: 128 and the number of the signal.
 const INTERRUPTED: u8 = 130;
 
@@ -47,23 +41,34 @@ const INTERRUPTED: u8 = 130;
 /// With --format the-odds-api the input is one saved response of version 4 of The Odds API: odds, scores or events,
 /// also historical ones. Each market of each bookmaker is one message; markets that the sport does not have
 /// are rejected.
+///
+/// With --history the input is what prices were in the past: lines of `export --history`, or with --format the-odds-api
+/// saved responses of /v4/historical, as many as there are. It is added to the history of each sport before the first
+/// price that this server published itself, as far back as history.keep reaches, and is seen when all of it has been
+/// read. Lines of a sport come in the order of time; files of responses are sorted by their timestamps. A response that
+/// lists the events of a competition closes the prices that it lacks, of the markets and bookmakers that it has.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   oddsbox ingest prices.ndjson
   oddsbox ingest - --strict < prices.ndjson
   oddsbox ingest --world sandbox prices.ndjson --json
-  oddsbox ingest --format the-odds-api --sport mma odds.json")]
+  oddsbox ingest --format the-odds-api --sport mma odds.json
+  oddsbox ingest --history history.ndjson
+  oddsbox ingest --history --format the-odds-api bought/*.json")]
 pub(super) struct IngestArgs {
-    /// File to read, or - for standard input
-    #[arg(value_hint = clap::ValueHint::FilePath)]
-    file: PathBuf,
+    /// File to read, or - for standard input; with --history also several files
+    #[arg(value_name = "FILE", required = true, value_hint = clap::ValueHint::FilePath)]
+    files: Vec<PathBuf>,
     /// World that the lines belong to
     #[arg(long, default_value = "live", value_parser = flags::world())]
     world: World,
     /// Write all of the input or nothing
     #[arg(long)]
     strict: bool,
+    /// Import what prices were in the past, not what they are
+    #[arg(long)]
+    history: bool,
     /// Format of the input
     #[arg(long, value_enum, default_value_t = InputFormat::Lines)]
     format: InputFormat,
@@ -93,8 +98,14 @@ enum InputFormat {
 }
 
 impl IngestArgs {
-    pub(super) fn run(self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-        let input = Input::open(&self.file)?;
+    pub(super) fn run(mut self, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+        if self.files.len() > 1 && !self.history {
+            anyhow::bail!("ingest takes one file, or several with --history: run it once for each");
+        }
+        if self.history && self.format == InputFormat::TheOddsApi {
+            sort_responses(&mut self.files);
+        }
+        let input = Input::open(&self.files)?;
         let (end, start) = block_on(async {
             let backend = invocation.backend(Access::Create).await?;
             let interrupts = Interrupts::listen()?;
@@ -104,7 +115,7 @@ impl IngestArgs {
             backend.close().await?;
             let InputState { start, error } = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
             if let Some(error) = error {
-                anyhow::bail!("cannot read {}: {error}; fix that and ingest it again", self.file.display());
+                anyhow::bail!("cannot read {}: {error}; fix that and ingest it again", self.name());
             }
             Ok((end, start))
         })?;
@@ -155,29 +166,45 @@ impl IngestArgs {
 
     /// Whether nothing is written of an input that was not read to its end.
     fn is_whole(&self) -> bool {
-        self.strict || self.format == InputFormat::TheOddsApi
+        self.strict || self.history || self.format == InputFormat::TheOddsApi
+    }
+
+    /// What the input is called in messages.
+    fn name(&self) -> String {
+        match &self.files[..] {
+            [file] => file.display().to_string(),
+            files => format!("one of the {} files", files.len()),
+        }
     }
 
     fn given(&self) -> GivenCommand<'_> {
-        GivenCommand { format: self.format, file: &self.file, world: self.world, strict: self.strict }
+        let file = self.files.first().map_or(Path::new("-"), PathBuf::as_path);
+        let (format, history, world, strict) = (self.format, self.history, self.world, self.strict);
+        GivenCommand { format, history, file, world, strict }
     }
 
     async fn send(&self, backend: &AdminAccess, source: PieceSource) -> Result<IngestSummary, AdminError> {
         let (world, strict) = (self.world, self.strict);
-        match self.format {
-            InputFormat::Lines => backend.ingest(IngestOptions { world, strict }, source).await,
+        let options = IngestOptions { world, strict };
+        let payload = match self.format {
+            InputFormat::Lines => None,
             InputFormat::TheOddsApi => {
                 let (sport, odds_format) = (self.sport.clone(), self.odds_format);
                 let regions = self.regions.unwrap_or_default();
-                let options = PayloadOptions { world, strict, sport, odds_format, regions };
-                backend.ingest_payload(&options, source).await
+                Some(PayloadOptions { world, strict, sport, odds_format, regions })
             }
+        };
+        match payload {
+            payload if self.history => backend.ingest_history(&HistoryInput { options, payload }, source).await,
+            Some(payload) => backend.ingest_payload(&payload, source).await,
+            None => backend.ingest(options, source).await,
         }
     }
 
     const fn words(&self) -> Words {
         match self.format {
             InputFormat::Lines => Words { one: "line", many: "lines", example: "line" },
+            InputFormat::TheOddsApi if self.history => Words { one: "message", many: "messages", example: "response" },
             InputFormat::TheOddsApi => Words { one: "message", many: "messages", example: "event" },
         }
     }
@@ -187,80 +214,4 @@ impl IngestArgs {
 fn interrupted(invocation: &Invocation, kept: &str) -> ExitCode {
     invocation.output.diagnostic("error", &format!("interrupted: {kept}"));
     ExitCode::from(INTERRUPTED)
-}
-
-/// An open input.
-struct Input {
-    reader: Box<dyn Read + Send>,
-    progress: ProgressBar,
-}
-
-/// What the reading thread records for the report.
-#[derive(Debug, Default)]
-struct InputState {
-    /// The beginning of the input.
-    start: Vec<u8>,
-    /// The error that ended it.
-    error: Option<io::Error>,
-}
-
-impl Input {
-    fn open(path: &Path) -> anyhow::Result<Input> {
-        if path == Path::new("-") {
-            return Ok(Input { reader: Box::new(io::stdin()), progress: progress(None)? });
-        }
-        let open = || {
-            let file = File::open(path)?;
-            let metadata = file.metadata()?;
-            if metadata.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok((file, metadata)) }
-        };
-        let (file, metadata) = open().map_err(|error| {
-            anyhow::anyhow!("cannot read {}: {error}; name a file, or - for standard input", path.display())
-        })?;
-        Ok(Input { reader: Box::new(file), progress: progress(metadata.is_file().then_some(metadata.len()))? })
-    }
-
-    /// Reads on a separate thread, since a pipe may block. The channel bounds how far it reads ahead.
-    fn start(self) -> io::Result<(PieceSource, Arc<Mutex<InputState>>)> {
-        let Input { mut reader, progress } = self;
-        let (sender, source) = mpsc::channel(PIECES_WAITING);
-        let seen = Arc::<Mutex<InputState>>::default();
-        let recorded = Arc::clone(&seen);
-        thread::Builder::new().name("input".to_owned()).spawn(move || {
-            let mut piece = vec![0; PIECE_BYTES];
-            loop {
-                let sent = match reader.read(&mut piece) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        progress.inc(count as u64);
-                        let mut seen = recorded.lock().unwrap_or_else(PoisonError::into_inner);
-                        let room = START_BYTES_MAX - seen.start.len();
-                        seen.start.extend_from_slice(&piece[..count.min(room)]);
-                        drop(seen);
-                        sender.blocking_send(Ok(Bytes::copy_from_slice(&piece[..count])))
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(error) => {
-                        let copy = io::Error::new(error.kind(), error.to_string());
-                        recorded.lock().unwrap_or_else(PoisonError::into_inner).error = Some(error);
-                        sender.blocking_send(Err(copy))
-                    }
-                };
-                if sent.is_err() {
-                    break;
-                }
-            }
-            progress.finish_and_clear();
-        })?;
-        Ok((source, seen))
-    }
-}
-
-/// A progress bar on standard error, hidden if that is not a terminal.
-fn progress(bytes: Option<u64>) -> anyhow::Result<ProgressBar> {
-    let (bar, style) = match bytes {
-        Some(bytes) => (ProgressBar::new(bytes), "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}"),
-        None => (ProgressBar::new_spinner(), "{spinner} {bytes} {bytes_per_sec}"),
-    };
-    Ok(bar.with_style(ProgressStyle::with_template(style)?))
 }

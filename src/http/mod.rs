@@ -19,7 +19,8 @@ pub use docs::{DemoKeys, OPENAPI};
 pub use exchange::RequestId;
 pub use exchange::handle::{Handled, HandledRequest, Note, handle};
 pub use exchange::history::{
-    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead, Shown,
+    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, HourRun, LinesRead,
+    Shown,
 };
 pub(crate) use exchange::reply::etag_of;
 pub use exchange::service::{Service, ServiceSettings};

@@ -231,6 +231,12 @@ impl Delivery {
         self.context.ledger.used(account, std::mem::take(&mut self.uncounted_bytes), None);
     }
 
+    /// Counts what has become of an import.
+    pub(super) fn end_import(&mut self, report: &IngestReport, is_written: bool) {
+        self.is_written = is_written;
+        self.record(report, &[], &[]);
+    }
+
     /// The reasons for which the writer rejected messages so far.
     pub(super) fn rejected_by_writer(&self) -> impl Iterator<Item = (Reason, u64)> {
         self.report.reasons()

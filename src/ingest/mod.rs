@@ -3,7 +3,7 @@
 //! 1. Bytes arrive: in a request (`read_body`, from the admin interface or from [`push`](PushInterface)), in a file
 //!    (`drop_directory`) or in the answer of an upstream (`poll`). The `simulator` makes its news itself.
 //! 2. They are decoded within bounds: `gunzip` inflates, `lines` splits, `spool` keeps a strict input until its end,
-//!    `payload` collects a payload.
+//!    `payload` collects a payload. `history` takes what prices were in the past.
 //! 3. [`wire`] and [`the_odds_api`] turn them into validated [`News`](crate::model::News), or reject them with a reason.
 //! 4. `delivery` hands the news to the writer and counts what was accepted and rejected, in the feed's account
 //!    (`ledger`, with a few examples of what was `rejected`) and in the report on the input (`report`).
@@ -16,6 +16,7 @@ mod drop_directory;
 mod error;
 mod feed;
 mod gunzip;
+mod history;
 mod ledger;
 mod lines;
 mod options;
@@ -36,12 +37,13 @@ pub mod wire;
 pub use drop_directory::{DropDirectory, DropError};
 pub use error::{IngestError, IngestErrorKind};
 pub use feed::{Feed, IngestContext};
+pub use history::HistoryStream;
 pub use ledger::{Account, FeedKind, Ledger, SkippedPoll, Upstream, UpstreamPlan};
-pub use options::{IngestOptions, InputOptions, PayloadOptions};
+pub use options::{HistoryInput, IngestOptions, InputOptions, PayloadOptions};
 pub use payload::PayloadBuffer;
 pub use poll::{FeedError, PlanLimit, PollSettings, Pollers};
 pub use push::PushInterface;
-pub use read_body::{BodyTerms, InterruptedInput, drain, read_lines, read_payload};
+pub use read_body::{BodyTerms, InterruptedInput, drain, read_history, read_lines, read_payload};
 pub use rejected::{RejectedMessage, RejectedMessages};
 pub use report::{IngestSummary, ReasonCounts, RejectedLine};
 pub use simulator::{Simulation, Simulator};

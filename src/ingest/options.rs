@@ -25,11 +25,20 @@ pub struct PayloadOptions {
     pub regions: Regions,
 }
 
+/// How history is to be taken in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryInput {
+    pub options: IngestOptions,
+    /// For responses of The Odds API's archive; `None` for lines.
+    pub payload: Option<PayloadOptions>,
+}
+
 /// What is sent to `/ingest`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InputOptions {
     Lines(IngestOptions),
     Payload(PayloadOptions),
+    History(HistoryInput),
 }
 
 fn bad_parameter(message: impl Into<String>) -> IngestError {
@@ -63,16 +72,17 @@ impl IngestOptions {
 impl InputOptions {
     pub fn parse(query: &str) -> Result<Self, IngestError> {
         let (own, other): (Vec<&str>, Vec<&str>) = query.split('&').filter(|pair| !pair.is_empty()).partition(|pair| {
-            ["format", "sport", "odds_format", "regions"]
+            ["history", "format", "sport", "odds_format", "regions"]
                 .contains(&pair.split_once('=').map_or(*pair, |(name, _)| name))
         });
         let IngestOptions { world, strict } = IngestOptions::parse(&other.join("&"))?;
         let mut options = PayloadOptions { world, strict, sport: None, odds_format: None, regions: Regions::NONE };
-        let mut is_payload = false;
+        let (mut is_payload, mut is_history) = (false, false);
         for pair in &own {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let takes = |what: &str| bad_parameter(format!("{name} takes {what}"));
             match name {
+                "history" => is_history = value.parse().map_err(|_| takes("true or false"))?,
                 "format" if value == "the-odds-api" => is_payload = true,
                 "format" => return Err(takes("the-odds-api, or is left out for feed lines")),
                 "sport" => options.sport = Some(value.to_owned()),
@@ -87,7 +97,12 @@ impl InputOptions {
                 }
             }
         }
-        match own.first() {
+        let is_of_payload = |pair: &&&str| !pair.starts_with("history=");
+        match own.iter().find(is_of_payload) {
+            found if is_history && (is_payload || found.is_none()) => Ok(InputOptions::History(HistoryInput {
+                options: IngestOptions { world, strict },
+                payload: is_payload.then_some(options),
+            })),
             Some(_) if is_payload => Ok(InputOptions::Payload(options)),
             Some(pair) => Err(bad_parameter(format!("{pair} is for format=the-odds-api only"))),
             None => Ok(InputOptions::Lines(IngestOptions { world, strict })),

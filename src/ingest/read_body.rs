@@ -14,7 +14,8 @@ use tokio::time::timeout;
 use super::error::IngestError;
 use super::feed::{Feed, IngestContext};
 use super::gunzip::Gunzip;
-use super::options::PayloadOptions;
+use super::history::HistoryStream;
+use super::options::{HistoryInput, PayloadOptions};
 use super::payload::PayloadBuffer;
 use super::report::IngestSummary;
 use super::stream::LineStream;
@@ -88,6 +89,29 @@ pub async fn read_payload(
         payload.finish(options, Feed::push(), context).await
     };
     let taken = collect.await;
+    if taken.is_err() {
+        drain(body).await;
+    }
+    taken
+}
+
+/// Reads history to its end. Nothing of it is kept if it breaks off.
+pub async fn read_history(
+    options: HistoryInput,
+    body: &mut Incoming,
+    context: &IngestContext,
+) -> Result<IngestSummary, IngestError> {
+    let read = async {
+        let mut history = HistoryStream::open(options, Feed::push(), context)?;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| IngestError::BodyBrokenOff { what: "history", error })?;
+            if let Some(bytes) = frame.data_ref() {
+                history.push(bytes).await?;
+            }
+        }
+        history.finish().await
+    };
+    let taken = read.await;
     if taken.is_err() {
         drain(body).await;
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::bookmaker::Bookmaker;
+use super::catalogue::Catalogue;
 use super::competition::SeenCompetition;
-use super::event::{Contest, EventId, EventStatus};
+use super::event::{Contest, Event, EventId, EventStatus};
 use super::market::MarketKey;
 use super::odds::Outcome;
 use super::score::Score;
@@ -53,6 +54,29 @@ pub struct EventNews {
     pub commence: Timestamp,
     pub contest: Contest,
     pub status: EventStatus,
+}
+
+impl EventNews {
+    /// The key of its competition: its own, or the catalogue's for the name.
+    pub fn competition_key(&self, catalogue: &Catalogue) -> Arc<str> {
+        match &self.competition_key {
+            Some(key) => Arc::clone(key),
+            None => (*catalogue.competition_key(self.sport, &self.competition, &self.contest)).into(),
+        }
+    }
+
+    /// The event that it describes.
+    pub fn event(&self, competition_key: Arc<str>, status: EventStatus, changed: Timestamp) -> Event {
+        Event {
+            id: self.id.clone(),
+            competition: Arc::clone(&self.competition),
+            competition_key,
+            commence: self.commence,
+            contest: self.contest.clone(),
+            status,
+            changed,
+        }
+    }
 }
 
 /// All prices of one bookmaker in one market of an event. Without outcomes, the market is closed.

@@ -196,6 +196,12 @@ impl Record {
     /// More than any golf field; a longer list is an error in the feed.
     pub const OUTCOMES_MAX: usize = 500;
 
+    /// A record of a log, which names bookmakers by their keys: one of then may have no number any more.
+    pub fn logged(id: RecordId, market: Market, last_update: Timestamp, outcomes: &[Outcome]) -> Self {
+        let (bookmaker, outcomes) = (BookId::from_number(u16::MAX), outcomes.iter().cloned().collect());
+        Record { id, bookmaker, market, last_update, bookmaker_update: None, outcomes }
+    }
+
     /// The bookmaker's own update time, or the market's if it has none.
     pub fn effective_bookmaker_update(&self) -> Timestamp {
         self.bookmaker_update.unwrap_or(self.last_update)

@@ -34,6 +34,12 @@ pub enum Reason {
     StreamTooLarge,
     /// A file in the drop directory that cannot be read safely.
     UnsafeFile,
+    /// A line of history that is dated before the one before it.
+    OutOfOrder,
+    /// History of a time for which there is a log of what was published.
+    AfterOwnHistory,
+    /// History that is older than what is kept.
+    BeforeRetention,
     PriceNotANumber,
     PriceNotWhole,
     PriceInsideHundred,
@@ -43,7 +49,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const COUNT: usize = 27;
+    pub const COUNT: usize = 30;
 
     pub const ALL: [Reason; Reason::COUNT] = [
         Reason::BadJson,
@@ -67,6 +73,9 @@ impl Reason {
         Reason::NotOwnEvent,
         Reason::StreamTooLarge,
         Reason::UnsafeFile,
+        Reason::OutOfOrder,
+        Reason::AfterOwnHistory,
+        Reason::BeforeRetention,
         Reason::PriceNotANumber,
         Reason::PriceNotWhole,
         Reason::PriceInsideHundred,
@@ -98,6 +107,9 @@ impl Reason {
             Reason::NotOwnEvent => "not_own_event",
             Reason::StreamTooLarge => "stream_too_large",
             Reason::UnsafeFile => "unsafe_file",
+            Reason::OutOfOrder => "out_of_order",
+            Reason::AfterOwnHistory => "after_own_history",
+            Reason::BeforeRetention => "before_retention",
             Reason::PriceNotANumber => "price_not_a_number",
             Reason::PriceNotWhole => "price_not_whole",
             Reason::PriceInsideHundred => "price_inside_hundred",
@@ -122,6 +134,11 @@ impl Reason {
             Reason::FeederQuota => {
                 "the feeder has added as many bookmakers, events, competitions or markets as it may; `oddsbox feeds` shows its quota"
             }
+            Reason::OutOfOrder => {
+                "it is dated before the line before it: the history of a sport comes in the order of time"
+            }
+            Reason::AfterOwnHistory => "the log of this server has what the sport's prices were then",
+            Reason::BeforeRetention => "it is older than history is kept: set history.keep to more",
             Reason::NotOwnEvent => "a feeder removes only events that it announced first",
             Reason::BadField => {
                 "the winner is neither of the two sides, or the event has a field and so neither points nor a winner"

@@ -12,13 +12,14 @@ use crate::board::{
     SportBoard, SportEntry, TickEntry,
 };
 use crate::http::{
-    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead, Shown,
+    AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, HourRun, LinesRead,
+    Shown,
 };
 use crate::keys::SportAccess;
-use crate::model::{BookId, Event, EventLines, Market, Record, RecordId, SportId, Timestamp, World};
+use crate::model::{Event, EventLines, LoggedPrice, Market, Permanence, Record, RecordId, SportId, Timestamp, World};
 use crate::store::{
-    EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LoggedChange, LoggedEntry, LoggedMove,
-    LoggedPrice, LoggedRecord, SportFold,
+    EndsOf, Entries, EntryAt, HistoryError, HistoryReader, LineRange, LogId, LoggedChange, LoggedEntry, LoggedMove,
+    LoggedRecord, SportFold,
 };
 use crate::writer::logged_board;
 
@@ -44,6 +45,7 @@ pub(super) struct LogHistory {
 struct PastKey {
     world: World,
     sport: SportId,
+    log: LogId,
     sequence: u64,
     /// The address of what was published, for the last entry: it may be taken back and another one have its number, so its board
     /// counts until the next publication.
@@ -57,8 +59,9 @@ impl PastKey {
         PastKey {
             world: read.access.world(),
             sport: read.access.sport(),
+            log: entry.log,
             sequence: entry.sequence,
-            published: (!entry.is_final).then(|| published.as_ptr().addr()),
+            published: (entry.permanence == Permanence::Current).then(|| published.as_ptr().addr()),
             rewrites: *rewrites,
         }
     }
@@ -145,11 +148,11 @@ impl LogHistory {
         let entry = self.reader.entry_at(world, sport, entries, read.time)?;
         let known = KnownEntry { entry, published, rewrites };
         // The last entry of events and scores may be followed by another one at any time.
-        if entry.is_final || read.shown == Shown::Prices {
+        if entry.permanence > Permanence::Current || read.shown == Shown::Prices {
             self.times.insert(read, known.clone());
         }
         let past = self.past.get_or_insert_with(&PastKey::new(read, &known), || {
-            let state = self.reader.state_at(world, sport, entry)?;
+            let state = self.reader.state_at(sport, entry)?;
             Ok::<_, HistoryError>(Arc::new(self.past_board(world, sport, &state)))
         })?;
         Ok(as_of(&past, &entry))
@@ -188,9 +191,7 @@ impl Weighter<RunKey, EntryRun> for ByWeight {
 impl LogHistory {
     /// The entries around one: streams that resume at about the same time share them.
     fn run(&self, read: EntriesRead) -> Result<EntryRun, HistoryError> {
-        if self.reader.head(read.world)?.epoch != read.epoch {
-            return Err(HistoryError::Gone);
-        }
+        let log = self.reader.log_of_epoch(read.world, read.epoch)?.ok_or(HistoryError::Gone)?;
         let first = read.from - read.from % ENTRIES_READ;
         let last = (first + ENTRIES_READ - 1).min(read.to.saturating_sub(1));
         let rewrites = self.reader.rewrites();
@@ -198,7 +199,7 @@ impl LogHistory {
         let read_run = |key: RunKey| {
             let after = key.first.max(1) - 1;
             let count = usize::try_from(key.last.saturating_sub(after)).unwrap_or(0);
-            let read = self.reader.entries_after(key.world, after, count);
+            let read = self.reader.entries_after(log, after, count);
             read.map(|entries| self.entry_run(&entries))
         };
         match self.runs.get_or_insert_with(&key(first), || read_run(key(first))) {
@@ -250,15 +251,7 @@ fn changed_record(sport_key: &str, logged: &LoggedRecord) -> ChangedRecord {
 }
 
 fn record_of(id: RecordId, market: Market, price: &LoggedPrice) -> Arc<Record> {
-    Arc::new(Record {
-        id,
-        // Entries name bookmakers by their keys: one of then may have no number any more.
-        bookmaker: BookId::from_number(u16::MAX),
-        market,
-        last_update: price.last_update,
-        bookmaker_update: None,
-        outcomes: price.outcomes.iter().cloned().collect(),
-    })
+    Arc::new(Record::logged(id, market, price.last_update, &price.outcomes))
 }
 
 fn moved_event(sport_key: &str, at: Timestamp, moved: &LoggedMove, to: &Arc<Event>) -> MovedEvent {
@@ -278,9 +271,19 @@ impl History for LogHistory {
             self.reader.entry_at(world, sport, Entries::All, before)
         };
         let read = || {
-            let epoch = self.reader.head(world)?.epoch;
             let (before, last) = (last_before(start.unix())?, last_before(start.unix().saturating_add(HOUR_S))?);
-            Ok(HourEntries { epoch, first: before.sequence + 1, end: last.sequence + 1, is_final: last.is_final })
+            let (epoch, first) = self.reader.log_start(last.log)?;
+            let mut runs = Vec::new();
+            if before.log == last.log {
+                runs.push(HourRun { epoch, first: before.sequence + 1, end: last.sequence + 1 });
+            } else {
+                let (older_epoch, end) = self.reader.log_end(before.log)?;
+                runs.push(HourRun { epoch: older_epoch, first: before.sequence + 1, end });
+                runs.push(HourRun { epoch, first, end: last.sequence + 1 });
+            }
+            let is_imported = before.log != last.log;
+            let permanence = if is_imported { last.permanence.min(Permanence::Imported) } else { last.permanence };
+            Ok(HourEntries { runs, permanence })
         };
         read().map_err(|error: HistoryError| self.failure(access, &error))
     }
@@ -316,7 +319,7 @@ impl History for LogHistory {
 
     fn kept(&self, read: AsOfRead) -> Option<AsOf> {
         let known = self.times.get(&read)?;
-        let is_current = known.entry.is_final || known.published.ptr_eq(&self.published(read));
+        let is_current = known.entry.permanence > Permanence::Current || known.published.ptr_eq(&self.published(read));
         if !is_current || known.rewrites != self.reader.rewrites() {
             return None;
         }
@@ -359,6 +362,6 @@ fn as_of(past: &PastBoard, entry: &EntryAt) -> AsOf {
         at: entry.at,
         previous: entry.previous,
         next: entry.next,
-        is_final: entry.is_final,
+        permanence: entry.permanence,
     }
 }

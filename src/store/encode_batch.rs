@@ -19,7 +19,7 @@ use super::rows::NumberNames;
 use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, USAGE, meta_lines_key, meta_log_key, meta_use_key,
+    META_SIMULATED, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, USAGE, meta_lines_key, meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
@@ -187,7 +187,7 @@ impl<'a> BatchEncoder<'a> {
                 let head = LogHead { epoch: *epoch, start: next, packed: next - 1, next, ..LogHead::default() };
                 *log = WorldLog { head, ..WorldLog::default() };
                 self.batch.cleared_logs.insert(world_number(*world));
-                self.batch.rows.meta.insert(meta_lines_key(*world).to_owned(), None);
+                self.batch.rows.meta.insert(meta_lines_key(world_number(*world)), None);
                 self.put_log_head(*world, head)
             }
             Change::RenewEpochs(epochs) => World::ALL.into_iter().zip(epochs).try_for_each(|(world, epoch)| {
@@ -218,9 +218,8 @@ impl<'a> BatchEncoder<'a> {
     }
 
     fn put_log_head(&mut self, world: World, head: LogHead) -> Result<(), StoreError> {
-        let key = meta_log_key(world);
-        let row = sealed(META.seal(&key, &head.row()), key)?;
-        self.batch.rows.meta.insert(key.to_owned(), Some(row));
+        let (key, row) = head.seal(world_number(world))?;
+        self.batch.rows.meta.insert(key, Some(row));
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use super::numbers::SportNumbers;
 use super::open::{BackendFactory, Location, OpenFile, OpenMode};
 use super::row_batch::RowBatch;
 use super::scan::guarded;
+use super::table_keys::world_number;
 use super::tables::AUDIT;
 use crate::model::{Catalogue, SportId, Timestamp, World};
 
@@ -335,7 +336,7 @@ impl Store {
 
     /// The second of the first entry of a world's log.
     pub fn first_logged(&self, world: World) -> Result<Option<Timestamp>, StoreError> {
-        self.reading(|_, file| first_logged(&file.db.begin_read()?, world))
+        self.reading(|_, file| first_logged(&file.db.begin_read()?, world_number(world)))
     }
 
     /// The free bytes of the disk that the file is on, if that is known.

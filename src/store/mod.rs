@@ -47,9 +47,9 @@ pub use error::{Damage, DamageList, OpenError, StoreError};
 pub use handle::{Store, StoreOptions};
 pub use history::{
     EndsOf, Entries, EntryAt, EventChange, FoldedEvent, ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError,
-    HistoryReader, LineBytes, LineRange, LogEntry, LogHead, LoggedChange, LoggedEntry, LoggedMove, LoggedPrice,
-    LoggedRecord, LoggedTick, PreparedForget, PreparedLines, RecordChange, SportChanges, SportFold, SportPath,
-    TickChanges, new_epoch,
+    HistoryReader, ImportBuilder, ImportProblem, ImportedLog, LineBytes, LineRange, LogEntry, LogHead, LogId, LogWalk,
+    LoggedChange, LoggedEntry, LoggedMove, LoggedRecord, LoggedTick, PreparedForget, PreparedImport, PreparedLines,
+    RecordChange, SportChanges, SportFold, SportPath, TickChanges, new_epoch,
 };
 pub use load::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 pub use open::BackendFactory;

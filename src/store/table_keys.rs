@@ -24,18 +24,20 @@ pub(super) type CoverageKey = (u8, u16, u16, u32, u32);
 /// World and a key of the interface.
 pub(super) type NamedKey = (u8, &'static str);
 
-/// World and sequence number.
-pub(super) type LogKey = (u8, u64);
-/// World, sport and the sequence number of the entry that it follows.
-pub(super) type KeyframeKey = (u8, u16, u64);
-/// World, sport, the event's number in the lines, and the block with the piece of it.
-pub(super) type LineKey = (u8, u16, u32, u32);
-/// World, sport, the hash of the event's id and its number in the lines.
-pub(super) type LineEventKey = (u8, u16, u64, u32);
-/// World, sport, the UTC day on which the event starts, counted from 1970, and its number in the lines.
-pub(super) type LineDayKey = (u8, u16, u32, u32);
-/// World, sport and time.
-pub(super) type TickKey = (u8, u16, u32);
+/// The number of a log: each world's own has the number of the world, and each imported history has another.
+pub(super) type LogNumber = u8;
+/// Log and sequence number.
+pub(super) type LogKey = (LogNumber, u64);
+/// Log, sport and the sequence number of the entry that it follows.
+pub(super) type KeyframeKey = (LogNumber, u16, u64);
+/// Log, sport, the event's number in the lines, and the block with the piece of it.
+pub(super) type LineKey = (LogNumber, u16, u32, u32);
+/// Log, sport, the hash of the event's id and its number in the lines.
+pub(super) type LineEventKey = (LogNumber, u16, u64, u32);
+/// Log, sport, the UTC day on which the event starts, counted from 1970, and its number in the lines.
+pub(super) type LineDayKey = (LogNumber, u16, u32, u32);
+/// Log, sport and time.
+pub(super) type TickKey = (LogNumber, u16, u32);
 
 /// A key of a table, and the form in which a batch owns it.
 pub(super) trait TableKey: Key + 'static {
@@ -152,4 +154,8 @@ pub(super) const fn coverage_key((world, sport, event, book, market): OddsKey) -
 
 pub(super) fn world_name(number: u8) -> &'static str {
     world_of(number).map_or("unknown world", World::name)
+}
+
+pub(super) fn log_name(number: LogNumber) -> &'static str {
+    world_of(number).map_or("imported", World::name)
 }

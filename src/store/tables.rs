@@ -20,8 +20,8 @@ use super::history::{self, EndsRow, KeyframeRow, LineRow, LogRow};
 use super::indexes;
 use super::rows::StoredRow;
 use super::table_keys::{
-    BookKey, CoverageKey, EventKey, KeyframeKey, LineDayKey, LineEventKey, LineKey, LogKey, NamedKey, OddsKey, PollKey,
-    ScheduleKey, SourceKey, TableKey, TickKey, world_name, world_number,
+    BookKey, CoverageKey, EventKey, KeyframeKey, LineDayKey, LineEventKey, LineKey, LogKey, LogNumber, NamedKey,
+    OddsKey, PollKey, ScheduleKey, SourceKey, TableKey, TickKey, log_name, world_name, world_of,
 };
 use crate::model::World;
 
@@ -310,13 +310,13 @@ tables! {
         updates_index: false
     }
     LOG log: LogKey => LogRow {
-        describe: |(world, sequence), _| format!("{} entry {sequence}", world_name(*world)),
-        refers_to: [World],
+        describe: |(world, sequence), _| format!("{} entry {sequence}", log_name(*world)),
+        refers_to: [],
         updates_index: false
     }
     KEYFRAMES keyframes: KeyframeKey => KeyframeRow {
         describe: |key, names| names.keyframe(*key),
-        refers_to: [World, Sport],
+        refers_to: [Sport],
         updates_index: false
     }
     LINE_KEYS line_keys: u32 => LineKeyRow {
@@ -326,12 +326,12 @@ tables! {
     }
     ENDS ends: EventKey => EndsRow {
         describe: |(world, sport, event), names| names.line((*world, *sport, *event, None)),
-        refers_to: [World, Sport],
+        refers_to: [Sport],
         updates_index: false
     }
     LINES lines: LineKey => LineRow {
         describe: |(world, sport, event, row), names| names.line((*world, *sport, *event, Some(*row))),
-        refers_to: [World, Sport],
+        refers_to: [Sport],
         updates_index: false
     }
 }
@@ -379,10 +379,12 @@ pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
-/// The keys of the log's row of each world.
-const META_LOGS: [&str; World::ALL.len()] = ["log/sandbox", "log/live"];
-/// The same of its lines.
-const META_LINES: [&str; World::ALL.len()] = ["lines/sandbox", "lines/live"];
+/// The histories that were imported.
+pub(super) const META_IMPORTS: &str = "imports";
+/// The prefix of the keys of logs; the world or the number of the log follows.
+const META_LOG: &str = "log/";
+/// The same of their lines.
+const META_LINES: &str = "lines/";
 /// The prefix of the keys of feeders' uses; the world and the feeder's name follow.
 const META_USE: &str = "use/";
 
@@ -398,16 +400,25 @@ pub(super) fn meta_use_of(key: &str) -> Option<Result<(World, &str), Flaw>> {
     Some(world.map(|world| (world, feed)).ok_or(Flaw::Invalid("its world is unknown")))
 }
 
-/// The key of a world's log.
-pub(super) fn meta_log_key(world: World) -> &'static str {
-    META_LOGS[usize::from(world_number(world))]
+/// The key of a log's row.
+pub(super) fn meta_log_key(log: LogNumber) -> String {
+    format!("{META_LOG}{}", log_suffix(log))
 }
 
-/// The key of a world's lines.
-pub(super) fn meta_lines_key(world: World) -> &'static str {
-    META_LINES[usize::from(world_number(world))]
+/// The key of the row of a log's lines.
+pub(super) fn meta_lines_key(log: LogNumber) -> String {
+    format!("{META_LINES}{}", log_suffix(log))
+}
+
+/// The name of the world, or the number of an imported history.
+fn log_suffix(log: LogNumber) -> String {
+    world_of(log).map_or_else(|| log.to_string(), |world| world.name().to_owned())
+}
+
+pub(super) fn is_meta_lines(key: &str) -> bool {
+    key.starts_with(META_LINES)
 }
 
 pub(super) fn is_meta_log(key: &str) -> bool {
-    META_LOGS.contains(&key)
+    key.starts_with(META_LOG)
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 use super::{WriteError, Writer};
 use crate::model::{Timestamp, World};
 use crate::store::{
-    ForgetOutcome, ForgottenEvent, HistoryError, HistoryReader, LogHead, PreparedForget, PreparedLines, StoreError,
+    ForgetOutcome, ForgottenEvent, HistoryError, HistoryReader, LogHead, LogId, PreparedForget, PreparedLines,
+    StoreError,
 };
 
 /// What is kept of the log.
@@ -54,7 +55,7 @@ impl Writer {
                 return Ok(true);
             }
             if let Some(keep_from) = self.keep_from(world, now)?
-                && self.store.trim_history(world, keep_from)?
+                && (self.store.trim_imports(world, keep_from)? || self.store.trim_history(world, keep_from)?)
             {
                 self.writing.trims.record(began.elapsed());
                 self.read_log_heads()?;
@@ -62,20 +63,14 @@ impl Writer {
                 return Ok(true);
             }
         }
-        Ok(false)
+        Ok(self.store.delete_unlisted_history(&self.imports)?)
     }
 
     /// Writes a piece of the lines, if there is one to write. It is prepared on a thread of its own if the writer has one.
     fn keep_lines(&mut self, began: Instant) -> Result<bool, WriteError> {
         if self.line_job.is_none() {
-            let mut due = None;
-            for world in World::ALL {
-                if due.is_none() && self.store.has_lines_to_write(world)? {
-                    due = Some(world);
-                }
-            }
-            let Some(world) = due else { return Ok(false) };
-            self.line_job = Some(LineJob::start(self.store.history(), world, self.has_own_thread));
+            let Some(log) = self.store.log_without_lines()? else { return Ok(false) };
+            self.line_job = Some(LineJob::start(self.store.history(), log, self.has_own_thread));
         }
         match self.line_job.take().map(LineJob::finish) {
             Some(Ok(prepared)) => {
@@ -130,12 +125,8 @@ impl Writer {
 
     /// From when on a world's log is kept, if it reaches back further than that.
     fn keep_from(&self, world: World, now: Timestamp) -> Result<Option<Timestamp>, WriteError> {
-        let Some(first) = self.store.first_logged(world)? else { return Ok(None) };
-        let HistoryOptions { keep_s, keep_sandbox_s, bytes_max, resume_s } = self.options.history;
-        // Simulated prices are worth as little as those of the sandbox.
-        let is_simulated = self.boards.condition().is_simulated(world);
-        let keep_s = if is_simulated { keep_sandbox_s } else { keep_s };
-        let by_age = before(now, keep_s.max(resume_s));
+        let Some(first) = self.first_logged(world)? else { return Ok(None) };
+        let (bytes_max, by_age) = (self.options.history.bytes_max, self.kept_since(world, now));
         let bytes_max = self.history_cap.map_or(bytes_max, |cap| cap.min(bytes_max));
         let is_too_much = self.log_bytes() > bytes_max && self.is_oldest(world, first)?;
         let by_bytes = if is_too_much { first.plus_seconds(DAY_S).min(now) } else { Timestamp::default() };
@@ -143,10 +134,25 @@ impl Writer {
         Ok((keep_from.seconds_since(first) >= TRIM_AFTER_S).then_some(keep_from))
     }
 
+    /// From when on the history of a world is kept, by its age.
+    pub(super) fn kept_since(&self, world: World, now: Timestamp) -> Timestamp {
+        let HistoryOptions { keep_s, keep_sandbox_s, resume_s, .. } = self.options.history;
+        // Simulated prices are worth as little as those of the sandbox.
+        let is_simulated = self.boards.condition().is_simulated(world);
+        let keep_s = if is_simulated { keep_sandbox_s } else { keep_s };
+        before(now, keep_s.max(resume_s))
+    }
+
+    /// The second of the first entry of a world, imported or not.
+    fn first_logged(&self, world: World) -> Result<Option<Timestamp>, WriteError> {
+        let first = [self.store.first_logged(world)?, self.store.first_imported(world)?];
+        Ok(first.into_iter().flatten().min())
+    }
+
     /// Whether no other world has an older entry.
     fn is_oldest(&self, world: World, first: Timestamp) -> Result<bool, WriteError> {
         for other in World::ALL.into_iter().filter(|other| *other != world) {
-            if self.store.first_logged(other)?.is_some_and(|other| other < first) {
+            if self.first_logged(other)?.is_some_and(|other| other < first) {
                 return Ok(false);
             }
         }
@@ -156,7 +162,8 @@ impl Writer {
     pub(super) fn read_log_heads(&mut self) -> Result<(), WriteError> {
         for world in World::ALL {
             self.log_heads[world.index()] = self.store.log_head(world)?;
-            self.line_bytes[world.index()] = self.store.line_bytes(world)?.total();
+            self.line_bytes[world.index()] =
+                self.store.line_bytes(world)?.total() + self.store.imported_bytes(world)?;
             self.show_log_size(world);
         }
         Ok(())
@@ -186,8 +193,8 @@ pub(super) enum LineJob {
 
 impl LineJob {
     /// On a thread of its own if it should be; else at once.
-    fn start(history: HistoryReader, world: World, on_own_thread: bool) -> Self {
-        let prepare = move || history.prepare_lines(world).map_err(HistoryError::into_store);
+    fn start(history: HistoryReader, log: LogId, on_own_thread: bool) -> Self {
+        let prepare = move || history.prepare_lines(log).map_err(HistoryError::into_store);
         if !on_own_thread {
             return LineJob::Done(prepare());
         }

@@ -22,6 +22,7 @@ mod feeders;
 mod fight;
 mod future;
 mod history;
+mod import;
 mod keys;
 mod log;
 mod logged;
@@ -48,13 +49,14 @@ use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
 use crate::store::{
-    AuditEntry, AuditNote, Change, CheckReport, DamageList, HistoryReader, LogHead, Progress, Snapshot, Store,
-    StoreError,
+    AuditEntry, AuditNote, Change, CheckReport, DamageList, HistoryReader, ImportedLog, LogHead, Progress, Snapshot,
+    Store, StoreError,
 };
 
 pub use budget::FeedCharge;
 pub use feeders::{FeederError, IssuedToken};
 pub use history::HistoryOptions;
+pub use import::{HistoryImport, ImportEnd, ImportReport, ImportStart, ImportStep};
 pub use keys::{Issued, KeyError};
 pub use logged::{Orphan, logged_board, logged_index};
 pub use operation::NewsReader;
@@ -139,6 +141,8 @@ pub struct Writer {
     log_heads: [LogHead; World::ALL.len()],
     /// The sizes of the lines.
     line_bytes: [u64; World::ALL.len()],
+    /// Imports of history that are under way.
+    imports: Vec<ImportedLog>,
     line_job: Option<history::LineJob>,
     /// Entries of the log that readers do not see yet.
     unannounced: [Vec<ChangeEntry>; World::ALL.len()],
@@ -216,6 +220,7 @@ impl Writer {
             is_log_complete: false,
             log_heads,
             line_bytes: [0; World::ALL.len()],
+            imports: Vec::new(),
             line_job: None,
             unannounced: Default::default(),
             last_beat: now.timestamp(),
@@ -237,7 +242,8 @@ impl Writer {
         writer.correct_future(now.timestamp());
         writer.publish_now(World::Live);
         for world in World::ALL {
-            writer.line_bytes[world.index()] = writer.store.line_bytes(world)?.total();
+            writer.line_bytes[world.index()] =
+                writer.store.line_bytes(world)?.total() + writer.store.imported_bytes(world)?;
             writer.show_log_size(world);
             writer.show_history_since(world);
         }

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
-    WriteError, Writer,
+    FeedCharge, FeederError, ImportEnd, ImportStart, ImportStep, IngestReport, Issued, IssuedToken, KeyError, Poll,
+    PollReport, PollScope, Sender, Whole, WriteError, Writer,
 };
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
-use crate::store::{AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, PreparedForget, Progress, Snapshot};
+use crate::store::{
+    AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, ImportedLog, PreparedForget, Progress, Snapshot,
+};
 
 pub(super) type ReplySender<T> = oneshot::Sender<T>;
 
@@ -179,6 +181,20 @@ pub(super) enum Op {
         event: ForgottenEvent,
         reply: ReplySender<Result<bool, WriteError>>,
     },
+    BeginImport {
+        world: World,
+        sport: SportId,
+        reply: ReplySender<Result<ImportStart, WriteError>>,
+    },
+    WriteImport {
+        step: Box<ImportStep>,
+        reply: ReplySender<Result<(), WriteError>>,
+    },
+    EndImport {
+        log: ImportedLog,
+        end: ImportEnd,
+        reply: ReplySender<Result<bool, WriteError>>,
+    },
     PublishNow {
         world: World,
         reply: ReplySender<()>,
@@ -244,6 +260,9 @@ impl Op {
             Op::DropDamaged { who, reply } => drop(reply.send(writer.drop_damaged(&who))),
             Op::Forget { prepared, reply } => drop(reply.send(writer.forget(&prepared))),
             Op::ForgetLines { event, reply } => drop(reply.send(writer.forget_lines(&event))),
+            Op::BeginImport { world, sport, reply } => drop(reply.send(writer.begin_import(world, sport))),
+            Op::WriteImport { step, reply } => drop(reply.send(writer.write_import(*step))),
+            Op::EndImport { log, end, reply } => drop(reply.send(writer.end_import(log, end))),
             Op::PublishNow { world, reply } => {
                 writer.publish_now(world);
                 let _ = reply.send(());

@@ -15,15 +15,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::operation::{FastOp, NewsReader, Op, ReplySender};
 use super::snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobProgress, SnapshotJobs};
 use super::{
-    FeedCharge, FeederError, IngestReport, Issued, IssuedToken, KeyError, Poll, PollReport, PollScope, Sender, Whole,
-    WriteError, Writer,
+    FeedCharge, FeederError, ImportEnd, ImportStart, ImportStep, IngestReport, Issued, IssuedToken, KeyError, Poll,
+    PollReport, PollScope, Sender, Whole, WriteError, Writer,
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
-use crate::store::{AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, PreparedForget};
+use crate::store::{
+    AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, HistoryReader, ImportedLog, PreparedForget,
+};
 
 /// How many operations may wait. A feeder that is faster than the disk waits for room in the queue: its backpressure.
 const QUEUE_MAX: usize = 64;
@@ -39,6 +41,7 @@ pub struct WriterHandle {
     fast_queue: mpsc::Sender<FastOp>,
     jobs: SnapshotJobs,
     writing: Arc<WriterMetrics>,
+    history: HistoryReader,
 }
 
 /// The thread of the writer.
@@ -144,7 +147,7 @@ impl Lanes {
 pub fn spawn(mut writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     writer.has_own_thread = true;
     let (fast_queue, queue, lanes) = Lanes::open();
-    let writing = Arc::clone(&writer.writing);
+    let (writing, history) = (Arc::clone(&writer.writing), writer.history());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let (ends, end) = watch::channel(());
     let running = RunningGuard { boards: Arc::clone(&writer.boards), _ends: ends };
@@ -152,7 +155,7 @@ pub fn spawn(mut writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
         .name("writer".to_owned())
         .spawn(move || runtime.block_on(serve(writer, lanes, running)))?;
     let stopped = Stopped { thread, end: WriterEnd(end) };
-    Ok((WriterHandle { queue, fast_queue, jobs: SnapshotJobs::default(), writing }, stopped))
+    Ok((WriterHandle { queue, fast_queue, jobs: SnapshotJobs::default(), writing, history }, stopped))
 }
 
 async fn serve(mut writer: Writer, mut lanes: Lanes, running: RunningGuard) -> Result<(), WriteError> {
@@ -383,6 +386,25 @@ impl WriterHandle {
     /// Deletes the lines of an event that the log no longer has; returns whether it had any.
     pub async fn forget_lines(&self, event: ForgottenEvent) -> Result<bool, WriteError> {
         self.ask(|reply| Op::ForgetLines { event, reply }).await?
+    }
+
+    /// Begins an import of history for a sport, which must be ended.
+    pub async fn begin_import(&self, world: World, sport: SportId) -> Result<ImportStart, WriteError> {
+        self.ask(|reply| Op::BeginImport { world, sport, reply }).await?
+    }
+
+    pub async fn write_import(&self, step: ImportStep) -> Result<(), WriteError> {
+        self.ask(|reply| Op::WriteImport { step: Box::new(step), reply }).await?
+    }
+
+    /// Ends an import; returns whether it took effect. It does not if another one was imported meanwhile.
+    pub async fn end_import(&self, log: ImportedLog, end: ImportEnd) -> Result<bool, WriteError> {
+        self.ask(|reply| Op::EndImport { log, end, reply }).await?
+    }
+
+    /// The log, for whoever reads it beside the writer.
+    pub(super) fn history(&self) -> &HistoryReader {
+        &self.history
     }
 
     pub async fn file_bytes(&self) -> Result<u64, WriteError> {

@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use crate::admin::protocol::FailureCode;
 use crate::admin::{Context, Failure};
 use crate::board::AsOf;
-use crate::model::{SportId, Timestamp, World};
-use crate::store::{Entries, EntryAt, HistoryError};
+use crate::model::{Permanence, SportId, Timestamp, World};
+use crate::store::{Entries, EntryAt, HistoryError, LogId};
 use crate::writer::logged_board;
 
 /// As many as a page needs while its slider moves.
 const BOARDS_MAX: usize = 4;
 
 /// Its last part is how often the log had been rewritten: an event that was forgotten is not shown again.
-type PastKey = (World, SportId, u64, u64);
+type PastKey = (World, SportId, (LogId, u64), u64);
 
 #[derive(Debug, Default)]
 pub(super) struct PastBoards(Mutex<VecDeque<(PastKey, AsOf)>>);
@@ -30,18 +30,17 @@ impl PastBoards {
         let rewrites = context.history.rewrites();
         let found = context.history.entry_at(world, sport, Entries::Ticks, time);
         let entry = found.map_err(|error| failure(&error))?;
-        let key = (world, sport, entry.sequence, rewrites);
-        if entry.is_final
-            && let Some(kept) = self.kept(key)
-        {
+        let key = (world, sport, (entry.log, entry.sequence), rewrites);
+        let is_settled = entry.permanence > Permanence::Current;
+        if is_settled && let Some(kept) = self.kept(key) {
             return Ok(kept);
         }
-        let state = context.history.state_at(world, sport, entry).map_err(|error| failure(&error))?;
+        let state = context.history.state_at(sport, entry).map_err(|error| failure(&error))?;
         let (board, register) = logged_board(&context.boards, world, sport, &state);
-        let EntryAt { at, previous, next, is_final, .. } = entry;
-        let past = AsOf { board, register, at, previous, next, is_final };
+        let EntryAt { at, previous, next, permanence, .. } = entry;
+        let past = AsOf { board, register, at, previous, next, permanence };
         // The last entry gets neighbours, and may be taken back.
-        if is_final {
+        if is_settled {
             self.keep(key, past.clone());
         }
         Ok(past)

@@ -5,6 +5,7 @@ use super::super::protocol::{Answer, Failure, FailureCode, ForgetOrder, Forgotte
 use super::history::{find, not_in_history};
 use crate::model::{EventId, SportId, World};
 use crate::store::{ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError, PreparedForget};
+use crate::writer::HistoryImport;
 
 pub(super) async fn forget(order: ForgetOrder, context: &Context, who: &str) -> Result<Answer, Failure> {
     let world = World::from(order.world);
@@ -36,6 +37,10 @@ pub(super) async fn forget(order: ForgetOrder, context: &Context, who: &str) -> 
         }
     }
     let had_lines = context.writer.forget_lines(event).await?;
+    let was_imported = context.history.is_imported(world, sport, &id).map_err(failed)?;
+    if was_imported {
+        changes += HistoryImport::forget(&context.writer, world, sport, id).await?;
+    }
     if changes == 0 && !had_lines {
         return Err(not_in_history(world, &order.event));
     }

@@ -23,6 +23,7 @@ enum Detected {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GivenCommand<'a> {
     pub(super) format: InputFormat,
+    pub(super) history: bool,
     pub(super) file: &'a Path,
     pub(super) world: World,
     pub(super) strict: bool,
@@ -33,7 +34,8 @@ pub(super) fn hint(start: &[u8], given: GivenCommand<'_>, invocation: &Invocatio
     let file = quoted(&given.file.display().to_string());
     let world = if given.world == World::Live { "" } else { " --world sandbox" };
     let strict = if given.strict { " --strict" } else { "" };
-    let ingest = format!("{} ingest{world}{strict}", invocation.command());
+    let history = if given.history { " --history" } else { "" };
+    let ingest = format!("{} ingest{history}{world}{strict}", invocation.command());
     match (detect(start)?, given.format) {
         (Detected::Payload, InputFormat::Lines) => Some(format!(
             "the input looks like a response of The Odds API: try `{ingest} --format the-odds-api {file}`"

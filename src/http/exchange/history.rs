@@ -18,7 +18,7 @@ use super::work::BodyJob;
 use crate::board::{AsOf, ChangeEntry};
 use crate::http::stream::StreamPlan;
 use crate::keys::{KeyId, SportAccess};
-use crate::model::{EventId, EventLines, MarketFilter, Timestamp, World};
+use crate::model::{EventId, EventLines, MarketFilter, Permanence, Timestamp, World};
 
 /// Readings at a time, over all keys.
 const READS_MAX: usize = 4;
@@ -68,15 +68,21 @@ pub struct HourRead {
 }
 
 /// The entries of an hour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HourEntries {
+    /// In the order of time: an hour may begin in an imported history and end in the world's own.
+    pub runs: Vec<HourRun>,
+    pub permanence: Permanence,
+}
+
+/// Entries of one log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HourRun {
     /// Of the log.
     pub epoch: u64,
     pub first: u64,
     /// The first one that is not of the hour.
     pub end: u64,
-    /// Whether no entry can be added to it.
-    pub is_final: bool,
 }
 
 /// A sport as of a time.

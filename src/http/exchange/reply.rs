@@ -22,7 +22,7 @@ use super::{negotiate, values};
 use crate::board::{Body, Encoding};
 use crate::clock::Moment;
 use crate::http::transport::ResponseBody;
-use crate::model::{Position, Timestamp};
+use crate::model::{Permanence, Position, Timestamp};
 
 const X_AS_OF: HeaderName = HeaderName::from_static("x-as-of");
 const X_POSITION: HeaderName = HeaderName::from_static("x-position");
@@ -55,8 +55,20 @@ pub(crate) enum Freshness {
     Revalidated,
     /// A page of the documentation: by anyone, for some minutes.
     Shared,
+    /// For some minutes: history that was imported, and may be added to.
+    Imported,
     /// For ever: history that nothing changes any more.
     Immutable,
+}
+
+impl Freshness {
+    pub(crate) fn of_past(permanence: Permanence) -> Self {
+        match permanence {
+            Permanence::Current => Freshness::Revalidated,
+            Permanence::Imported => Freshness::Imported,
+            Permanence::Final => Freshness::Immutable,
+        }
+    }
 }
 
 /// What an endpoint answers with.
@@ -134,7 +146,7 @@ impl Reply {
         if let Some(position) = position {
             headers.insert(X_POSITION, position);
         }
-        if content.freshness == Freshness::Immutable {
+        if matches!(content.freshness, Freshness::Imported | Freshness::Immutable) {
             // A cache keeps it for long: keys of different worlds get different answers under the same URL.
             headers.insert(VARY, VARY_KEY);
         }
@@ -336,6 +348,7 @@ static PRIVATE: [HeaderValue; 31] = {
 fn cache_control(freshness: Freshness, now: Moment, refresh_ms: i64) -> HeaderValue {
     let seconds = match freshness {
         Freshness::Shared => return HeaderValue::from_static("public, max-age=300"),
+        Freshness::Imported => return HeaderValue::from_static("private, max-age=300"),
         Freshness::Immutable => return HeaderValue::from_static("private, max-age=31536000, immutable"),
         Freshness::Revalidated => 0,
         Freshness::UntilRefresh => seconds_until_refresh(now, refresh_ms),

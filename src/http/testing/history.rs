@@ -7,7 +7,7 @@ use crate::board::{AsOf, Boards, ChangeEntry};
 use crate::http::exchange::history::{
     AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead,
 };
-use crate::model::{EventId, EventLines, Line, LinePoint, PricedAt, Start};
+use crate::model::{EventId, EventLines, Line, LinePoint, Permanence, PricedAt, Start};
 
 #[derive(Debug)]
 pub(super) struct UnchangedHistory(pub(super) Arc<Boards>);
@@ -25,7 +25,7 @@ impl History for UnchangedHistory {
         }
         let world = self.0.load(read.access.world());
         let (board, register) = (world.sport(read.access.sport()).clone(), Arc::clone(world.register()));
-        Ok(AsOf { board, register, at: at(BEGAN), previous: None, next: None, is_final: false })
+        Ok(AsOf { board, register, at: at(BEGAN), previous: None, next: None, permanence: Permanence::Current })
     }
 
     fn lines(&self, read: &LinesRead) -> Result<Option<EventLines>, HistoryFailure> {
@@ -61,7 +61,7 @@ impl History for UnchangedHistory {
         if read.start < at(2 * BEGAN) {
             return Err(HistoryFailure::Gone { since: Some(at(BEGAN)) });
         }
-        Ok(HourEntries { epoch: 0, first: 1, end: 1, is_final: true })
+        Ok(HourEntries { runs: Vec::new(), permanence: Permanence::Final })
     }
 
     fn entries(&self, _: EntriesRead) -> Result<Arc<[Arc<ChangeEntry>]>, HistoryFailure> {

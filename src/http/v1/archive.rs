@@ -11,7 +11,7 @@ use jiff::civil::DateTime;
 use super::filters::{self, BOOKMAKER, MARKET};
 use crate::board::{Body, ChangeEntry, ChangeFilter, FilterSpec};
 use crate::http::exchange::error::{ApiError, Code};
-use crate::http::exchange::history::{EntriesRead, History, HourRead, Stop};
+use crate::http::exchange::history::{EntriesRead, History, HourRead, HourRun, Stop};
 use crate::http::exchange::query::{Parameter, Params};
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::service::{Authorized, SportView};
@@ -39,17 +39,19 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, hour: &str)
         let hour = history.hour(read)?;
         let register = Arc::clone(boards.load(read.access.world()).register());
         let (mut out, mut records, mut lists) = (Vec::new(), 0, 0);
-        for_each_entry(history, read, (hour.epoch, hour.first, hour.end), |entry| {
-            let counts = entry.write_lines(&filter, &register, hour.epoch, &mut out);
-            records += counts.records;
-            lists += counts.lists;
-            if records + lists > filters::ROWS_MAX { Err(too_many()) } else { Ok(()) }
-        })?;
+        for run in &hour.runs {
+            for_each_entry(history, read, *run, |entry| {
+                let counts = entry.write_lines(&filter, &register, run.epoch, &mut out);
+                records += counts.records;
+                lists += counts.lists;
+                if records + lists > filters::ROWS_MAX { Err(too_many()) } else { Ok(()) }
+            })?;
+        }
         if let Some(key) = named.filter(|_| records == 0) {
             return Err(BOOKMAKER.refuse(&key));
         }
         let content = Content::prepared(Body::new(out, None), encoding);
-        let freshness = if hour.is_final { Freshness::Immutable } else { Freshness::Revalidated };
+        let freshness = Freshness::of_past(hour.permanence);
         Ok(Content { rows: records + lists, freshness, media_type: NDJSON, ..content })
     })
 }
@@ -57,7 +59,7 @@ pub(crate) fn get(authorized: &Authorized<'_>, view: &SportView<'_>, hour: &str)
 fn for_each_entry(
     history: &dyn History,
     hour: HourRead,
-    (epoch, mut from, to): (u64, u64, u64),
+    HourRun { epoch, first: mut from, end: to }: HourRun,
     mut each: impl FnMut(&ChangeEntry) -> Result<(), ApiError>,
 ) -> Result<(), ApiError> {
     while from < to {

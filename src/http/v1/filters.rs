@@ -61,7 +61,7 @@ pub(super) fn at_time<'s>(
 /// A page of a sport, which can be cached for as long as `freshness` says unless it is as of a time.
 pub(super) fn page(view: &SportView<'_>, request: &RequestParts<'_>, body: Arc<Body>, freshness: Freshness) -> Content {
     let Some(as_of) = view.as_of() else { return Content::kept(body, freshness) };
-    let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
+    let freshness = Freshness::of_past(as_of.permanence);
     let link = values::links_as_of(request, body.next(), as_of);
     Content { link, as_of: Some(as_of.at), ..Content::kept(body, freshness) }
 }

@@ -118,7 +118,7 @@ fn wrapped(view: &SportView<'_>, request: &RequestParts<'_>, data: &Body, dates:
     let link = data
         .next()
         .and_then(|next| link_replacing(request, &[(DATE.name, Some(&date)), (AFTER.name, Some(&next.to_text()))]));
-    let freshness = if as_of.is_final { Freshness::Immutable } else { Freshness::Revalidated };
+    let freshness = Freshness::of_past(as_of.permanence);
     let is_kept = out.len() <= COMPRESSED_MAX;
     let content = Content::kept(Arc::new(Body::new(out, None)), freshness);
     Content { link, rows: data.rows(), as_of: Some(as_of.at), is_kept, ..content }

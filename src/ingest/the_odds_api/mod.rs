@@ -22,7 +22,7 @@ use super::report::ReasonCounts;
 use super::wire::Rejection;
 use crate::model::{Bookmaker, Bookmakers, Catalogue, News, OddsFormat, Regions, SportId, Timestamp};
 
-pub use payload::read;
+pub use payload::{archive_time, read};
 
 /// As long as a payload may be.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
@@ -51,6 +51,8 @@ pub enum PayloadError {
     BadJson(Box<str>),
     #[error("it is neither a list of events, nor one event, nor an archive with a timestamp and data")]
     OtherShape,
+    #[error("it has no timestamp: history is what /v4/historical answers, with timestamp and data")]
+    NoTimestamp,
     #[error("no price in it shows whether they are american or decimal: say which with --odds-format")]
     FormatUnknown,
     #[error("some prices in it are negative and others are no whole numbers: say with --odds-format what they are")]
@@ -69,6 +71,8 @@ pub struct Message {
 pub struct Payload {
     /// Events in its list, readable or not.
     pub events: u64,
+    /// Whether it is a list of events, and not one event.
+    pub is_list: bool,
     pub messages: Vec<Message>,
     /// The bookmakers in it, by key, with their titles where it has them.
     pub bookmakers: BTreeMap<Box<str>, Option<Box<str>>>,

@@ -33,14 +33,14 @@ pub fn read(bytes: &[u8], ask: PayloadTerms<'_>) -> Result<Payload, PayloadError
         return Err(PayloadError::TooLong(bytes.len()));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
-    let (timestamp, events) = unwrap(text.trim_ascii())?;
+    let (timestamp, events, is_list) = unwrap(text.trim_ascii())?;
     let at = Field::new("timestamp", timestamp).time().unwrap_or(ask.now);
     let format = match ask.odds_format {
         Some(format) => Some(format),
         None => format::shown(&events)?,
     };
     let context = PayloadContext { ask, format, at };
-    let mut payload = Payload::default();
+    let mut payload = Payload { is_list, ..Payload::default() };
     for raw in events {
         payload.events += 1;
         let number = payload.events;
@@ -54,11 +54,19 @@ pub fn read(bytes: &[u8], ask: PayloadTerms<'_>) -> Result<Payload, PayloadError
     Ok(payload)
 }
 
-/// The time of an archive, and the events.
-fn unwrap(text: &str) -> Result<(Raw<'_>, Vec<&RawValue>), PayloadError> {
+/// The time that a response of the archive is of.
+pub fn archive_time(bytes: &[u8]) -> Result<Timestamp, PayloadError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
+    let read = serde_json::from_str::<Object<Archive<'_>>>(text);
+    let Object(archive) = read.map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
+    Field::new("timestamp", archive.timestamp).time().map_err(|_| PayloadError::NoTimestamp)
+}
+
+/// The time of an archive, the events, and whether it is a list of them.
+fn unwrap(text: &str) -> Result<(Raw<'_>, Vec<&RawValue>, bool), PayloadError> {
     let bad_json = |error: serde_json::Error| PayloadError::BadJson(error.to_string().into());
     if text.starts_with('[') {
-        return serde_json::from_str(text).map(|events| (None, events)).map_err(bad_json);
+        return serde_json::from_str(text).map(|events| (None, events, true)).map_err(bad_json);
     }
     let whole: &RawValue = serde_json::from_str(text).map_err(bad_json)?;
     if !text.starts_with('{') {
@@ -70,11 +78,11 @@ fn unwrap(text: &str) -> Result<(Raw<'_>, Vec<&RawValue>), PayloadError> {
     match archive.data {
         Some(data) if data.get().starts_with('[') => {
             let events = serde_json::from_str(data.get()).map_err(bad_json)?;
-            Ok((archive.timestamp, events))
+            Ok((archive.timestamp, events, true))
         }
-        Some(data) if data.get().starts_with('{') => Ok((archive.timestamp, vec![data])),
+        Some(data) if data.get().starts_with('{') => Ok((archive.timestamp, vec![data], false)),
         // The body of an error is an object as well, but no event.
-        None if parse(whole).is_ok_and(|line| line.id.is_some()) => Ok((None, vec![whole])),
+        None if parse(whole).is_ok_and(|line| line.id.is_some()) => Ok((None, vec![whole], false)),
         _ => Err(PayloadError::OtherShape),
     }
 }

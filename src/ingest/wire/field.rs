@@ -117,6 +117,14 @@ impl<'a> Field<'a> {
     }
 
     /// One of a closed set of names.
+    pub(in crate::ingest) fn boolean(self) -> Result<bool, Rejection> {
+        match self.json()? {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.takes("true or false")),
+        }
+    }
+
     pub(in crate::ingest) fn one_of<T>(
         self,
         parse: impl Fn(&str) -> Option<T>,

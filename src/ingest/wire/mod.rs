@@ -5,6 +5,7 @@
 //! here panics, whatever the bytes, and nothing here knows what is already stored.
 
 pub(super) mod field;
+mod history;
 pub(super) mod outcomes;
 mod read;
 mod time;
@@ -13,6 +14,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use history::{HistoryLine, read_history, write_source};
 pub use read::read;
 pub(in crate::ingest) use read::unknown_market;
 pub use write::write;

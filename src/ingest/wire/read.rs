@@ -17,15 +17,15 @@ use crate::model::{
 /// Every field of every type of line, unparsed: a line is scanned once, and fields that its type does not use are ignored.
 /// Names are compared in this order, so those of odds lines come first.
 #[derive(Deserialize)]
-struct RawLine<'a> {
+pub(super) struct RawLine<'a> {
     #[serde(borrow, rename = "type")]
-    kind: Raw<'a>,
+    pub(super) kind: Raw<'a>,
     #[serde(borrow)]
     sport: Raw<'a>,
     #[serde(borrow)]
     event: Raw<'a>,
     #[serde(borrow)]
-    bookmaker: Raw<'a>,
+    pub(super) bookmaker: Raw<'a>,
     #[serde(borrow)]
     market: Raw<'a>,
     #[serde(borrow)]
@@ -71,7 +71,9 @@ struct RawLine<'a> {
     #[serde(borrow)]
     regions: Raw<'a>,
     #[serde(borrow)]
-    as_of: Raw<'a>,
+    pub(super) as_of: Raw<'a>,
+    #[serde(borrow)]
+    pub(super) stale: Raw<'a>,
     #[serde(borrow)]
     empty_since: Raw<'a>,
     #[serde(borrow)]
@@ -93,14 +95,17 @@ const LATENCY_MS_MAX: i32 = 3_600_000;
 
 /// Reads one line, with or without its line end.
 pub fn read(line: &[u8], catalogue: &Catalogue) -> Result<ParsedLine, Rejection> {
-    let line = parse(line)?;
+    read_parsed(&parse(line)?, catalogue)
+}
+
+pub(super) fn read_parsed(line: &RawLine<'_>, catalogue: &Catalogue) -> Result<ParsedLine, Rejection> {
     let kind = Field::new("type", line.kind).string()?;
     let news = match &*kind {
         "odds" => return line.odds(catalogue),
         "read" => News::Read(line.good_read(catalogue)?),
         "score" => line.dated(News::Score(line.score(catalogue)?))?,
         "event" => line.dated(News::Event(line.event_news(catalogue)?))?,
-        "remove" => News::Remove { sport: line.sport(catalogue)?.0, event: line.event_id()? },
+        "remove" => line.dated(News::Remove { sport: line.sport(catalogue)?.0, event: line.event_id()? })?,
         "bookmaker" => News::Bookmaker(line.declared_bookmaker()?),
         "closed" => News::Closed(line.closed(catalogue)?),
         "source" => News::Source(line.source(catalogue)?),
@@ -142,7 +147,7 @@ fn read_competition_key<'c>(
     Err(field.takes("a competition's key that begins with the sport's, such as soccer_epl"))
 }
 
-fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
+pub(super) fn parse(line: &[u8]) -> Result<RawLine<'_>, Rejection> {
     if line.len() > LINE_BYTES_MAX {
         let detail = format!("a line has at most {LINE_BYTES_MAX} bytes, this one {}", line.len());
         return Err(Rejection::new(Reason::LineTooLong, detail));
@@ -174,7 +179,7 @@ fn unknown_sport(key: &str, catalogue: &Catalogue) -> String {
 }
 
 impl RawLine<'_> {
-    fn sport(&self, catalogue: &Catalogue) -> Result<(SportId, SportKind), Rejection> {
+    pub(super) fn sport(&self, catalogue: &Catalogue) -> Result<(SportId, SportKind), Rejection> {
         let key = Field::new("sport", self.sport).string()?;
         match catalogue.find(&key) {
             Some(id) => Ok((id, catalogue[id].kind)),

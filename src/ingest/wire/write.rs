@@ -16,9 +16,9 @@ pub fn write(news: &News, catalogue: &Catalogue, out: &mut Vec<u8>) {
     line.raw("}\n");
 }
 
-struct LineWriter<'a> {
-    out: &'a mut Vec<u8>,
-    catalogue: &'a Catalogue,
+pub(super) struct LineWriter<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+    pub(super) catalogue: &'a Catalogue,
 }
 
 impl LineWriter<'_> {
@@ -45,11 +45,11 @@ impl LineWriter<'_> {
         }
     }
 
-    fn raw(&mut self, text: &str) {
+    pub(super) fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    fn name(&mut self, name: &str) {
+    pub(super) fn name(&mut self, name: &str) {
         self.raw(",\"");
         self.raw(name);
         self.raw("\":");
@@ -60,12 +60,12 @@ impl LineWriter<'_> {
         let _ = serde_json::to_writer(&mut *self.out, text);
     }
 
-    fn text(&mut self, name: &str, text: &str) {
+    pub(super) fn text(&mut self, name: &str, text: &str) {
         self.name(name);
         self.string(text);
     }
 
-    fn time(&mut self, name: &str, time: Timestamp) {
+    pub(super) fn time(&mut self, name: &str, time: Timestamp) {
         self.name(name);
         self.out.push(b'"');
         time.write(self.out);
@@ -77,13 +77,13 @@ impl LineWriter<'_> {
         self.raw(itoa::Buffer::new().format(value));
     }
 
-    fn start(&mut self, kind: &str) {
+    pub(super) fn start(&mut self, kind: &str) {
         self.raw("{\"type\":\"");
         self.raw(kind);
         self.raw("\"");
     }
 
-    fn sport(&mut self, sport: SportId) {
+    pub(super) fn sport(&mut self, sport: SportId) {
         let catalogue = self.catalogue;
         self.text("sport", &catalogue[sport].key);
     }

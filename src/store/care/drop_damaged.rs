@@ -13,7 +13,7 @@ use crate::store::handle::Store;
 use crate::store::history::delete_lines;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
-use crate::store::table_keys::TableKey;
+use crate::store::table_keys::{TableKey, world_number};
 use crate::store::tables::{
     ENDS, IndexTable, KEYFRAMES, LINE_KEYS, LINES, LOG, META, Table, TableVisitor, for_each_table, meta_log_key,
 };
@@ -65,7 +65,7 @@ impl Store {
 fn forget_epochs(txn: &WriteTransaction) -> Result<(), StoreError> {
     let mut meta = txn.open_table(META.definition)?;
     for world in World::ALL {
-        meta.remove(meta_log_key(world))?;
+        meta.remove(&*meta_log_key(world_number(world)))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use foldhash::fast::RandomState;
 
 use crate::store::id_maps::NamesByNumber;
-use crate::store::table_keys::{BookKey, EventKey, KeyframeKey, OddsKey, SourceKey, world_name};
+use crate::store::table_keys::{BookKey, EventKey, KeyframeKey, OddsKey, SourceKey, log_name, world_name};
 
 #[derive(Debug, Default)]
 pub(in crate::store) struct RowNames {
@@ -39,13 +39,13 @@ impl RowNames {
     }
 
     pub(in crate::store) fn keyframe(&self, (world, sport, sequence): KeyframeKey) -> String {
-        format!("{} {} after entry {sequence}", world_name(world), self.sport(sport))
+        format!("{} {} after entry {sequence}", log_name(world), self.sport(sport))
     }
 
     /// An event in the lines, or one of its rows.
     pub(in crate::store) fn line(&self, (world, sport, event, row): (u8, u16, u32, Option<u32>)) -> String {
         let row = row.map_or_else(String::new, |row| format!(" row {row}"));
-        format!("{} {} line of event number {event}{row}", world_name(world), self.sport(sport))
+        format!("{} {} line of event number {event}{row}", log_name(world), self.sport(sport))
     }
 
     pub(in crate::store) fn source(&self, (world, sport, book): SourceKey) -> String {

@@ -194,6 +194,10 @@ pub(in crate::store) enum MetaRow {
         line_bytes: u64,
         end_bytes: u64,
     },
+    /// The imported histories: the number of the log, the world and the number of the sport.
+    Imports {
+        logs: Vec<(u8, u8, u16)>,
+    },
 }
 
 /// A piece of the catalogue's text.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Event, EventId, Market, Outcome, Record, Score, SportId, Timestamp};
+use crate::model::{Event, EventId, LoggedPrice, Market, Record, Score, SportId, Timestamp};
 
 /// What one commit changed of a world that clients can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +51,6 @@ pub struct RecordChange {
     pub before: Option<Arc<Record>>,
     /// `None` if it closed.
     pub after: Option<Arc<Record>>,
-}
-
-/// A price as the log has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedPrice {
-    /// When the record last changed: a confirmation of the same price is not logged.
-    pub last_update: Timestamp,
-    pub outcomes: Arc<[Outcome]>,
 }
 
 /// A change as a reader of the log gets it.

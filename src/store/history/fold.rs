@@ -7,14 +7,14 @@ use super::encode::{
     CHANGED, CLOSED, Dictionary, FORGOTTEN, IN_HUNDREDTHS, KIND, KnownEvent, LastChange, MARKET_SHIFT, NEW, OTHER_AGE,
     OTHER_BOOK, OTHER_EVENT, POINTS, PRICES, REMOVED, RecordHead, SCORE, SKIPPED,
 };
-use super::entry::{LoggedChange, LoggedMove, LoggedPrice, LoggedRecord, LoggedTick};
+use super::entry::{LoggedChange, LoggedMove, LoggedRecord, LoggedTick};
 use super::events::{SharedTexts, read_event, read_event_change, read_score};
 use super::prices::{Difference, read_difference, read_outcomes};
 use super::row::SectionView;
 use super::texts::{Sides, TextNumbers};
 use super::varint::Cursor;
 use crate::model::market::KeyParts;
-use crate::model::{Event, Market, MarketKey, Score, Timestamp};
+use crate::model::{Event, LoggedPrice, Market, MarketKey, Score, Timestamp};
 use crate::store::codec::Flaw;
 
 /// The state of a sport as the log has it.

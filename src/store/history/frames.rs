@@ -11,7 +11,6 @@ use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::RowBatch;
 use crate::store::table_keys::{KeyframeKey, world_number};
-use crate::store::tables::{META, meta_log_key};
 
 /// The changes of a sport since its keyframe take at most so many times the bytes of the keyframe.
 const OUTGROWN: u64 = 8;
@@ -61,9 +60,8 @@ impl Store {
                 sport.frame = LastFrame { sequence, whole, at: now, bytes, bytes_since: 0, log_bytes_since: 0 };
             }
             batch.rows.keyframes.insert(key, Some(sealed));
-            let head = META.seal(&meta_log_key(due.world), &log.head.row());
-            let head = head.map_err(|error| StoreError::Refused(error.to_string()))?;
-            batch.rows.meta.insert(meta_log_key(due.world).to_owned(), Some(head));
+            let (key, head) = log.head.seal(world)?;
+            batch.rows.meta.insert(key, Some(head));
             let sports: Vec<u16> = store.sports.all().collect();
             batch.commit(&store.file()?.db, &sports)
         })?;
@@ -86,13 +84,18 @@ impl Store {
     }
 }
 
+/// Whether changes of so many bytes are worth another keyframe, after one of so many.
+pub(super) fn is_outgrown(bytes_since: u64, bytes: u64, bytes_min: u64) -> bool {
+    bytes_since > OUTGROWN * bytes.max(bytes_min)
+}
+
 fn due_frame(logs: &super::Logs, bytes_min: u64, now: Timestamp) -> Option<DueFrame> {
     World::ALL.into_iter().find_map(|world| {
         let log = &logs[world.index()];
         let last = log.head.next - 1;
         log.sports.iter().find_map(|(sport, known)| {
             let LastFrame { sequence, whole, at, bytes, bytes_since, log_bytes_since } = known.frame;
-            let has_outgrown = bytes_since > OUTGROWN * bytes.max(bytes_min) || log_bytes_since > LOG_BYTES_MAX;
+            let has_outgrown = is_outgrown(bytes_since, bytes, bytes_min) || log_bytes_since > LOG_BYTES_MAX;
             // A clock that was set back must not postpone it for ever.
             let is_old = now.seconds_since(at) >= EVERY_S || at > now.plus_seconds(EVERY_S);
             let is_due = sequence < last && (has_outgrown || is_old);

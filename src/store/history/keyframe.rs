@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::entry::LoggedPrice;
 use super::events::{SharedTexts, put_event, put_score, put_time, read_event, read_score, read_time};
 use super::fold::{FoldedEvent, SportFold, market_of};
 use super::forget::contains;
@@ -11,7 +10,7 @@ use super::prices::{put_outcomes, read_outcomes};
 use super::row::decompress;
 use super::texts::{Sides, TextNumbers};
 use super::varint::{Cursor, put, put_text};
-use crate::model::Timestamp;
+use crate::model::{LoggedPrice, Timestamp};
 use crate::store::codec::Flaw;
 
 const ZSTD_LEVEL: i32 = 3;

@@ -11,6 +11,7 @@
 //! differences (see `encode`), so it is read from a keyframe on (see `read`). Every sport that the log mentions has a
 //! keyframe before its first entry, and upkeep writes another when the entries since have outgrown it, and every few hours.
 //! Upkeep also compresses entries that are no longer new into packs, in the same table (see `pack`).
+//! Histories that were imported are logs of their own in the same tables (see `import`).
 //! The log refers to no other table: an event, a bookmaker or a name that is deleted stays in it.
 //!
 //! Sequence numbers count the entries of a world, without gaps, and never depend on the clock. If rows that the next
@@ -22,32 +23,37 @@ mod events;
 mod fold;
 mod forget;
 mod frames;
+mod import;
 mod keyframe;
 mod lines;
+mod merge;
 mod pack;
 mod prices;
 mod read;
 mod reader;
+mod reading;
 mod row;
 mod state;
 mod texts;
 mod ticks;
 mod trim;
 mod varint;
+mod walk;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub use entry::{
-    EventChange, LogEntry, LoggedChange, LoggedMove, LoggedPrice, LoggedRecord, LoggedTick, RecordChange, SportChanges,
-    TickChanges,
+    EventChange, LogEntry, LoggedChange, LoggedMove, LoggedRecord, LoggedTick, RecordChange, SportChanges, TickChanges,
 };
 pub use fold::{FoldedEvent, SportFold};
 pub use forget::{ForgetOutcome, ForgetProgress, ForgottenEvent, PreparedForget};
+pub use import::{ImportBuilder, ImportProblem, ImportedLog, PreparedImport};
 pub use lines::{EndsOf, LineBytes, LineRange, PreparedLines};
-pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LoggedEntry, SportPath};
+pub use reader::{Entries, EntryAt, HistoryError, HistoryReader, LogId, LoggedEntry, SportPath};
 pub use state::{LogHead, new_epoch};
+pub use walk::LogWalk;
 
 pub(super) use lines::{
     EndsRow, LineRow, check_line_days, check_line_events, delete_lines, rebuild_line_days, rebuild_line_events,

@@ -10,10 +10,10 @@ use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::RowBatch;
 use crate::store::table_keys::world_number;
-use crate::store::tables::{LOG, META, meta_log_key};
+use crate::store::tables::LOG;
 
 /// The most bytes of entries in a pack, unless one entry alone has more.
-const PACKED_BYTES_MAX: usize = 384 << 10;
+pub(super) const PACKED_BYTES_MAX: usize = 384 << 10;
 /// A row in the file takes a page of a power of two: this fits 64 KiB.
 const PACK_BYTES_TARGET: usize = 65_000;
 /// The newest entries stay as they are: they may have to be taken back.
@@ -43,9 +43,8 @@ impl Store {
             log.head.packed = first + count as u64 - 1;
             log.loose_bytes = log.loose_bytes.saturating_sub(before);
             batch.rows.log.insert((number, first), Some(sealed));
-            let head = META.seal(&meta_log_key(world), &log.head.row());
-            let head = head.map_err(|error| StoreError::Refused(error.to_string()))?;
-            batch.rows.meta.insert(meta_log_key(world).to_owned(), Some(head));
+            let (key, head) = log.head.seal(number)?;
+            batch.rows.meta.insert(key, Some(head));
             let sports: Vec<u16> = store.sports.all().collect();
             batch.commit(&store.file()?.db, &sports)?;
             Ok(true)
@@ -86,7 +85,7 @@ impl Store {
 }
 
 /// A row of the first entries that fill a page, and how many these are.
-fn pack(entries: &[EntryBytes]) -> Result<Option<(LogRow, usize)>, StoreError> {
+pub(super) fn pack(entries: &[EntryBytes]) -> Result<Option<(LogRow, usize)>, StoreError> {
     let mut count = entries.len();
     while count > 0 {
         let row = LogRow::pack(&entries[..count]).map_err(refused)?;

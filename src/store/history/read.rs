@@ -9,10 +9,10 @@ use super::entry::LoggedChange;
 use super::fold::SportFold;
 use super::keyframe::mentions;
 use super::row::{EntryBytes, EntryView, Frame, KeyframeRow};
-use crate::model::{Timestamp, World};
+use crate::model::Timestamp;
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
-use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
+use crate::store::table_keys::{KeyframeKey, LogKey, LogNumber, TickKey};
 use crate::store::tables::{KEYFRAMES, LOG, TICKS};
 
 /// Where the state of a sport is known without reading entries.
@@ -270,6 +270,14 @@ pub(in crate::store) fn first_tick(
     Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)))
 }
 
+/// The last tick of a sport.
+pub(in crate::store) fn last_tick(
+    txn: &ReadTransaction,
+    sport: (LogNumber, u16),
+) -> Result<Option<Timestamp>, LogError> {
+    Ok(tick_at(txn, sport, Timestamp::from_unix(u32::MAX))?.map(|(at, _)| at))
+}
+
 /// The entry that the first kept keyframe of a sport follows.
 pub(in crate::store) fn first_frame(txn: &ReadTransaction, (world, sport): (u8, u16)) -> Result<Option<u64>, LogError> {
     let range = (world, sport, 0)..=(world, sport, u64::MAX);
@@ -301,9 +309,8 @@ pub(in crate::store) fn first_entry(txn: &ReadTransaction, world: u8) -> Result<
     Ok(first.transpose()?.map(|(key, _)| key.value().1))
 }
 
-/// The second of the first entry of a world that is kept; of one that is damaged, none.
-pub(in crate::store) fn first_logged(txn: &ReadTransaction, world: World) -> Result<Option<Timestamp>, StoreError> {
-    let world = world_number(world);
+/// The second of the first entry of a log that is kept; of one that is damaged, none.
+pub(in crate::store) fn first_logged(txn: &ReadTransaction, world: LogNumber) -> Result<Option<Timestamp>, StoreError> {
     let first = txn.open_table(LOG.definition)?.range((world, 0)..=(world, u64::MAX))?.next();
     let Some((key, value)) = first.transpose()? else { return Ok(None) };
     let row = LOG.unseal(&key.value(), value.value()).ok();

@@ -7,24 +7,26 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{Database, ReadTransaction, ReadableDatabase};
+use redb::{Database, ReadableDatabase};
 
 use super::entry::LoggedChange;
 use super::fold::SportFold;
 use super::forget::{ForgetProgress, ForgottenEvent, PreparedForget, prepare_forget};
+use super::import::Imports;
 use super::lines::{
-    EndsOf, KeptTails, LineBytes, LineRange, LinesHead, PreparedLines, Tails, prepare_lines, read_ends,
+    EndsOf, LineBytes, LineRange, LinesHead, PreparedLines, Tails, is_in_lines, prepare_lines, read_ends,
     read_event_lines,
 };
+use super::merge::{merge_ends, merge_lines};
 use super::read::{
-    LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
-    last_frame, tick_after, tick_at,
+    LogError, apply_sport, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_frame, tick_at,
 };
+use super::reading::Reading;
 use super::state::{LogHead, read_head};
-use crate::model::{EventId, EventLines, Market, SportId, Timestamp, World};
+use crate::model::{EventId, EventLines, Market, Permanence, SportId, Timestamp, World};
 use crate::store::error::StoreError;
 use crate::store::scan::guarded;
-use crate::store::table_keys::world_number;
+use crate::store::table_keys::{LogNumber, world_number};
 
 /// Why history cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -81,13 +83,25 @@ pub enum Entries {
 /// The last entry at or before a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryAt {
+    pub log: LogId,
     pub sequence: u64,
     pub at: Timestamp,
     /// The neighbouring ticks of the sport, each of which changed something.
     pub previous: Option<Timestamp>,
     pub next: Option<Timestamp>,
-    /// Whether later entries exist, so that neither this one nor its neighbours change.
-    pub is_final: bool,
+    /// How long this one and its neighbours stay the same.
+    pub permanence: Permanence,
+}
+
+/// A log: a world's own, or an imported history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LogId(pub(in crate::store) LogNumber);
+
+impl From<World> for LogId {
+    /// The world's own.
+    fn from(world: World) -> Self {
+        LogId(world_number(world))
+    }
 }
 
 /// A sport from a time on.
@@ -157,7 +171,7 @@ impl HistoryReader {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, work: impl FnOnce(&Reading) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
+    pub(super) fn read<T>(&self, work: impl FnOnce(&Reading) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
         let reading = {
             let source = self.source();
             let db = source.db.as_ref().ok_or(StoreError::NeedsReopen)?;
@@ -170,12 +184,12 @@ impl HistoryReader {
 
     /// Where the log of a world ends.
     pub fn head(&self, world: World) -> Result<LogHead, HistoryError> {
-        self.read(|reading| Ok(read_head(&reading.txn, world)?.unwrap_or_default()))
+        self.read(|reading| Ok(read_head(&reading.txn, world_number(world))?.unwrap_or_default()))
     }
 
     /// How large the lines of a world are.
     pub fn line_bytes(&self, world: World) -> Result<LineBytes, HistoryError> {
-        self.read(|reading| Ok(LinesHead::read(&reading.txn, world)?.size))
+        self.read(|reading| Ok(LinesHead::read(&reading.txn, world_number(world))?.size))
     }
 
     /// Since when the prices of a world are known; `None` if none were published.
@@ -183,8 +197,9 @@ impl HistoryReader {
         self.read(|reading| {
             let mut since = None;
             for (_, number) in reading.sports.iter() {
-                let first = first_tick(&reading.txn, (world_number(world), *number))?;
-                since = [since, first].into_iter().flatten().min();
+                for log in reading.logs(world, *number)? {
+                    since = [since, first_tick(&reading.txn, log)?].into_iter().flatten().min();
+                }
             }
             Ok(since)
         })
@@ -193,7 +208,7 @@ impl HistoryReader {
     /// A sport as of the last tick at or before a time.
     pub fn as_of(&self, world: World, sport: SportId, time: Timestamp) -> Result<(EntryAt, SportFold), HistoryError> {
         let tick = self.entry_at(world, sport, Entries::Ticks, time)?;
-        Ok((tick, self.state_at(world, sport, tick)?))
+        Ok((tick, self.state_at(sport, tick)?))
     }
 
     /// The last entry at or before a time, from which on the state of a sport is known.
@@ -204,22 +219,27 @@ impl HistoryReader {
         entries: Entries,
         time: Timestamp,
     ) -> Result<EntryAt, HistoryError> {
-        self.read(|reading| {
-            let key = (world_number(world), reading.number(sport)?);
-            match entries {
-                Entries::Ticks => reading.tick_at(key, time),
-                Entries::All => reading.entry_at(key, time),
-            }
-        })
+        self.read(|reading| reading.entry_as_of((world, reading.number(sport)?), entries, time))
     }
 
     /// A sport after an entry that [`HistoryReader::entry_at`] found.
-    pub fn state_at(&self, world: World, sport: SportId, entry: EntryAt) -> Result<SportFold, HistoryError> {
-        self.read(|reading| reading.state_after((world_number(world), reading.number(sport)?), entry.sequence))
+    pub fn state_at(&self, sport: SportId, entry: EntryAt) -> Result<SportFold, HistoryError> {
+        self.read(|reading| reading.state_after((entry.log.0, reading.number(sport)?), entry.sequence))
     }
 
     /// Since when the prices of a sport are known.
     pub fn sport_since(&self, world: World, sport: SportId) -> Result<Option<Timestamp>, HistoryError> {
+        self.read(|reading| {
+            let mut since = None;
+            for log in reading.logs(world, reading.number(sport)?)? {
+                since = [since, first_tick(&reading.txn, log)?].into_iter().flatten().min();
+            }
+            Ok(since)
+        })
+    }
+
+    /// Since when the prices of a sport are in the log of the world itself.
+    pub fn own_since(&self, world: World, sport: SportId) -> Result<Option<Timestamp>, HistoryError> {
         self.read(|reading| Ok(first_tick(&reading.txn, (world_number(world), reading.number(sport)?))?))
     }
 
@@ -227,7 +247,7 @@ impl HistoryReader {
     pub fn path(&self, world: World, sport: SportId, since: Timestamp) -> Result<SportPath, HistoryError> {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
-            let last = read_head(&reading.txn, world)?.unwrap_or_default().next.saturating_sub(1);
+            let last = read_head(&reading.txn, key.0)?.unwrap_or_default().next.saturating_sub(1);
             let (since, from) = if let Some((_, sequence)) = tick_at(&reading.txn, key, since)? {
                 (since, sequence)
             } else {
@@ -248,7 +268,7 @@ impl HistoryReader {
     pub fn last_state(&self, world: World, sport: SportId) -> Result<SportFold, HistoryError> {
         self.read(|reading| {
             let key = (world_number(world), reading.number(sport)?);
-            let head = read_head(&reading.txn, world)?.unwrap_or_default();
+            let head = read_head(&reading.txn, key.0)?.unwrap_or_default();
             let last = head.next.saturating_sub(1);
             let is_mentioned = last_frame(&reading.txn, key)?.is_some_and(|sequence| sequence + 1 >= head.start);
             let state = if is_mentioned { fold_to(&reading.txn, key, last)? } else { None };
@@ -284,8 +304,13 @@ impl HistoryReader {
         wanted: (impl Fn(&str, Market) -> bool, LineRange),
     ) -> Result<Option<EventLines>, HistoryError> {
         self.read(|reading| {
-            let key = (world, reading.number(sport)?);
-            Ok(read_event_lines(&reading.txn, key, event, wanted, reading.kept_tails())?)
+            let mut lines = None;
+            for log in reading.logs(world, reading.number(sport)?)? {
+                let wanted = (&wanted.0, wanted.1);
+                let of_log = read_event_lines(&reading.txn, log, event, wanted, reading.kept_tails())?;
+                lines = merge_lines(lines, of_log);
+            }
+            Ok(lines)
         })
     }
 
@@ -298,18 +323,22 @@ impl HistoryReader {
         (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
     ) -> Result<Vec<EventLines>, HistoryError> {
         self.read(|reading| {
-            let key = (world, reading.number(sport)?);
-            Ok(read_ends(&reading.txn, key, of, (is_wanted, lines_max), reading.kept_tails())?)
+            let mut ends = Vec::new();
+            for log in reading.logs(world, reading.number(sport)?)? {
+                let of_log = read_ends(&reading.txn, log, of, (&is_wanted, lines_max), reading.kept_tails())?;
+                ends = merge_ends(ends, of_log);
+            }
+            Ok(ends)
         })
     }
 
     /// Prepares the next step of writing lines, if there is one: see [`Store::write_lines`].
     ///
     /// [`Store::write_lines`]: crate::store::Store::write_lines
-    pub fn prepare_lines(&self, world: World) -> Result<Option<PreparedLines>, HistoryError> {
+    pub fn prepare_lines(&self, log: LogId) -> Result<Option<PreparedLines>, HistoryError> {
         self.read(|reading| {
             let sports = reading.sports.iter().map(|(_, number)| *number);
-            Ok(prepare_lines(&reading.txn, world, sports, &reading.is_closing)?)
+            Ok(prepare_lines(&reading.txn, log.0, sports, &reading.is_closing)?)
         })
     }
 
@@ -340,128 +369,60 @@ impl HistoryReader {
         })
     }
 
-    /// At most `limit` entries after one, in order.
-    pub fn entries_after(&self, world: World, sequence: u64, limit: usize) -> Result<Vec<LoggedEntry>, HistoryError> {
+    /// Whether an event is in an imported history; or one with another id and the same hash.
+    pub fn is_imported(&self, world: World, sport: SportId, event: &EventId) -> Result<bool, HistoryError> {
+        self.read(|reading| match reading.imported(world, reading.number(sport)?)? {
+            Some(log) => Ok(is_in_lines(&reading.txn, log, event)?),
+            None => Ok(false),
+        })
+    }
+
+    /// The log of a world that has an epoch.
+    pub fn log_of_epoch(&self, world: World, epoch: u64) -> Result<Option<LogId>, HistoryError> {
         self.read(|reading| {
-            let head = read_head(&reading.txn, world)?.unwrap_or_default();
+            let imported = Imports::read(&reading.txn)?;
+            let imported = imported.iter().filter(|log| log.world == world_number(world)).map(|log| log.number);
+            for log in [world_number(world)].into_iter().chain(imported) {
+                if read_head(&reading.txn, log)?.is_some_and(|head| head.epoch == epoch) {
+                    return Ok(Some(LogId(log)));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// How many changes a log has.
+    pub fn changes(&self, log: LogId) -> Result<u64, HistoryError> {
+        self.read(|reading| Ok(read_head(&reading.txn, log.0)?.unwrap_or_default().changes))
+    }
+
+    /// The epoch of a log, and its first entry that is kept.
+    pub fn log_start(&self, log: LogId) -> Result<(u64, u64), HistoryError> {
+        self.read(|reading| {
+            let head = read_head(&reading.txn, log.0)?.unwrap_or_default();
+            Ok((head.epoch, first_entry(&reading.txn, log.0)?.unwrap_or(head.next)))
+        })
+    }
+
+    /// The epoch of a log, and the number of its next entry.
+    pub fn log_end(&self, log: LogId) -> Result<(u64, u64), HistoryError> {
+        self.read(|reading| {
+            let head = read_head(&reading.txn, log.0)?.unwrap_or_default();
+            Ok((head.epoch, head.next))
+        })
+    }
+
+    /// At most `limit` entries after one, in order.
+    pub fn entries_after(&self, log: LogId, sequence: u64, limit: usize) -> Result<Vec<LoggedEntry>, HistoryError> {
+        self.read(|reading| {
+            let head = read_head(&reading.txn, log.0)?.unwrap_or_default();
             let last = head.next.saturating_sub(1);
             if sequence > last {
                 return Err(HistoryError::Future);
             }
             let to = sequence.saturating_add(limit as u64).min(last);
-            reading.entries(world_number(world), head.start, (sequence, to))
+            reading.entries(log.0, head.start, (sequence, to))
         })
-    }
-}
-
-/// One transaction.
-struct Reading {
-    txn: ReadTransaction,
-    sports: Arc<[(SportId, u16)]>,
-    is_closing: Arc<AtomicBool>,
-    tails: Arc<Tails>,
-    rewrites: u64,
-}
-
-impl Reading {
-    fn kept_tails(&self) -> KeptTails<'_> {
-        KeptTails { tails: &self.tails, rewrites: self.rewrites, is_closing: &self.is_closing }
-    }
-
-    fn number(&self, sport: SportId) -> Result<u16, HistoryError> {
-        let found = self.sports.iter().find(|(id, _)| *id == sport);
-        found.map(|(_, number)| *number).ok_or(HistoryError::Gone)
-    }
-
-    /// The state of a sport in the first keyframe that is kept.
-    fn first_state(&self, key: (u8, u16)) -> Result<SportFold, HistoryError> {
-        let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
-        Ok(base_of(&self.txn, key, first)?.ok_or(HistoryError::Gone)?.fold)
-    }
-
-    /// The state of a sport after an entry. The first keyframe that is kept stands for the tick before it: no price changed
-    /// in between.
-    fn state_after(&self, key: (u8, u16), sequence: u64) -> Result<SportFold, HistoryError> {
-        match fold_to(&self.txn, key, sequence)? {
-            Some(state) => Ok(state),
-            None => self.first_state(key),
-        }
-    }
-
-    fn tick_at(&self, key: (u8, u16), time: Timestamp) -> Result<EntryAt, HistoryError> {
-        let (at, sequence) = tick_at(&self.txn, key, time)?.ok_or(HistoryError::Gone)?;
-        let (previous, next) = self.ticks_beside(key, at)?;
-        Ok(EntryAt { sequence, at, previous, next, is_final: next.is_some() })
-    }
-
-    /// The last entry of any sport at or before a time.
-    fn entry_at(&self, key: (u8, u16), time: Timestamp) -> Result<EntryAt, HistoryError> {
-        let first = first_frame(&self.txn, key)?.ok_or(HistoryError::Gone)?;
-        // Ticks are found by their time, and from the last one on, of whatever sport, it is not far.
-        let mut last_tick = None;
-        for (_, sport) in self.sports.iter() {
-            let tick = tick_at(&self.txn, (key.0, *sport), time)?.map(|(at, sequence)| (sequence, at));
-            last_tick = last_tick.max(tick);
-        }
-        let (from, _) = last_tick.unwrap_or_default();
-        let from = from.max(first_entry(&self.txn, key.0)?.unwrap_or(0).saturating_sub(1));
-        let (found, is_final) = last_entry_at(&self.txn, key.0, from, time)?;
-        let found = found.or(last_tick).filter(|(sequence, _)| *sequence >= first);
-        let (sequence, at) = found.ok_or(HistoryError::Gone)?;
-        let (previous, next) = self.ticks_beside(key, at)?;
-        Ok(EntryAt { sequence, at, previous, next, is_final: is_final && next.is_some() })
-    }
-
-    /// The last tick of a sport before a second, and the first one after it.
-    fn ticks_beside(
-        &self,
-        key: (u8, u16),
-        at: Timestamp,
-    ) -> Result<(Option<Timestamp>, Option<Timestamp>), HistoryError> {
-        let before = at.unix().checked_sub(1).map(Timestamp::from_unix);
-        let previous = before.map(|before| tick_at(&self.txn, key, before)).transpose()?.flatten();
-        Ok((previous.map(|(tick, _)| tick), tick_after(&self.txn, key, at)?))
-    }
-
-    fn entries(&self, world: u8, start: u64, (after, to): (u64, u64)) -> Result<Vec<LoggedEntry>, HistoryError> {
-        // Each sport is read from its own keyframe on, and all of them in one pass.
-        let mut states = Vec::new();
-        for (sport, number) in self.sports.iter().copied() {
-            let base = base_of(&self.txn, (world, number), after)?.filter(|base| base.sequence + 1 >= start);
-            let (from, state) = base.map_or((after, SportFold::default()), |base| (base.sequence, base.fold));
-            states.push((sport, number, from, state));
-        }
-        let first = states.iter().map(|(_, _, from, _)| *from).min().unwrap_or(after);
-        let mut entries = Vec::new();
-        for_each_entry(&self.txn, world, (first, to), |sequence, entry| {
-            let mut sports = Vec::new();
-            for section in &entry.sections {
-                let Some((sport, _, from, state)) =
-                    states.iter_mut().find(|(_, number, _, _)| *number == section.sport)
-                else {
-                    continue;
-                };
-                let mut changes = Vec::new();
-                if *from < sequence {
-                    apply_sport(state, section.sport, entry, |change| changes.push(change))?;
-                }
-                sports.push((*sport, changes));
-            }
-            if sequence > after {
-                entries.push(LoggedEntry { sequence, at: entry.at, sports });
-            }
-            Ok(())
-        })
-        .map_err(|error| self.explain(world, after, error))?;
-        if self.is_closing.load(Ordering::Relaxed) { Err(StoreError::Cancelled.into()) } else { Ok(entries) }
-    }
-
-    /// An entry before the first one that is kept is not damaged.
-    fn explain(&self, world: u8, after: u64, error: LogError) -> HistoryError {
-        match first_entry(&self.txn, world) {
-            Ok(Some(first)) if after + 1 < first => HistoryError::Gone,
-            _ => error.into(),
-        }
     }
 }
 

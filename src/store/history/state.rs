@@ -12,7 +12,7 @@ use crate::store::error::{DamageList, StoreError};
 use crate::store::numbers::SportNumbers;
 use crate::store::row_batch::begin;
 use crate::store::scan::scan;
-use crate::store::table_keys::world_number;
+use crate::store::table_keys::{LogNumber, world_number};
 use crate::store::tables::{KEYFRAMES, LOG, META, meta_log_key};
 
 /// The logs of both worlds, by the number of [`World::index`].
@@ -73,10 +73,17 @@ impl LogHead {
         self.entry_bytes + self.frame_bytes
     }
 
-    pub(in crate::store) const fn row(self) -> MetaRow {
+    /// The row of a log that ends so, with its key.
+    pub(in crate::store) fn seal(self, log: LogNumber) -> Result<(String, Vec<u8>), StoreError> {
         let LogHead { epoch, start, packed, next, entry_bytes, frame_bytes, changes } = self;
-        MetaRow::Log { epoch, start, packed, next, entry_bytes, frame_bytes, changes }
+        let row = MetaRow::Log { epoch, start, packed, next, entry_bytes, frame_bytes, changes };
+        seal_meta(meta_log_key(log), &row)
     }
+}
+
+pub(super) fn seal_meta(key: String, row: &MetaRow) -> Result<(String, Vec<u8>), StoreError> {
+    let row = META.seal(&&*key, row).map_err(|error| StoreError::Refused(error.to_string()))?;
+    Ok((key, row))
 }
 
 impl MetaRow {
@@ -101,7 +108,7 @@ pub(in crate::store) fn read_logs(
 ) -> Result<[Option<WorldLog>; World::ALL.len()], StoreError> {
     let mut logs = [None, None];
     for world in World::ALL {
-        let Some(head) = read_head(txn, world)? else { continue };
+        let Some(head) = read_head(txn, world_number(world))? else { continue };
         match read_log(txn, sports, world_number(world), head) {
             Ok(log) => logs[world.index()] = Some(log),
             Err(LogError::Damaged { table, row, flaw }) => damage.add(table, row, flaw),
@@ -111,12 +118,12 @@ pub(in crate::store) fn read_logs(
     Ok(logs)
 }
 
-/// Where a world's log ends by the row that says so, if that is sound.
-pub(in crate::store) fn read_head(txn: &ReadTransaction, world: World) -> Result<Option<LogHead>, StoreError> {
-    let key = meta_log_key(world);
+/// Where a log ends by the row that says so, if that is sound.
+pub(in crate::store) fn read_head(txn: &ReadTransaction, log: LogNumber) -> Result<Option<LogHead>, StoreError> {
+    let key = meta_log_key(log);
     let mut head = None;
     // Loading reports damage.
-    scan(&META, txn, key..=key, &mut DamageList::default(), |_, row| {
+    scan(&META, txn, &*key..=&*key, &mut DamageList::default(), |_, row| {
         head = Some(row.log()?);
         Ok(())
     })?;
@@ -132,7 +139,7 @@ pub(in crate::store) fn next_free(txn: &ReadTransaction, world: World) -> Result
         let count = LOG.unseal(&key.value(), value.value()).and_then(|row| row.count());
         key.value().1 + count.unwrap_or(1).max(1) - 1
     });
-    let head = read_head(txn, world)?.map_or(1, |head| head.next);
+    let head = read_head(txn, number)?.map_or(1, |head| head.next);
     Ok(head.max(last.saturating_add(1)))
 }
 
@@ -228,10 +235,8 @@ pub(in crate::store) fn write_heads(db: &Database, heads: [LogHead; World::ALL.l
     {
         let mut meta = txn.open_table(META.definition)?;
         for world in World::ALL {
-            let key = meta_log_key(world);
-            let row = META.seal(&key, &heads[world.index()].row());
-            let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
-            meta.insert(key, &*row)?;
+            let (key, row) = heads[world.index()].seal(world_number(world))?;
+            meta.insert(&*key, &*row)?;
         }
     }
     Ok(txn.commit()?)

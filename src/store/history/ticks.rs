@@ -1,12 +1,13 @@
 //! The index of ticks: it can be checked against the log, and rebuilt from it.
 
+use std::collections::BTreeMap;
+
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use super::row::LogRow;
-use crate::model::World;
 use crate::store::care::{CheckFindings, CheckedRows};
 use crate::store::error::StoreError;
-use crate::store::table_keys::{LogKey, TickKey, world_name, world_number};
+use crate::store::table_keys::{LogKey, LogNumber, TickKey, log_name};
 use crate::store::tables::{LOG, TICKS};
 
 /// The ticks of a row's entries; none of what cannot be read.
@@ -27,7 +28,7 @@ pub(in crate::store) fn check_ticks(
     findings: &mut CheckFindings,
 ) -> Result<u64, StoreError> {
     let (ticks, log) = (txn.open_table(TICKS.definition)?, txn.open_table(LOG.definition)?);
-    let describe = |(world, sport, at): TickKey| format!("{} sport number {sport} at {at}", world_name(world));
+    let describe = |(world, sport, at): TickKey| format!("{} sport number {sport} at {at}", log_name(world));
     for row in log.range::<LogKey>(..)? {
         let (key, value) = row?;
         // A damaged row was reported before.
@@ -67,15 +68,13 @@ fn first_entry(log: &impl ReadableTable<LogKey, &'static [u8]>, world: u8) -> Re
 /// Replaces the ticks of the entries that are there.
 pub(in crate::store) fn rebuild_ticks(txn: &WriteTransaction) -> Result<(), StoreError> {
     let log = txn.open_table(LOG.definition)?;
-    let mut first = [None; World::ALL.len()];
-    for world in World::ALL.map(world_number) {
-        first[usize::from(world)] = first_entry(&log, world)?;
+    let mut first = BTreeMap::new();
+    for number in 0..=LogNumber::MAX {
+        first.extend(first_entry(&log, number)?.map(|first| (number, first)));
     }
-    let is_trimmed = |world: u8, sequence: u64| {
-        first.get(usize::from(world)).is_some_and(|first| first.is_none_or(|first| sequence < first))
-    };
+    let is_trimmed = |number: LogNumber, sequence: u64| first.get(&number).is_none_or(|first| sequence < *first);
     let mut ticks = txn.open_table(TICKS.definition)?;
-    ticks.retain(|(world, _, _): TickKey, sequence| is_trimmed(world, sequence))?;
+    ticks.retain(|(number, _, _): TickKey, sequence| is_trimmed(number, sequence))?;
     for row in log.range::<LogKey>(..)? {
         let (key, value) = row?;
         if let Ok(row) = LOG.unseal(&key.value(), value.value()) {

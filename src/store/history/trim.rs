@@ -13,8 +13,8 @@ use crate::model::{Timestamp, World};
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::begin;
-use crate::store::table_keys::{KeyframeKey, LogKey, TickKey, world_number};
-use crate::store::tables::{KEYFRAMES, LOG, META, TICKS, meta_lines_key, meta_log_key};
+use crate::store::table_keys::{KeyframeKey, LogKey, LogNumber, TickKey, world_number};
+use crate::store::tables::{KEYFRAMES, LOG, META, TICKS};
 
 /// The most rows of each table that one call removes.
 const ROWS_MAX: usize = 128;
@@ -24,11 +24,26 @@ impl Store {
     pub fn trim_history(&mut self, world: World, keep_from: Timestamp) -> Result<bool, StoreError> {
         let mut logs = self.take_logs()?;
         let log = &mut logs[world.index()];
+        let (is_trimmed, is_whole) = self.trim_log(world_number(world), keep_from, log)?;
+        // Where a keyframe was rewritten, the last one may be another.
+        if is_whole {
+            self.put_logs(logs);
+        }
+        Ok(is_trimmed)
+    }
+
+    /// Trims a log; returns whether that removed anything or has more to do, and whether no keyframe was rewritten.
+    pub(super) fn trim_log(
+        &mut self,
+        number: LogNumber,
+        keep_from: Timestamp,
+        log: &mut WorldLog,
+    ) -> Result<(bool, bool), StoreError> {
         let before = log.head;
         let (is_whole, has_fewer_lines) = self.writing(|store| {
             let txn = begin(&store.file()?.db)?;
-            let is_whole = trim(&txn, world, keep_from, log)?;
-            let has_fewer_lines = trim_all_lines(&txn, world, keep_from, log)?;
+            let is_whole = trim(&txn, number, keep_from, log)?;
+            let has_fewer_lines = trim_all_lines(&txn, number, keep_from, log)?;
             if log.head == before && !has_fewer_lines {
                 txn.abort()?;
             } else {
@@ -36,19 +51,17 @@ impl Store {
             }
             Ok((is_whole, has_fewer_lines))
         })?;
-        let log = &logs[world.index()];
-        let is_trimmed = log.head != before || has_fewer_lines || !log.trimmed_lines.is_empty();
-        // Where a keyframe was rewritten, the last one may be another.
-        if is_whole {
-            self.put_logs(logs);
-        }
-        Ok(is_trimmed)
+        Ok((log.head != before || has_fewer_lines || !log.trimmed_lines.is_empty(), is_whole))
     }
 }
 
 /// Removes rows and notes it in `log`; returns whether no keyframe was rewritten.
-fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, log: &mut WorldLog) -> Result<bool, StoreError> {
-    let number = world_number(world);
+fn trim(
+    txn: &WriteTransaction,
+    number: LogNumber,
+    keep_from: Timestamp,
+    log: &mut WorldLog,
+) -> Result<bool, StoreError> {
     let mut is_whole = true;
     let mut first_kept = log.head.next - 1;
     for sport in sports_of(txn, number)? {
@@ -58,33 +71,31 @@ fn trim(txn: &WriteTransaction, world: World, keep_from: Timestamp, log: &mut Wo
         trim_ticks(txn, (number, sport), first)?;
     }
     trim_entries(txn, number, first_kept, log)?;
-    let row = META.seal(&meta_log_key(world), &log.head.row());
-    let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
-    txn.open_table(META.definition)?.insert(meta_log_key(world), &*row)?;
+    let (key, row) = log.head.seal(number)?;
+    txn.open_table(META.definition)?.insert(&*key, &*row)?;
     Ok(is_whole)
 }
 
 /// Removes events from the lines; returns whether there were any.
 fn trim_all_lines(
     txn: &WriteTransaction,
-    world: World,
+    number: LogNumber,
     keep_from: Timestamp,
     log: &mut WorldLog,
 ) -> Result<bool, StoreError> {
     let mut meta = txn.open_table(META.definition)?;
-    let before = LinesHead::read_from(&meta, world)?;
+    let before = LinesHead::read_from(&meta, number)?;
     let mut lines = before.clone();
     for sport in before.through.keys() {
         let from = log.trimmed_lines.remove(sport).unwrap_or(0);
-        let next = trim_lines(txn, (world_number(world), *sport), keep_from, from, &mut lines)?;
+        let next = trim_lines(txn, (number, *sport), keep_from, from, &mut lines)?;
         log.trimmed_lines.extend(next.map(|next| (*sport, next)));
     }
     if lines == before {
         return Ok(false);
     }
-    let row = META.seal(&meta_lines_key(world), &lines.row());
-    let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
-    meta.insert(meta_lines_key(world), &*row)?;
+    let (key, row) = lines.seal(number)?;
+    meta.insert(&*key, &*row)?;
     Ok(true)
 }
 

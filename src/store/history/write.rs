@@ -68,7 +68,7 @@ impl WorldLog {
 }
 
 impl SportLog {
-    fn empty(sequence: u64, at: crate::model::Timestamp) -> Self {
+    pub(super) fn empty(sequence: u64, at: crate::model::Timestamp) -> Self {
         let frame = LastFrame { sequence, whole: sequence, at, bytes: 0, bytes_since: 0, log_bytes_since: 0 };
         SportLog { dictionary: SportFold::default().dictionary(), frame }
     }

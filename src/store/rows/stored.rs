@@ -12,7 +12,7 @@ use crate::store::id_maps::NamesByNumber;
 use crate::store::table_keys::{
     BookKey, EventKey, KeyframeKey, LineKey, LogKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey,
 };
-use crate::store::tables::{META_MAINTENANCE, RowReference, is_meta_log, meta_use_of};
+use crate::store::tables::{META_IMPORTS, META_MAINTENANCE, RowReference, is_meta_log, meta_use_of};
 
 /// A thing that exists because of a row.
 #[derive(Debug)]
@@ -44,6 +44,7 @@ impl StoredRow<&'static str> for MetaRow {
             Some(feeder) => feeder.and_then(|_| self.feeder_use().map(|_| ())),
             None if *key == META_MAINTENANCE => self.maintenance().map(|_| ()),
             None if is_meta_log(key) => self.log().map(|_| ()),
+            None if *key == META_IMPORTS => self.imports().map(|_| ()),
             None => Ok(()),
         }
     }
@@ -247,18 +248,13 @@ impl StoredRow<&'static str> for RecentUseRow {
 }
 
 impl StoredRow<LogKey> for LogRow {
-    fn references(&self, (world, _): &LogKey, report: &mut dyn FnMut(RowReference<'_>)) {
-        report(RowReference::World(*world));
-    }
-
     fn validate(self, _: &LogKey, _: &NamesByNumber) -> Result<(), Flaw> {
         self.entries()?.iter().try_for_each(|entry| entry.view().map(|_| ()))
     }
 }
 
 impl StoredRow<KeyframeKey> for KeyframeRow {
-    fn references(&self, (world, sport, _): &KeyframeKey, report: &mut dyn FnMut(RowReference<'_>)) {
-        report(RowReference::World(*world));
+    fn references(&self, (_, sport, _): &KeyframeKey, report: &mut dyn FnMut(RowReference<'_>)) {
         report(RowReference::Sport(*sport));
     }
 
@@ -277,8 +273,7 @@ impl StoredRow<u32> for LineKeyRow {
 }
 
 impl StoredRow<EventKey> for EndsRow {
-    fn references(&self, (world, sport, _): &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
-        report(RowReference::World(*world));
+    fn references(&self, (_, sport, _): &EventKey, report: &mut dyn FnMut(RowReference<'_>)) {
         report(RowReference::Sport(*sport));
     }
 
@@ -288,8 +283,7 @@ impl StoredRow<EventKey> for EndsRow {
 }
 
 impl StoredRow<LineKey> for LineRow {
-    fn references(&self, (world, sport, ..): &LineKey, report: &mut dyn FnMut(RowReference<'_>)) {
-        report(RowReference::World(*world));
+    fn references(&self, (_, sport, ..): &LineKey, report: &mut dyn FnMut(RowReference<'_>)) {
         report(RowReference::Sport(*sport));
     }
 

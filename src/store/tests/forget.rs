@@ -37,7 +37,7 @@ fn forgotten_event_leaves_every_table_and_entries_keep_their_places() {
         if is_written {
             write(&mut store);
         }
-        let before = store.history().entries_after(WORLD, 0, 100).unwrap();
+        let before = store.history().entries_after(WORLD.into(), 0, 100).unwrap();
         let outcomes = forget(&mut store);
         assert_eq!(
             outcomes,
@@ -46,7 +46,7 @@ fn forgotten_event_leaves_every_table_and_entries_keep_their_places() {
         );
         assert_eq!(lines(&store).unwrap(), None);
         assert_eq!(store.line_bytes(WORLD).unwrap().total(), 0);
-        let after = store.history().entries_after(WORLD, 0, 100).unwrap();
+        let after = store.history().entries_after(WORLD.into(), 0, 100).unwrap();
         let places = |entries: &[crate::store::LoggedEntry]| {
             entries.iter().map(|entry| (entry.sequence, entry.at)).collect::<Vec<_>>()
         };

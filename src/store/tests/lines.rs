@@ -5,7 +5,7 @@ use redb::ReadableTable;
 use super::damage::{flip_last, spoil};
 use super::*;
 use crate::model::{EventLines, Line, LinePoint};
-use crate::store::table_keys::LogKey;
+use crate::store::table_keys::{LogKey, world_number};
 use crate::store::tables::{
     ENDS, FORMAT_KEY, FORMATS, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key,
 };
@@ -54,10 +54,10 @@ pub(super) fn lines(store: &Store) -> Result<Option<EventLines>, HistoryError> {
 }
 
 pub(super) fn write(store: &mut Store) {
-    while let Some(prepared) = store.history().prepare_lines(WORLD).unwrap() {
+    while let Some(prepared) = store.history().prepare_lines(WORLD.into()).unwrap() {
         store.write_lines(prepared).unwrap();
     }
-    assert!(!store.has_lines_to_write(WORLD).unwrap());
+    assert!(store.log_without_lines().unwrap().is_none());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn lines_are_the_same_from_the_log_and_after_each_step() {
     let from_log = lines(&store).unwrap().unwrap();
     assert_eq!(from_log.lines[0].points.len(), 5);
     let mut steps = 0;
-    while let Some(prepared) = store.history().prepare_lines(WORLD).unwrap() {
+    while let Some(prepared) = store.history().prepare_lines(WORLD.into()).unwrap() {
         store.write_lines(prepared).unwrap();
         assert_eq!(lines(&store).unwrap().unwrap(), from_log, "step {steps}");
         steps += 1;
@@ -78,7 +78,7 @@ fn lines_are_the_same_from_the_log_and_after_each_step() {
 #[test]
 fn step_that_was_prepared_before_the_log_was_cleared_is_not_committed() {
     let (_memory, mut store) = logged();
-    let prepared = store.history().prepare_lines(WORLD).unwrap().unwrap();
+    let prepared = store.history().prepare_lines(WORLD.into()).unwrap().unwrap();
     store.commit(&[Change::ClearLog { world: WORLD, epoch: 77 }]).unwrap();
     store.write_lines(prepared).unwrap();
     assert_eq!(store.line_bytes(WORLD).unwrap().total(), 0);
@@ -195,7 +195,7 @@ fn lines_of_which_it_is_not_known_how_far_they_go_are_written_again() {
     drop(store);
     let db = memory.raw();
     let txn = db.begin_write().unwrap();
-    txn.open_table(META.definition).unwrap().remove(meta_lines_key(WORLD)).unwrap();
+    txn.open_table(META.definition).unwrap().remove(&*meta_lines_key(world_number(WORLD))).unwrap();
     txn.commit().unwrap();
     drop(db);
     let mut store = memory.open();
@@ -212,7 +212,7 @@ fn lines_go_on_after_an_entry_that_is_lost() {
         let before = lines(&store).unwrap().unwrap();
         if written_before {
             // One step, so that there is a block that must not be continued.
-            let prepared = store.history().prepare_lines(WORLD).unwrap().unwrap();
+            let prepared = store.history().prepare_lines(WORLD.into()).unwrap().unwrap();
             store.write_lines(prepared).unwrap();
         }
         drop(store);
@@ -248,7 +248,7 @@ fn file_without_lines_gets_them_from_its_log() {
     txn.delete_table(LINE_KEYS.definition).unwrap();
     txn.delete_table(LINE_EVENTS.definition).unwrap();
     txn.delete_table(LINE_DAYS.definition).unwrap();
-    txn.open_table(META.definition).unwrap().remove(meta_lines_key(WORLD)).unwrap();
+    txn.open_table(META.definition).unwrap().remove(&*meta_lines_key(world_number(WORLD))).unwrap();
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 5).unwrap();
     txn.commit().unwrap();
     drop(db);

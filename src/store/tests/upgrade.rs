@@ -13,7 +13,7 @@ use crate::store::care::upgrade::{COVERAGE_BEFORE, ODDS_BEFORE, OddsKeyBefore, U
 use crate::store::codec::{
     self, BincodeRow, ContestRow, EventRow, Flaw, OddsRow, OwnerRow, PollRow, PollRowBefore, Row,
 };
-use crate::store::table_keys::{EventKey, PollKey, TableKey};
+use crate::store::table_keys::{EventKey, PollKey, TableKey, world_number};
 use crate::store::tables::{
     BUDGETS, CATALOGUE, COMPETITIONS, COVERAGE, EVENTS, FORMAT, FORMAT_KEY, FORMATS, KEY_ORDER, KEYFRAMES, LOG,
     MARKETS, META, NAMES, ODDS, POLLS, TICKS, Table, meta_log_key,
@@ -106,7 +106,7 @@ fn make_fourth_format(db: &redb::Database) {
     txn.delete_table(KEYFRAMES.definition).unwrap();
     txn.delete_table(TICKS.definition).unwrap();
     for world in World::ALL {
-        txn.open_table(META.definition).unwrap().remove(meta_log_key(world)).unwrap();
+        txn.open_table(META.definition).unwrap().remove(&*meta_log_key(world_number(world))).unwrap();
     }
     txn.open_table(FORMATS).unwrap().insert(FORMAT_KEY, 4).unwrap();
     txn.commit().unwrap();

@@ -15,15 +15,7 @@ impl NewsBatch<'_> {
     pub(super) fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
         let now = self.now;
         let competition_key = self.competition(&news)?;
-        let event = |status: EventStatus, changed: Timestamp| Event {
-            id: news.id.clone(),
-            competition: Arc::clone(&news.competition),
-            competition_key: Arc::clone(&competition_key),
-            commence: news.commence,
-            contest: news.contest.clone(),
-            status,
-            changed,
-        };
+        let event = |status, changed| news.event(Arc::clone(&competition_key), status, changed);
         if self.draft(news.sport, &news.id).is_err() {
             self.additions.event(news.sport, &news.id)?;
         } else {

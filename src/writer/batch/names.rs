@@ -11,10 +11,7 @@ impl NewsBatch<'_> {
     /// The key of an event's competition, which becomes known with it.
     pub(super) fn competition(&mut self, news: &EventNews) -> Result<Arc<str>, Reason> {
         let catalogue = self.catalogue;
-        let key: Arc<str> = match &news.competition_key {
-            Some(key) => Arc::clone(key),
-            None => (*catalogue.competition_key(news.sport, &news.competition, &news.contest)).into(),
-        };
+        let key = news.competition_key(catalogue);
         let seen = self.competitions.as_ref().unwrap_or(self.state.register.competitions());
         let known = seen.get(&key).map(|known| &known.title);
         let title = match (&news.competition_title, known) {

@@ -136,7 +136,7 @@ fn old_history_goes_and_the_rest_is_read_as_before() {
     assert!(matches!(price_at(&writer, old[20].0), Err(HistoryError::Gone)));
     let since = writer.boards().condition().history_since(WORLD).unwrap();
     assert!(since > old[32].0 && since <= kept[0].0, "{since}");
-    let first = writer.history().entries_after(WORLD, 3, 10);
+    let first = writer.history().entries_after(WORLD.into(), 3, 10);
     assert!(matches!(first, Err(HistoryError::Gone)), "{first:?}");
     let before = head(&writer);
     assert!(before.changes < 40, "{before:?}");
@@ -165,7 +165,7 @@ fn sport_that_is_quiet_for_longer_than_history_keeps_its_state() {
     }
     assert_eq!(price_at(&writer, clock.now().timestamp()).unwrap().as_deref(), Some("2.00"));
     assert!(writer.check(&Arc::default()).unwrap().is_clean());
-    let entries = writer.history().entries_after(WORLD, head(&writer).next - 2, 10).unwrap();
+    let entries = writer.history().entries_after(WORLD.into(), head(&writer).next - 2, 10).unwrap();
     assert_eq!(entries.len(), 1);
     drop(writer);
     let mut writer = open_on(&directory, &clock, history);

@@ -25,7 +25,7 @@ use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::row_batch::begin;
 use crate::store::table_keys::{KeyframeKey, LogKey, world_number};
-use crate::store::tables::{KEYFRAMES, LOG, META, meta_lines_key, meta_log_key};
+use crate::store::tables::{KEYFRAMES, LOG, META};
 
 /// Whose history is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub enum ForgetOutcome {
 
 impl ForgetProgress {
     pub(super) fn start(txn: &ReadTransaction, world: World) -> Result<Self, StoreError> {
-        let next = read_head(txn, world)?.unwrap_or_default().next;
+        let next = read_head(txn, world_number(world))?.unwrap_or_default().next;
         Ok(ForgetProgress { below: next, to: next.saturating_sub(1), has_begun: false, is_damaged: false })
     }
 }
@@ -150,7 +150,7 @@ impl Piece<'_> {
         if entries.is_empty() && frame.is_none() {
             return Ok(None);
         }
-        let epoch = read_head(self.txn, self.event.world)?.map_or(0, |head| head.epoch);
+        let epoch = read_head(self.txn, self.key.0)?.map_or(0, |head| head.epoch);
         Ok(Some(PreparedForget { event: self.event.clone(), epoch, is_first: false, entries, frame, lost }))
     }
 
@@ -284,13 +284,12 @@ impl Store {
             let txn = begin(&store.file()?.db)?;
             let had_lines = {
                 let mut meta = txn.open_table(META.definition)?;
-                let mut head = LinesHead::read_from(&meta, event.world)?;
-                let key = (world_number(event.world), event.sport);
-                let had_lines = delete_event_lines(&txn, key, &event.id, &mut head)?;
-                let row = META.seal(&meta_lines_key(event.world), &head.row());
-                let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
+                let log = world_number(event.world);
+                let mut head = LinesHead::read_from(&meta, log)?;
+                let had_lines = delete_event_lines(&txn, (log, event.sport), &event.id, &mut head)?;
                 if had_lines {
-                    meta.insert(meta_lines_key(event.world), &*row)?;
+                    let (key, row) = head.seal(log)?;
+                    meta.insert(&*key, &*row)?;
                 }
                 had_lines
             };
@@ -333,9 +332,8 @@ impl PreparedForget {
             if self.is_first {
                 log.head.epoch = new_epoch()?;
             }
-            let row = META.seal(&meta_log_key(self.event.world), &log.head.row());
-            let row = row.map_err(|error| StoreError::Refused(error.to_string()))?;
-            txn.open_table(META.definition)?.insert(meta_log_key(self.event.world), &*row)?;
+            let (key, row) = log.head.seal(world_number(self.event.world))?;
+            txn.open_table(META.definition)?.insert(&*key, &*row)?;
         }
         txn.commit()?;
         Ok(ForgetOutcome::Done)

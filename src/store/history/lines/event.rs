@@ -15,7 +15,7 @@ use crate::model::{Event, EventId, LinePoint, Outcome, PricedAt, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::read::LogError;
 use crate::store::history::row::Effort;
-use crate::store::table_keys::{EventKey, LineEventKey};
+use crate::store::table_keys::{EventKey, LineEventKey, LogNumber};
 use crate::store::tables::{ENDS, LINE_EVENTS};
 
 /// A block that is longer than this before it is compressed takes no further changes.
@@ -47,6 +47,18 @@ pub(in crate::store) fn id_hash(id: &str) -> u64 {
     digest.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
+/// Whether there is a stored history of an event; of one with another id and the same hash too.
+pub(in crate::store::history) fn is_in_lines(
+    txn: &ReadTransaction,
+    (log, sport): (LogNumber, u16),
+    id: &EventId,
+) -> Result<bool, LogError> {
+    let hash = id_hash(id.as_str());
+    let alike: (LineEventKey, LineEventKey) = ((log, sport, hash, 0), (log, sport, hash, u32::MAX));
+    let mut stored = txn.open_table(LINE_EVENTS.definition)?.range(alike.0..=alike.1)?;
+    Ok(stored.next().transpose()?.is_some())
+}
+
 impl EventHistory {
     /// An event that has no history yet.
     pub(super) fn new(number: u32, event: Arc<Event>, at: Timestamp) -> Self {
@@ -62,14 +74,6 @@ impl EventHistory {
             stored_day: None,
             has_changed: true,
         }
-    }
-
-    /// Whether there is a stored history of an event; of one with another id and the same hash too.
-    pub(super) fn is_stored(txn: &ReadTransaction, (world, sport): (u8, u16), id: &EventId) -> Result<bool, LogError> {
-        let hash = id_hash(id.as_str());
-        let alike: (LineEventKey, LineEventKey) = ((world, sport, hash, 0), (world, sport, hash, u32::MAX));
-        let mut stored = txn.open_table(LINE_EVENTS.definition)?.range(alike.0..=alike.1)?;
-        Ok(stored.next().transpose()?.is_some())
     }
 
     /// The stored history of an event, whose open records are known. Its last block is continued, unless all that follows

@@ -9,7 +9,7 @@ use foldhash::HashMap;
 use redb::ReadTransaction;
 
 use super::block::RecordNumbers;
-use super::event::EventHistory;
+use super::event::{EventHistory, is_in_lines};
 use super::keys::LineKeys;
 use super::rewrite::Part;
 use super::tail::{EventStep, Tail, TailChange};
@@ -116,7 +116,7 @@ impl<'t> Follower<'t> {
         let unmentioned: Vec<EventId> =
             self.start.numbers.keys().filter(|id| !self.events.contains_key(*id)).cloned().collect();
         for id in unmentioned {
-            if !EventHistory::is_stored(self.txn, self.sport, &id)? {
+            if !is_in_lines(self.txn, self.sport, &id)? {
                 self.event(&id, None)?;
             }
         }

@@ -31,6 +31,7 @@ pub use read::{EndsOf, LineRange};
 pub use rewrite::{LineBytes, PreparedLines};
 
 pub(in crate::store) use ends::EndsRow;
+pub(super) use event::is_in_lines;
 pub(in crate::store) use index::{check_line_days, check_line_events, rebuild_line_days, rebuild_line_events};
 pub(in crate::store) use pieces::LineRow;
 pub(super) use read::{KeptTails, read_ends, read_event_lines};

@@ -12,11 +12,11 @@ use super::event::stored_ends;
 use super::follow::Follower;
 use super::keys::LineKeys;
 use super::tail::{Tail, Tails};
-use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp, World};
+use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
-use crate::store::table_keys::world_number;
+use crate::store::table_keys::LogNumber;
 use crate::store::tables::{LINE_DAYS, LINE_KEYS};
 
 /// The most outcomes that are read at once, over all changes: about 128 MiB.
@@ -33,13 +33,13 @@ pub struct LineRange {
 /// The lines of an event that are wanted. `None` if the log does not know the event.
 pub(in crate::store::history) fn read_event_lines(
     txn: &ReadTransaction,
-    (world, sport): (World, u16),
+    sport: (LogNumber, u16),
     id: &EventId,
     (is_wanted, range): (impl Fn(&str, Market) -> bool, LineRange),
     kept: KeptTails<'_>,
 ) -> Result<Option<EventLines>, LogError> {
-    let lines = kept.tails.with(txn, (world, sport), (kept.rewrites, kept.is_closing), |tail| {
-        event_lines_after(txn, (world_number(world), sport), id, (&is_wanted, range), (tail, kept.is_closing))
+    let lines = kept.tails.with(txn, sport, (kept.rewrites, kept.is_closing), |tail| {
+        event_lines_after(txn, sport, id, (&is_wanted, range), (tail, kept.is_closing))
     })?;
     Ok(lines.flatten())
 }
@@ -89,13 +89,13 @@ pub enum EndsOf {
 /// `lines_max` lines, not all of them.
 pub(in crate::store::history) fn read_ends(
     txn: &ReadTransaction,
-    (world, sport): (World, u16),
+    sport: (LogNumber, u16),
     of: &EndsOf,
     (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
     kept: KeptTails<'_>,
 ) -> Result<Vec<EventLines>, LogError> {
-    let found = kept.tails.with(txn, (world, sport), (kept.rewrites, kept.is_closing), |tail| {
-        ends_after(txn, (world_number(world), sport), of, (&is_wanted, lines_max), (tail, kept.is_closing))
+    let found = kept.tails.with(txn, sport, (kept.rewrites, kept.is_closing), |tail| {
+        ends_after(txn, sport, of, (&is_wanted, lines_max), (tail, kept.is_closing))
     })?;
     Ok(found.unwrap_or_default())
 }

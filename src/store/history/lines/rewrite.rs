@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata, WriteTransaction};
 
 use super::event::id_hash;
 use super::follow::{Follower, PartStart};
@@ -19,11 +19,15 @@ use crate::store::codec::{Flaw, MetaRow, TooLong};
 use crate::store::error::StoreError;
 use crate::store::handle::Store;
 use crate::store::history::fold::SportFold;
+use crate::store::history::import::Imports;
 use crate::store::history::read::{LogError, base_of, first_frame, fold_from, next_frame};
-use crate::store::history::state::read_head;
+use crate::store::history::reader::LogId;
+use crate::store::history::state::{read_head, seal_meta};
 use crate::store::row_batch::{RowBatch, begin};
-use crate::store::table_keys::world_number;
-use crate::store::tables::{ENDS, KEYFRAMES, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, meta_lines_key};
+use crate::store::table_keys::{LogNumber, world_number};
+use crate::store::tables::{
+    ENDS, KEYFRAMES, LINE_DAYS, LINE_EVENTS, LINE_KEYS, LINES, LOG, META, is_meta_lines, meta_lines_key,
+};
 
 /// How large the lines of a world are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,22 +59,24 @@ pub(in crate::store) struct LinesHead {
 }
 
 impl LinesHead {
-    pub(in crate::store) fn row(&self) -> MetaRow {
+    /// The row of lines that go so far, with its key.
+    pub(in crate::store) fn seal(&self, log: LogNumber) -> Result<(String, Vec<u8>), StoreError> {
         let through = self.through.iter().map(|(sport, sequence)| (*sport, *sequence)).collect();
-        MetaRow::Lines { through, line_bytes: self.size.lines, end_bytes: self.size.ends }
+        let row = MetaRow::Lines { through, line_bytes: self.size.lines, end_bytes: self.size.ends };
+        seal_meta(meta_lines_key(log), &row)
     }
 
     /// Without the row, or with one that is damaged, all lines are written again.
-    pub(in crate::store) fn read(txn: &ReadTransaction, world: World) -> Result<Self, StoreError> {
-        LinesHead::read_from(&txn.open_table(META.definition)?, world)
+    pub(in crate::store) fn read(txn: &ReadTransaction, log: LogNumber) -> Result<Self, StoreError> {
+        LinesHead::read_from(&txn.open_table(META.definition)?, log)
     }
 
     pub(in crate::store) fn read_from(
         meta: &impl ReadableTable<&'static str, &'static [u8]>,
-        world: World,
+        log: LogNumber,
     ) -> Result<Self, StoreError> {
-        let key = meta_lines_key(world);
-        let row = meta.get(key)?.and_then(|row| META.unseal(&key, row.value()).ok());
+        let key = meta_lines_key(log);
+        let row = meta.get(&*key)?.and_then(|row| META.unseal(&&*key, row.value()).ok());
         Ok(match row {
             Some(MetaRow::Lines { through, line_bytes, end_bytes }) => {
                 let size = LineBytes { lines: line_bytes, ends: end_bytes };
@@ -124,8 +130,8 @@ pub(super) fn end_of_lines(
 /// A step that only has to be committed: see [`Store::write_lines`].
 #[derive(Debug)]
 pub struct PreparedLines {
-    world: World,
-    before: (u64, LinesHead),
+    log: LogNumber,
+    before: Version,
     outcome: Outcome,
 }
 
@@ -139,21 +145,21 @@ enum Outcome {
 /// Prepares a step for a sport that has one, out of the sports of these numbers.
 pub(in crate::store) fn prepare_lines(
     txn: &ReadTransaction,
-    world: World,
+    log: LogNumber,
     sports: impl Iterator<Item = u16>,
     is_closing: &AtomicBool,
 ) -> Result<Option<PreparedLines>, LogError> {
-    let before = version(txn, world)?;
-    let prepared = |outcome| Ok(Some(PreparedLines { world, before: before.clone(), outcome }));
-    if before.1 == LinesHead::default() && has_lines(txn, world)? {
+    let before = version(txn, log)?;
+    let prepared = |outcome| Ok(Some(PreparedLines { log, before: before.clone(), outcome }));
+    if before.lines == LinesHead::default() && has_lines(txn, log)? {
         return prepared(Outcome::Damaged("how far they go is not known".to_owned()));
     }
     for sport in sports {
-        let key = (world_number(world), sport);
-        let Some((mut after, mut is_after_gap)) = end_of_lines(txn, key, &before.1)? else { continue };
+        let key = (log, sport);
+        let Some((mut after, mut is_after_gap)) = end_of_lines(txn, key, &before.lines)? else { continue };
         while let Some(to) = next_frame(txn, key, after)? {
             let rows = Part::read(txn, key, (after, to), is_after_gap)
-                .and_then(|part| rows_of(txn, (world, key), part, before.1.clone(), is_closing));
+                .and_then(|part| rows_of(txn, key, part, before.lines.clone(), is_closing));
             match rows {
                 Ok(rows) => return prepared(Outcome::Rows(Box::new(rows))),
                 // The next keyframe is read without it.
@@ -169,22 +175,29 @@ pub(in crate::store) fn prepare_lines(
     Ok(None)
 }
 
-/// What a step depends on: the epoch of the log, and how far the lines go.
-fn version(txn: &ReadTransaction, world: World) -> Result<(u64, LinesHead), StoreError> {
-    let epoch = read_head(txn, world)?.map_or(0, |head| head.epoch);
-    Ok((epoch, LinesHead::read(txn, world)?))
+/// What a step depends on: the epoch of the log, how far the lines go, and how many keys they have in all logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Version {
+    epoch: u64,
+    lines: LinesHead,
+    keys: u64,
 }
 
-fn has_lines(txn: &ReadTransaction, world: World) -> Result<bool, LogError> {
-    let world = world_number(world);
-    let mut all = txn.open_table(ENDS.definition)?.range((world, 0, 0)..=(world, u16::MAX, u32::MAX))?;
+fn version(txn: &ReadTransaction, log: LogNumber) -> Result<Version, StoreError> {
+    let epoch = read_head(txn, log)?.map_or(0, |head| head.epoch);
+    let keys = txn.open_table(LINE_KEYS.definition)?.len()?;
+    Ok(Version { epoch, lines: LinesHead::read(txn, log)?, keys })
+}
+
+fn has_lines(txn: &ReadTransaction, log: LogNumber) -> Result<bool, LogError> {
+    let mut all = txn.open_table(ENDS.definition)?.range((log, 0, 0)..=(log, u16::MAX, u32::MAX))?;
     Ok(all.next().transpose()?.is_some())
 }
 
 /// The rows that a part of the log adds to the lines.
 fn rows_of(
     txn: &ReadTransaction,
-    (world, sport): (World, (u8, u16)),
+    sport: (LogNumber, u16),
     part: Part,
     mut head: LinesHead,
     is_closing: &AtomicBool,
@@ -217,40 +230,37 @@ fn rows_of(
             batch.line_events.insert((sport.0, sport.1, id_hash(event.ends.event.id.as_str()), event.number));
         }
     }
-    put_lines_head(world, &head, &mut batch)?;
+    let (key, row) = head.seal(sport.0)?;
+    batch.rows.meta.insert(key, Some(row));
     Ok(batch)
 }
 
-fn put_lines_head(world: World, head: &LinesHead, batch: &mut RowBatch) -> Result<(), StoreError> {
-    let key = meta_lines_key(world);
-    let row = META.seal(&key, &head.row()).map_err(|error| StoreError::Refused(error.to_string()))?;
-    batch.rows.meta.insert(key.to_owned(), Some(row));
-    Ok(())
-}
-
 impl Store {
-    /// Whether the lines of a world lack something that the log has up to a keyframe.
-    pub fn has_lines_to_write(&self, world: World) -> Result<bool, StoreError> {
+    /// A log whose lines lack something that it has up to a keyframe.
+    pub fn log_without_lines(&self) -> Result<Option<LogId>, StoreError> {
         self.reading(|store, file| {
             let txn = file.db.begin_read()?;
-            let lines = LinesHead::read(&txn, world)?;
-            for (_, sport) in store.sports.served() {
-                let key = (world_number(world), sport);
-                let end = end_of_lines(&txn, key, &lines).map_err(LogError::into_store)?;
-                let next =
-                    end.map(|(after, _)| next_frame(&txn, key, after)).transpose().map_err(LogError::into_store)?;
-                if next.flatten().is_some() {
-                    return Ok(true);
+            let imported: Vec<LogNumber> = Imports::read(&txn)?.iter().map(|log| log.number).collect();
+            for log in World::ALL.map(world_number).into_iter().chain(imported) {
+                let lines = LinesHead::read(&txn, log)?;
+                for (_, sport) in store.sports.served() {
+                    let key = (log, sport);
+                    let end = end_of_lines(&txn, key, &lines).map_err(LogError::into_store)?;
+                    let next =
+                        end.map(|(after, _)| next_frame(&txn, key, after)).transpose().map_err(LogError::into_store)?;
+                    if next.flatten().is_some() {
+                        return Ok(Some(LogId(log)));
+                    }
                 }
             }
-            Ok(false)
+            Ok(None)
         })
     }
 
     /// Commits a step that `HistoryReader::prepare_lines` prepared.
     pub fn write_lines(&mut self, prepared: PreparedLines) -> Result<(), StoreError> {
         self.writing(|store| {
-            let now = store.reading(|_, file| version(&file.db.begin_read()?, prepared.world))?;
+            let now = store.reading(|_, file| version(&file.db.begin_read()?, prepared.log))?;
             // Something was removed since: the step is prepared again.
             if now != prepared.before {
                 return Ok(());
@@ -274,16 +284,16 @@ impl Store {
 
     /// The size of a world's lines.
     pub fn line_bytes(&self, world: World) -> Result<LineBytes, StoreError> {
-        self.reading(|_, file| Ok(LinesHead::read(&file.db.begin_read()?, world)?.size))
+        self.reading(|_, file| Ok(LinesHead::read(&file.db.begin_read()?, world_number(world))?.size))
     }
 }
 
-/// Deletes the lines of both worlds: they are written again from the log.
+/// Deletes the lines of every log: they are written again from it.
 pub(in crate::store) fn delete_lines(txn: &WriteTransaction) -> Result<(), StoreError> {
-    for world in World::ALL {
-        delete_lines_of(txn, world_number(world))?;
-        txn.open_table(META.definition)?.remove(meta_lines_key(world))?;
+    for log in 0..=LogNumber::MAX {
+        delete_lines_of(txn, log)?;
     }
+    txn.open_table(META.definition)?.retain(|key, _| !is_meta_lines(key))?;
     txn.open_table(LINE_KEYS.definition)?.retain(|_, _| false)?;
     Ok(())
 }

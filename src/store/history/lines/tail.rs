@@ -16,14 +16,14 @@ use super::ends::EventTexts;
 use super::follow::PartStart;
 use super::keys::LineKeys;
 use super::rewrite::{LinesHead, Part, end_of_lines};
-use crate::model::{Event, EventId, LinePoint, Outcome, Timestamp, World};
+use crate::model::{Event, EventId, LinePoint, Outcome, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
 use crate::store::history::entry::{LoggedChange, LoggedTick};
 use crate::store::history::fold::SportFold;
 use crate::store::history::read::{LogError, for_each_entry};
 use crate::store::history::state::read_head;
-use crate::store::table_keys::world_number;
+use crate::store::table_keys::LogNumber;
 
 /// The most sports whose ends are in memory.
 const TAILS_MAX: usize = 8;
@@ -32,7 +32,7 @@ const TAILS_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(in crate::store) struct Tails(Mutex<Vec<(SportKey, Slot)>>);
 
-type SportKey = (u8, u16);
+type SportKey = (LogNumber, u16);
 type Slot = Arc<RwLock<Option<Tail>>>;
 
 /// What a tail is valid for.
@@ -90,18 +90,17 @@ impl Tails {
     pub(super) fn with<T>(
         &self,
         txn: &ReadTransaction,
-        (world, sport): (World, u16),
+        sport: SportKey,
         (rewrites, is_closing): (u64, &AtomicBool),
         work: impl FnOnce(&Tail) -> Result<T, LogError>,
     ) -> Result<Option<T>, LogError> {
-        let Some(head) = read_head(txn, world)? else { return Ok(None) };
-        let key = (world_number(world), sport);
-        let Some((after, is_after_gap)) = end_of_lines(txn, key, &LinesHead::read(txn, world)?)? else {
+        let Some(head) = read_head(txn, sport.0)? else { return Ok(None) };
+        let Some((after, is_after_gap)) = end_of_lines(txn, sport, &LinesHead::read(txn, sport.0)?)? else {
             return Ok(None);
         };
         let validity = Validity { epoch: head.epoch, after, is_after_gap, rewrites };
         let to = head.next - 1;
-        let slot = self.slot(key);
+        let slot = self.slot(sport);
         // Reading a long line must not keep others from reading theirs.
         let kept = slot.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(tail) = kept.as_ref().filter(|tail| tail.reaches(validity, to)) {
@@ -111,8 +110,8 @@ impl Tails {
         {
             let mut kept = slot.write().unwrap_or_else(PoisonError::into_inner);
             let known = kept.take().filter(|tail| tail.validity == validity);
-            let mut tail = known.map_or_else(|| Tail::new(txn, key, validity), Ok)?;
-            tail.extend(txn, key, to, is_closing)?;
+            let mut tail = known.map_or_else(|| Tail::new(txn, sport, validity), Ok)?;
+            tail.extend(txn, sport, to, is_closing)?;
             *kept = Some(tail);
         }
         let kept = slot.read().unwrap_or_else(PoisonError::into_inner);
@@ -121,8 +120,8 @@ impl Tails {
         }
         drop(kept);
         // Lines were written just now, and another reading began after that.
-        let mut tail = Tail::new(txn, key, validity)?;
-        tail.extend(txn, key, to, is_closing)?;
+        let mut tail = Tail::new(txn, sport, validity)?;
+        tail.extend(txn, sport, to, is_closing)?;
         work(&tail).map(Some)
     }
 

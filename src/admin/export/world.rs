@@ -12,15 +12,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::pieces::{self, PieceSource};
+use super::super::pieces::{self, PieceSource};
+use super::PIECE_BYTES;
 use crate::board::{Boards, EventNode, Register, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
     BookId, Catalogue, ClosedNews, CompetitionNews, EventNews, EventStatus, Market, News, OddsNews, ScoreNews,
     SourceNews, SportId, World,
 };
-
-const PIECE_BYTES: usize = 64 << 10;
 
 /// Begins an export of a world as it is now.
 pub(crate) fn start(world: World, boards: &Boards) -> PieceSource {
@@ -32,6 +31,20 @@ pub(crate) fn start(world: World, boards: &Boards) -> PieceSource {
         let _ = export.world(&board).await;
     });
     source
+}
+
+/// The bookmakers, competitions and markets of a world, also those that no event has any more: lists and parameters know
+/// them.
+pub(super) fn register_news(register: &Register) -> Vec<News> {
+    let bookmakers = register.bookmakers().iter().map(|(_, book)| News::Bookmaker((**book).clone()));
+    let competitions = register.competitions().iter().map(|(key, competition)| {
+        let (key, competition) = (Arc::clone(key), competition.clone());
+        News::Competition(CompetitionNews { key, competition })
+    });
+    let mut markets: Vec<Market> = register.markets().iter().copied().collect();
+    markets.sort_unstable_by_key(|market| market.key());
+    let markets = markets.into_iter().map(|market| News::Market(market.into()));
+    bookmakers.chain(competitions).chain(markets).collect()
 }
 
 /// The reader is gone.
@@ -47,18 +60,8 @@ struct Export {
 impl Export {
     async fn world(&mut self, board: &WorldBoard) -> Result<(), Gone> {
         let register = board.register();
-        for (_, book) in register.bookmakers().iter() {
-            self.tell(&News::Bookmaker((**book).clone())).await?;
-        }
-        // Also those that no event has any more: lists and parameters know them.
-        for (key, competition) in register.competitions().iter() {
-            let (key, competition) = (Arc::clone(key), competition.clone());
-            self.tell(&News::Competition(CompetitionNews { key, competition })).await?;
-        }
-        let mut markets: Vec<Market> = register.markets().iter().copied().collect();
-        markets.sort_unstable_by_key(|market| market.key());
-        for market in markets {
-            self.tell(&News::Market(market.into())).await?;
+        for news in register_news(register) {
+            self.tell(&news).await?;
         }
         let catalogue = Arc::clone(&self.catalogue);
         for sport in catalogue.sport_ids() {
