@@ -22,6 +22,8 @@ pub enum HistoryChange {
     Price(HistoryPrice),
     /// The source of a bookmaker went stale, or is no longer stale.
     Source(Arc<str>, bool),
+    /// A publication that is another one than before, although no price changed: events that have prices did.
+    Tick,
     Observed(Observation),
 }
 

@@ -96,7 +96,7 @@ impl Writer {
             after: None,
         }));
         let stale = stale_keys(sport, &mut keys, now_ms);
-        let is_change = !records.is_empty() || is_relisted || stale != sport.logged_stale;
+        let is_change = !records.is_empty() || is_relisted || sport.has_moved_prices || stale != sport.logged_stale;
         is_change.then_some(TickChanges { at, stale, records })
     }
 
@@ -107,6 +107,7 @@ impl Writer {
         let mut keys = BookKeys { books: register.bookmakers(), keys: BTreeMap::new() };
         sport.logged_stale = stale_keys(sport, &mut keys, now_ms);
         sport.orphans = Vec::new();
+        sport.has_moved_prices = false;
     }
 }
 

@@ -77,6 +77,12 @@ impl Writer {
         let mut shown = Arc::clone(sport.board.published());
         let at_once = [update.removed, update.moved].concat();
         if !at_once.is_empty() {
+            let has_prices = |id: &str| shown.index().get(id).is_some_and(|node| !node.records().is_empty());
+            if at_once.iter().any(|edit| has_prices(edit.id.as_str())) {
+                // The next tick is another one, although it has nothing new.
+                sport.has_moved_prices = true;
+                sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
+            }
             shown = Arc::new(shown.with_index(shown.index().apply(&at_once)));
         }
         sport.current = index;

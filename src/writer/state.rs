@@ -39,6 +39,8 @@ pub(super) struct SportState {
     pub logged_stale: Vec<Arc<str>>,
     /// Records that only the log has: the next entry closes them.
     pub orphans: Vec<Orphan>,
+    /// Whether an event with prices was removed or moved since the last tick, which readers saw at once.
+    pub has_moved_prices: bool,
 }
 
 /// Price changes that readers have not seen.
@@ -116,7 +118,18 @@ impl SportState {
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
         let (unpublished, is_in_round) = (None, false);
-        SportState { current, sources, board, unpublished, published_ms, is_in_round, logged_stale, orphans }
+        let has_moved_prices = false;
+        SportState {
+            current,
+            sources,
+            board,
+            unpublished,
+            published_ms,
+            is_in_round,
+            logged_stale,
+            orphans,
+            has_moved_prices,
+        }
     }
 
     /// Whether there are prices, now or in what is published.

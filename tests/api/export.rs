@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oddsbox::admin::{Access, AdminAccess, DataDir, Setup};
+use oddsbox::admin::{Access, AdminAccess, DataDir, ExportOptions, Setup};
 use oddsbox::clock::Clock;
 use oddsbox::config::catalogue;
 use oddsbox::ingest::{IngestOptions, IngestSummary, Simulator};
@@ -21,7 +21,7 @@ const SPORTS: [&str; 9] =
 const ALL_REGIONS: &str = "regions=us,us2,us_dfs,us_ex,uk,eu,fr,se,au";
 
 async fn export(access: &AdminAccess) -> String {
-    let mut source = access.export(World::Live).await.expect("an export");
+    let mut source = access.export(ExportOptions::World(World::Live)).await.expect("an export");
     let mut text = Vec::new();
     while let Some(piece) = source.recv().await {
         text.extend_from_slice(&piece.expect("a piece"));

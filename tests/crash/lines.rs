@@ -88,7 +88,7 @@ impl ModelEvent {
 fn model(history: &HistoryReader, world: World, sport: SportId) -> BTreeMap<EventId, ModelEvent> {
     let mut events: BTreeMap<EventId, ModelEvent> = BTreeMap::new();
     let mut last_tick = None;
-    for entry in history.entries_after(world, 0, 100_000).expect("all entries") {
+    for entry in history.entries_after(world.into(), 0, 100_000).expect("all entries") {
         let changes: Vec<_> =
             entry.sports.into_iter().filter(|(of, _)| *of == sport).flat_map(|(_, all)| all).collect();
         last_tick = changes.iter().fold(last_tick, |last, change| match change {

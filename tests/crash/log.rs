@@ -310,12 +310,12 @@ impl Life {
 fn check_changes(history: &HistoryReader, world: World) {
     let head = history.head(world).expect("a head");
     let last = logged(&history.after(world, tennis(), head.next - 1).expect("the last state"));
-    let all = history.entries_after(world, 0, 100_000).expect("all entries");
+    let all = history.entries_after(world.into(), 0, 100_000).expect("all entries");
     assert!(all.iter().map(|entry| entry.sequence).eq(1..head.next), "{world}: every entry once");
     let every = usize::try_from(head.next).expect("a small number").div_ceil(40).max(1);
     for after in (0..head.next).step_by(every) {
         let mut board = logged(&history.after(world, tennis(), after).expect("a state"));
-        let entries = history.entries_after(world, after, 100_000).expect("entries");
+        let entries = history.entries_after(world.into(), after, 100_000).expect("entries");
         assert_eq!(entries, all[usize::try_from(after).expect("a small number")..], "from {after} on");
         for change in entries.iter().flat_map(|entry| entry.sports.iter().flat_map(|(_, changes)| changes)) {
             match change {

@@ -1,8 +1,7 @@
 //! The history of a world as lines that `ingest --history` takes back.
 //!
 //! Bookmakers, competitions and markets come first, then the changes of each sport in the order of time, each with its time.
-//! Within a second events and scores change first, then prices, and then events are removed, as an import has them:
-//! whoever exports what was imported gets the same lines again. The log is read in pieces, each in a transaction of its
+//! Whoever exports what was imported from an export gets the same lines again. The log is read in pieces, each in a transaction of its
 //! own, so nothing is held back by an export that is read slowly.
 
 use std::io;
@@ -45,7 +44,7 @@ pub(crate) fn start(range: HistoryRange, boards: &Boards, history: &HistoryReade
         for news in register_news(board.register()) {
             wire::write(&news, &catalogue, &mut piece);
         }
-        let mut export = Export { catalogue, competitions, pieces, piece, range };
+        let mut export = Export { catalogue, competitions, pieces, piece, range, at: Timestamp::default() };
         match export.sports(&history) {
             Ok(()) | Err(Stop::Gone) => {}
             Err(Stop::Failed(error)) => {
@@ -78,15 +77,8 @@ struct Export {
     /// What has been written and not yet handed on.
     piece: Vec<u8>,
     range: HistoryRange,
-}
-
-/// The changes of one second.
-#[derive(Default)]
-struct Second {
+    /// The time of the last change of the sport.
     at: Timestamp,
-    events: Vec<HistoryChange>,
-    prices: Vec<HistoryChange>,
-    removed: Vec<HistoryChange>,
 }
 
 impl Export {
@@ -101,48 +93,49 @@ impl Export {
     fn sport(&mut self, sport: SportId, history: &HistoryReader) -> Result<(), Stop> {
         let HistoryRange { world, from, .. } = self.range;
         let own_since = history.own_since(world, sport)?;
-        let mut second = Second::default();
+        self.at = Timestamp::default();
         // What was imported ends where the own log begins.
         let is_own_only = from.zip(own_since).is_some_and(|(from, since)| since <= from);
         let imported = history.imported(world, sport)?.filter(|_| !is_own_only);
         let mut ends = Vec::new();
         if let Some(log) = imported {
-            let state = self.log(sport, log, history, (&mut second, None))?;
+            let state = self.log(sport, log, history, None)?;
             if let Some(since) = own_since {
                 let (_, own) = history.as_of(world, sport, since)?;
                 ends = state.ends(&own);
             }
         }
         if let Some(log) = history.own(world, sport)? {
-            self.log(sport, log, history, (&mut second, own_since.map(|since| (since, ends))))?;
+            self.log(sport, log, history, own_since.map(|since| (since, ends)))?;
         }
-        self.write(sport, &mut second)
+        Ok(())
     }
 
-    /// Writes the changes of a log, with others at a time, and returns the state at its end.
+    /// Writes the changes of a log, others before its prices of a time, and returns the state at its end.
     fn log(
         &mut self,
         sport: SportId,
         log: LogId,
         history: &HistoryReader,
-        (second, mut others): (&mut Second, Option<(Timestamp, Vec<HistoryChange>)>),
+        mut others: Option<(Timestamp, Vec<HistoryChange>)>,
     ) -> Result<SportFold, Stop> {
         let (mut walk, mut changes) = history.walk(log, sport, self.range.from)?;
         loop {
             for (at, change) in changes {
                 // The first entries of the own log may be older than the last of what was imported.
-                let at = at.max(second.at);
-                if self.range.to.is_some_and(|to| at > to) {
+                self.at = at.max(self.at);
+                if self.range.to.is_some_and(|to| self.at > to) {
                     return Ok(walk.into_state());
                 }
-                if at != second.at {
-                    self.write(sport, second)?;
-                    second.at = at;
+                let is_price =
+                    matches!(change, HistoryChange::Price(_) | HistoryChange::Source(..) | HistoryChange::Tick);
+                if let Some((_, others)) = others.take_if(|(since, _)| is_price && at >= *since) {
+                    others.into_iter().for_each(|change| self.line(sport, change));
                 }
-                second.push(change);
-                if let Some((_, others)) = others.take_if(|(since, _)| at >= *since) {
-                    others.into_iter().for_each(|change| second.push(change));
-                }
+                self.line(sport, change);
+            }
+            if self.piece.len() >= PIECE_BYTES {
+                self.hand_on()?;
             }
             changes = history.walk_on(&mut walk, ENTRIES_READ)?;
             if changes.is_empty() {
@@ -151,16 +144,8 @@ impl Export {
         }
     }
 
-    fn write(&mut self, sport: SportId, second: &mut Second) -> Result<(), Stop> {
-        let at = second.at;
-        let Second { events, prices, removed, .. } = std::mem::replace(second, Second { at, ..Second::default() });
-        for change in events.into_iter().chain(prices).chain(removed) {
-            self.line(sport, at, change);
-        }
-        if self.piece.len() >= PIECE_BYTES { self.hand_on() } else { Ok(()) }
-    }
-
-    fn line(&mut self, sport: SportId, at: Timestamp, change: HistoryChange) {
+    fn line(&mut self, sport: SportId, change: HistoryChange) {
+        let at = self.at;
         let news = match change {
             HistoryChange::Event(event) => News::Event(EventNews {
                 sport,
@@ -186,6 +171,7 @@ impl Export {
             HistoryChange::Source(bookmaker, is_stale) => {
                 return wire::write_source((at, sport), (&bookmaker, is_stale), &self.catalogue, &mut self.piece);
             }
+            HistoryChange::Tick => return wire::write_tick((at, sport), &self.catalogue, &mut self.piece),
             // The log has none.
             HistoryChange::Observed(_) => return,
         };
@@ -195,15 +181,5 @@ impl Export {
     fn hand_on(&mut self) -> Result<(), Stop> {
         let piece = Bytes::from(std::mem::take(&mut self.piece));
         self.pieces.blocking_send(Ok(piece)).map_err(|_| Stop::Gone)
-    }
-}
-
-impl Second {
-    fn push(&mut self, change: HistoryChange) {
-        match change {
-            HistoryChange::Removed(_) => self.removed.push(change),
-            HistoryChange::Price(_) | HistoryChange::Source(..) => self.prices.push(change),
-            _ => self.events.push(change),
-        }
     }
 }

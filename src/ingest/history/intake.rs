@@ -103,6 +103,7 @@ impl Intake {
             HistoryLine::Source { at, sport, bookmaker, is_stale } => {
                 self.push(sport, at, HistoryChange::Source(bookmaker, is_stale)).await
             }
+            HistoryLine::Tick { at, sport } => self.push(sport, at, HistoryChange::Tick).await,
             HistoryLine::Change { at, news, dropped } => {
                 self.delivery.drop_outcomes(dropped.iter().map(|outcome| (outcome.reason, 1)));
                 match self.change(at, news).await? {

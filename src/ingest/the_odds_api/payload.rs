@@ -57,8 +57,10 @@ pub fn read(bytes: &[u8], ask: PayloadTerms<'_>) -> Result<Payload, PayloadError
 /// The time that a response of the archive is of.
 pub fn archive_time(bytes: &[u8]) -> Result<Timestamp, PayloadError> {
     let text = std::str::from_utf8(bytes).map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
-    let read = serde_json::from_str::<Object<Archive<'_>>>(text);
-    let Object(archive) = read.map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
+    let whole: &RawValue =
+        serde_json::from_str(text).map_err(|error| PayloadError::BadJson(error.to_string().into()))?;
+    let read = serde_json::from_str::<Object<Archive<'_>>>(whole.get());
+    let Object(archive) = read.map_err(|_| PayloadError::NoTimestamp)?;
     Field::new("timestamp", archive.timestamp).time().map_err(|_| PayloadError::NoTimestamp)
 }
 

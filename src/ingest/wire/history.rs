@@ -1,5 +1,5 @@
 //! A line of history: a feed line with the time of its change, `as_of`. What is only known of history, that a source went
-//! stale, has a line of its own.
+//! stale or that prices were published without a change, has a line of its own.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use crate::ingest::wire::field::Field;
 use crate::model::{Catalogue, News, Reason, SportId, Timestamp};
 
 const SOURCE: &str = "stale";
+const TICK: &str = "tick";
 
 /// What a line of history says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,11 @@ pub enum HistoryLine {
         bookmaker: Arc<str>,
         is_stale: bool,
     },
+    /// A publication without a change of price.
+    Tick {
+        at: Timestamp,
+        sport: SportId,
+    },
 }
 
 /// Reads one line of history, with or without its line end.
@@ -41,6 +47,10 @@ pub fn read_history(line: &[u8], catalogue: &Catalogue) -> Result<HistoryLine, R
             is_stale: Field::new("stale", line.stale).boolean()?,
         });
     }
+    if Field::new("type", line.kind).string()? == TICK {
+        let at = Field::new("as_of", line.as_of).time()?;
+        return Ok(HistoryLine::Tick { at, sport: line.sport(catalogue)?.0 });
+    }
     let parsed = read_parsed(&line, catalogue)?;
     match parsed.news {
         News::AsOf(at, news) => Ok(HistoryLine::Change { at, news: *news, dropped: parsed.dropped }),
@@ -51,6 +61,15 @@ pub fn read_history(line: &[u8], catalogue: &Catalogue) -> Result<HistoryLine, R
         )),
         _ => Err(Rejection::new(Reason::UnknownType, "history has no line of this type")),
     }
+}
+
+/// Appends the line of a publication without a change of price, line end included.
+pub fn write_tick((at, sport): (Timestamp, SportId), catalogue: &Catalogue, out: &mut Vec<u8>) {
+    let mut line = LineWriter { out, catalogue };
+    line.start(TICK);
+    line.sport(sport);
+    line.time("as_of", at);
+    line.raw("}\n");
 }
 
 /// Appends the line of a source that went stale or is no longer stale, line end included.

@@ -14,7 +14,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use history::{HistoryLine, read_history, write_source};
+pub use history::{HistoryLine, read_history, write_source, write_tick};
 pub use read::read;
 pub(in crate::ingest) use read::unknown_market;
 pub use write::write;

@@ -106,11 +106,11 @@ impl SportFold {
     pub fn ends(&self, next: &SportFold) -> Vec<HistoryChange> {
         let next_events: BTreeMap<&EventId, &FoldedEvent> =
             next.events().map(|event| (&event.event.id, event)).collect();
-        let mut ends = Vec::new();
+        let (mut removed, mut ends) = (Vec::new(), Vec::new());
         for event in self.events() {
             let id = &event.event.id;
             let Some(next_event) = next_events.get(id) else {
-                ends.push(HistoryChange::Removed(id.clone()));
+                removed.push(HistoryChange::Removed(id.clone()));
                 continue;
             };
             let open: BTreeSet<(&str, &str)> =
@@ -121,7 +121,8 @@ impl SportFold {
                 HistoryChange::Price(HistoryPrice { event, bookmaker, market, price: None })
             }));
         }
-        ends
+        removed.append(&mut ends);
+        removed
     }
 
     /// What brings an empty sport into this state.
@@ -152,6 +153,9 @@ fn push(second: Timestamp, change: LoggedChange, at: &mut Timestamp, out: &mut V
         LoggedChange::Score(event, score) => add(second, HistoryChange::Score(event.id.clone(), score)),
         LoggedChange::Removed(event) => add(second, HistoryChange::Removed(event.id.clone())),
         LoggedChange::Tick(tick) => {
+            if tick.sources.is_empty() && tick.records.is_empty() {
+                add(tick.at, HistoryChange::Tick);
+            }
             for (bookmaker, is_stale) in tick.sources {
                 add(tick.at, HistoryChange::Source(bookmaker, is_stale));
             }

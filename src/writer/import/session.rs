@@ -223,7 +223,7 @@ fn event_of(change: &HistoryChange) -> Option<&EventId> {
         HistoryChange::Event(event) => Some(&event.id),
         HistoryChange::Score(event, _) | HistoryChange::Removed(event) => Some(event),
         HistoryChange::Price(price) => Some(&price.event),
-        HistoryChange::Source(..) | HistoryChange::Observed(_) => None,
+        HistoryChange::Source(..) | HistoryChange::Tick | HistoryChange::Observed(_) => None,
     }
 }
 

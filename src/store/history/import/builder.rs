@@ -69,15 +69,33 @@ pub struct ImportBuilder {
     changes: u64,
 }
 
-/// What happens in one second: events and scores change, then prices, and then events are removed.
+/// What happens in one second: events and scores change, then prices are published, and then events change again.
 #[derive(Debug, Default)]
 struct Second {
     events: Vec<EventChange>,
-    /// The events that it changes, as they are after it.
-    known: BTreeMap<EventId, Option<Arc<Event>>>,
     prices: BTreeMap<(EventId, Arc<str>, Market), Option<LoggedPrice>>,
     has_tick: bool,
-    removed: Vec<EventId>,
+    /// Whether it is a publication, also if no price changes.
+    is_other_tick: bool,
+    after: Vec<EventChange>,
+    /// The events that it changes, as they are now.
+    known: BTreeMap<EventId, Option<Arc<Event>>>,
+    /// Those that it removes, whatever becomes of them then.
+    removed: BTreeSet<EventId>,
+}
+
+impl Second {
+    fn push(&mut self, change: EventChange) {
+        if self.has_tick { self.after.push(change) } else { self.events.push(change) }
+    }
+
+    /// Prices that come after changes of events, after other prices: all events change before all prices.
+    fn go_on(&mut self) {
+        if !self.after.is_empty() {
+            self.events.append(&mut self.after);
+            self.prices.retain(|(event, ..), _| !matches!(self.known.get(event), Some(None)));
+        }
+    }
 }
 
 impl ImportBuilder {
@@ -125,14 +143,15 @@ impl ImportBuilder {
         }
         Ok(match change {
             HistoryChange::Event(event) => {
-                self.event(event)?;
+                self.event(&event);
                 Ok(())
             }
             HistoryChange::Score(id, score) => self.score(id, score),
             HistoryChange::Removed(id) => self.remove(id),
             HistoryChange::Price(price) => self.price(price),
             HistoryChange::Source(bookmaker, is_stale) => self.source(bookmaker, is_stale),
-            HistoryChange::Observed(observation) => self.observe(observation)?,
+            HistoryChange::Tick => self.tick(),
+            HistoryChange::Observed(observation) => self.observe(observation),
         })
     }
 
@@ -182,31 +201,27 @@ impl ImportBuilder {
         self.folded(id)?.records.get(&record)
     }
 
-    fn event(&mut self, event: Arc<Event>) -> Result<(), StoreError> {
-        // One that was removed in this second begins again.
-        if self.second.removed.contains(&event.id) {
-            self.flush()?;
-        }
-        let event = Arc::new(Event { changed: self.at, ..(*event).clone() });
+    fn event(&mut self, event: &Event) {
+        let event = Arc::new(Event { changed: self.at, ..event.clone() });
         let is_known = |known: &Arc<Event>| Event { changed: event.changed, ..(**known).clone() } == *event;
         if !self.event_of(&event.id).is_some_and(is_known) {
             self.second.known.insert(event.id.clone(), Some(Arc::clone(&event)));
-            self.second.events.push(EventChange::Put(event));
+            self.second.push(EventChange::Put(event));
         }
-        Ok(())
     }
 
     fn score(&mut self, id: EventId, score: Arc<Score>) -> Result<(), ImportProblem> {
         if self.event_of(&id).is_none() {
             return Err(ImportProblem::UnknownEvent);
         }
-        let in_second = self.second.events.iter().rev().find_map(|change| match change {
-            EventChange::Score(of, score) if *of == id => Some(score),
+        let in_second = self.second.events.iter().chain(&self.second.after).rev().find_map(|change| match change {
+            EventChange::Score(of, score) if *of == id => Some(Some(score)),
+            EventChange::Removed(of) if *of == id => Some(None),
             _ => None,
         });
-        let known = in_second.or_else(|| self.folded(&id)?.score.as_ref());
+        let known = in_second.unwrap_or_else(|| self.folded(&id)?.score.as_ref());
         if known != Some(&score) {
-            self.second.events.push(EventChange::Score(id, score));
+            self.second.push(EventChange::Score(id, score));
         }
         Ok(())
     }
@@ -216,7 +231,8 @@ impl ImportBuilder {
             return Err(ImportProblem::UnknownEvent);
         }
         self.second.known.insert(id.clone(), None);
-        self.second.removed.push(id);
+        self.second.removed.insert(id.clone());
+        self.second.push(EventChange::Removed(id));
         Ok(())
     }
 
@@ -240,43 +256,50 @@ impl ImportBuilder {
         Ok(())
     }
 
+    fn tick(&mut self) -> Result<(), ImportProblem> {
+        self.begin_tick()?;
+        self.second.is_other_tick = true;
+        Ok(())
+    }
+
     /// Prices of one second belong together.
     fn begin_tick(&mut self) -> Result<(), ImportProblem> {
         if !self.second.has_tick && self.state.dictionary.last_tick.is_some_and(|last| last >= self.at) {
             return Err(ImportProblem::OutOfOrder);
         }
         self.second.has_tick = true;
+        self.second.go_on();
         Ok(())
     }
 
     /// Takes what a response had, and closes or removes what it should have had.
-    fn observe(&mut self, observation: Observation) -> Result<Result<(), ImportProblem>, StoreError> {
-        let listed: BTreeSet<EventId> = observation.events.iter().map(|seen| seen.event.id.clone()).collect();
+    fn observe(&mut self, observation: Observation) -> Result<(), ImportProblem> {
         let (mut closed, mut over) = (Vec::new(), BTreeSet::new());
         if observation.is_list {
+            over = self.over(&observation);
             closed = self.not_offered(&observation);
-            let competition = observation.events.first().map(|seen| Arc::clone(&seen.event.competition_key));
-            over = self.over(&listed, competition.as_deref());
+            closed.retain(|price| !over.contains(&price.event));
         }
+        let has_prices = |id: &EventId| self.folded(id).is_some_and(|folded| !folded.records.is_empty());
+        let mut has_moved_prices = over.iter().any(has_prices);
+        over.into_iter().try_for_each(|id| self.remove(id))?;
         for seen in &observation.events {
-            self.event(Arc::clone(&seen.event))?;
+            let before = self.event_of(&seen.event.id).cloned();
+            self.event(&seen.event);
+            let has_changed = before.as_ref() != self.event_of(&seen.event.id);
+            has_moved_prices |=
+                has_changed && self.folded(&seen.event.id).is_some_and(|folded| !folded.records.is_empty());
+        }
+        if has_moved_prices {
+            self.tick()?;
         }
         let opened = observation.events.into_iter().flat_map(|ObservedEvent { event, records }| {
-            let price = move |(bookmaker, market, price)| HistoryPrice {
-                event: event.id.clone(),
-                bookmaker,
-                market,
-                price: Some(price),
-            };
-            records.into_iter().map(price)
+            records.into_iter().map(move |(bookmaker, market, price)| {
+                let (event, price) = (event.id.clone(), Some(price));
+                HistoryPrice { event, bookmaker, market, price }
+            })
         });
-        let closed = closed.into_iter().filter(|closed| !over.contains(&closed.event));
-        for price in closed.chain(opened) {
-            if let Err(problem) = self.price(price) {
-                return Ok(Err(problem));
-            }
-        }
-        Ok(over.into_iter().try_for_each(|id| self.remove(id)))
+        closed.into_iter().chain(opened).try_for_each(|price| self.price(price))
     }
 
     /// The open records that a list should have had: of its competition, and of markets and bookmakers that it has elsewhere.
@@ -308,11 +331,12 @@ impl ImportBuilder {
     }
 
     /// The events that are over, as a list does not have them.
-    fn over(&self, listed: &BTreeSet<EventId>, competition: Option<&str>) -> BTreeSet<EventId> {
+    fn over(&self, list: &Observation) -> BTreeSet<EventId> {
+        let listed: BTreeSet<&EventId> = list.events.iter().map(|seen| &seen.event.id).collect();
+        let competition = list.events.first().map(|seen| &seen.event.competition_key);
         let is_over = |event: &Event| {
             let age = if self.at > event.commence { self.at.seconds_since(event.commence) } else { 0 };
-            let is_of_list = competition.is_some_and(|key| *event.competition_key == *key);
-            age >= GONE_AFTER_S || (is_of_list && age >= OVER_AFTER_S)
+            age >= GONE_AFTER_S || (Some(&event.competition_key) == competition && age >= OVER_AFTER_S)
         };
         // What is removed in this second is so already.
         let events = self.fold.events().map(|folded| &folded.event).filter(|event| self.event_of(&event.id).is_some());
@@ -321,18 +345,18 @@ impl ImportBuilder {
 
     /// Writes what happens in the second, if that is anything.
     fn flush(&mut self) -> Result<(), StoreError> {
-        let Second { events, known: _, prices, has_tick, removed } = std::mem::take(&mut self.second);
+        let Second { events, prices, has_tick, is_other_tick, after, known: _, removed } =
+            std::mem::take(&mut self.second);
         let records: Vec<RecordChange> =
-            prices.into_iter().filter_map(|(record, price)| self.record_change(record, price)).collect();
+            prices.into_iter().filter_map(|(record, price)| self.record_change(record, price, &removed)).collect();
         let was_stale: BTreeSet<&Arc<str>> = self.fold.stale().collect();
         let is_stale_new = has_tick && !was_stale.into_iter().eq(&self.stale);
-        let tick = (!records.is_empty() || is_stale_new).then(|| TickChanges {
+        let tick = (!records.is_empty() || is_stale_new || is_other_tick).then(|| TickChanges {
             at: self.at,
             stale: self.stale.iter().cloned().collect(),
             records,
         });
-        let removed = removed.into_iter().map(EventChange::Removed).collect();
-        for (events, tick) in [(events, tick), (removed, None)] {
+        for (events, tick) in [(events, tick), (after, None)] {
             if !events.is_empty() || tick.is_some() {
                 self.append(&SportChanges { sport: self.sport, events, tick })?;
             }
@@ -349,8 +373,10 @@ impl ImportBuilder {
         &self,
         (event, bookmaker, market): (EventId, Arc<str>, Market),
         price: Option<LoggedPrice>,
+        removed: &BTreeSet<EventId>,
     ) -> Option<RecordChange> {
-        let before = self.logged(&event, &bookmaker, market);
+        // One that was removed in this second and is there again has no prices of before.
+        let before = self.logged(&event, &bookmaker, market).filter(|_| !removed.contains(&event));
         if before.map(|before| &before.outcomes) == price.as_ref().map(|price| &price.outcomes) {
             return None;
         }
