@@ -383,3 +383,21 @@ async fn titles_and_regions_of_known_bookmakers_stay() {
     let books = service.get("/v1/books").await.json();
     assert!(books.as_array().expect("a list").iter().any(|book| book["key"] == "newbook"), "{books}");
 }
+
+#[tokio::test]
+async fn imported_history_goes_when_it_is_too_old() {
+    let service = Service::start_with(&[("history.keep", "3d")]).await;
+    let hours = |hours: u32| before(hours * 3600);
+    let lines: Vec<String> =
+        (0..60).rev().map(|hour| price("m1", 100 + i32::try_from(hour).expect("small"), &hours(hour + 1))).collect();
+    import_lines(&service, &[fight("m1", &hours(61)), lines.concat()].concat()).await;
+    assert_eq!(service.get("/v1/status").await.json()["history_since"], json!(hours(60)));
+    // Old entries go up to a keyframe, of which an import has one a week: so this one goes as a whole.
+    for _ in 0..30 {
+        service.advance(4 * 3600).await;
+    }
+    assert_eq!(error(&as_of(&service, &hours(1)).await), (410, "history_gone".into()));
+    assert_eq!(service.get("/v1/sports/mma/events/m1/lines").await.status, 404);
+    let check = service.writer().check().await.expect("a check");
+    assert!(check.problems.listed().is_empty(), "{check:?}");
+}

@@ -7,7 +7,4 @@ mod intake;
 mod responses;
 mod stream;
 
-#[cfg(test)]
-mod tests;
-
 pub use stream::HistoryStream;

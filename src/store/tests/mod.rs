@@ -9,6 +9,7 @@ mod damage;
 mod encoding;
 mod failure;
 mod forget;
+mod import;
 mod lines;
 mod lost_books;
 mod lost_usage;

@@ -9,9 +9,6 @@ mod builder;
 mod list;
 mod store;
 
-#[cfg(test)]
-mod tests;
-
 pub use builder::{ImportBuilder, ImportProblem, PreparedImport};
 pub use list::ImportedLog;
 
