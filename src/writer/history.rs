@@ -120,7 +120,7 @@ impl Writer {
     }
 
     fn log_bytes(&self) -> u64 {
-        self.log_heads.iter().map(LogHead::bytes).chain(self.line_bytes).sum()
+        self.log_heads.iter().map(LogHead::bytes).chain(self.bytes_beside_log).sum()
     }
 
     /// From when on a world's log is kept, if it reaches back further than that.
@@ -162,8 +162,7 @@ impl Writer {
     pub(super) fn read_log_heads(&mut self) -> Result<(), WriteError> {
         for world in World::ALL {
             self.log_heads[world.index()] = self.store.log_head(world)?;
-            self.line_bytes[world.index()] =
-                self.store.line_bytes(world)?.total() + self.store.imported_bytes(world)?;
+            self.bytes_beside_log[world.index()] = self.store.bytes_beside_log(world)?;
             self.show_log_size(world);
         }
         Ok(())
@@ -171,7 +170,7 @@ impl Writer {
 
     pub(super) fn show_log_size(&self, world: World) {
         let head = self.log_heads[world.index()];
-        let bytes = head.bytes() + self.line_bytes[world.index()];
+        let bytes = head.bytes() + self.bytes_beside_log[world.index()];
         self.writing.logs[world.index()].set(head.next - 1, head.changes, bytes);
     }
 

@@ -139,8 +139,8 @@ pub struct Writer {
     is_log_complete: bool,
     /// Where the logs end after the last acknowledged commit.
     log_heads: [LogHead; World::ALL.len()],
-    /// The sizes of the lines.
-    line_bytes: [u64; World::ALL.len()],
+    /// The sizes of the lines and of imported history.
+    bytes_beside_log: [u64; World::ALL.len()],
     /// Imports of history that are under way.
     imports: Vec<ImportedLog>,
     line_job: Option<history::LineJob>,
@@ -178,7 +178,7 @@ impl Writer {
         let now = clock.now();
         let mut loaded = store.load()?;
         let comparison = future::Comparison::read(&store);
-        let log_heads = loaded.log_heads;
+        let (log_heads, history) = (loaded.log_heads, store.history());
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
             *usage = Usage::exhausted(key.limits, now);
         }
@@ -186,7 +186,6 @@ impl Writer {
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, queue));
         keyring.restore_recent_use(loaded.recent_use);
         let feeders = Arc::new(Feeders::new(loaded.feeders));
-        let history = store.history();
         let open = |world: World, loaded| {
             let logged = |sport| log::last_state(&history, world, sport);
             WorldState::new(loaded, logged, &catalogue, now.unix_ms, options.stale_after_s).map(Arc::new)
@@ -219,7 +218,7 @@ impl Writer {
             pending_undo: commit::PendingUndo::default(),
             is_log_complete: false,
             log_heads,
-            line_bytes: [0; World::ALL.len()],
+            bytes_beside_log: [0; World::ALL.len()],
             imports: Vec::new(),
             line_job: None,
             unannounced: Default::default(),
@@ -242,8 +241,7 @@ impl Writer {
         writer.correct_future(now.timestamp());
         writer.publish_now(World::Live);
         for world in World::ALL {
-            writer.line_bytes[world.index()] =
-                writer.store.line_bytes(world)?.total() + writer.store.imported_bytes(world)?;
+            writer.bytes_beside_log[world.index()] = writer.store.bytes_beside_log(world)?;
             writer.show_log_size(world);
             writer.show_history_since(world);
         }

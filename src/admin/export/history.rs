@@ -130,7 +130,9 @@ impl Export {
                 let is_price =
                     matches!(change, HistoryChange::Price(_) | HistoryChange::Source(..) | HistoryChange::Tick);
                 if let Some((_, others)) = others.take_if(|(since, _)| is_price && at >= *since) {
-                    others.into_iter().for_each(|change| self.line(sport, change));
+                    for change in others {
+                        self.line(sport, change);
+                    }
                 }
                 self.line(sport, change);
             }

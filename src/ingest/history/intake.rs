@@ -296,8 +296,9 @@ impl Intake {
                         Err(rejection) => self.reject(&rejection, None),
                         Ok(record) => {
                             let events = sports.entry(sport).or_default();
-                            let place = places.get(&event).and_then(|place| events.get_mut(*place));
-                            place.into_iter().for_each(|seen| seen.records.push(record.clone()));
+                            if let Some(seen) = places.get(&event).and_then(|place| events.get_mut(*place)) {
+                                seen.records.push(record);
+                            }
                         }
                     }
                 }

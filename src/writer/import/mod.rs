@@ -77,7 +77,9 @@ impl Writer {
         self.imports.retain(|active| *active != log);
         let is_ended = ended?;
         self.read_log_heads()?;
-        World::ALL.into_iter().for_each(|world| self.show_history_since(world));
+        for world in World::ALL {
+            self.show_history_since(world);
+        }
         Ok(is_ended)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::super::future::AHEAD_MAX_S;
 use super::super::{WriteError, WriterHandle};
 use super::{ImportEnd, ImportStart, ImportStep};
 use crate::model::{EventId, HistoryChange, Reason, SportId, Timestamp, World};
@@ -108,7 +109,8 @@ impl HistoryImport {
 impl ImportStart {
     /// Why a time cannot be imported.
     fn accepts(&self, at: Timestamp) -> Result<(), Reason> {
-        if at > self.now {
+        // A publication may be dated a little ahead, and clocks differ.
+        if at > self.now.plus_seconds(AHEAD_MAX_S) {
             return Err(Reason::InFuture);
         }
         if at < self.keep_from {

@@ -126,11 +126,11 @@ impl Store {
         })
     }
 
-    /// The bytes of a world's imported histories.
-    pub fn imported_bytes(&self, world: World) -> Result<u64, StoreError> {
+    /// The bytes of a world's lines, and of its imported histories.
+    pub fn bytes_beside_log(&self, world: World) -> Result<u64, StoreError> {
         self.reading(|_, file| {
             let txn = file.db.begin_read()?;
-            let mut bytes = 0;
+            let mut bytes = LinesHead::read(&txn, world_number(world))?.size.total();
             for log in Imports::read(&txn)?.iter().filter(|log| log.world == world_number(world)) {
                 bytes += read_head(&txn, log.number)?.unwrap_or_default().bytes();
                 bytes += LinesHead::read(&txn, log.number)?.size.total();
