@@ -53,6 +53,14 @@ class Subscribers(contenders.Process):
         return time.time() - self.began
 
 
+def read(program, service, target, connections, seconds):
+    """How long answers take to clients that send their next request when they have the last answer, in milliseconds."""
+    headers = [f"{name}: {value}\r\n" for name, value in service.headers.items()]
+    command = [program, "read", f"127.0.0.1:{service.port}", str(connections), str(seconds), target, *headers]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {name: number / 1000 for name, number in json.loads(out).items()}
+
+
 class Nchan(contenders.Process):
     name, target, headers = "nchan", "/", {"accept": "text/event-stream"}
 
@@ -240,9 +248,8 @@ def readers(binary, program, directory, count, ticks):
     subscribers = Subscribers(program, service, count)
     try:
         subscribers.wait_connected()
-        url = f"http://127.0.0.1:{service.port}/v1/sports/{board.SPORT}/odds?limit=100"
-        seconds = ticks * REFRESH_S
-        quiet = measure.wrk(service.pid, url, service.headers, seconds, 2)
+        target, seconds = f"/v1/sports/{board.SPORT}/odds?limit=100", ticks * REFRESH_S
+        quiet = read(program, service, target, 2, seconds)
         running = threading.Event()
         running.set()
 
@@ -253,11 +260,11 @@ def readers(binary, program, directory, count, ticks):
 
         changing = threading.Thread(target=change)
         changing.start()
-        busy = measure.wrk(service.pid, url, service.headers, seconds, 2)
+        busy = read(program, service, target, 2, seconds)
         running.clear()
         changing.join()
-        print(f"Get Odds beside {count} subscribers: p99 {quiet.p99_micros / 1000:.1f} ms without changes, {busy.p99_micros / 1000:.1f} ms"
-              f" with 100 in every tick; the longest {quiet.max_micros / 1000:.0f} and {busy.max_micros / 1000:.0f} ms", flush=True)
+        print(f"Get Odds beside {count} subscribers: p99 {quiet['p99']:.2f} ms without changes, {busy['p99']:.2f} ms with 100 in"
+              f" every tick; the longest {quiet['max']:.1f} and {busy['max']:.1f} ms", flush=True)
     finally:
         subscribers.stop()
         service.stop()

@@ -1,9 +1,11 @@
-//! The programs of `fanout.py`: bare hyper handing out shared bytes to everybody who is connected, and the subscribers of
-//! every server that is compared.
+//! The programs of `fanout.py`: bare hyper handing out shared bytes to everybody who is connected, the subscribers of
+//! every server that is compared, and clients of Get Odds beside them.
 //!
 //! - `fanout serve ADDRESS`: whoever sends `GET /` gets every body that is posted from then on.
 //! - `fanout subscribe ADDRESS COUNT TARGET MARK [HEADER...]`: so many connections, which count what has the mark in it.
 //!   Writes a line of JSON when all are connected, and one when all have got their first, second, ... of them.
+//! - `fanout read ADDRESS CONNECTIONS SECONDS TARGET [HEADER...]`: so many connections, each of which sends its next request
+//!   when it has the answer to the last. Writes a line of JSON with how long answers took.
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a program of the benchmarks may stop and speaks to them")]
 
 use std::cell::RefCell;
@@ -14,7 +16,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -49,8 +51,18 @@ fn main() {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             LocalSet::new().block_on(&runtime, subscribe((*address).to_owned(), count, request, mark));
         }
+        ["read", address, connections, seconds, target, headers @ ..] => {
+            let request = format!("GET {target} HTTP/1.1\r\nhost: versus\r\n{}\r\n", headers.concat());
+            let connections = connections.parse().expect("a number of connections");
+            let until = Instant::now() + Duration::from_secs(seconds.parse().expect("a number of seconds"));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            LocalSet::new().block_on(&runtime, read((*address).to_owned(), connections, request, until));
+        }
         // `cargo bench` runs every benchmark: this one is for benches/versus/fanout.py.
-        _ => println!("usage: fanout serve ADDRESS | fanout subscribe ADDRESS COUNT TARGET MARK [HEADER...]"),
+        _ => println!(
+            "usage: fanout serve ADDRESS | fanout subscribe ADDRESS COUNT TARGET MARK [HEADER...] |\
+             fanout read ADDRESS CONNECTIONS SECONDS TARGET [HEADER...]"
+        ),
     }
 }
 
@@ -165,14 +177,20 @@ async fn subscribe(address: String, count: usize, request: String, mark: &str) {
 /// A connection whose head was read, and what came after the head.
 async fn open(address: &str, request: &str) -> io::Result<(TcpStream, Vec<u8>)> {
     let mut connection = TcpStream::connect(address).await?;
-    connection.write_all(request.as_bytes()).await?;
     let mut read = Vec::new();
+    let end = exchange(&mut connection, request, &mut read).await?;
+    Ok((connection, read.split_off(end)))
+}
+
+/// Sends a request and reads the head of its answer. Returns where the head ends.
+async fn exchange(connection: &mut TcpStream, request: &str, read: &mut Vec<u8>) -> io::Result<usize> {
+    connection.write_all(request.as_bytes()).await?;
     loop {
-        if let Some(end) = memchr::memmem::find(&read, b"\r\n\r\n") {
-            assert!(read.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&read));
-            return Ok((connection, read.split_off(end + 4)));
+        if let Some(end) = memchr::memmem::find(read, b"\r\n\r\n") {
+            assert!(read.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(read));
+            return Ok(end + 4);
         }
-        if connection.read_buf(&mut read).await? == 0 {
+        if connection.read_buf(read).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
@@ -206,4 +224,43 @@ async fn follow(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Sends the same request again and again until a time.
+async fn read(address: String, connections: usize, request: String, until: Instant) {
+    let (address, request): (Rc<str>, Rc<str>) = (address.into(), request.into());
+    let mut running = Vec::new();
+    for _ in 0..connections {
+        let (address, request) = (Rc::clone(&address), Rc::clone(&request));
+        running.push(tokio::task::spawn_local(async move {
+            let mut connection = TcpStream::connect(&*address).await.expect("a connection");
+            let (mut took, mut answer) = (Vec::new(), Vec::new());
+            loop {
+                let began = Instant::now();
+                if began > until {
+                    return took;
+                }
+                answer.clear();
+                let head = exchange(&mut connection, &request, &mut answer).await.expect("an answer");
+                let length = content_length(&answer[..head]);
+                while answer.len() < head + length {
+                    assert_ne!(connection.read_buf(&mut answer).await.expect("an answer"), 0, "an answer broke off");
+                }
+                took.push(began.elapsed());
+            }
+        }));
+    }
+    let mut took: Vec<Duration> = Vec::new();
+    for connection in running {
+        took.extend(connection.await.expect("a connection"));
+    }
+    took.sort_unstable();
+    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_micros();
+    println!("{{\"requests\":{},\"p50\":{},\"p99\":{},\"max\":{}}}", took.len(), at(0.5), at(0.99), at(1.0));
+}
+
+fn content_length(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    let value = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+    value.parse().expect("a number of bytes")
 }
