@@ -39,12 +39,31 @@ impl FrameCache {
         }
         let frames = render();
         let wanted = frames.from(offset);
+        self.keep(filter, frames);
+        wanted
+    }
+
+    /// The bytes of `parts` one after the other, for a filter that they are the same for. `None` if there is no room to keep
+    /// them: without that every client would have a copy of its own.
+    pub(super) fn get_or_join(&self, filter: &ChangeFilter, parts: impl FnOnce() -> [Bytes; 2]) -> Option<Bytes> {
+        {
+            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
+                return Some(frames.bytes.clone());
+            }
+        }
+        let bytes = Bytes::from(parts().concat());
+        self.keep(filter, Frames { bytes: bytes.clone(), starts: Box::default() }).then_some(bytes)
+    }
+
+    fn keep(&self, filter: &ChangeFilter, frames: Frames) -> bool {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: usize = kept.iter().map(|(_, frames)| frames.bytes.len()).sum();
-        if kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX {
+        let has_room = kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX;
+        if has_room {
             kept.push((filter.id, frames));
         }
-        wanted
+        has_room
     }
 
     pub(super) fn clear(&self) {

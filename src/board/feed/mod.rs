@@ -181,6 +181,8 @@ pub struct Beat {
     position: Position,
     sources: Vec<SourceRead>,
     frames: FrameCache,
+    /// The same after the events of the last entry.
+    with_entry: FrameCache,
 }
 
 /// A source that was read.
@@ -196,11 +198,17 @@ impl Beat {
     pub fn new(at: Timestamp, position: Position, sources: Vec<SourceRead>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Beat { number, at, position, sources, frames: FrameCache::default() }
+        Beat { number, at, position, sources, frames: FrameCache::default(), with_entry: FrameCache::default() }
     }
 
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// All events of the entry before the beat that pass a filter, and the beat, if that can be shared with others.
+    pub fn frame_with(&self, entry: &ChangeEntry, filter: &ChangeFilter, register: &Register) -> Option<Bytes> {
+        let from = Position::before(self.position.epoch, entry.sequence);
+        self.with_entry.get_or_join(filter, || [entry.frames(filter, register, from), self.frame(filter, register)])
     }
 
     pub fn frame(&self, filter: &ChangeFilter, register: &Register) -> Bytes {

@@ -8,11 +8,12 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
+use tokio::task::coop;
 use tokio::time::{Instant, Sleep};
 
 use super::context::{StreamContext, StreamPlace};
@@ -74,6 +75,9 @@ pub(crate) struct EventStream {
     /// Fires no later than a comment is due or the key ends. It is set again only when it fires: most streams have an event
     /// before that, and setting a timer for each of those would cost more than the event.
     timer: Pin<Box<Sleep>>,
+    timer_due: Instant,
+    /// What it was last polled with.
+    timer_task: Option<Waker>,
     /// When the client last got something.
     heard: Instant,
     /// The changes of the key when it was last checked; `None` before the first time.
@@ -102,6 +106,9 @@ struct SnapshotPart {
 
 /// Whether there is something to hand out.
 enum Advance {
+    /// The next frame.
+    Frame(Bytes),
+    /// What is in the queue, or what another look finds.
     Something,
     Nothing,
     /// The log cannot be read: the client has to come back.
@@ -147,6 +154,8 @@ impl EventStream {
             read: None,
             is_current: false,
             timer: Box::pin(tokio::time::sleep_until(heard + SILENCE_MAX)),
+            timer_due: heard + SILENCE_MAX,
+            timer_task: None,
             heard,
             checked: None,
             until: None,
@@ -269,17 +278,13 @@ impl EventStream {
         let next = self.context.boards.feed(self.plan.world).next(self.position, self.seen_beat);
         let advanced = match next {
             NextChange::Beat(beat) => {
-                self.deliver_beat(&beat, &world);
-                Advance::Something
+                self.seen_beat = beat.number();
+                Advance::Frame(beat.frame(&self.plan.filter, world.register()))
             }
             NextChange::Entry(..) if self.is_far_behind(end) => return self.merge(&world),
             NextChange::Entry(entry, beat) => {
-                self.deliver(&entry, &world);
                 self.context.counts().record_delivery(entry.age());
-                if let Some(beat) = beat {
-                    self.deliver_beat(&beat, &world);
-                }
-                Advance::Something
+                self.deliver_tick(&entry, beat.as_deref(), &world)
             }
             NextChange::NotKept if self.position.sequence >= end.sequence => Advance::Nothing,
             NextChange::NotKept if self.is_catching_up => return self.read_log(&world, task),
@@ -309,9 +314,22 @@ impl EventStream {
         self.position = Position::before(self.position.epoch, entry.sequence + 1);
     }
 
-    fn deliver_beat(&mut self, beat: &Beat, world: &WorldBoard) {
-        self.seen_beat = beat.number();
-        self.queue.push_back(beat.frame(&self.plan.filter, world.register()));
+    /// An entry and the beat after it, as one frame if the client gets all of the entry: each frame costs it a part of a write.
+    fn deliver_tick(&mut self, entry: &ChangeEntry, beat: Option<&Beat>, world: &WorldBoard) -> Advance {
+        let (filter, register) = (&self.plan.filter, world.register());
+        let is_whole = self.position.offset == 0;
+        let joined = beat.filter(|_| is_whole).and_then(|beat| beat.frame_with(entry, filter, register));
+        if let Some(frame) = joined {
+            self.position = Position::before(self.position.epoch, entry.sequence + 1);
+            self.seen_beat = beat.map_or(self.seen_beat, Beat::number);
+            return Advance::Frame(frame);
+        }
+        self.deliver(entry, world);
+        if let Some(beat) = beat {
+            self.seen_beat = beat.number();
+            self.queue.push_back(beat.frame(&self.plan.filter, register));
+        }
+        Advance::Something
     }
 
     /// What a slow reader has missed, each record in its last state.
@@ -362,17 +380,26 @@ impl EventStream {
 
     /// Whether the stream may not go on, by the state of its key and of the service.
     fn reason_to_end(&mut self) -> Option<EndReason> {
-        let now = self.context.clock.now().timestamp();
-        let changes = self.seat.changes();
-        let is_checked = self.checked == Some(changes) && self.until.is_none_or(|until| now < until);
-        if !is_checked && let Some(reason) = self.check_key(changes, now) {
-            return Some(reason);
-        }
         let condition = self.context.boards.condition();
         if self.context.is_stopping() || condition.has_writer_ended() {
             return Some(EndReason::Shutdown);
         }
-        let maintenance = condition.maintenance(now)?;
+        let changes = self.seat.changes();
+        let is_checked = self.checked == Some(changes) && self.until.is_none();
+        // Nearly always: it then need not know the time either.
+        if is_checked && !condition.has_maintenance() {
+            return None;
+        }
+        self.reason_at(changes, self.context.clock.now().timestamp())
+    }
+
+    /// The same for reasons that depend on the time or on changes of the key.
+    fn reason_at(&mut self, changes: u64, now: Timestamp) -> Option<EndReason> {
+        let is_checked = self.checked == Some(changes) && self.until.is_none_or(|until| now < until);
+        if !is_checked && let Some(reason) = self.check_key(changes, now) {
+            return Some(reason);
+        }
+        let maintenance = self.context.boards.condition().maintenance(now)?;
         let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(now));
         Some(EndReason::Maintenance { retry_after_s })
     }
@@ -456,6 +483,9 @@ impl EventStream {
             due = due.min(Instant::now() + Duration::from_secs(u64::from(left.max(1))));
         }
         self.timer.as_mut().reset(due);
+        self.timer_due = due;
+        // It has to be polled once after it was set.
+        self.timer_task = None;
     }
 
     /// The timer has fired. The client may have heard something since it was set.
@@ -468,6 +498,23 @@ impl EventStream {
         self.set_timer();
         // The key may have ended.
         self.is_current = false;
+    }
+
+    /// The timer has the task that it wakes: until it is due there is nothing to ask it.
+    fn poll_timer(&mut self, task: &mut Context<'_>) -> Poll<()> {
+        let is_set = self.timer_task.as_ref().is_some_and(|set| set.will_wake(task.waker()));
+        if is_set && Instant::now() < self.timer_due {
+            return Poll::Pending;
+        }
+        // Without any budget left it does not take the task, and has to be polled again.
+        self.timer_task = coop::has_budget_remaining().then(|| task.waker().clone());
+        self.timer.as_mut().poll(task)
+    }
+
+    fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.context.counts().count_bytes(bytes.len());
+        self.heard = Instant::now();
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
     /// Looks for what is next, unless nothing can have come since the last look.
@@ -498,19 +545,18 @@ impl Body for EventStream {
         let stream = self.get_mut();
         loop {
             if let Some(bytes) = stream.queue.pop_front() {
-                stream.context.counts().count_bytes(bytes.len());
-                stream.heard = Instant::now();
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                return stream.hand_out(bytes);
             }
             if matches!(stream.phase, Phase::Ended) {
                 return Poll::Ready(None);
             }
             match stream.look(task) {
+                Advance::Frame(bytes) => return stream.hand_out(bytes),
                 Advance::Something => continue,
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
                 Advance::Nothing => {}
             }
-            if stream.timer.as_mut().poll(task).is_ready() {
+            if stream.poll_timer(task).is_ready() {
                 stream.after_timer();
                 continue;
             }
