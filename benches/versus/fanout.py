@@ -105,6 +105,15 @@ class BareHyper(contenders.Process):
         post(self.port, "/", event["raw"].encode())
 
 
+class BareHyperWithBeat(BareHyper):
+    """As many bytes as oddsbox sends with an event: every tick also has a beat, in the same write."""
+
+    name = "with a beat"
+
+    def publish(self, event):
+        post(self.port, "/", event["tick"].encode())
+
+
 def post(port, path, body):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request("POST", path, body, {"Content-Type": "application/json"})
@@ -122,7 +131,7 @@ class Service:
 
     def __init__(self, binary, directory, refresh_s=REFRESH_S):
         directory.mkdir()
-        self.directory = directory
+        self.binary, self.directory, self.refresh_s = binary, directory, refresh_s
         self.server = contenders.Oddsbox(binary, directory, ODDSBOX_REFRESH=f"{refresh_s}s")
         self.server.fill(directory, 6000)
         limits = ["--burst", "16000000", "--per-day", "1000000000000", "--streams", "10000"]
@@ -130,7 +139,14 @@ class Service:
         self.headers = {"x-api-key": json.loads(issued)["key"]}
         self.port, self.pid, self.turn = self.server.port, self.server.pid, 0
         self.server.wait_for_prices(self.headers["x-api-key"], board.event_id(0))
-        self.stop = self.server.stop
+
+    def stop(self):
+        self.server.stop()
+
+    def restart(self):
+        self.stop()
+        self.server = contenders.Oddsbox(self.binary, self.directory, ODDSBOX_REFRESH=f"{self.refresh_s}s")
+        self.port, self.pid = self.server.port, self.server.pid
 
     def publish(self, event):
         self.change(event["records"])
@@ -150,21 +166,23 @@ class Service:
 
 
 def first_event(service, records):
-    """An event as a subscriber gets it."""
+    """An event as a subscriber gets it, and the beat of its tick."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", service.target, headers=service.headers)
     answer = connection.getresponse()
     service.change(records)
-    lines = []
+    lines, raw = [], None
     while True:
         line = answer.readline().decode()
         lines.append(line)
-        if line == "\n":
-            if MARK in "".join(lines):
-                break
-            lines = []
-    data = next(line for line in lines if line.startswith("data: "))
-    return {"raw": "".join(lines), "data": data[6:].rstrip("\n"), "records": records}
+        if line != "\n":
+            continue
+        if raw and lines[0] == "event: beat\n":
+            break
+        if MARK in "".join(lines):
+            raw, data = "".join(lines), next(line for line in lines if line.startswith("data: "))
+        lines = []
+    return {"raw": raw, "tick": raw + "".join(lines), "data": data[6:].rstrip("\n"), "records": records}
 
 
 @dataclasses.dataclass
@@ -202,9 +220,9 @@ def compare(binary, program, directory, count, frame, ticks):
     records = FRAMES[frame]
     service = Service(binary, directory / f"oddsbox-{count}-{records}")
     event = first_event(service, records)
-    print(f"{count} subscribers, events of {len(event['raw'])} bytes", flush=True)
+    print(f"{count} subscribers, events of {len(event['raw'])} bytes, {len(event['tick'])} with the beat of oddsbox", flush=True)
     spent, delivered = {}, {}
-    for start in (lambda: service, lambda: Nchan(directory), lambda: BareHyper(program)):
+    for start in (lambda: service, lambda: Nchan(directory), lambda: BareHyper(program), lambda: BareHyperWithBeat(program)):
         server = start()
         try:
             # With one subscriber there is nothing but what does not depend on their number: taking the event in, and for
@@ -219,7 +237,7 @@ def compare(binary, program, directory, count, frame, ticks):
         print(f"  {name:11} {delivered[name]:6.1f} µs of CPU to deliver an event, {spent[name]:6.1f} with the"
               f" {alone.tick_micros / 1000:.1f} ms to take it in; first to last {statistics.median(spreads):.0f} ms"
               f" (at most {max(spreads):.0f}), {all_of_them.memory / 1e6:.0f} MB", flush=True)
-    for other in ("nchan", "bare hyper"):
+    for other in ("nchan", "bare hyper", "with a beat"):
         print(f"  oddsbox to {other}: {delivered['oddsbox'] / delivered[other]:.2f}, with taking it in"
               f" {spent['oddsbox'] / spent[other]:.2f}", flush=True)
 
@@ -271,9 +289,8 @@ def readers(binary, program, directory, count, ticks):
 
 
 def come_back(binary, program, directory, count):
-    """Subscribers that come back all at once, with twenty publications to replay."""
+    """Subscribers that come back all at once, with twenty publications to replay: from memory, and after a restart from the log."""
     service = Service(binary, directory / "back")
-    subscribers = None
     try:
         since = service.position()
         for _ in range(20):
@@ -281,15 +298,18 @@ def come_back(binary, program, directory, count):
             service.change(100)
             while service.position() == before:
                 time.sleep(0.05)
-        subscribers = Subscribers(program, service, count, since)
-        subscribers.wait_connected()
-        while subscribers.wait()["number"] < 19:
-            pass
-        print(f"{count} subscribers that come back at once have 20 publications of 100 changes after"
-              f" {time.time() - subscribers.began:.1f} s", flush=True)
+        for where in ("memory", "the log"):
+            subscribers = Subscribers(program, service, count, since)
+            try:
+                subscribers.wait_connected()
+                while subscribers.wait()["number"] < 19:
+                    pass
+                print(f"{count} subscribers that come back at once have 20 publications of 100 changes from {where} after"
+                      f" {time.time() - subscribers.began:.1f} s", flush=True)
+            finally:
+                subscribers.stop()
+            service.restart()
     finally:
-        if subscribers:
-            subscribers.stop()
         service.stop()
 
 

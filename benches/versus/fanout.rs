@@ -29,7 +29,7 @@ use memchr::memmem::Finder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -156,7 +156,7 @@ async fn subscribe(address: String, count: usize, request: String, mark: &str) {
     let buffer = Rc::new(RefCell::new(vec![0; 64 << 10]));
     let (opening, finder) = (Rc::new(Semaphore::new(OPENING_MAX)), Rc::new(Finder::new(mark).into_owned()));
     let (address, request): (Rc<str>, Rc<str>) = (address.into(), request.into());
-    let mut connections = Vec::with_capacity(count);
+    let mut connections: Vec<JoinHandle<()>> = Vec::with_capacity(count);
     for _ in 0..count {
         let (tally, buffer, finder) = (Rc::clone(&tally), Rc::clone(&buffer), Rc::clone(&finder));
         let (opening, address, request) = (Rc::clone(&opening), Rc::clone(&address), Rc::clone(&request));
@@ -255,8 +255,8 @@ async fn read(address: String, connections: usize, request: String, until: Insta
         took.extend(connection.await.expect("a connection"));
     }
     took.sort_unstable();
-    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_micros();
-    println!("{{\"requests\":{},\"p50\":{},\"p99\":{},\"max\":{}}}", took.len(), at(0.5), at(0.99), at(1.0));
+    let at = |percent: usize| took[(took.len() - 1) * percent / 100].as_micros();
+    println!("{{\"requests\":{},\"p50\":{},\"p99\":{},\"max\":{}}}", took.len(), at(50), at(99), at(100));
 }
 
 fn content_length(head: &[u8]) -> usize {

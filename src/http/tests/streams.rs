@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn stream_ends_with_its_key_though_nothing_happens() {
 
 /// A task that polls a body and counts how often it is woken.
 #[derive(Default)]
-struct Wakes(AtomicUsize);
+struct Wakes(AtomicU64);
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
@@ -117,7 +117,7 @@ async fn changes_of_a_tick_and_its_beat_are_handed_out_together() {
         let entry = SportEntry { sport, key: (**key).into(), lists: Vec::new(), tick: Some(tick) };
         boards.feed(World::Sandbox).push(ChangeEntry::new(from.sequence + number, vec![entry]));
         beat(&fixture, Position::before(from.epoch, from.sequence + number + 1));
-        assert_eq!(wakes.0.load(Ordering::Relaxed), number as usize + 1, "one notification wakes it once");
+        assert_eq!(wakes.0.load(Ordering::Relaxed), number + 1, "one notification wakes it once");
         let frame = String::from_utf8(poll().unwrap().to_vec()).unwrap();
         let events: Vec<&str> = frame.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(events, ["source", "beat"]);
