@@ -3,11 +3,10 @@
 //! A task that waits has a [`WakeSlot`]. It takes what is pending, looks for work, and registers before it waits: a
 //! notification in between is seen by the register call, so none is lost.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-
-use foldhash::HashMap;
 
 /// What one task is woken through.
 #[derive(Debug, Default)]
@@ -30,6 +29,11 @@ impl WakeSlot {
         self.progress.store(progress, Ordering::Relaxed);
     }
 
+    /// Whether a notification has come since [`WakeSlot::begin`].
+    pub(crate) fn is_pending(&self) -> bool {
+        self.is_pending.load(Ordering::Acquire)
+    }
+
     /// Forgets notifications so far. What they are about must be looked at after this.
     pub(crate) fn begin(&self) {
         self.is_pending.store(false, Ordering::Relaxed);
@@ -46,34 +50,47 @@ impl WakeSlot {
                 *slot = Some(waker.clone());
             }
         }
-        !self.is_pending.load(Ordering::Acquire)
+        !self.is_pending()
     }
 }
 
-/// Tasks that are woken together, by the addresses of their slots.
+/// Tasks that are woken together.
 #[derive(Debug, Default)]
-pub(crate) struct WakeList(Mutex<HashMap<usize, Arc<WakeSlot>>>);
+pub(crate) struct WakeList(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// By number, so in the order in which they came: what belongs to one lies in memory beside what belongs to the next, and
+    /// is read in this order when all are woken.
+    slots: BTreeMap<u64, Arc<WakeSlot>>,
+    next: u64,
+}
 
 impl WakeList {
-    pub(crate) fn add(&self, slot: &Arc<WakeSlot>) {
-        lock(&self.0).insert(Arc::as_ptr(slot).addr(), Arc::clone(slot));
+    /// Adds a task. The number is for [`WakeList::remove`].
+    pub(crate) fn add(&self, slot: &Arc<WakeSlot>) -> u64 {
+        let mut waiting = lock(&self.0);
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.slots.insert(number, Arc::clone(slot));
+        number
     }
 
-    pub(crate) fn remove(&self, slot: &Arc<WakeSlot>) {
-        lock(&self.0).remove(&Arc::as_ptr(slot).addr());
+    pub(crate) fn remove(&self, number: u64) {
+        lock(&self.0).slots.remove(&number);
     }
 
     pub(crate) fn len(&self) -> usize {
-        lock(&self.0).len()
+        lock(&self.0).slots.len()
     }
 
     /// How far the task has come that is furthest behind.
     pub(crate) fn least_progress(&self) -> Option<u64> {
-        lock(&self.0).values().map(|slot| slot.progress.load(Ordering::Relaxed)).min()
+        lock(&self.0).slots.values().map(|slot| slot.progress.load(Ordering::Relaxed)).min()
     }
 
     pub(crate) fn notify_all(&self) {
-        for slot in lock(&self.0).values() {
+        for slot in lock(&self.0).slots.values() {
             slot.notify();
         }
     }
@@ -104,16 +121,17 @@ mod tests {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let (list, slot) = (WakeList::default(), Arc::new(WakeSlot::default()));
-        list.add(&slot);
+        let number = list.add(&slot);
         slot.begin();
+        assert!(!slot.is_pending());
         list.notify_all();
-        assert!(!slot.wait(&waker), "it came between the look and the wait");
+        assert!(slot.is_pending() && !slot.wait(&waker), "it came between the look and the wait");
         slot.begin();
         assert!(slot.wait(&waker));
         list.notify_all();
         list.notify_all();
         assert!(count.0.load(Ordering::Relaxed) >= 1);
-        list.remove(&slot);
+        list.remove(number);
         assert_eq!(list.len(), 0);
     }
 }

@@ -44,13 +44,13 @@ def get(port, target, headers):
     return answer.status, answer.getheaders(), answer.read()
 
 
-def build():
-    """Builds the release binary and the control, and returns both paths."""
-    command = ["cargo", "build", "--release", "--locked", "--bin", "oddsbox", "--bench", "control", "--message-format=json"]
+def build(bench="control"):
+    """Builds the release binary and a program of the benches, and returns both paths."""
+    command = ["cargo", "build", "--release", "--locked", "--bin", "oddsbox", "--bench", bench, "--message-format=json"]
     out = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
     made = [json.loads(line) for line in out.splitlines()]
     executables = {line["target"]["name"]: line["executable"] for line in made if line.get("executable")}
-    return pathlib.Path(executables["oddsbox"]), pathlib.Path(executables["control"])
+    return pathlib.Path(executables["oddsbox"]), pathlib.Path(executables[bench])
 
 
 class Process:

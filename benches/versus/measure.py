@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).parent
 
@@ -34,11 +35,8 @@ def processes(pid):
 
 def cpu_micros(pid):
     """CPU time so far of a process with its children, user and system, threads that have ended included."""
-    ticks = 0
-    for each in processes(pid):
-        fields = pathlib.Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks * 1_000_000 // os.sysconf("SC_CLK_TCK")
+    # The CPU clock of a process, as clock_getcpuclockid() names it: /proc has the same in steps of 10 ms.
+    return sum(time.clock_gettime_ns((~each << 3) | 2) // 1000 for each in processes(pid))
 
 
 def memory_bytes(pid):

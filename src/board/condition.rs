@@ -26,6 +26,11 @@ impl Condition {
         maintenance.until.is_none_or(|until| now < until).then_some(maintenance)
     }
 
+    /// Whether there may be one: without, nobody has to know the time.
+    pub(crate) fn has_maintenance(&self) -> bool {
+        self.maintenance.load().is_some()
+    }
+
     /// Whether a write failed, and none as large has succeeded since.
     pub fn is_unwritable(&self) -> bool {
         self.unwritable.load(Ordering::Relaxed)

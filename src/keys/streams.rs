@@ -115,10 +115,13 @@ impl StreamSeat {
         }
     }
 
-    /// Whether it is among the first so many streams of the key.
+    /// Whether it is among the first so many streams of the key. Without a change of the key it stays one of them: others only
+    /// come after it.
     pub(crate) fn is_within(&self, streams_max: u32) -> bool {
         let seats = self.streams.seats();
-        seats.iter().take(streams_max as usize).any(|seat| Arc::ptr_eq(seat, &self.seat))
+        // A change lets every stream ask, and looking for itself takes each of them longer the more there are.
+        seats.len() <= streams_max as usize
+            || seats.iter().take(streams_max as usize).any(|seat| Arc::ptr_eq(seat, &self.seat))
     }
 }
 

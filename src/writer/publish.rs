@@ -109,11 +109,14 @@ impl Writer {
                 }
             }
         }
-        let at = if ticked { Timestamp::from_unix_ms(tick * self.options.refresh_ms) } else { due_time(now_ms) };
-        self.publish_all(&due, at, now_ms);
-        if ticked {
-            self.beat(Timestamp::from_unix_ms(now_ms));
+        if !ticked {
+            self.publish_all(&due, due_time(now_ms), now_ms);
+            return;
         }
+        let at = Timestamp::from_unix_ms(tick * self.options.refresh_ms);
+        // The beat wakes everybody: who follows gets the changes and the beat at once, and not each with a write of its own.
+        self.publish_unnoticed(&due, at, now_ms);
+        self.beat(Timestamp::from_unix_ms(now_ms));
     }
 
     /// Publishes at the end of an ingest whatever does not have to wait for the tick.
@@ -150,8 +153,15 @@ impl Writer {
     /// Publishes sports: what that changes is in the log before anyone sees it. If it cannot be logged, the prices that
     /// readers see stay as they are, except that sources go stale in time.
     fn publish_all(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) {
+        for world in self.publish_unnoticed(due, at, now_ms) {
+            self.boards.feed(world).wake_all();
+        }
+    }
+
+    /// The same, without waking anybody who waits for changes. Returns the worlds that have some.
+    fn publish_unnoticed(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) -> Vec<World> {
         if due.is_empty() {
-            return;
+            return Vec::new();
         }
         let is_logged = match self.log_publication(due, at, now_ms) {
             Ok(()) => true,
@@ -169,9 +179,8 @@ impl Writer {
                 self.publish_events(world, sport, now_ms);
             }
         }
-        for world in World::ALL.into_iter().filter(|world| due.iter().any(|due| due.world == *world)) {
-            self.show(world);
-        }
+        let worlds = World::ALL.into_iter().filter(|world| due.iter().any(|due| due.world == *world));
+        worlds.filter(|world| self.show_unnoticed(*world)).collect()
     }
 
     /// Commits one entry for each world.
@@ -259,12 +268,17 @@ impl Writer {
 
     /// Publishes the world as the boards of its sports have it.
     pub(super) fn show(&mut self, world: World) {
+        if self.show_unnoticed(world) {
+            self.boards.feed(world).wake_all();
+        }
+    }
+
+    /// The same, without waking anybody who waits for changes. Whether there are some.
+    fn show_unnoticed(&mut self, world: World) -> bool {
         let has_changes = !self.unannounced[world.index()].is_empty();
         self.announce(world);
         self.boards.publish(world, self.worlds[world.index()].board().at(self.position(world)));
-        if has_changes {
-            self.boards.feed(world).wake_all();
-        }
+        has_changes
     }
 
     /// How long until something is due, if no operation comes.

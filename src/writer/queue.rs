@@ -87,6 +87,8 @@ struct RunningGuard {
 impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.boards.condition().set_writer_ended();
+        // Streams end too, and look for a reason to only when they are woken.
+        self.boards.wake_followers();
     }
 }
 

@@ -3,7 +3,7 @@
 //! A record is rendered once for each format, and an entry is put together once for each filter: clients that follow the same
 //! share the same bytes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 
@@ -21,28 +21,49 @@ const KEPT_BYTES_MAX: usize = 2 << 20;
 pub(super) struct FrameCache(Mutex<Vec<(u64, Frames)>>);
 
 /// Server-sent events, one after the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Frames {
     pub bytes: Bytes,
     /// For each of them its number within the entry, and where it begins.
-    starts: Arc<[(u32, usize)]>,
+    starts: Box<[(u32, usize)]>,
 }
 
 impl FrameCache {
-    pub(super) fn get_or_render(&self, filter: &ChangeFilter, render: impl FnOnce() -> Frames) -> Frames {
+    /// The bytes for a filter, from the event with this number on.
+    pub(super) fn get_or_render(&self, filter: &ChangeFilter, offset: u32, render: impl FnOnce() -> Frames) -> Bytes {
         {
             let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
-                return frames.clone();
+                return frames.from(offset);
             }
         }
         let frames = render();
+        let wanted = frames.from(offset);
+        self.keep(filter, frames);
+        wanted
+    }
+
+    /// The bytes of `parts` one after the other, for a filter that they are the same for. `None` if there is no room to keep
+    /// them: without that every client would have a copy of its own.
+    pub(super) fn get_or_join(&self, filter: &ChangeFilter, parts: impl FnOnce() -> [Bytes; 2]) -> Option<Bytes> {
+        {
+            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
+                return Some(frames.bytes.clone());
+            }
+        }
+        let bytes = Bytes::from(parts().concat());
+        self.keep(filter, Frames { bytes: bytes.clone(), starts: Box::default() }).then_some(bytes)
+    }
+
+    fn keep(&self, filter: &ChangeFilter, frames: Frames) -> bool {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: usize = kept.iter().map(|(_, frames)| frames.bytes.len()).sum();
-        if kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX {
-            kept.push((filter.id, frames.clone()));
+        let has_room = kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX;
+        if has_room {
+            kept.push((filter.id, frames));
         }
-        frames
+        has_room
     }
 
     pub(super) fn clear(&self) {
@@ -53,6 +74,9 @@ impl FrameCache {
 impl Frames {
     /// Those from the event with this number on.
     fn from(&self, offset: u32) -> Bytes {
+        if offset == 0 {
+            return self.bytes.clone();
+        }
         match self.starts.iter().find(|(number, _)| *number >= offset) {
             Some((_, start)) => self.bytes.slice(start..),
             None => Bytes::new(),
@@ -139,8 +163,7 @@ impl FrameWriter {
 impl ChangeEntry {
     /// The events of this entry that pass a filter, from one of its events on.
     pub fn frames(&self, filter: &ChangeFilter, register: &Register, from: Position) -> Bytes {
-        let frames = self.frames.get_or_render(filter, || self.render(filter, register, from.epoch));
-        if from.offset == 0 { frames.bytes } else { frames.from(from.offset) }
+        self.frames.get_or_render(filter, from.offset, || self.render(filter, register, from.epoch))
     }
 
     /// The same as lines of JSON, with all prices as they were quoted. Appends them, and returns what they have.

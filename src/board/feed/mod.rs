@@ -56,7 +56,8 @@ struct Window {
 /// What a follower gets next.
 #[derive(Debug)]
 pub enum NextChange {
-    Entry(Arc<ChangeEntry>),
+    /// An entry, and the beat after it.
+    Entry(Arc<ChangeEntry>, Option<Arc<Beat>>),
     Beat(Arc<Beat>),
     /// It is not in memory.
     NotKept,
@@ -111,10 +112,16 @@ impl Feed {
     pub fn next(&self, position: Position, seen_beat: u64) -> NextChange {
         let window = self.window();
         // A beat that was passed by is left out: its position must not follow a later one.
-        if let Some(beat) = window.beat.as_ref().filter(|beat| beat.number > seen_beat && beat.position == position) {
-            return NextChange::Beat(Arc::clone(beat));
+        let beat_at = |position: Position| {
+            window.beat.as_ref().filter(|beat| beat.number > seen_beat && beat.position == position).map(Arc::clone)
+        };
+        if let Some(beat) = beat_at(position) {
+            return NextChange::Beat(beat);
         }
-        window.get(position.sequence).map_or(NextChange::NotKept, NextChange::Entry)
+        let Some(entry) = window.get(position.sequence) else { return NextChange::NotKept };
+        // Most entries are published on a tick: both then are one write to the client.
+        let beat = beat_at(Position::before(position.epoch, entry.sequence + 1));
+        NextChange::Entry(entry, beat)
     }
 
     /// How many entries there are from one on, if it is in memory.
@@ -140,12 +147,13 @@ impl Feed {
         self.waiting.least_progress()
     }
 
-    pub(crate) fn add_follower(&self, slot: &Arc<WakeSlot>) {
-        self.waiting.add(slot);
+    /// Adds a follower. The number is for [`Feed::remove_follower`].
+    pub(crate) fn add_follower(&self, slot: &Arc<WakeSlot>) -> u64 {
+        self.waiting.add(slot)
     }
 
-    pub(crate) fn remove_follower(&self, slot: &Arc<WakeSlot>) {
-        self.waiting.remove(slot);
+    pub(crate) fn remove_follower(&self, number: u64) {
+        self.waiting.remove(number);
     }
 
     fn window(&self) -> MutexGuard<'_, Window> {
@@ -173,6 +181,8 @@ pub struct Beat {
     position: Position,
     sources: Vec<SourceRead>,
     frames: FrameCache,
+    /// The same after the events of the last entry.
+    with_entry: FrameCache,
 }
 
 /// A source that was read.
@@ -188,15 +198,21 @@ impl Beat {
     pub fn new(at: Timestamp, position: Position, sources: Vec<SourceRead>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Beat { number, at, position, sources, frames: FrameCache::default() }
+        Beat { number, at, position, sources, frames: FrameCache::default(), with_entry: FrameCache::default() }
     }
 
     pub fn number(&self) -> u64 {
         self.number
     }
 
+    /// All events of the entry before the beat that pass a filter, and the beat, if that can be shared with others.
+    pub fn frame_with(&self, entry: &ChangeEntry, filter: &ChangeFilter, register: &Register) -> Option<Bytes> {
+        let from = Position::before(self.position.epoch, entry.sequence);
+        self.with_entry.get_or_join(filter, || [entry.frames(filter, register, from), self.frame(filter, register)])
+    }
+
     pub fn frame(&self, filter: &ChangeFilter, register: &Register) -> Bytes {
-        let frames = self.frames.get_or_render(filter, || {
+        self.frames.get_or_render(filter, 0, || {
             let is_wanted = |read: &&SourceRead| {
                 filter.spec.sports.contains(read.sport) && filter.accepts_book(&read.bookmaker, register)
             };
@@ -211,8 +227,7 @@ impl Beat {
                 out.push(b'}');
             });
             out.finish()
-        });
-        frames.bytes
+        })
     }
 }
 

@@ -8,17 +8,18 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
+use tokio::task::coop;
 use tokio::time::{Instant, Sleep};
 
 use super::context::{StreamContext, StreamPlace};
 use super::request::{StreamPlan, Unmatched};
 use crate::board::render::json;
-use crate::board::{ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard, control_frame};
+use crate::board::{Beat, ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard, control_frame};
 use crate::http::exchange::history::HistoryFailure;
 use crate::keys::{AuthError, KeyTicket, StreamSeat};
 use crate::model::{Position, SportId, Timestamp};
@@ -56,6 +57,8 @@ pub(crate) struct EventStream {
     seat: StreamSeat,
     _place: StreamPlace,
     slot: Arc<WakeSlot>,
+    /// Its number among those who follow its world.
+    number: u64,
     phase: Phase,
     /// After the last event that was handed out.
     position: Position,
@@ -67,8 +70,19 @@ pub(crate) struct EventStream {
     reading: Option<Reading>,
     /// Entries of the log that were read.
     read: Option<Entries>,
-    silence: Pin<Box<Sleep>>,
-    /// When its key ends.
+    /// Whether everything that there was at the last look is in the queue: then there is nothing to look for until a notification.
+    is_current: bool,
+    /// Fires no later than a comment is due or the key ends. It is set again only when it fires: most streams have an event
+    /// before that, and setting a timer for each of those would cost more than the event.
+    timer: Pin<Box<Sleep>>,
+    timer_due: Instant,
+    /// What it was last polled with.
+    timer_task: Option<Waker>,
+    /// When the client last got something.
+    heard: Instant,
+    /// The changes of the key when it was last checked; `None` before the first time.
+    checked: Option<u64>,
+    /// When the key ends.
     until: Option<Timestamp>,
 }
 
@@ -92,6 +106,9 @@ struct SnapshotPart {
 
 /// Whether there is something to hand out.
 enum Advance {
+    /// The next frame.
+    Frame(Bytes),
+    /// What is in the queue, or what another look finds.
     Something,
     Nothing,
     /// The log cannot be read: the client has to come back.
@@ -125,7 +142,8 @@ impl EndReason {
 impl EventStream {
     pub(super) fn new(context: Arc<StreamContext>, start: StreamStart) -> Self {
         let StreamStart { plan, world, ticket, seat, place, slot } = start;
-        context.boards.feed(plan.world).add_follower(&slot);
+        let number = context.boards.feed(plan.world).add_follower(&slot);
+        let heard = Instant::now();
         EventStream {
             seen_beat: context.boards.feed(plan.world).last_beat(),
             position: world.position(),
@@ -134,8 +152,14 @@ impl EventStream {
             is_catching_up: true,
             reading: None,
             read: None,
-            silence: Box::pin(tokio::time::sleep(SILENCE_MAX)),
+            is_current: false,
+            timer: Box::pin(tokio::time::sleep_until(heard + SILENCE_MAX)),
+            timer_due: heard + SILENCE_MAX,
+            timer_task: None,
+            heard,
+            checked: None,
             until: None,
+            number,
             _place: place,
             context,
             plan,
@@ -243,37 +267,39 @@ impl EventStream {
         self.phase = if wants_snapshot { self.new_snapshot(world) } else { Phase::Follows };
     }
 
-    /// The next change.
+    /// The next change, and the beat after it.
     fn follow(&mut self, task: &mut Context<'_>) -> Advance {
-        let world = self.context.boards.load_full(self.plan.world);
+        let world = self.context.boards.load(self.plan.world);
         let end = world.position();
         if end.epoch != self.position.epoch {
             self.reset("epoch");
             return Advance::Something;
         }
-        match self.context.boards.feed(self.plan.world).next(self.position, self.seen_beat) {
+        let next = self.context.boards.feed(self.plan.world).next(self.position, self.seen_beat);
+        let advanced = match next {
             NextChange::Beat(beat) => {
                 self.seen_beat = beat.number();
-                self.queue.push_back(beat.frame(&self.plan.filter, world.register()));
-                Advance::Something
+                Advance::Frame(beat.frame(&self.plan.filter, world.register()))
             }
-            NextChange::Entry(_) if self.is_far_behind(end) => self.merge(&world),
-            NextChange::Entry(entry) => {
-                self.deliver(&entry, &world);
+            NextChange::Entry(..) if self.is_far_behind(end) => return self.merge(&world),
+            NextChange::Entry(entry, beat) => {
                 self.context.counts().record_delivery(entry.age());
-                Advance::Something
+                self.deliver_tick(&entry, beat.as_deref(), &world)
             }
-            NextChange::NotKept if self.position.sequence >= end.sequence => {
-                self.is_catching_up = false;
-                self.read = None;
-                Advance::Nothing
-            }
-            NextChange::NotKept if self.is_catching_up => self.read_log(&world, task),
+            NextChange::NotKept if self.position.sequence >= end.sequence => Advance::Nothing,
+            NextChange::NotKept if self.is_catching_up => return self.read_log(&world, task),
             NextChange::NotKept => {
                 self.reset("slow");
-                Advance::Something
+                return Advance::Something;
             }
+        };
+        // Whatever is published from here on comes with a notification.
+        if self.position.sequence >= end.sequence {
+            self.is_current = true;
+            self.is_catching_up = false;
+            self.read = None;
         }
+        advanced
     }
 
     fn is_far_behind(&self, end: Position) -> bool {
@@ -286,6 +312,24 @@ impl EventStream {
             self.queue.push_back(frames);
         }
         self.position = Position::before(self.position.epoch, entry.sequence + 1);
+    }
+
+    /// An entry and the beat after it, as one frame if the client gets all of the entry: each frame costs it a part of a write.
+    fn deliver_tick(&mut self, entry: &ChangeEntry, beat: Option<&Beat>, world: &WorldBoard) -> Advance {
+        let (filter, register) = (&self.plan.filter, world.register());
+        let is_whole = self.position.offset == 0;
+        let joined = beat.filter(|_| is_whole).and_then(|beat| beat.frame_with(entry, filter, register));
+        if let Some(frame) = joined {
+            self.position = Position::before(self.position.epoch, entry.sequence + 1);
+            self.seen_beat = beat.map_or(self.seen_beat, Beat::number);
+            return Advance::Frame(frame);
+        }
+        self.deliver(entry, world);
+        if let Some(beat) = beat {
+            self.seen_beat = beat.number();
+            self.queue.push_back(beat.frame(&self.plan.filter, register));
+        }
+        Advance::Something
     }
 
     /// What a slow reader has missed, each record in its last state.
@@ -336,30 +380,51 @@ impl EventStream {
 
     /// Whether the stream may not go on, by the state of its key and of the service.
     fn reason_to_end(&mut self) -> Option<EndReason> {
-        let StreamContext { boards, keyring, clock, .. } = &*self.context;
-        let now = clock.now().timestamp();
+        let condition = self.context.boards.condition();
+        if self.context.is_stopping() || condition.has_writer_ended() {
+            return Some(EndReason::Shutdown);
+        }
         let changes = self.seat.changes();
-        let keys = keyring.load();
+        let is_checked = self.checked == Some(changes) && self.until.is_none();
+        // Nearly always: it then need not know the time either.
+        if is_checked && !condition.has_maintenance() {
+            return None;
+        }
+        self.reason_at(changes, self.context.clock.now().timestamp())
+    }
+
+    /// The same for reasons that depend on the time or on changes of the key.
+    fn reason_at(&mut self, changes: u64, now: Timestamp) -> Option<EndReason> {
+        let is_checked = self.checked == Some(changes) && self.until.is_none_or(|until| now < until);
+        if !is_checked && let Some(reason) = self.check_key(changes, now) {
+            return Some(reason);
+        }
+        let maintenance = self.context.boards.condition().maintenance(now)?;
+        let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(now));
+        Some(EndReason::Maintenance { retry_after_s })
+    }
+
+    /// Whether the key, as it is after so many changes, does not allow the stream any more. Until the next change or the end of
+    /// the key nothing of this becomes different.
+    fn check_key(&mut self, changes: u64, now: Timestamp) -> Option<EndReason> {
+        let keys = self.context.keyring.load();
         let (grant, until) = match keys.renew(&self.ticket, now) {
             Ok(renewed) => renewed,
             Err(AuthError::Expired(_) | AuthError::RotatedOut(_)) => return Some(EndReason::Expired),
             Err(_) => return Some(EndReason::Revoked),
         };
-        self.until = until;
-        if self.context.is_stopping() || boards.condition().has_writer_ended() {
-            return Some(EndReason::Shutdown);
-        }
-        if let Some(maintenance) = boards.condition().maintenance(now) {
-            let retry_after_s = maintenance.until.map_or(MAINTENANCE_RETRY_S, |until| until.seconds_since(now));
-            return Some(EndReason::Maintenance { retry_after_s });
-        }
         if !grant.sports().contains_all(self.plan.filter.spec.sports) {
             return Some(EndReason::Forbidden);
         }
         if !self.seat.is_within(grant.record().limits.streams) {
             return Some(EndReason::Limit);
         }
+        self.checked = Some(changes);
         self.seat.has_checked(changes);
+        if self.until != until {
+            self.until = until;
+            self.set_timer();
+        }
         None
     }
 
@@ -410,14 +475,58 @@ impl EventStream {
         })
     }
 
-    /// How long the client may hear nothing, or until the key ends.
-    fn restart_silence(&mut self) {
-        let mut wait = SILENCE_MAX;
+    /// Lets the timer fire when the client has heard nothing for as long as it may, or when the key ends.
+    fn set_timer(&mut self) {
+        let mut due = self.heard + SILENCE_MAX;
         if let Some(until) = self.until {
             let left = until.seconds_since(self.context.clock.now().timestamp());
-            wait = wait.min(Duration::from_secs(u64::from(left.max(1))));
+            due = due.min(Instant::now() + Duration::from_secs(u64::from(left.max(1))));
         }
-        self.silence.as_mut().reset(Instant::now() + wait);
+        self.timer.as_mut().reset(due);
+        self.timer_due = due;
+        // It has to be polled once after it was set.
+        self.timer_task = None;
+    }
+
+    /// The timer has fired. The client may have heard something since it was set.
+    fn after_timer(&mut self) {
+        let now = Instant::now();
+        if now >= self.heard + SILENCE_MAX {
+            self.heard = now;
+            self.queue.push_back(COMMENT);
+        }
+        self.set_timer();
+        // The key may have ended.
+        self.is_current = false;
+    }
+
+    /// The timer has the task that it wakes: until it is due there is nothing to ask it.
+    fn poll_timer(&mut self, task: &mut Context<'_>) -> Poll<()> {
+        let is_set = self.timer_task.as_ref().is_some_and(|set| set.will_wake(task.waker()));
+        if is_set && Instant::now() < self.timer_due {
+            return Poll::Pending;
+        }
+        // Without any budget left it does not take the task, and has to be polled again.
+        self.timer_task = coop::has_budget_remaining().then(|| task.waker().clone());
+        self.timer.as_mut().poll(task)
+    }
+
+    fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.context.counts().count_bytes(bytes.len());
+        self.heard = Instant::now();
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    /// Looks for what is next, unless nothing can have come since the last look.
+    fn look(&mut self, task: &mut Context<'_>) -> Advance {
+        if self.is_current && !self.slot.is_pending() {
+            return Advance::Nothing;
+        }
+        self.slot.begin();
+        self.is_current = false;
+        let advanced = self.advance(task);
+        self.slot.set_progress(self.position.sequence);
+        advanced
     }
 }
 
@@ -436,23 +545,19 @@ impl Body for EventStream {
         let stream = self.get_mut();
         loop {
             if let Some(bytes) = stream.queue.pop_front() {
-                stream.context.counts().count_bytes(bytes.len());
-                stream.restart_silence();
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                return stream.hand_out(bytes);
             }
             if matches!(stream.phase, Phase::Ended) {
                 return Poll::Ready(None);
             }
-            stream.slot.begin();
-            let advanced = stream.advance(task);
-            stream.slot.set_progress(stream.position.sequence);
-            match advanced {
+            match stream.look(task) {
+                Advance::Frame(bytes) => return stream.hand_out(bytes),
                 Advance::Something => continue,
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
                 Advance::Nothing => {}
             }
-            if stream.silence.as_mut().poll(task).is_ready() {
-                stream.queue.push_back(COMMENT);
+            if stream.poll_timer(task).is_ready() {
+                stream.after_timer();
                 continue;
             }
             if stream.slot.wait(task.waker()) {
@@ -464,7 +569,7 @@ impl Body for EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        self.context.boards.feed(self.plan.world).remove_follower(&self.slot);
+        self.context.boards.feed(self.plan.world).remove_follower(self.number);
     }
 }
 

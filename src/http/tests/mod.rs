@@ -8,4 +8,5 @@ mod errors;
 mod limits;
 mod repeated;
 mod sockets;
+mod streams;
 mod tls;

@@ -2,11 +2,12 @@
 //!
 //! The HTTP library has no write deadline, and its one for heads also runs while a connection is idle. So a connection has a
 //! [`Pulse`]: progress beats it, which costs a store, and a watch samples it. A connection is closed when its pulse has not
-//! changed for longer than its current activity may take, to the precision of a sample.
+//! changed for longer than its current activity may take, to the precision of a sample. While a request is answered no
+//! deadline runs, and nothing is sampled: a stream costs nothing while it is idle.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -50,6 +51,9 @@ pub(crate) struct Pulse {
     in_flight: AtomicU32,
     in_head: AtomicBool,
     is_write_blocked: AtomicBool,
+    /// Whether the watch waits until a deadline runs again.
+    is_unwatched: AtomicBool,
+    runs_again: Notify,
     pub(crate) head: UnfinishedHead,
     /// Closes the connection.
     pub(crate) abort: Arc<Notify>,
@@ -71,6 +75,8 @@ impl Pulse {
             in_flight: AtomicU32::new(0),
             in_head: AtomicBool::new(false),
             is_write_blocked: AtomicBool::new(false),
+            is_unwatched: AtomicBool::new(false),
+            runs_again: Notify::new(),
             head: UnfinishedHead::new(heads),
             abort: Arc::default(),
         }
@@ -106,6 +112,7 @@ impl Pulse {
 
     pub(crate) fn cannot_write(&self) {
         self.is_write_blocked.store(true, Ordering::Relaxed);
+        self.resume_watch();
     }
 
     /// A head is complete, and its request was answered at once.
@@ -122,6 +129,25 @@ impl Pulse {
         self.in_head.store(false, Ordering::Relaxed);
         self.beat();
         InFlight(self)
+    }
+
+    /// To be called when the connection begins to do something that has a deadline.
+    fn resume_watch(&self) {
+        // Either this is seen here, or what was stored before is seen there.
+        fence(Ordering::SeqCst);
+        if self.is_unwatched.load(Ordering::Relaxed) {
+            self.runs_again.notify_one();
+        }
+    }
+
+    /// Waits until something has a deadline.
+    async fn while_answering(&self) {
+        self.is_unwatched.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while self.doing() == Doing::Answering {
+            self.runs_again.notified().await;
+        }
+        self.is_unwatched.store(false, Ordering::Relaxed);
     }
 
     fn doing(&self) -> Doing {
@@ -161,6 +187,7 @@ impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.0.beat();
+        self.0.resume_watch();
     }
 }
 
@@ -171,13 +198,17 @@ pub(crate) async fn watch(pulse: &Pulse, deadlines: &Deadlines, peer: IpAddr) {
     let mut still_since = tokio::time::Instant::now();
     loop {
         tokio::time::sleep(sample_every).await;
+        // Handling a request bounds itself.
+        let was_answering = pulse.doing() == Doing::Answering;
+        if was_answering {
+            pulse.while_answering().await;
+        }
         let seen = (pulse.doing(), pulse.beats.load(Ordering::Relaxed));
-        if seen != last {
+        if was_answering || seen != last {
             (last, still_since) = (seen, tokio::time::Instant::now());
             continue;
         }
         let allowed = match seen.0 {
-            // Handling a request bounds itself.
             Doing::Answering => continue,
             Doing::WriteBlocked => deadlines.write,
             Doing::SendingHead => deadlines.head,
@@ -230,6 +261,44 @@ mod tests {
         drop(request);
         pulse.cannot_write();
         assert!(ends_within(&pulse, Duration::from_secs(15)).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn blocked_write_of_a_response_that_goes_on_has_its_deadline() {
+        let pulse = Arc::new(Pulse::default());
+        let _stream = Ongoing::new(&pulse);
+        let began = tokio::time::Instant::now();
+        let client = async {
+            for _ in 0..100 {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                pulse.has_written(1000);
+            }
+            // It reads on, in time.
+            pulse.cannot_write();
+            tokio::time::sleep(Duration::from_secs(9)).await;
+            pulse.has_written(1000);
+            tokio::time::sleep(Duration::from_secs(591)).await;
+            pulse.cannot_write();
+        };
+        tokio::join!(watch(&pulse, &DEADLINES, PEER), client);
+        let took = began.elapsed().as_secs();
+        assert!((6610..=6615).contains(&took), "{took}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn deadlines_run_again_after_a_response_that_went_on() {
+        let pulse = Arc::new(Pulse::default());
+        let stream = Ongoing::new(&pulse);
+        assert!(!ends_within(&pulse, Duration::from_secs(600)).await);
+        let began = tokio::time::Instant::now();
+        let client = async {
+            tokio::time::sleep(Duration::from_secs(600)).await;
+            drop(stream);
+            pulse.has_read(1);
+        };
+        tokio::join!(watch(&pulse, &DEADLINES, PEER), client);
+        let took = began.elapsed().as_secs();
+        assert!((610..=615).contains(&took), "{took}");
     }
 
     #[tokio::test(start_paused = true)]

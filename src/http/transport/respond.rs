@@ -59,43 +59,27 @@ impl AbortConnection {
 #[derive(Debug)]
 pub enum ResponseBody {
     Whole(Bytes),
-    Stream(UnsyncBoxBody<Bytes, io::Error>),
+    Stream(StreamedBody),
+}
+
+/// A body that comes in parts.
+#[derive(Debug)]
+pub struct StreamedBody {
+    body: UnsyncBoxBody<Bytes, io::Error>,
+    /// Keeps its connection in use, if it has one.
+    ongoing: Option<Ongoing>,
 }
 
 impl ResponseBody {
     pub fn stream(body: impl Body<Data = Bytes, Error = io::Error> + Send + 'static) -> Self {
-        ResponseBody::Stream(body.boxed_unsync())
+        ResponseBody::Stream(StreamedBody { body: body.boxed_unsync(), ongoing: None })
     }
 
     /// A body that goes on keeps its connection in use until it ends.
     pub(super) fn keep_in_use(&mut self, pulse: &Arc<Pulse>) {
-        *self = match std::mem::take(self) {
-            ResponseBody::Stream(body) => ResponseBody::stream(InUse { body, _ongoing: Ongoing::new(pulse) }),
-            whole @ ResponseBody::Whole(_) => whole,
-        };
-    }
-}
-
-/// A body that goes on.
-struct InUse {
-    body: UnsyncBoxBody<Bytes, io::Error>,
-    _ongoing: Ongoing,
-}
-
-impl Body for InUse {
-    type Data = Bytes;
-    type Error = io::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        if let ResponseBody::Stream(streamed) = self {
+            streamed.ongoing = Some(Ongoing::new(pulse));
+        }
     }
 }
 
@@ -119,21 +103,21 @@ impl Body for ResponseBody {
         match self.get_mut() {
             ResponseBody::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             ResponseBody::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            ResponseBody::Stream(body) => Pin::new(body).poll_frame(context),
+            ResponseBody::Stream(streamed) => Pin::new(&mut streamed.body).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             ResponseBody::Whole(bytes) => bytes.is_empty(),
-            ResponseBody::Stream(body) => body.is_end_stream(),
+            ResponseBody::Stream(streamed) => streamed.body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             ResponseBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            ResponseBody::Stream(body) => body.size_hint(),
+            ResponseBody::Stream(streamed) => streamed.body.size_hint(),
         }
     }
 }

@@ -76,6 +76,10 @@ impl AsyncRead for PulsedStream {
             let count = self.ahead.len().min(buf.remaining());
             buf.put_slice(&self.ahead[..count]);
             self.ahead.advance(count);
+            if self.ahead.is_empty() {
+                // Its memory is of no use any more, and the connection may last.
+                self.ahead = Bytes::new();
+            }
         }
         let bytes = &buf.filled()[before..];
         let fits = bytes.is_empty() || self.has_read(bytes);

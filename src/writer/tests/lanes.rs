@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::keys::{KeyChange, KeyId, Keyring};
+use crate::wake::WakeSlot;
 use crate::writer::operation::{FastOp, NewsReader, Op};
 use crate::writer::queue::{FAST_RUN_MAX, Lanes, Next};
 use crate::writer::{MEANWHILE_EVERY, Whole, WriterHandle, spawn};
@@ -196,4 +197,16 @@ async fn endless_commands_do_not_stop_the_feeds() {
     while let Some(next) = lanes.next().await {
         assert!(matches!(next, Next::Fast(_)), "what was queued is done before the end");
     }
+}
+
+#[tokio::test]
+async fn end_of_the_writer_wakes_everybody_who_follows() {
+    let (_directory, writer) = open();
+    let (boards, slot) = (Arc::clone(&writer.boards), Arc::new(WakeSlot::default()));
+    boards.feed(WORLD).add_follower(&slot);
+    let (handle, stopped) = spawn(writer).unwrap();
+    slot.begin();
+    drop(handle);
+    stopped.end().reached().await;
+    assert!(boards.condition().has_writer_ended() && slot.is_pending());
 }

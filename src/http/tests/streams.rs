@@ -1,0 +1,127 @@
+//! The body of a stream by itself: when its client hears something, and what one notification brings.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use http::Method;
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use tokio::time::Instant;
+
+use crate::board::{Beat, ChangeEntry, SportEntry, TickEntry};
+use crate::http::ResponseBody;
+use crate::http::testing::{Fixture, NOW, local, request};
+use crate::keys::KeyRecord;
+use crate::model::{Position, Timestamp, World};
+
+const COMMENT: &str = ": still here\n\n";
+
+/// The body of a new stream, after its greeting.
+async fn open(fixture: &Fixture) -> ResponseBody {
+    let asked = request(Method::GET, "/v1/stream?snapshot=false", &[("x-api-key", &fixture.sandbox)]);
+    let mut body = fixture.service.respond(&asked, &local()).await.into_body();
+    assert!(next(&mut body).await.starts_with("event: hello\n"));
+    assert!(next(&mut body).await.starts_with("event: ready\n"));
+    body
+}
+
+async fn next(body: &mut ResponseBody) -> String {
+    let frame = body.frame().await.expect("the stream goes on").unwrap();
+    String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
+}
+
+fn beat(fixture: &Fixture, position: Position) {
+    let feed = fixture.service.boards.feed(World::Sandbox);
+    feed.beat(Beat::new(Timestamp::from_unix(NOW), position, Vec::new()));
+    feed.wake_all();
+}
+
+fn position(fixture: &Fixture) -> Position {
+    fixture.service.boards.load(World::Sandbox).position()
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_hears_nothing_for_15_seconds_gets_a_comment() {
+    let fixture = Fixture::new();
+    let mut body = open(&fixture).await;
+    let mut heard = Instant::now();
+    // Events put the comment off, whenever they come.
+    for seconds in [4, 9, 14, 1] {
+        let event = async {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            beat(&fixture, position(&fixture));
+        };
+        let (text, ()) = tokio::join!(next(&mut body), event);
+        assert!(text.starts_with("event: beat\n"), "{text}");
+        assert_eq!(heard.elapsed().as_secs(), seconds);
+        heard = Instant::now();
+    }
+    for _ in 0..3 {
+        assert_eq!(next(&mut body).await, COMMENT);
+        assert_eq!(heard.elapsed().as_secs(), 15);
+        heard = Instant::now();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stream_ends_with_its_key_though_nothing_happens() {
+    let fixture = Fixture::new();
+    let mut body = open(&fixture).await;
+    let key = fixture.service.keyring.list().into_iter().next().unwrap();
+    let expires = Some(Timestamp::from_unix(NOW + 7));
+    let key = fixture.service.keyring.put(KeyRecord { expires, ..key.record().clone() });
+    key.meter().streams().recheck();
+    let began = Instant::now();
+    let passing = async {
+        for _ in 0..7 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            fixture.clock.advance(Duration::from_secs(1));
+        }
+    };
+    let (text, ()) = tokio::join!(next(&mut body), passing);
+    assert!(text.starts_with("event: bye\ndata: {\"why\":\"expired\""), "{text}");
+    assert!((7..=8).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    assert!(body.frame().await.is_none());
+}
+
+/// A task that polls a body and counts how often it is woken.
+#[derive(Default)]
+struct Wakes(AtomicU64);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_a_tick_and_its_beat_are_handed_out_together() {
+    let fixture = Fixture::new();
+    let mut body = open(&fixture).await;
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(Arc::clone(&wakes));
+    let mut poll = || match Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker)) {
+        Poll::Ready(frame) => Some(frame.unwrap().unwrap().into_data().unwrap()),
+        Poll::Pending => None,
+    };
+    let (boards, at) = (&fixture.service.boards, Timestamp::from_unix(NOW));
+    let sport = boards.catalogue().sport_ids().next().unwrap();
+    let key = &boards.catalogue()[sport].key;
+    let from = position(&fixture);
+    assert_eq!(poll(), None);
+    for number in 0..3 {
+        let tick = TickEntry::new(key, at, vec![("betmgm".into(), true)], Vec::new());
+        let entry = SportEntry { sport, key: (**key).into(), lists: Vec::new(), tick: Some(tick) };
+        boards.feed(World::Sandbox).push(ChangeEntry::new(from.sequence + number, vec![entry]));
+        beat(&fixture, Position::before(from.epoch, from.sequence + number + 1));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), number + 1, "one notification wakes it once");
+        let frame = String::from_utf8(poll().unwrap().to_vec()).unwrap();
+        let events: Vec<&str> = frame.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        assert_eq!(events, ["source", "beat"]);
+        assert_eq!(poll(), None);
+        assert_eq!(poll(), None, "nothing has come since");
+    }
+}
