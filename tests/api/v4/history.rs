@@ -7,6 +7,8 @@ use crate::harness::{Answer, Service};
 const PAST: &str = "/v4/historical/sports/mma_mixed_martial_arts";
 const FIRST: &str = "2026-11-14T23:39:00Z";
 const SECOND: &str = "2026-11-14T23:39:30Z";
+/// The publication after the fight was removed.
+const THIRD: &str = "2026-11-14T23:40:00Z";
 
 /// Two publications of a fight's price, and the answers to the path at each.
 async fn with_two_ticks(path: &str) -> (Service, [Answer; 2]) {
@@ -54,12 +56,17 @@ async fn odds_are_those_of_then_in_an_envelope() {
         for (date, timestamps, then) in [
             (FIRST, [FIRST, "", SECOND], &first),
             ("2026-11-14T23:39:29Z", [FIRST, "", SECOND], &first),
-            (SECOND, [SECOND, FIRST, ""], &second),
-            ("2026-11-14T23:39:59Z", [SECOND, FIRST, ""], &second),
+            (SECOND, [SECOND, FIRST, THIRD], &second),
+            ("2026-11-14T23:39:59Z", [SECOND, FIRST, THIRD], &second),
         ] {
             let answer = service.get(&format!("{past}&date={date}")).await;
             let expected = if past.contains("unix") {
-                wrapped_in(timestamps, then, |time| if time == FIRST { "1794699540" } else { "1794699570" }.to_owned())
+                let unix = |time: &str| match time {
+                    FIRST => "1794699540".to_owned(),
+                    SECOND => "1794699570".to_owned(),
+                    _ => "1794699600".to_owned(),
+                };
+                wrapped_in(timestamps, then, unix)
             } else {
                 wrapped(timestamps, then)
             };
@@ -75,7 +82,7 @@ async fn events_are_those_of_then() {
     // The second fight came in the first second, after the first answer.
     assert_ne!(first.text(), second.text());
     let answer = service.get(&format!("{PAST}/events?date=2026-11-14T23:39:34Z")).await;
-    assert_eq!(answer.text(), wrapped([SECOND, FIRST, ""], &second));
+    assert_eq!(answer.text(), wrapped([SECOND, FIRST, THIRD], &second));
     let later = service.get(&format!("{PAST}/events?date=2026-11-14T23:39:35Z")).await.json();
     assert_eq!((later["timestamp"].as_str(), &later["data"][0]["id"]), (Some("2026-11-14T23:39:35Z"), &"m2".into()));
 }
