@@ -12,11 +12,12 @@ use tokio::sync::mpsc;
 
 use super::super::pieces::{self, PieceSource};
 use super::PIECE_BYTES;
-use super::world::register_news;
+use super::border::Border;
+use super::world::{event_news, register_news};
 use crate::board::Boards;
 use crate::ingest::wire;
 use crate::model::{
-    Catalogue, Competitions, EventNews, HistoryChange, HistoryPrice, News, OddsNews, ScoreNews, SportId, Timestamp,
+    Catalogue, Competitions, HistoryChange, HistoryPrice, News, OddsNews, ScoreNews, SportId, Timestamp,
     World,
 };
 use crate::store::{HistoryError, HistoryReader, LogId, SportFold};
@@ -97,42 +98,38 @@ impl Export {
         // What was imported ends where the own log begins.
         let is_own_only = from.zip(own_since).is_some_and(|(from, since)| since <= from);
         let imported = history.imported(world, sport)?.filter(|_| !is_own_only);
-        let mut ends = Vec::new();
+        let mut border = None;
         if let Some(log) = imported {
             let state = self.log(sport, log, history, None)?;
             if let Some(since) = own_since {
                 let (_, own) = history.as_of(world, sport, since)?;
-                ends = state.ends(&own);
+                border = Some(Border::new(&state, (since, &own)));
             }
         }
         if let Some(log) = history.own(world, sport)? {
-            self.log(sport, log, history, own_since.map(|since| (since, ends)))?;
+            self.log(sport, log, history, border)?;
         }
         Ok(())
     }
 
-    /// Writes the changes of a log, others before its prices of a time, and returns the state at its end.
+    /// Writes the changes of a log that follows another one if there is a border, and returns the state at its end.
     fn log(
         &mut self,
         sport: SportId,
         log: LogId,
         history: &HistoryReader,
-        mut others: Option<(Timestamp, Vec<HistoryChange>)>,
+        mut border: Option<Border>,
     ) -> Result<SportFold, Stop> {
         let (mut walk, mut changes) = history.walk(log, sport, self.range.from)?;
         loop {
+            if let Some(border) = &mut border {
+                changes = changes.into_iter().flat_map(|(at, change)| border.cross(at, change)).collect();
+            }
             for (at, change) in changes {
                 // The first entries of the own log may be older than the last of what was imported.
                 self.at = at.max(self.at);
                 if self.range.to.is_some_and(|to| self.at > to) {
                     return Ok(walk.into_state());
-                }
-                let is_price =
-                    matches!(change, HistoryChange::Price(_) | HistoryChange::Source(..) | HistoryChange::Tick);
-                if let Some((_, others)) = others.take_if(|(since, _)| is_price && at >= *since) {
-                    for change in others {
-                        self.line(sport, change);
-                    }
                 }
                 self.line(sport, change);
             }
@@ -141,6 +138,10 @@ impl Export {
             }
             changes = history.walk_on(&mut walk, ENTRIES_READ)?;
             if changes.is_empty() {
+                if let Some((at, change)) = border.and_then(|mut border| border.finish()) {
+                    self.at = at.max(self.at);
+                    self.line(sport, change);
+                }
                 return Ok(walk.into_state());
             }
         }
@@ -149,16 +150,7 @@ impl Export {
     fn line(&mut self, sport: SportId, change: HistoryChange) {
         let at = self.at;
         let news = match change {
-            HistoryChange::Event(event) => News::Event(EventNews {
-                sport,
-                id: event.id.clone(),
-                competition: Arc::clone(&event.competition),
-                competition_key: Some(Arc::clone(&event.competition_key)),
-                competition_title: self.competitions.get(&event.competition_key).map(|seen| Arc::clone(&seen.title)),
-                commence: event.commence,
-                contest: event.contest.clone(),
-                status: event.status,
-            }),
+            HistoryChange::Event(event) => News::Event(event_news(sport, &event, &self.competitions)),
             HistoryChange::Score(event, score) => News::Score(ScoreNews { sport, event, score: (*score).clone() }),
             HistoryChange::Removed(event) => News::Remove { sport, event },
             HistoryChange::Price(HistoryPrice { event, bookmaker, market, price }) => News::Odds(OddsNews {

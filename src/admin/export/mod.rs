@@ -1,5 +1,6 @@
 //! Exports, as lines that `ingest` takes back: a world as it is now, or its history.
 
+mod border;
 mod history;
 mod options;
 mod world;

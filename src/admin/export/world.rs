@@ -17,7 +17,7 @@ use super::PIECE_BYTES;
 use crate::board::{Boards, EventNode, Register, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
-    BookId, Catalogue, ClosedNews, CompetitionNews, EventNews, EventStatus, Market, News, OddsNews, ScoreNews,
+    BookId, Catalogue, ClosedNews, CompetitionNews, Competitions, Event, EventNews, EventStatus, Market, News, OddsNews, ScoreNews,
     SourceNews, SportId, World,
 };
 
@@ -45,6 +45,20 @@ pub(super) fn register_news(register: &Register) -> Vec<News> {
     markets.sort_unstable_by_key(|market| market.key());
     let markets = markets.into_iter().map(|market| News::Market(market.into()));
     bookmakers.chain(competitions).chain(markets).collect()
+}
+
+/// An event as it is, with the title of its competition.
+pub(super) fn event_news(sport: SportId, event: &Event, competitions: &Competitions) -> EventNews {
+    EventNews {
+        sport,
+        id: event.id.clone(),
+        competition: Arc::clone(&event.competition),
+        competition_key: Some(Arc::clone(&event.competition_key)),
+        competition_title: competitions.get(&event.competition_key).map(|seen| Arc::clone(&seen.title)),
+        commence: event.commence,
+        contest: event.contest.clone(),
+        status: event.status,
+    }
 }
 
 /// The reader is gone.
@@ -86,19 +100,7 @@ impl Export {
     ) -> Result<(), Gone> {
         let event = node.event();
         let as_it_is = |status: EventStatus| {
-            let news = EventNews {
-                sport,
-                id: event.id.clone(),
-                competition: Arc::clone(&event.competition),
-                competition_key: Some(Arc::clone(&event.competition_key)),
-                competition_title: register
-                    .competitions()
-                    .get(&event.competition_key)
-                    .map(|seen| Arc::clone(&seen.title)),
-                commence: event.commence,
-                contest: event.contest.clone(),
-                status,
-            };
+            let news = EventNews { status, ..event_news(sport, event, register.competitions()) };
             News::AsOf(event.changed, Box::new(News::Event(news)))
         };
         // A score brings its status with it, so that only a cancellation after the score is left to tell.

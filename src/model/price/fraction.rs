@@ -62,7 +62,7 @@ fn closer(one: (u32, u32), other: (u32, u32), quote: DecimalQuote) -> std::cmp::
 
 /// The exact fraction, if people would write it: a denominator up to 20, or a numerator of 1.
 fn simple(milli: u32) -> Option<(u32, u32)> {
-    let divisor = super::gcd(milli, 1000);
+    let divisor = super::COMMON_WITH_1000[milli as usize % 1000];
     let (n, d) = (milli / divisor, 1000 / divisor);
     (d <= 20 || n == 1).then_some((n, d))
 }
@@ -110,7 +110,7 @@ mod tests {
             assert!(n * next_d < next_n * d, "{n}/{d} before {next_n}/{next_d}");
         }
         for (n, d) in LADDER {
-            assert_eq!(super::super::gcd(n, d), 1, "{n}/{d}");
+            assert_eq!(super::super::gcd(n.into(), d.into()), 1, "{n}/{d}");
         }
     }
 }

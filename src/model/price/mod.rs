@@ -73,6 +73,25 @@ pub struct Price {
 
 const DECIMAL_MILLI_MIN: u64 = 1_001;
 const DECIMAL_MILLI_MAX: u64 = 100_000_000;
+/// The same bounds in American form: a profit of half a thousandth rounds to 1.001.
+const AMERICAN_MIN: i64 = -200_000;
+const AMERICAN_MAX: i64 = 9_999_900;
+
+/// The greatest divisor that a number has in common with 100, by its remainder. History is read price by price, and nearly
+/// all are in hundredths or thousandths.
+const COMMON_WITH_100: [u32; 100] = common_divisors();
+const COMMON_WITH_1000: [u32; 1000] = common_divisors();
+
+#[expect(clippy::cast_possible_truncation, reason = "a divisor of 100 or 1000")]
+const fn common_divisors<const WITH: usize>() -> [u32; WITH] {
+    let mut divisors = [0; WITH];
+    let mut remainder = 0;
+    while remainder < WITH {
+        divisors[remainder] = gcd(remainder as u64, WITH as u64) as u32;
+        remainder += 1;
+    }
+    divisors
+}
 
 impl Price {
     /// Parses a price as a feed writes it: the text of a JSON number, or of a string such as `10/11`.
@@ -92,12 +111,18 @@ impl Price {
         }
     }
 
+    #[inline]
     pub fn from_american(value: i64) -> Result<Self, PriceError> {
-        match value {
-            ..=-100 => Self::from_fraction(100, value.unsigned_abs(), OddsFormat::American),
-            100.. => Self::from_fraction(value.unsigned_abs(), 100, OddsFormat::American),
-            _ => Err(PriceError::InsideHundred),
-        }
+        let too_far = if value < 0 { PriceError::TooShort } else { PriceError::TooLong };
+        let size = u32::try_from(value.unsigned_abs()).map_err(|_| too_far)?;
+        let divisor = COMMON_WITH_100[size as usize % 100];
+        let (profit, stake) = match value {
+            AMERICAN_MIN..=-100 => (100, size),
+            100..=AMERICAN_MAX => (size, 100),
+            -99..100 => return Err(PriceError::InsideHundred),
+            _ => return Err(too_far),
+        };
+        Ok(Price { profit: profit / divisor, stake: stake / divisor, quoted: OddsFormat::American })
     }
 
     /// More than three decimals are rounded half up, as responses have at most three.
@@ -107,10 +132,15 @@ impl Price {
     }
 
     /// From thousandths: 1910 is 1.91.
+    #[inline]
     pub fn from_decimal_milli(milli: u64) -> Result<Self, PriceError> {
         match milli {
             ..DECIMAL_MILLI_MIN => Err(PriceError::TooShort),
-            DECIMAL_MILLI_MIN..=DECIMAL_MILLI_MAX => Self::from_fraction(milli - 1000, 1000, OddsFormat::Decimal),
+            DECIMAL_MILLI_MIN..=DECIMAL_MILLI_MAX => {
+                let profit = u32::try_from(milli - 1000).map_err(|_| PriceError::TooLong)?;
+                let divisor = COMMON_WITH_1000[profit as usize % 1000];
+                Ok(Price { profit: profit / divisor, stake: 1000 / divisor, quoted: OddsFormat::Decimal })
+            }
             _ => Err(PriceError::TooLong),
         }
     }
@@ -160,6 +190,7 @@ impl Price {
         (self.profit, self.stake)
     }
 
+    #[inline]
     pub const fn quoted(self) -> OddsFormat {
         self.quoted
     }
@@ -179,6 +210,7 @@ impl Price {
     }
 
     /// In thousandths, rounded half up.
+    #[inline]
     pub fn decimal_milli(self) -> u32 {
         let (profit, stake) = (u64::from(self.profit), u64::from(self.stake));
         1000 + u32::try_from((2000 * profit + stake) / (2 * stake)).unwrap_or(u32::MAX - 1000)
@@ -234,8 +266,8 @@ fn round_half_up(n: u128, d: u128) -> u128 {
     (2 * n + d) / (2 * d)
 }
 
-fn gcd<T: Copy + PartialEq + Default + std::ops::Rem<Output = T>>(a: T, b: T) -> T {
-    if b == T::default() { a } else { gcd(b, a % b) }
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

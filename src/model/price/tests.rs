@@ -40,7 +40,7 @@ fn every_decimal_price_round_trips_and_its_fraction_reads_as_it() {
         let price = Price::from_decimal_milli(milli).unwrap();
         assert_eq!(u64::from(price.decimal_milli()), milli);
         let (n, d) = price.written_fraction();
-        assert_eq!(gcd(n, d), 1);
+        assert_eq!(gcd(n.into(), d.into()), 1);
         assert!(shows_as((n, d), price.decimal_milli()), "{milli}: {n}/{d}");
     }
 }
@@ -154,6 +154,16 @@ proptest! {
             let g = gcd(n, d);
             prop_assert_eq!(written(price, OddsFormat::Fractional), format!("\"{}/{}\"", n / g, d / g));
         }
+    }
+
+    #[test]
+    fn american_and_decimal_prices_are_their_fractions(american in -300_000..=11_000_000_i64, milli in 1_001..=100_000_000_u64) {
+        let (profit, stake) = if american < 0 { (100, american.unsigned_abs()) } else { (american.unsigned_abs(), 100) };
+        if american.abs() >= 100 {
+            prop_assert_eq!(Price::from_american(american), Price::from_fraction(profit, stake, OddsFormat::American));
+        }
+        let fraction = Price::from_fraction(milli - 1000, 1000, OddsFormat::Decimal);
+        prop_assert_eq!(Price::from_decimal_milli(milli), fraction);
     }
 
     #[test]

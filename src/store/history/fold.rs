@@ -9,7 +9,7 @@ use super::encode::{
 };
 use super::entry::{LoggedChange, LoggedMove, LoggedRecord, LoggedTick};
 use super::events::{SharedTexts, read_event, read_event_change, read_score};
-use super::prices::{Difference, read_difference, read_outcomes};
+use super::prices::{Difference, apply_difference, read_outcomes};
 use super::row::SectionView;
 use super::texts::{Sides, TextNumbers};
 use super::varint::Cursor;
@@ -125,6 +125,41 @@ impl SportFold {
         if cursor.is_empty() { Ok(()) } else { Err(Flaw::Malformed) }
     }
 
+    /// The same for who wants nothing but the state after it.
+    pub(super) fn pass(&mut self, section: &SectionView<'_>, at: Timestamp) -> Result<(), Flaw> {
+        if section.is_first {
+            *self = SportFold::default();
+        }
+        let mut cursor = Cursor::new(section.bytes);
+        for _ in 0..cursor.count()? {
+            self.event_change(at, &mut cursor)?;
+        }
+        if let Some(tick) = section.tick {
+            self.last_tick = Some(tick);
+            self.sources(&mut cursor)?;
+            self.pass_records(tick, &mut cursor)?;
+        }
+        if cursor.is_empty() { Ok(()) } else { Err(Flaw::Malformed) }
+    }
+
+    /// The changes of records that follow up to the end.
+    fn pass_records(&mut self, at: Timestamp, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let SportFold { books, markets, events, .. } = self;
+        let mut last = LastChange::default();
+        // Those of an event follow each other, so it is found once.
+        let mut found: Option<(u32, &mut FoldedEvent)> = None;
+        while !cursor.is_empty() {
+            let Some(head) = read_head((books, markets), &mut last, cursor)? else { continue };
+            let event = match found.take() {
+                Some((number, event)) if number == head.event => event,
+                _ => events.get_mut(&head.event).ok_or(UNKNOWN_EVENT)?,
+            };
+            event.update(at, head, cursor)?;
+            found = Some((head.event, event));
+        }
+        Ok(())
+    }
+
     /// Applies a change of an event. `None` if the history of the event was deleted.
     pub(super) fn event_change(
         &mut self,
@@ -216,28 +251,7 @@ impl SportFold {
         last: &mut LastChange,
         cursor: &mut Cursor<'_>,
     ) -> Result<Option<RecordHead>, Flaw> {
-        let head = cursor.byte()?;
-        let flags = head & (KIND | IN_HUNDREDTHS);
-        if head & OTHER_EVENT != 0 {
-            let event = last.event.unwrap_or(0).checked_add(cursor.small()?).ok_or(Flaw::Malformed)?;
-            last.event = Some(event);
-        }
-        if head & OTHER_BOOK != 0 {
-            last.book = Some(self.read_book(cursor)?);
-        }
-        if head & OTHER_AGE != 0 {
-            last.age = Some(cursor.signed()?);
-        }
-        let market = match head >> MARKET_SHIFT {
-            0 => self.read_market(cursor)?,
-            short => u32::from(short) - 1,
-        };
-        if flags == SKIPPED {
-            return Ok(None);
-        }
-        let (event, book) = (last.event.ok_or(Flaw::Malformed)?, last.book.ok_or(Flaw::Malformed)?);
-        let age = if flags & KIND == CLOSED { None } else { Some(last.age.ok_or(Flaw::Malformed)?) };
-        Ok(Some(RecordHead { flags, event, book, market, age }))
+        read_head((&mut self.books, &mut self.markets), last, cursor)
     }
 
     /// Applies the change of a record, whose outcomes follow.
@@ -247,48 +261,91 @@ impl SportFold {
         head: RecordHead,
         cursor: &mut Cursor<'_>,
     ) -> Result<LoggedRecord, Flaw> {
-        let RecordHead { flags, event, book, market, age } = head;
-        let folded = self.events.get_mut(&event).ok_or(UNKNOWN_EVENT)?;
-        let of = Arc::clone(&folded.event);
-        let price = if let Some(age) = age {
-            let last_update = i64::from(at.unix()).checked_sub(age).and_then(Timestamp::checked_from_unix);
-            let last_update = last_update.ok_or(Flaw::Invalid("one of its times is invalid"))?;
-            let outcomes = {
-                let before = || folded.records.get(&(book, market)).ok_or(Flaw::Malformed);
-                let in_hundredths = flags & IN_HUNDREDTHS != 0;
-                match flags & KIND {
-                    PRICES => read_difference(&before()?.outcomes, (Difference::Prices, in_hundredths), cursor)?,
-                    POINTS => read_difference(&before()?.outcomes, (Difference::Points, in_hundredths), cursor)?,
-                    _ => read_outcomes(Sides::of(&folded.event), &mut folded.texts, cursor)?,
-                }
-            };
-            let price = LoggedPrice { last_update, outcomes };
-            folded.records.insert((book, market), price.clone());
-            Some(price)
-        } else {
-            folded.records.remove(&(book, market)).ok_or(Flaw::Malformed)?;
-            None
+        let folded = self.events.get_mut(&head.event).ok_or(UNKNOWN_EVENT)?;
+        folded.update(at, head, cursor)?;
+        let (event, price) = (Arc::clone(&folded.event), folded.records.get(&(head.book, head.market)).cloned());
+        let bookmaker = Arc::clone(self.books.get(head.book as usize).ok_or(UNKNOWN_BOOK)?);
+        let market = *self.markets.get(head.market as usize).ok_or(Flaw::Malformed)?;
+        Ok(LoggedRecord { event, bookmaker, market, price })
+    }
+
+}
+
+impl FoldedEvent {
+    /// Applies the change of a record, whose outcomes follow.
+    #[inline]
+    fn update(&mut self, at: Timestamp, head: RecordHead, cursor: &mut Cursor<'_>) -> Result<(), Flaw> {
+        let RecordHead { flags, book, market, age, .. } = head;
+        let Some(age) = age else {
+            self.records.remove(&(book, market)).ok_or(Flaw::Malformed)?;
+            return Ok(());
         };
-        let bookmaker = Arc::clone(self.books.get(book as usize).ok_or(UNKNOWN_BOOK)?);
-        let market = *self.markets.get(market as usize).ok_or(Flaw::Malformed)?;
-        Ok(LoggedRecord { event: of, bookmaker, market, price })
+        let last_update = i64::from(at.unix()).checked_sub(age).and_then(Timestamp::checked_from_unix);
+        let last_update = last_update.ok_or(Flaw::Invalid("one of its times is invalid"))?;
+        let difference = match flags & KIND {
+            PRICES => Difference::Prices,
+            POINTS => Difference::Points,
+            _ => {
+                let outcomes = read_outcomes(Sides::of(&self.event), &mut self.texts, cursor)?;
+                self.records.insert((book, market), LoggedPrice { last_update, outcomes });
+                return Ok(());
+            }
+        };
+        let price = self.records.get_mut(&(book, market)).ok_or(Flaw::Malformed)?;
+        price.last_update = last_update;
+        apply_difference(&mut price.outcomes, (difference, flags & IN_HUNDREDTHS != 0), cursor)
     }
 
-    fn read_book(&mut self, cursor: &mut Cursor<'_>) -> Result<u32, Flaw> {
-        let number = cursor.small::<u32>()?;
-        if number as usize == self.books.len() {
-            self.books.push(cursor.text()?.into());
-        }
-        Ok(number)
-    }
+}
 
-    fn read_market(&mut self, cursor: &mut Cursor<'_>) -> Result<u32, Flaw> {
-        let number = cursor.small::<u32>()?;
-        if number as usize == self.markets.len() {
-            self.markets.push(market_of(cursor.text()?)?);
-        }
-        Ok(number)
+/// Reads the change of a record up to its outcomes. `None` if it was deleted.
+#[inline]
+fn read_head(
+    (books, markets): (&mut Vec<Arc<str>>, &mut Vec<Market>),
+    last: &mut LastChange,
+    cursor: &mut Cursor<'_>,
+) -> Result<Option<RecordHead>, Flaw> {
+    let head = cursor.byte()?;
+    let flags = head & (KIND | IN_HUNDREDTHS);
+    if head & OTHER_EVENT != 0 {
+        let event = last.event.unwrap_or(0).checked_add(cursor.small()?).ok_or(Flaw::Malformed)?;
+        last.event = Some(event);
     }
+    if head & OTHER_BOOK != 0 {
+        last.book = Some(read_number(books, cursor, |key| Ok(key.into()))?);
+    }
+    if head & OTHER_AGE != 0 {
+        last.age = Some(cursor.signed()?);
+    }
+    let market = match head >> MARKET_SHIFT {
+        0 => read_number(markets, cursor, market_of)?,
+        short => u32::from(short) - 1,
+    };
+    if flags == SKIPPED {
+        return Ok(None);
+    }
+    let (event, book) = (last.event.ok_or(Flaw::Malformed)?, last.book.ok_or(Flaw::Malformed)?);
+    if book as usize >= books.len() {
+        return Err(UNKNOWN_BOOK);
+    }
+    if market as usize >= markets.len() {
+        return Err(Flaw::Malformed);
+    }
+    let age = if flags & KIND == CLOSED { None } else { Some(last.age.ok_or(Flaw::Malformed)?) };
+    Ok(Some(RecordHead { flags, event, book, market, age }))
+}
+
+/// The number of a key. The key of a new one follows it.
+fn read_number<T>(
+    known: &mut Vec<T>,
+    cursor: &mut Cursor<'_>,
+    new: impl FnOnce(&str) -> Result<T, Flaw>,
+) -> Result<u32, Flaw> {
+    let number = cursor.small::<u32>()?;
+    if number as usize == known.len() {
+        known.push(new(cursor.text()?)?);
+    }
+    Ok(number)
 }
 
 const UNKNOWN_EVENT: Flaw = Flaw::Invalid("it mentions an event that the log does not know");

@@ -1,6 +1,5 @@
 //! Keyframes: the whole state of a sport after an entry, from which the entries that follow can be read.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::events::{SharedTexts, put_event, put_score, put_time, read_event, read_score, read_time};
@@ -53,14 +52,11 @@ impl SportFold {
         let mut texts = read_texts(cursor)?;
         let stale = read_all(cursor, Cursor::small)?.into_iter().collect();
         let next_event = cursor.small()?;
-        let mut events = BTreeMap::new();
-        for _ in 0..cursor.count()? {
-            let number = cursor.small()?;
-            events.insert(number, FoldedEvent::read(at, &mut texts, cursor)?);
-        }
+        let events = read_all(cursor, |cursor| Ok((cursor.small()?, FoldedEvent::read(at, &mut texts, cursor)?)))?;
         if !cursor.is_empty() {
             return Err(Flaw::Malformed);
         }
+        let events = events.into_iter().collect();
         Ok(SportFold { books, markets, texts, events, next_event, stale, last_tick })
     }
 }
@@ -95,16 +91,16 @@ impl FoldedEvent {
         let score = if cursor.byte()? == 1 { Some(Arc::new(read_score(&event, at, cursor)?)) } else { None };
         let mut texts = read_texts(cursor)?;
         let known = texts.len();
-        let mut records = BTreeMap::new();
-        for _ in 0..cursor.count()? {
+        let records = read_all(cursor, |cursor| {
             let key = (cursor.small()?, cursor.small()?);
             let last_update = read_time(at, cursor)?;
             let outcomes = read_outcomes(Sides::of(&event), &mut texts, cursor)?;
-            records.insert(key, LoggedPrice { last_update, outcomes });
-        }
+            Ok((key, LoggedPrice { last_update, outcomes }))
+        })?;
         // A side that was renamed is a text in the keyframe alone: the entries that follow do not number it.
         texts.truncate(known);
-        Ok(FoldedEvent { event: Arc::new(event), score, texts, records })
+        // In their order, as they are: a map is built at once from these.
+        Ok(FoldedEvent { event: Arc::new(event), score, texts, records: records.into_iter().collect() })
     }
 }
 

@@ -29,14 +29,20 @@ const HUNDREDTH_MILLI: i64 = 10;
 
 /// The number that stands for a price in its quoted form, if one does exactly.
 fn number_of(price: Price) -> Option<i64> {
-    let number = match price.quoted() {
-        OddsFormat::American => from_even(price.american().into()),
-        OddsFormat::Decimal => price.decimal_milli().into(),
-        OddsFormat::Fractional => return None,
-    };
-    (price_of(number, price.quoted()).ok()? == price).then_some(number)
+    shown_number(price).filter(|number| price_of(*number, price.quoted()) == Ok(price))
 }
 
+/// The number that a price is shown as in its quoted form.
+#[inline]
+fn shown_number(price: Price) -> Option<i64> {
+    match price.quoted() {
+        OddsFormat::American => Some(from_even(price.american().into())),
+        OddsFormat::Decimal => Some(price.decimal_milli().into()),
+        OddsFormat::Fractional => None,
+    }
+}
+
+#[inline]
 fn price_of(number: i64, quoted: OddsFormat) -> Result<Price, Flaw> {
     let price = match quoted {
         OddsFormat::American => Price::from_american(to_american(number)),
@@ -47,10 +53,12 @@ fn price_of(number: i64, quoted: OddsFormat) -> Result<Price, Flaw> {
 }
 
 /// American odds have a gap between -100 and 100. Without it a price that crosses even money moves by little.
+#[inline]
 fn from_even(american: i64) -> i64 {
     if american > 0 { american - 100 } else { american + 100 }
 }
 
+#[inline]
 fn to_american(number: i64) -> i64 {
     if number >= 0 { number.saturating_add(100) } else { number.saturating_sub(100) }
 }
@@ -116,23 +124,36 @@ pub(super) fn read_outcomes(
     if count == 0 || count > Record::OUTCOMES_MAX {
         return Err(Flaw::Invalid("it has no outcomes, or too many"));
     }
-    let scale = if flags & HUNDREDTHS != 0 { HUNDREDTH_MILLI } else { 1 };
-    let mut outcomes = Vec::with_capacity(count);
-    for _ in 0..count {
-        let name = read_name(sides, texts, cursor)?;
-        let price = match flags & FORM_MASK {
-            FORM_AMERICAN => price_of(cursor.signed()?, OddsFormat::American)?,
-            FORM_DECIMAL => price_of(cursor.signed()?.saturating_mul(scale), OddsFormat::Decimal)?,
-            FORM_FRACTIONS => read_fraction(cursor)?,
-            _ => return Err(Flaw::Malformed),
-        };
-        let has_point = flags & HAS_POINTS != 0 && (flags & MIXED_POINTS == 0 || cursor.byte()? == 1);
-        let point = has_point.then(|| read_point(flags, cursor)).transpose()?;
-        outcomes.push(Outcome { name, price, point });
+    let mut read = || read_outcome(flags, sides, texts, cursor);
+    // Nearly all have two, which need no list on the way.
+    if count == 2 {
+        return Ok(Arc::from([read()?, read()?]));
     }
-    Ok(outcomes.into())
+    let outcomes: Result<Vec<Outcome>, Flaw> = (0..count).map(|_| read()).collect();
+    Ok(outcomes?.into())
 }
 
+#[inline]
+fn read_outcome(
+    flags: u8,
+    sides: Sides<'_>,
+    texts: &mut Vec<Arc<str>>,
+    cursor: &mut Cursor<'_>,
+) -> Result<Outcome, Flaw> {
+    let scale = if flags & HUNDREDTHS != 0 { HUNDREDTH_MILLI } else { 1 };
+    let name = read_name(sides, texts, cursor)?;
+    let price = match flags & FORM_MASK {
+        FORM_AMERICAN => price_of(cursor.signed()?, OddsFormat::American)?,
+        FORM_DECIMAL => price_of(cursor.signed()?.saturating_mul(scale), OddsFormat::Decimal)?,
+        FORM_FRACTIONS => read_fraction(cursor)?,
+        _ => return Err(Flaw::Malformed),
+    };
+    let has_point = flags & HAS_POINTS != 0 && (flags & MIXED_POINTS == 0 || cursor.byte()? == 1);
+    let point = has_point.then(|| read_point(flags, cursor)).transpose()?;
+    Ok(Outcome { name, price, point })
+}
+
+#[inline]
 fn read_point(flags: u8, cursor: &mut Cursor<'_>) -> Result<Point, Flaw> {
     let unit = if flags & QUARTERS != 0 { QUARTER_MILLI } else { 1 };
     let milli = cursor.small_signed::<i32>()?.checked_mul(unit).ok_or(Flaw::Malformed)?;
@@ -189,17 +210,29 @@ pub(super) fn put_difference(before: &[Outcome], after: &[Outcome], out: &mut Ve
     Some((Difference::Points, in_hundredths))
 }
 
-/// Applies what [`put_difference`] wrote.
+/// What [`put_difference`] wrote, applied to a copy.
 pub(super) fn read_difference(
     before: &[Outcome],
-    (difference, in_hundredths): (Difference, bool),
+    difference: (Difference, bool),
     cursor: &mut Cursor<'_>,
 ) -> Result<Arc<[Outcome]>, Flaw> {
-    let (quoted, numbers) = numbers_of(before).ok_or(Flaw::Malformed)?;
+    let mut outcomes: Arc<[Outcome]> = before.iter().cloned().collect();
+    apply_difference(&mut outcomes, difference, cursor)?;
+    Ok(outcomes)
+}
+
+/// Applies what [`put_difference`] wrote: in place, unless others have the outcomes too.
+#[inline]
+pub(super) fn apply_difference(
+    outcomes: &mut Arc<[Outcome]>,
+    (difference, in_hundredths): (Difference, bool),
+    cursor: &mut Cursor<'_>,
+) -> Result<(), Flaw> {
+    let outcomes = Arc::make_mut(outcomes);
     let scale = if in_hundredths { HUNDREDTH_MILLI } else { 1 };
-    let mut outcomes = before.to_vec();
-    for (outcome, number) in outcomes.iter_mut().zip(numbers) {
-        let moved = cursor.signed()?.checked_mul(scale).and_then(|by| number.checked_add(by));
+    for outcome in &mut *outcomes {
+        let quoted = outcome.price.quoted();
+        let moved = cursor.signed()?.checked_mul(scale).and_then(|by| shown_number(outcome.price)?.checked_add(by));
         outcome.price = price_of(moved.ok_or(Flaw::Malformed)?, quoted)?;
     }
     if difference == Difference::Points {
@@ -209,5 +242,5 @@ pub(super) fn read_difference(
             *point = milli.and_then(Point::from_milli).ok_or(Flaw::Invalid("one of its points is invalid"))?;
         }
     }
-    Ok(outcomes.into())
+    Ok(())
 }

@@ -217,10 +217,20 @@ pub(in crate::store) fn fold_from(
 ) -> Result<SportFold, LogError> {
     let mut fold = base.fold;
     for_each_entry(txn, world, (base.sequence, sequence), |_, entry| {
-        apply_sport(&mut fold, sport, entry, |_| {})?;
+        pass_sport(&mut fold, sport, entry)?;
         Ok(())
     })?;
     Ok(fold)
+}
+
+/// Brings a sport into the state after an entry, and returns how many bytes the entry has of it.
+pub(in crate::store) fn pass_sport(fold: &mut SportFold, sport: u16, entry: &EntryView<'_>) -> Result<u64, Flaw> {
+    let mut bytes = 0;
+    for section in entry.sections.iter().filter(|section| section.sport == sport) {
+        fold.pass(section, entry.at)?;
+        bytes += section.bytes.len() as u64;
+    }
+    Ok(bytes)
 }
 
 /// Applies what an entry says of a sport, and returns how many bytes that takes.

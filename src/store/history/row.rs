@@ -8,6 +8,9 @@
 //! the state is the same as in an earlier row, the row only says which.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+
+use zstd::bulk::Decompressor;
 
 use super::encode::Section;
 use super::events::{put_time, read_time};
@@ -89,7 +92,12 @@ impl LogRow {
 pub(super) fn decompress(bytes: &[u8], bytes_max: usize) -> Result<Vec<u8>, Flaw> {
     let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().ok_or(Flaw::Malformed)?;
     let size = usize::try_from(size).ok().filter(|size| *size <= bytes_max).ok_or(Flaw::Malformed)?;
-    zstd::bulk::decompress(bytes, size).map_err(|_| Flaw::Malformed)
+    DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(bytes, size)).map_err(|_| Flaw::Malformed)
+}
+
+thread_local! {
+    /// Rows are short, and a decompressor of its own would cost each of them more than its bytes do.
+    static DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::default();
 }
 
 const PLAIN: u8 = 0;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use redb::{Database, ReadTransaction};
 
 use super::encode::Dictionary;
-use super::read::{Base, LogError, apply_sport, base_of, for_each_entry};
+use super::read::{Base, LogError, base_of, for_each_entry, pass_sport};
 use crate::model::{Timestamp, World};
 use crate::store::codec::{Flaw, MetaRow};
 use crate::store::error::{DamageList, StoreError};
@@ -170,7 +170,7 @@ fn read_sport_log(txn: &ReadTransaction, sport: (u8, u16), head: LogHead) -> Res
     let Some(Base { sequence, at, whole, bytes, mut fold }) = base else { return Ok(None) };
     let (mut bytes_since, mut log_bytes_since) = (0, 0);
     for_each_entry(txn, sport.0, (sequence, last), |_, entry| {
-        bytes_since += apply_sport(&mut fold, sport.1, entry, |_| {})?;
+        bytes_since += pass_sport(&mut fold, sport.1, entry)?;
         log_bytes_since += entry.bytes;
         Ok(())
     })?;

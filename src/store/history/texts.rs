@@ -1,7 +1,7 @@
 //! The texts of an event's outcomes: written out once for each event, and a number from then on. Most outcomes need none,
 //! as they are called after a side of the event or by one of a few words.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use foldhash::HashMap;
 
@@ -13,9 +13,9 @@ use crate::store::codec::Flaw;
 const HOME: u64 = 0;
 const AWAY: u64 = 1;
 /// Words that follow the sides. New ones go to the end of [`TextNumbers`], never in here.
-const WORDS: [&str; 5] = ["Draw", "Over", "Under", "Yes", "No"];
+static WORDS: LazyLock<[Arc<str>; 5]> = LazyLock::new(|| ["Draw", "Over", "Under", "Yes", "No"].map(Arc::from));
 const FIRST_WORD: u64 = 2;
-const FIRST_TEXT: u64 = FIRST_WORD + WORDS.len() as u64;
+const FIRST_TEXT: u64 = FIRST_WORD + 5;
 
 /// The sides that outcomes may be called after.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,10 +91,11 @@ fn side_or_word(sides: Sides<'_>, text: &Arc<str>) -> Option<u64> {
     if is(sides.away) {
         return Some(AWAY);
     }
-    (FIRST_WORD..).zip(WORDS).find(|(_, word)| *word == &**text).map(|(number, _)| number)
+    (FIRST_WORD..).zip(&*WORDS).find(|(_, word)| *word == text).map(|(number, _)| number)
 }
 
 /// Reads a name; a new text is added to `texts`.
+#[inline]
 pub(super) fn read_name(
     sides: Sides<'_>,
     texts: &mut Vec<Arc<str>>,
@@ -108,6 +109,7 @@ pub(super) fn read_name(
     Ok(OutcomeName::new(&name, Some(&description)))
 }
 
+#[inline]
 fn read(sides: Sides<'_>, texts: &mut Vec<Arc<str>>, cursor: &mut Cursor<'_>) -> Result<(Arc<str>, bool), Flaw> {
     let code = cursor.number()?;
     let (number, flag) = (code >> 1, code & 1 == 1);
@@ -116,7 +118,7 @@ fn read(sides: Sides<'_>, texts: &mut Vec<Arc<str>>, cursor: &mut Cursor<'_>) ->
         AWAY => Arc::clone(sides.away.ok_or(Flaw::Malformed)?),
         FIRST_WORD..FIRST_TEXT => {
             let at = usize::try_from(number - FIRST_WORD).map_err(|_| Flaw::Malformed)?;
-            WORDS.get(at).copied().ok_or(Flaw::Malformed)?.into()
+            Arc::clone(WORDS.get(at).ok_or(Flaw::Malformed)?)
         }
         _ => {
             let at = usize::try_from(number - FIRST_TEXT).map_err(|_| Flaw::Malformed)?;

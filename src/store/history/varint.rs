@@ -33,6 +33,7 @@ impl<'b> Cursor<'b> {
         Cursor { bytes }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -41,19 +42,33 @@ impl<'b> Cursor<'b> {
         self.bytes
     }
 
+    #[inline]
     pub(super) fn byte(&mut self) -> Result<u8, Flaw> {
         let (byte, rest) = self.bytes.split_first().ok_or(Flaw::Malformed)?;
         self.bytes = rest;
         Ok(*byte)
     }
 
+    #[inline]
     pub(super) fn take(&mut self, len: usize) -> Result<&'b [u8], Flaw> {
         let (taken, rest) = self.bytes.split_at_checked(len).ok_or(Flaw::Malformed)?;
         self.bytes = rest;
         Ok(taken)
     }
 
+    #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Flaw> {
+        // Most numbers take one byte.
+        match self.bytes {
+            [byte @ ..0x80, rest @ ..] => {
+                self.bytes = rest;
+                Ok((*byte).into())
+            }
+            _ => self.long_number(),
+        }
+    }
+
+    fn long_number(&mut self) -> Result<u64, Flaw> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -65,21 +80,25 @@ impl<'b> Cursor<'b> {
         Err(Flaw::Malformed)
     }
 
+    #[inline]
     pub(super) fn signed(&mut self) -> Result<i64, Flaw> {
         let value = self.number()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
     /// A number that must fit the type.
+    #[inline]
     pub(super) fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Flaw> {
         T::try_from(self.number()?).map_err(|_| Flaw::Malformed)
     }
 
+    #[inline]
     pub(super) fn small_signed<T: TryFrom<i64>>(&mut self) -> Result<T, Flaw> {
         T::try_from(self.signed()?).map_err(|_| Flaw::Malformed)
     }
 
     /// A number of things that follow, each of which takes a byte at least.
+    #[inline]
     pub(super) fn count(&mut self) -> Result<usize, Flaw> {
         let count = self.small::<usize>()?;
         if count > self.bytes.len() { Err(Flaw::Malformed) } else { Ok(count) }

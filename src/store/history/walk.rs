@@ -102,7 +102,8 @@ impl LogWalk {
 }
 
 impl SportFold {
-    /// What ends in this state and is not in another one that takes its place: events, and prices of others.
+    /// What ends in this state and is not in another one that takes its place: events, prices of others, and that sources
+    /// are stale.
     pub fn ends(&self, next: &SportFold) -> Vec<HistoryChange> {
         let next_events: BTreeMap<&EventId, &FoldedEvent> =
             next.events().map(|event| (&event.event.id, event)).collect();
@@ -122,6 +123,9 @@ impl SportFold {
             }));
         }
         removed.append(&mut ends);
+        let stale: BTreeSet<&Arc<str>> = next.stale().collect();
+        let fresh = self.stale().filter(|book| !stale.contains(book));
+        removed.extend(fresh.map(|book| HistoryChange::Source(Arc::clone(book), false)));
         removed
     }
 

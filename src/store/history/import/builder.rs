@@ -15,7 +15,7 @@ use crate::store::history::entry::{EventChange, RecordChange, SportChanges, Tick
 use crate::store::history::fold::{FoldedEvent, SportFold};
 use crate::store::history::frames::is_outgrown;
 use crate::store::history::pack::{PACKED_BYTES_MAX, pack};
-use crate::store::history::read::apply_sport;
+use crate::store::history::read::pass_sport;
 use crate::store::history::row::{EntryBytes, Frame, KeyframeRow};
 use crate::store::history::state::{LastFrame, LogHead, SportLog, new_epoch};
 use crate::store::history::write::{refused, seal_frame};
@@ -399,7 +399,7 @@ impl ImportBuilder {
         let (tick, sport) = (section.tick, self.log.sport);
         self.state.frame.bytes_since += section.bytes.len() as u64;
         let entry = EntryBytes::new(self.at, count, &[(sport, section)]);
-        let read = entry.view().and_then(|view| apply_sport(&mut self.fold, sport, &view, |_| {}));
+        let read = entry.view().and_then(|view| pass_sport(&mut self.fold, sport, &view));
         read.map_err(unreadable)?;
         if let Some(tick) = tick {
             self.batch.ticks.insert((self.log.number, sport, tick.unix()), self.head.next);

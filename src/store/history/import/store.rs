@@ -169,7 +169,7 @@ fn free_number(txn: &ReadTransaction, active: &[ImportedLog]) -> Result<Option<L
     let imports = Imports::read(txn)?;
     for number in imported_numbers() {
         let is_taken = imports.has(number) || active.iter().any(|log| log.number == number);
-        if !is_taken && !has_rows(txn, number)? {
+        if !is_taken && first_with_rows(txn, number)? != Some(number) {
             return Ok(Some(number));
         }
     }
@@ -178,11 +178,12 @@ fn free_number(txn: &ReadTransaction, active: &[ImportedLog]) -> Result<Option<L
 
 fn unlisted_number(txn: &ReadTransaction, active: &[ImportedLog]) -> Result<Option<LogNumber>, StoreError> {
     let imports = Imports::read(txn)?;
-    for number in imported_numbers() {
-        let is_kept = imports.has(number) || active.iter().any(|log| log.number == number);
-        if !is_kept && has_rows(txn, number)? {
+    let mut from = Some(*imported_numbers().start());
+    while let Some(number) = from.map(|from| first_with_rows(txn, from)).transpose()?.flatten() {
+        if !imports.has(number) && !active.iter().any(|log| log.number == number) {
             return Ok(Some(number));
         }
+        from = number.checked_add(1);
     }
     Ok(None)
 }
@@ -193,16 +194,20 @@ fn imported_numbers() -> RangeInclusive<LogNumber> {
     worlds + 1..=LogNumber::MAX
 }
 
-fn has_rows(txn: &ReadTransaction, number: LogNumber) -> Result<bool, StoreError> {
+/// The first number from one on that has rows.
+fn first_with_rows(txn: &ReadTransaction, from: LogNumber) -> Result<Option<LogNumber>, StoreError> {
     let (log, frames) = (txn.open_table(LOG.definition)?, txn.open_table(KEYFRAMES.definition)?);
     let (ends, lines) = (txn.open_table(ENDS.definition)?, txn.open_table(LINES.definition)?);
     let (ticks, events) = (txn.open_table(TICKS.definition)?, txn.open_table(LINE_EVENTS.definition)?);
-    Ok(log.range((number, 0)..=(number, u64::MAX))?.next().is_some()
-        || frames.range((number, 0, 0)..=(number, u16::MAX, u64::MAX))?.next().is_some()
-        || ticks.range((number, 0, 0)..=(number, u16::MAX, u32::MAX))?.next().is_some()
-        || ends.range((number, 0, 0)..=(number, u16::MAX, u32::MAX))?.next().is_some()
-        || lines.range((number, 0, 0, 0)..=(number, u16::MAX, u32::MAX, u32::MAX))?.next().is_some()
-        || events.range((number, 0, 0, 0)..=(number, u16::MAX, u64::MAX, u32::MAX))?.next().is_some())
+    let first = [
+        log.range((from, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+        frames.range((from, 0, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+        ticks.range((from, 0, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+        ends.range((from, 0, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+        lines.range((from, 0, 0, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+        events.range((from, 0, 0, 0)..)?.next().transpose()?.map(|(key, _)| key.value().0),
+    ];
+    Ok(first.into_iter().flatten().min())
 }
 
 fn delete_rows<K, V: Value + 'static>(

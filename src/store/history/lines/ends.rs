@@ -169,6 +169,12 @@ impl EventEnds {
         }
     }
 
+    /// Follows changes of records that are of no interest.
+    pub(super) fn pass(&mut self, at: Timestamp) {
+        self.note(at);
+        self.is_ahead(at);
+    }
+
     /// Whether a price of that time may be the last before the start.
     fn is_ahead(&mut self, at: Timestamp) -> bool {
         if self.start == Start::Ahead && at >= self.event.commence {

@@ -27,7 +27,9 @@ pub(super) struct EventHistory {
     pub(super) is_new: bool,
     pub(super) ends: EventEnds,
     /// The prices of its open records.
-    open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    pub(super) open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    /// The changes after the blocks, for a reader. A writer puts them into blocks.
+    unwritten: Option<Vec<(RecordNumbers, LinePoint)>>,
     /// The number of the block that takes changes, and the block.
     block: (u32, Block),
     /// Blocks that take no further changes.
@@ -61,12 +63,13 @@ pub(in crate::store::history) fn is_in_lines(
 
 impl EventHistory {
     /// An event that has no history yet.
-    pub(super) fn new(number: u32, event: Arc<Event>, at: Timestamp) -> Self {
+    pub(super) fn new(number: u32, event: Arc<Event>, at: Timestamp, is_read: bool) -> Self {
         EventHistory {
             number,
             is_new: true,
             ends: EventEnds::new(event, at),
             open: BTreeMap::new(),
+            unwritten: is_read.then(Vec::new),
             block: (0, Block::default()),
             full: Vec::new(),
             stored: LineBytes::default(),
@@ -76,13 +79,13 @@ impl EventHistory {
         }
     }
 
-    /// The stored history of an event, whose open records are known. Its last block is continued, unless all that follows
-    /// was published after a time, and all that is stored before it.
+    /// The stored history of an event, without its open records. For a reader, all that follows was published after a
+    /// time, and the last block matters only if something stored was too.
     pub(super) fn find(
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
         id: &EventId,
-        (open, published_after): (BTreeMap<RecordNumbers, Arc<[Outcome]>>, Option<Timestamp>),
+        published_after: Option<Timestamp>,
     ) -> Result<Option<Self>, LogError> {
         let hash = id_hash(id.as_str());
         let (events, ends) = (txn.open_table(LINE_EVENTS.definition)?, txn.open_table(ENDS.definition)?);
@@ -113,7 +116,8 @@ impl EventHistory {
                 is_new: false,
                 stored_day: Some(ends.day()),
                 ends,
-                open,
+                open: BTreeMap::new(),
+                unwritten: published_after.map(|_| Vec::new()),
                 block: (number_of_block, block),
                 full: Vec::new(),
                 stored: size,
@@ -158,10 +162,15 @@ impl EventHistory {
             None => self.open.remove(&record),
         };
         let (number, block) = &mut self.block;
+        let last_unwritten = self.unwritten.iter().flatten().next_back().map(|(_, point)| point.at);
         // A publication that was due just before another change comes after it.
-        let at = block.last_time().map_or(at, |last| at.max(last));
-        block.push(record, at, (before.as_deref(), after.map(|after| &**after)), &mut self.ends.texts);
+        let at = last_unwritten.or(block.last_time()).map_or(at, |last| at.max(last));
         self.ends.put_price(record, at, after);
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.push((record, LinePoint { at, outcomes: after.cloned() }));
+            return;
+        }
+        block.push(record, at, (before.as_deref(), after.map(|after| &**after)), &mut self.ends.texts);
         if block.size() >= BLOCK_BYTES_MAX {
             let full = std::mem::take(block);
             self.full.push((*number, full));
@@ -225,17 +234,17 @@ impl EventHistory {
         let mut outcomes = 0;
         let mut texts = self.ends.texts.list().to_vec();
         let mut points: BTreeMap<RecordNumbers, Vec<LinePoint>> = BTreeMap::new();
+        let mut count = |points: &[LinePoint]| {
+            outcomes += points.iter().flat_map(|point| &point.outcomes).map(|all| all.len()).sum::<usize>();
+            if outcomes > outcomes_max { Err(LogError::TooMuch) } else { Ok(()) }
+        };
         let mut read = |number: u32, block: &Block| -> Result<(), LogError> {
             for record in block.records().filter(|record| is_wanted(*record)) {
                 let points = points.entry(record).or_default();
                 let before = points.len();
                 let read = block.read_points(record, &mut texts, points);
                 read.map_err(|flaw| damaged_block((world, sport, self.number), number, flaw))?;
-                outcomes +=
-                    points[before..].iter().flat_map(|point| &point.outcomes).map(|all| all.len()).sum::<usize>();
-                if outcomes > outcomes_max {
-                    return Err(LogError::TooMuch);
-                }
+                count(&points[before..])?;
             }
             Ok(())
         };
@@ -249,6 +258,10 @@ impl EventHistory {
         }
         for (number, block) in self.full.iter().chain([&self.block]).filter(|(_, block)| !is_after(block)) {
             read(*number, block)?;
+        }
+        for (record, point) in self.unwritten.iter().flatten().filter(|(record, _)| is_wanted(*record)) {
+            count(std::slice::from_ref(point))?;
+            points.entry(*record).or_default().push(point.clone());
         }
         Ok(points)
     }

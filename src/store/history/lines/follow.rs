@@ -19,6 +19,7 @@ use crate::store::error::StoreError;
 use crate::store::history::entry::{LoggedChange, LoggedRecord};
 use crate::store::history::fold::FoldedEvent;
 use crate::store::history::read::{LogError, for_each_entry};
+use crate::store::table_keys::LogNumber;
 use crate::store::tables::{ENDS, LOG};
 
 /// A part of a sport's log, with the numbers of the events in the state before it.
@@ -46,8 +47,8 @@ pub(super) struct Follower<'t> {
     start: &'t PartStart,
     pub(super) keys: Cow<'t, LineKeys>,
     pub(super) events: HashMap<EventId, EventHistory>,
-    /// The number of the next new event.
-    next_event: u32,
+    /// The number of the next new event, once there was one.
+    next_event: Option<u32>,
     purpose: Purpose<'t>,
     is_closing: &'t AtomicBool,
 }
@@ -67,33 +68,45 @@ impl<'t> Follower<'t> {
         sport: (u8, u16),
         (start, keys): (&'t PartStart, &'t LineKeys),
         is_closing: &'t AtomicBool,
-    ) -> Result<Self, LogError> {
-        let all = (sport.0, sport.1, 0)..=(sport.0, sport.1, u32::MAX);
-        let last = txn.open_table(ENDS.definition)?.range(all)?.next_back();
-        let next_event = last.transpose()?.map_or(0, |(key, _)| key.value().2.saturating_add(1));
+    ) -> Self {
         let (keys, events, purpose) = (Cow::Borrowed(keys), HashMap::default(), Purpose::Writing);
-        Ok(Follower { txn, sport, start, keys, events, next_event, purpose, is_closing })
+        Follower { txn, sport, start, keys, events, next_event: None, purpose, is_closing }
     }
 
     /// Goes through what a tail has of some events, or of all.
-    pub(super) fn read(mut self, tail: &'t Tail, only: Option<&'t BTreeSet<EventId>>) -> Result<Self, LogError> {
+    pub(super) fn read(
+        mut self,
+        tail: &'t Tail,
+        only: Option<&'t BTreeSet<EventId>>,
+        is_wanted: impl Fn(RecordNumbers) -> bool,
+    ) -> Result<Self, LogError> {
         self.purpose = Purpose::Reading(only);
         self.go_on_after_gap()?;
         match only {
-            Some(only) => only.iter().try_for_each(|id| self.replay(id, tail))?,
-            None => tail.events.keys().try_for_each(|id| self.replay(id, tail))?,
+            Some(only) => only.iter().try_for_each(|id| self.replay(id, tail, &is_wanted))?,
+            None => tail.events.keys().try_for_each(|id| self.replay(id, tail, &is_wanted))?,
         }
         Ok(self)
     }
 
-    fn replay(&mut self, id: &EventId, tail: &Tail) -> Result<(), LogError> {
+    fn replay(
+        &mut self,
+        id: &EventId,
+        tail: &Tail,
+        is_wanted: &impl Fn(RecordNumbers) -> bool,
+    ) -> Result<(), LogError> {
         let Some(of_event) = tail.events.get(id) else { return Ok(()) };
         let damaged = |flaw| LogError::Damaged { table: LOG.name, row: "in memory".to_owned(), flaw };
-        for change in of_event.changes().map_err(damaged)? {
+        for change in of_event.changes(is_wanted).map_err(damaged)? {
             match change {
                 TailChange::Price(numbers, point) => {
                     if let Some(history) = self.event(id, None)? {
                         history.put_price(numbers, point.at, point.outcomes.as_ref());
+                    }
+                }
+                TailChange::Prices(at) => {
+                    if let Some(history) = self.event(id, None)? {
+                        history.ends.pass(at);
                     }
                 }
                 TailChange::Event(at, EventStep::Put(event)) => self.put_event(&event, at)?,
@@ -196,14 +209,15 @@ impl<'t> Follower<'t> {
         };
         if !self.events.contains_key(id) {
             let open = self.open_at_start(id);
-            let history = match EventHistory::find(self.txn, self.sport, id, (open.clone(), published_after))? {
+            let history = match EventHistory::find(self.txn, self.sport, id, published_after)? {
                 Some(mut history) => {
+                    history.open = open;
                     if self.start.part.is_after_gap {
                         history.go_on_after_gap(self.known_since());
                     }
                     Some(history)
                 }
-                None => self.begin(id, new, open),
+                None => self.begin(id, new, &open)?,
             };
             let Some(history) = history else { return Ok(None) };
             self.events.insert(id.clone(), history);
@@ -215,19 +229,21 @@ impl<'t> Follower<'t> {
         &mut self,
         id: &EventId,
         new: Option<(&Arc<Event>, Timestamp)>,
-        open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
-    ) -> Option<EventHistory> {
+        open: &BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    ) -> Result<Option<EventHistory>, LogError> {
         let (event, at) = match (self.start.event(id), new) {
             (Some(folded), _) => (&folded.event, self.known_since()),
             (None, Some((event, at))) => (event, at),
-            (None, None) => return None,
+            (None, None) => return Ok(None),
         };
-        let mut history = EventHistory::new(self.next_event, Arc::clone(event), at);
-        self.next_event = self.next_event.saturating_add(1);
-        for (record, outcomes) in &open {
+        let is_read = matches!(self.purpose, Purpose::Reading(_));
+        let number = self.next_event.map_or_else(|| next_event(self.txn, self.sport), Ok)?;
+        let mut history = EventHistory::new(number, Arc::clone(event), at, is_read);
+        self.next_event = Some(number.saturating_add(1));
+        for (record, outcomes) in open {
             history.put_price(*record, at, Some(outcomes));
         }
-        Some(history)
+        Ok(Some(history))
     }
 
     /// Since when the prices before the first entry are known.
@@ -244,6 +260,12 @@ impl<'t> Follower<'t> {
         });
         records.collect()
     }
+}
+
+/// The number after that of the last stored event.
+fn next_event(txn: &ReadTransaction, (log, sport): (LogNumber, u16)) -> Result<u32, LogError> {
+    let last = txn.open_table(ENDS.definition)?.range((log, sport, 0)..=(log, sport, u32::MAX))?.next_back();
+    Ok(last.transpose()?.map_or(0, |(key, _)| key.value().2.saturating_add(1)))
 }
 
 /// The number of a key. Copies the list only if the key is new.

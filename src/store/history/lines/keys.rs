@@ -6,15 +6,18 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use redb::ReadTransaction;
 
+use crate::model::Market;
 use crate::store::codec::{Flaw, LineKeyRow};
 use crate::store::error::StoreError;
+use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
 use crate::store::table_keys::TableKey;
 use crate::store::tables::{LINE_KEYS, PendingRows};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct LineKeys {
-    keys: Vec<Arc<str>>,
+    /// Each with the market that is known to have it.
+    keys: Vec<(Arc<str>, Option<Market>)>,
     numbers: HashMap<Arc<str>, u32>,
     stored: usize,
 }
@@ -44,7 +47,7 @@ impl LineKeys {
             return *number;
         }
         let number = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
-        self.keys.push(Arc::clone(key));
+        self.keys.push((Arc::clone(key), Market::find(key)));
         self.numbers.insert(Arc::clone(key), number);
         number
     }
@@ -58,13 +61,19 @@ impl LineKeys {
     }
 
     pub(super) fn key(&self, number: u32) -> Option<&Arc<str>> {
-        self.keys.get(number as usize)
+        self.keys.get(number as usize).map(|(key, _)| key)
+    }
+
+    /// The market that has a key.
+    pub(super) fn market(&self, number: u32) -> Option<Market> {
+        let (key, market) = self.keys.get(number as usize)?;
+        market.or_else(|| market_of(key).ok())
     }
 
     /// The rows of keys that were not in the table.
     pub(super) fn new_rows(&self) -> Result<PendingRows<u32>, StoreError> {
         let new = self.keys.iter().zip(0_u32..).skip(self.stored);
-        let row = |(key, number): (&Arc<str>, u32)| {
+        let row = |((key, _), number): (&(Arc<str>, Option<Market>), u32)| {
             let row = LINE_KEYS.seal(&number, &LineKeyRow(key.to_string()));
             Ok((u32::borrowed(&number), Some(row.map_err(|error| StoreError::Refused(error.to_string()))?)))
         };

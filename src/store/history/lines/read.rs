@@ -14,7 +14,6 @@ use super::keys::LineKeys;
 use super::tail::{Tail, Tails};
 use crate::model::{EventId, EventLines, Line, LinePoint, Market, Timestamp};
 use crate::store::codec::Flaw;
-use crate::store::history::fold::market_of;
 use crate::store::history::read::LogError;
 use crate::store::table_keys::LogNumber;
 use crate::store::tables::{LINE_DAYS, LINE_KEYS};
@@ -61,14 +60,16 @@ fn event_lines_after(
     (tail, is_closing): (&Tail, &AtomicBool),
 ) -> Result<Option<EventLines>, LogError> {
     let only = BTreeSet::from([id.clone()]);
-    let follower = Follower::new(txn, sport, (&tail.start, &tail.keys), is_closing)?;
-    let mut follower = follower.read(tail, Some(&only))?;
+    let is_wanted = |numbers: RecordNumbers| {
+        names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market))
+    };
+    let follower = Follower::new(txn, sport, (&tail.start, &tail.keys), is_closing);
+    let mut follower = follower.read(tail, Some(&only), is_wanted)?;
     if follower.event(id, None)?.is_none() {
         return Ok(None);
     }
     let Follower { keys, events, .. } = &follower;
     let Some(history) = events.get(id) else { return Ok(None) };
-    let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
     let mut points = history.points(txn, sport, (is_wanted, range), OUTCOMES_MAX)?;
     // After a part of the log that was lost, every record is repeated.
     for points in points.values_mut() {
@@ -111,7 +112,11 @@ fn ends_after(
         EndsOf::Events(ids) => Some(ids),
         EndsOf::Day(_) => None,
     };
-    let mut follower = Follower::new(txn, key, (&tail.start, &tail.keys), is_closing)?.read(tail, only)?;
+    let is_wanted = |numbers: RecordNumbers| {
+        names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market))
+    };
+    let follower = Follower::new(txn, key, (&tail.start, &tail.keys), is_closing);
+    let mut follower = follower.read(tail, only, is_wanted)?;
     let days = txn.open_table(LINE_DAYS.definition)?;
     let mut stored = Vec::new();
     match of {
@@ -124,7 +129,6 @@ fn ends_after(
         }
     }
     let Follower { keys, events, .. } = &follower;
-    let is_wanted = |numbers: RecordNumbers| names(keys, numbers).is_ok_and(|(book, market)| is_wanted(&book, market));
     let mut found = Vec::new();
     let mut count = 0;
     let mut put = |ends: &EventEnds| -> Result<bool, LogError> {
@@ -149,15 +153,14 @@ fn ends_after(
     Ok(found)
 }
 
-fn names(keys: &LineKeys, (book, market): RecordNumbers) -> Result<(Arc<str>, Market), LogError> {
+fn names(keys: &LineKeys, (book, market): RecordNumbers) -> Result<(&Arc<str>, Market), LogError> {
     let unknown = |number: u32| LogError::Damaged {
         table: LINE_KEYS.name,
         row: number.to_string(),
         flaw: Flaw::Invalid("it is missing"),
     };
     let bookmaker = keys.key(book).ok_or_else(|| unknown(book))?;
-    let market = keys.key(market).and_then(|key| market_of(key).ok()).ok_or_else(|| unknown(market))?;
-    Ok((Arc::clone(bookmaker), market))
+    Ok((bookmaker, keys.market(market).ok_or_else(|| unknown(market))?))
 }
 
 /// The lines of an event that are wanted, with the points that `points` has of each.
@@ -170,6 +173,7 @@ fn event_lines(
     let mut lines = Vec::new();
     for (numbers, record) in ends.records.iter().filter(|(numbers, _)| is_wanted(**numbers)) {
         let (bookmaker, market) = names(keys, *numbers)?;
+        let bookmaker = Arc::clone(bookmaker);
         let RecordEnds { opening, closing, is_closed } = record.clone();
         lines.push(Line { bookmaker, market, opening, closing, is_closed, points: points(*numbers) });
     }

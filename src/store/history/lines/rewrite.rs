@@ -204,7 +204,7 @@ fn rows_of(
 ) -> Result<RowBatch, LogError> {
     head.through.insert(sport.1, part.to);
     let (start, keys) = (PartStart::new(part), LineKeys::read(txn)?);
-    let mut follower = Follower::new(txn, sport, (&start, &keys), is_closing)?;
+    let mut follower = Follower::new(txn, sport, (&start, &keys), is_closing);
     follower.follow()?;
     let refused = |flaw: Flaw| StoreError::Refused(format!("the lines of an event cannot be written: {flaw}"));
     let too_long = |error: TooLong| StoreError::Refused(error.to_string());

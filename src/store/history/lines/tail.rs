@@ -82,6 +82,8 @@ pub(super) enum EventStep {
 #[derive(Debug)]
 pub(super) enum TailChange {
     Price(RecordNumbers, LinePoint),
+    /// Prices changed up to this time, of records that are not wanted too.
+    Prices(Timestamp),
     Event(Timestamp, EventStep),
 }
 
@@ -232,18 +234,22 @@ impl EventTail {
         &mut self.parts[last]
     }
 
-    /// What happened, in order.
-    pub(super) fn changes(&self) -> Result<Vec<TailChange>, Flaw> {
+    /// What happened, in order. Of the prices at least those that are wanted.
+    pub(super) fn changes(&self, is_wanted: impl Fn(RecordNumbers) -> bool) -> Result<Vec<TailChange>, Flaw> {
+        // A removal closes all records, and when that was depends on what they were.
+        let is_removed = |part: &TailPart| matches!(part.then, Some((_, EventStep::Removed)));
+        let are_all_wanted = self.parts.iter().any(is_removed);
         let mut texts = self.texts.list().to_vec();
         let (mut changes, mut points) = (Vec::new(), Vec::new());
         for part in &self.parts {
             let mut prices = Vec::new();
-            for record in part.prices.records() {
+            for record in part.prices.records().filter(|record| are_all_wanted || is_wanted(*record)) {
                 part.prices.read_points(record, &mut texts, &mut points)?;
                 prices.extend(points.drain(..).map(|point| (record, point)));
             }
             prices.sort_by_key(|(_, point)| point.at);
             changes.extend(prices.into_iter().map(|(record, point)| TailChange::Price(record, point)));
+            changes.extend(part.prices.last_time().map(TailChange::Prices));
             changes.extend(part.then.clone().map(|(at, step)| TailChange::Event(at, step)));
         }
         Ok(changes)
