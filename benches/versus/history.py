@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """The same changes of 30,000 records in SQLite and in a file of oddsbox: bytes a change, and what reading them takes.
 
-Both are called in process: SQLite by Python's sqlite3, with the statements prepared, and oddsbox by benches/versus/history.rs."""
+Both are called in process: SQLite by Python's sqlite3, which keeps its statements prepared, and oddsbox by
+benches/versus/history.rs. Then a server is started on the file of oddsbox, and asked for the board as of a moment for the
+first time, again, and page by page, beside the board as it is now. `--growth` repeats it with a twentieth and with five
+times as many changes.
+"""
 
 import argparse
 import csv
+import http.client
 import json
 import os
 import pathlib
 import random
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -17,14 +23,15 @@ import time
 
 import contenders
 
-ROOT = pathlib.Path(__file__).parents[2]
 EVENTS, BOOKS, MARKETS = 1_500, 10, 2
-LINES, BOARDS = 2_000, 5
+LINES, BOARDS, PART_S = 2_000, 11, 900
+ROUNDS, GROWTH = 66, (3, 66, 334)
 
 TABLE = """CREATE TABLE changes (
     event INTEGER, book INTEGER, market INTEGER, time INTEGER, home INTEGER, away INTEGER, point INTEGER,
     PRIMARY KEY (event, book, market, time)) WITHOUT ROWID"""
 LINE = "SELECT time, home, away, point FROM changes WHERE event = ? AND book = ? AND market = ? ORDER BY time"
+PART = LINE.replace("ORDER", "AND time BETWEEN ? AND ? ORDER")
 RECORD = """SELECT home, away, point FROM changes
     WHERE event = ? AND book = ? AND market = ? AND time <= ? ORDER BY time DESC LIMIT 1"""
 # A step for each record of the board, as the primary key allows it.
@@ -34,11 +41,7 @@ BOARD = """SELECT r.event, r.book, r.market, (
         ORDER BY c.time DESC LIMIT 1)
     FROM records r"""
 
-
-def oddsbox(directory, rounds):
-    _, program = contenders.build("versus_history")
-    done = subprocess.run([program, str(directory), str(rounds)], check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
+ODDS = "/v1/sports/tennis/odds?regions=us,uk,eu,au&limit=500"
 
 
 def per_call(times, call):
@@ -48,6 +51,11 @@ def per_call(times, call):
     return (time.perf_counter() - began) / times
 
 
+def oddsbox(program, directory, rounds):
+    done = subprocess.run([program, str(directory), str(rounds)], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
 def sqlite(directory):
     path = directory / "history.sqlite"
     base = sqlite3.connect(path, isolation_level=None)
@@ -55,58 +63,92 @@ def sqlite(directory):
     base.execute(TABLE)
     began = time.perf_counter()
     with open(directory / "changes.csv", encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines)
         base.execute("BEGIN")
-        base.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        base.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", csv.reader(lines))
         base.execute("COMMIT")
     seconds = time.perf_counter() - began
+    base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = path.stat().st_size
     base.execute("CREATE TABLE records AS SELECT DISTINCT event, book, market FROM changes")
     count, first, last = base.execute("SELECT count(*), min(time), max(time) FROM changes").fetchone()
-    pages = base.execute("SELECT sum(pgsize) FROM dbstat WHERE name = 'changes'").fetchone()[0] \
-        if has_dbstat(base) else path.stat().st_size
     draw = random.Random(1)
     record = lambda: (draw.randrange(EVENTS), draw.randrange(BOOKS), draw.randrange(MARKETS))
     moment = lambda: draw.randint(first, last)
     line = per_call(LINES, lambda _: base.execute(LINE, record()).fetchall())
+    part = per_call(LINES, lambda _: base.execute(PART, (*record(), start := moment(), start + PART_S)).fetchall())
     hundred = per_call(LINES // 20, lambda _: [base.execute(RECORD, (*record(), moment())).fetchone() for _ in range(100)])
     board = statistics.median(per_call(1, lambda _: base.execute(BOARD, (moment(),)).fetchall()) for _ in range(BOARDS))
-    return {"changes": count, "bytes": pages, "write_s": round(seconds, 1), "line_us": line * 1e6,
-            "hundred_ms": hundred * 1e3, "board_first_ms": board * 1e3, "board_again_ms": board * 1e3}
+    base.close()
+    return {"changes": count, "bytes": size, "write_s": round(seconds, 1), "line_us": line * 1e6, "part_us": part * 1e6,
+            "hundred_ms": hundred * 1e3, "board_ms": board * 1e3}
 
 
-def has_dbstat(base):
+def served(binary, directory, span_s):
+    """Milliseconds of an answer of 500 records over loopback."""
+    server = contenders.Oddsbox(binary, directory)
     try:
-        base.execute("SELECT 1 FROM dbstat LIMIT 1")
-        return True
-    except sqlite3.OperationalError:
-        return False
+        headers = {"X-API-Key": server.issue_key()}
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+        def ask(target):
+            began = time.perf_counter()
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200:
+                raise SystemExit(f"{target}: {answer.status} {body.decode()}")
+            return (time.perf_counter() - began) * 1e3, answer.getheader("link") or ""
+
+        def next_page(links):
+            return re.search(r'<([^>]*)>; rel="next"', links)[1]
+
+        draw, now, times = random.Random(1), int(time.time()), {"first": [], "again": [], "page": [], "now": []}
+        for _ in range(BOARDS):
+            at = now - draw.randrange(600, max(span_s, 1200))
+            target = f"{ODDS}&as_of={time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(at))}"
+            first, links = ask(target)
+            times["first"].append(first)
+            for _ in range(20):
+                times["again"].append(ask(target)[0])
+                times["now"].append(ask(ODDS)[0])
+            while 'rel="next"' in links and len(times["page"]) % 20 < 19:
+                took, links = ask(next_page(links))
+                times["page"].append(took)
+        return {name: statistics.median(taken) for name, taken in times.items() if taken}
+    finally:
+        server.stop()
 
 
-def table(ours, theirs):
-    per_change = lambda side: side["bytes"] / side["changes"]
+def table(ours, theirs, answers):
     rows = [
-        ("bytes a change", per_change(ours), per_change(theirs)),
+        ("bytes a change", ours["bytes"] / ours["changes"], theirs["bytes"] / theirs["changes"]),
         ("one line, µs", ours["line_us"], theirs["line_us"]),
+        ("a quarter of an hour of one line, µs", ours["part_us"], theirs["part_us"]),
         ("100 records as of a moment, ms", ours["hundred_ms"], theirs["hundred_ms"]),
-        ("30,000 records as of a moment, first time, ms", ours["board_first_ms"], theirs["board_first_ms"]),
-        ("the same again, ms", ours["board_again_ms"], theirs["board_again_ms"]),
+        ("30,000 records as of a moment, ms", ours["board_ms"], theirs["board_ms"]),
     ]
     print(f"{ours['changes']:,} changes; seconds to write: oddsbox {ours['write_s']}, SQLite {theirs['write_s']}")
     print(f"{'':<48}{'oddsbox':>10}{'SQLite':>10}{'ratio':>9}")
     for name, our, their in rows:
-        print(f"{name:<48}{our:>10.3f}{their:>10.3f}{their / our:>8.1f}x")
+        print(f"{name:<48}{our:>10.2f}{their:>10.2f}{their / our:>8.1f}x")
+    shown = ", ".join(f"{name} {taken:.2f}" for name, taken in answers.items())
+    print(f"500 records over HTTP, ms: {shown}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=66, help="changes of every record")
-    rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
-        directory = pathlib.Path(name)
-        ours = oddsbox(directory, rounds)
-        theirs = sqlite(directory)
-        assert ours["changes"] == theirs["changes"], (ours, theirs)
-        table(ours, theirs)
+    parser.add_argument("--growth", action="store_true", help="with fewer and with more changes too")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="changes of every record")
+    options = parser.parse_args()
+    binary, program = contenders.build("versus_history")
+    for rounds in GROWTH if options.growth else (options.rounds,):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+            directory = pathlib.Path(name)
+            ours = oddsbox(program, directory, rounds)
+            theirs = sqlite(directory)
+            if ours["changes"] != theirs["changes"]:
+                raise SystemExit(f"not the same changes: {ours}, {theirs}")
+            table(ours, theirs, served(binary, directory, rounds * 280))
 
 
 if __name__ == "__main__":

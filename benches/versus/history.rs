@@ -1,7 +1,8 @@
 //! One side of `history.py`: changes of many records in a file of oddsbox, and what it takes to read them again.
 //!
-//! `history.py` runs it. The first argument is a directory, the second how often every record changes. The changes are
-//! written to `changes.csv` there, and the measurements to standard output as one JSON document.
+//! `history.py` runs it. The first argument is a directory, the second how often every record changes. The data directory
+//! is made in there, the changes are written to `changes.csv`, and the measurements to standard output as one JSON
+//! document. A directory that an earlier run has filled is only read.
 
 // A bench reports to the terminal, and cannot return an error.
 #![allow(
@@ -14,7 +15,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,14 +24,13 @@ use oddsbox::config::catalogue;
 use oddsbox::model::{
     Contest, EventId, EventNews, EventStatus, Market, News, OddsNews, Outcome, Point, Price, SportId, Timestamp, World,
 };
-use oddsbox::store::{HistoryReader, Store, StoreOptions};
+use oddsbox::store::{HistoryReader, LineRange, Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
 /// The allocator of the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const START_MS: i64 = 1_794_657_600_000;
 const EVENTS: u32 = 1_500;
 const BOOKS: [&str; 10] = [
     "betmgm",
@@ -47,41 +47,52 @@ const BOOKS: [&str; 10] = [
 const MARKETS: [Market; 2] = [Market::MONEYLINE, Market::TOTAL_POINTS];
 /// A record changes in every fourth publication.
 const SHARES: u32 = 4;
+/// From publication to publication.
+const SECONDS_BETWEEN: u32 = 70;
+/// The length of a part of a line.
+const PART_S: u32 = 900;
 /// How many lines and boards are read.
 const LINES: u32 = 2_000;
-const BOARDS: u32 = 20;
+const BOARDS: u32 = 41;
 
 /// A record: the numbers of its event, bookmaker and market.
 type Record = (u32, usize, usize);
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let directory = arguments.next().expect("a directory");
-    let rounds: u32 = arguments.next().and_then(|rounds| rounds.parse().ok()).expect("how often every record changes");
-    let directory = Path::new(&directory);
-    let path = directory.join("history.redb");
+    let mut arguments = std::env::args().skip(1);
+    let directory = PathBuf::from(arguments.next().expect("a directory"));
+    let rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).expect("how often every record changes");
+    let path = directory.join("data/oddsbox.redb");
     let is_written = path.exists();
-    let clock = Clock::manual(START_MS);
+    std::fs::create_dir_all(directory.join("data")).expect("a directory");
+    // The last change is of now, so that a server that is started on the file goes on from there.
+    let start_ms = Clock::system().now().unix_ms - i64::from(rounds * SHARES * SECONDS_BETWEEN) * 1000;
+    let clock = if is_written { Clock::system() } else { Clock::manual(start_ms) };
     let catalogue = Arc::new(catalogue::builtin());
-    let store = Store::open(&path, Arc::clone(&catalogue), StoreOptions::default()).expect("a new file");
+    let store = Store::open(&path, Arc::clone(&catalogue), StoreOptions::default()).expect("a file");
     let tennis = catalogue.find("tennis").expect("tennis");
     let mut writer = Writer::open(store, catalogue, clock.clone(), WriterOptions::default()).expect("a writer").writer;
-    let seconds = if is_written {
-        clock.advance(Duration::from_secs((rounds * SHARES * 70).into()));
-        0.0
-    } else {
+    let mut seconds = 0.0;
+    if !is_written {
         let changes = File::create(directory.join("changes.csv")).expect("a file");
-        write(&mut writer, tennis, &clock, rounds, BufWriter::new(changes))
-    };
-    let history = writer.history();
+        seconds = write(&mut writer, tennis, &clock, rounds, BufWriter::new(changes));
+    }
+    report(&writer.history(), tennis, rounds, seconds);
+}
+
+fn report(history: &HistoryReader, sport: SportId, rounds: u32, seconds: f64) {
     let head = history.head(World::Live).expect("a log");
-    let lines = history.line_bytes(World::Live).expect("lines");
-    let bytes = head.bytes() + lines.total();
-    let line = line(&history, tennis, rounds);
-    let hundred = hundred(&history, tennis);
-    let (first, again) = boards(&history, tennis, clock.now().timestamp());
+    let bytes = head.bytes() + history.line_bytes(World::Live).expect("lines").total();
+    let first = history.own_since(World::Live, sport).expect("a log").expect("a publication");
+    // From then on all records are there.
+    let first = first.plus_seconds(SHARES * SECONDS_BETWEEN);
+    let last = history.last_state(World::Live, sport).expect("a state").last_tick().expect("a publication");
+    let line = line(history, sport, rounds);
+    let part = part(history, sport, (first, last));
+    let hundred = hundred(history, sport);
+    let board = boards(history, sport, (first, last));
     println!(
-        r#"{{"changes":{},"bytes":{bytes},"write_s":{seconds:.1},"line_us":{line:.1},"hundred_ms":{hundred:.3},"board_first_ms":{first:.2},"board_again_ms":{again:.4}}}"#,
+        r#"{{"changes":{},"bytes":{bytes},"write_s":{seconds:.1},"line_us":{line:.1},"part_us":{part:.1},"hundred_ms":{hundred:.3},"board_ms":{board:.2}}}"#,
         head.changes - u64::from(EVENTS),
     );
 }
@@ -97,7 +108,7 @@ fn write(writer: &mut Writer, sport: SportId, clock: &Clock, rounds: u32, mut ch
         .map(Quote::new)
         .collect();
     for publication in 0..rounds * SHARES {
-        clock.advance(Duration::from_secs(30));
+        clock.advance(Duration::from_secs((SECONDS_BETWEEN - 40).into()));
         let now = clock.now().timestamp();
         let mut news = Vec::new();
         for quote in quotes.iter_mut().filter(|quote| quote.share == publication % SHARES) {
@@ -140,7 +151,25 @@ fn line(history: &HistoryReader, sport: SportId, rounds: u32) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / f64::from(LINES)
 }
 
-/// The milliseconds to read what 100 records of 5 events were at a moment.
+/// The microseconds to read the changes of one record in a quarter of an hour.
+fn part(history: &HistoryReader, sport: SportId, (first, last): (Timestamp, Timestamp)) -> f64 {
+    let span = (last.seconds_since(first)).max(PART_S + 1) - PART_S;
+    let read = |number: u32| {
+        let (book, market) = (BOOKS[(number % 10) as usize], MARKETS[(number % 2) as usize]);
+        let from = first.plus_seconds(scattered(number, span));
+        let range = LineRange { from: Some(from), to: Some(from.plus_seconds(PART_S)) };
+        let is_wanted = |of: &str, in_market: Market| (of, in_market) == (book, market);
+        let event = id(scattered(number, EVENTS));
+        let lines = history.lines_between(World::Live, sport, &event, (is_wanted, range));
+        assert_eq!(lines.expect("lines").expect("an event").lines.len(), 1);
+    };
+    read(0);
+    let began = Instant::now();
+    (0..LINES).for_each(read);
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(LINES)
+}
+
+/// The milliseconds to read the lines of 100 records of 5 events, and so what they were at any moment.
 fn hundred(history: &HistoryReader, sport: SportId) -> f64 {
     let began = Instant::now();
     let times = LINES / 20;
@@ -152,24 +181,23 @@ fn hundred(history: &HistoryReader, sport: SportId) -> f64 {
     began.elapsed().as_secs_f64() * 1e3 / f64::from(times)
 }
 
-/// The milliseconds to read a sport as of a moment for the first time, and to find the entry of one that is kept.
-fn boards(history: &HistoryReader, sport: SportId, now: Timestamp) -> (f64, f64) {
-    let span = now.unix() - u32::try_from(START_MS / 1000).expect("a time") - 120;
-    let moment = |number: u32| Timestamp::from_unix(now.unix() - scattered(number, span));
-    let began = Instant::now();
-    for number in 0..BOARDS {
-        let (_, state) = history.as_of(World::Live, sport, moment(number)).expect("a state");
-        assert_eq!(state.events().count(), EVENTS as usize);
-    }
-    let first = began.elapsed().as_secs_f64() * 1e3 / f64::from(BOARDS);
-    let began = Instant::now();
-    for number in 0..LINES {
-        history
-            .entry_at(World::Live, sport, oddsbox::store::Entries::Ticks, moment(number % BOARDS))
-            .expect("an entry");
-    }
-    (first, began.elapsed().as_secs_f64() * 1e3 / f64::from(LINES))
+/// The median of the milliseconds to read a sport as of a moment.
+fn boards(history: &HistoryReader, sport: SportId, (first, last): (Timestamp, Timestamp)) -> f64 {
+    let span = last.seconds_since(first).max(1);
+    let mut times: Vec<f64> = (0..BOARDS)
+        .map(|number| {
+            let began = Instant::now();
+            let moment = first.plus_seconds(scattered(number, span));
+            let (_, state) = history.as_of(World::Live, sport, moment).expect("a state");
+            assert_eq!(state.events().count(), EVENTS as usize);
+            drop(state);
+            began.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
+
 /// The prices of a record: both sides, and the point of a total.
 struct Quote {
     record: Record,
@@ -266,7 +294,7 @@ fn announce(sport: SportId, event: u32, now: Timestamp) -> News {
         competition: "Open".into(),
         competition_key: None,
         competition_title: None,
-        commence: now.plus_seconds(86_400 + event),
+        commence: now.plus_seconds(7 * 86_400 + event),
         contest: Contest::Sides { home: format!("Home {event}").into(), away: format!("Away {event}").into() },
         status: EventStatus::Scheduled,
     })
