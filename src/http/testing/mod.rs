@@ -192,6 +192,9 @@ fn key(number: u8, kind: KeyKind, groups: &[&str], limits: Limits) -> (KeyRecord
         hash: secret.hash(),
         last_four: secret.last_four().into(),
         retired: Box::default(),
+        replaced_last_four: Box::default(),
+        self_service: false,
+        self_rotated: None,
         last_used: None,
     };
     (record, secret)
