@@ -1,5 +1,6 @@
 //! The public API over a real socket.
 
+mod account;
 mod archive;
 mod as_of;
 mod auth;

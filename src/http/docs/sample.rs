@@ -20,6 +20,10 @@ pub(super) fn curl(target: &str) -> String {
     format!("curl -H \"X-API-Key: $ODDSBOX_KEY\" \\\n  '{BASE_URL}{target}'")
 }
 
+pub(super) fn curl_post(target: &str) -> String {
+    curl(target).replacen("curl ", "curl -X POST ", 1)
+}
+
 fn python(path: &str, pairs: &[(&str, &str)]) -> String {
     let params: Vec<String> = pairs.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
     let params = if params.is_empty() { String::new() } else { format!("    params={{{}}},\n", params.join(", ")) };

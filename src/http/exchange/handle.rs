@@ -2,21 +2,22 @@
 //!
 //! 1. The request gets its id.
 //! 2. A URL or headers beyond our bounds are rejected, with any key or none; so is HTTP/1.1 without exactly one valid `Host`.
-//! 3. The path becomes a route; an open one is answered without a key.
+//! 3. The path becomes a route; an open one is answered without a key. One for POST takes nothing else, and nothing from pages
+//!    of other origins.
 //! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked is not accepted.
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route must exist, and the method must be one that reads.
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
 //! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, or something that takes long
 //!    to compute, the caller has that done and calls again; the request stays charged.
-//!    A request for a stream ends here: the caller opens it.
+//!    A request for a stream ends here: the caller opens it. So does the rotation of a key.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, STREAMS};
+use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, SELF_SERVICE, STREAMS};
 use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
@@ -28,6 +29,7 @@ use super::usage::UsageHeaders;
 use super::work::BodyJob;
 use crate::board::Body;
 use crate::clock::Moment;
+use crate::http::account::{self, RotateNeed};
 use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
@@ -47,6 +49,8 @@ pub enum Handled {
     Opens(Box<StreamNeed>),
     /// Something has to be computed first.
     NeedsWork(WorkNeed),
+    /// The key is to be rotated.
+    Rotates(Box<RotateNeed>),
 }
 
 /// What a request needs computed, and whose request it is.
@@ -148,6 +152,9 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     if !route.needs_key() {
         return exchange.open_page(&route).into();
     }
+    if let Err(error) = exchange.check_post(&route) {
+        return exchange.fail(&error).into();
+    }
     // 4. The key.
     if service.boards.condition().has_writer_ended() {
         return exchange.fail(&ApiError::overloaded()).into();
@@ -169,6 +176,9 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
+    if route == Route::AccountRotate {
+        return exchange.rotation(&keys, grant, charge);
+    }
     // 6 to 8. The content.
     let content = match exchange.content(&route, grant, (finished, body)) {
         Ok(content) => Ok(content),
@@ -233,6 +243,24 @@ pub(crate) fn opened<B>(
     HandledRequest { stream: (!is_head).then(|| Box::new(stream)), ..answer }.into()
 }
 
+/// Answers a request that has rotated its key.
+pub(crate) fn rotated<B>(
+    service: &Service,
+    request: &Request<B>,
+    now: Moment,
+    (waiting, paid): (WaitingGrant, PaidCharge),
+    json: Vec<u8>,
+) -> HandledRequest {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    let grant = waiting.grant();
+    exchange.key = Some(grant.key_id().clone());
+    let charge = Charged::new(paid.attach(grant.meter()));
+    let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
+    let reply = Reply::secret(json, &exchange.request_id, usage);
+    exchange.finish(reply)
+}
+
 /// Answers a request that waited in vain, for a lease or for its turn to read the log.
 pub(crate) fn refused<B>(
     service: &Service,
@@ -244,8 +272,10 @@ pub(crate) fn refused<B>(
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
     exchange.refused = match error.code {
+        Code::RateLimited if exchange.is_post => Some(SELF_SERVICE),
         Code::RateLimited => Some(HISTORY),
         Code::TooManyStreams => Some(STREAMS),
+        Code::RotationRefused => Some(SELF_SERVICE),
         _ => None,
     };
     exchange.refuse(error, grant)
@@ -271,6 +301,8 @@ struct Exchange<'s, 'r> {
     key: Option<KeyId>,
     refused: Option<&'static str>,
     key_in_query: bool,
+    /// Whether the key is taken from a header only.
+    is_post: bool,
 }
 
 impl<'s, 'r> Exchange<'s, 'r> {
@@ -284,6 +316,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
             key: None,
             refused: None,
             key_in_query: false,
+            is_post: false,
             service,
             request,
         }
@@ -292,6 +325,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     fn find_route(&mut self) -> Route<'r> {
         let route = Route::of(self.request.path);
         self.route = route.template();
+        self.is_post = route.is_post();
         route
     }
 
@@ -303,6 +337,9 @@ impl<'s, 'r> Exchange<'s, 'r> {
 
     /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
     fn grant<'k>(&mut self, keys: &'k Keys) -> Result<Grant<'k>, AuthError> {
+        if self.is_post {
+            return keys.authenticate(self.request.headers.header_key()?, self.now);
+        }
         match self.request.headers.api_key {
             HeaderField::Once(value) => keys.authenticate(Some(value.as_bytes()), self.now),
             HeaderField::Repeated => Err(AuthError::Malformed),
@@ -317,6 +354,9 @@ impl<'s, 'r> Exchange<'s, 'r> {
 
     /// What authenticates the request again, later.
     fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
+        if self.is_post {
+            return keys.ticket(self.request.headers.header_key().ok()??);
+        }
         match self.request.headers.api_key {
             HeaderField::Once(value) => keys.ticket(value.as_bytes()),
             _ => keys.ticket(query::api_key(self.request.query, self.version)?.as_bytes()),
@@ -342,6 +382,33 @@ impl<'s, 'r> Exchange<'s, 'r> {
             query::check_key(self.request.query)?;
         }
         Ok(content)
+    }
+
+    /// A route for POST takes nothing else, and nothing that a page from elsewhere sends.
+    fn check_post(&self, route: &Route<'_>) -> Result<(), ApiError> {
+        if !route.is_post() {
+            return Ok(());
+        }
+        if self.request.method != Method::POST {
+            return Err(ApiError::new(Code::PostOnly, "This takes POST only."));
+        }
+        if self.request.is_from_elsewhere() {
+            let message = "This request was sent by a web page of another origin, which is not accepted here.";
+            return Err(ApiError::new(Code::ForeignOrigin, message));
+        }
+        Ok(())
+    }
+
+    /// Leaves the rotation of a key to the caller, if its holder may rotate it.
+    fn rotation(self, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
+        let order = account::check(&self.request, grant.record(), self.ticket(keys), self.now.timestamp());
+        match order {
+            Ok(ticket) => match charge.detach() {
+                Some(paid) => Handled::Rotates(Box::new(RotateNeed { grant: grant.to_waiting(), ticket, paid })),
+                None => self.fail(&ApiError::internal()).into(),
+            },
+            Err(error) => self.answer(Err(error), charge, grant).into(),
+        }
     }
 
     fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
@@ -373,6 +440,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 self.refused = match error.code {
                     Code::Forbidden => Some(GROUP),
                     Code::QuotaExceeded => Some(LENGTH),
+                    Code::RotationRefused => Some(SELF_SERVICE),
                     _ => None,
                 };
                 let mut reply = Reply::error(&error, self.version, &self.request_id);

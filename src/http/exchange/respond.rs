@@ -1,5 +1,5 @@
 //! Answering requests of a connection: the pipeline of `handle`, the waits for a lease, for the log of changes and for what is
-//! computed elsewhere, the opening of streams, counters and the access log.
+//! computed elsewhere, the opening of streams, the rotation of keys, counters and the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
 //! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
@@ -65,6 +65,10 @@ impl Service {
                 need.refund();
                 None
             }
+            Handled::Rotates(need) => {
+                need.refund();
+                None
+            }
         }
     }
 
@@ -118,6 +122,7 @@ impl Service {
                     handled = self.open_stream(request, peer.counted_client(request.headers()), *need).await;
                     continue;
                 }
+                Handled::Rotates(need) => return self.rotate_key(request, peer.client(request.headers()), *need).await,
                 Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
                     let (waiting, began) = (self.traffic().work().wait(), tokio::time::Instant::now());
                     let computed = self.work.run(grant.grant().key_id(), job).await;
