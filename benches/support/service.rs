@@ -88,7 +88,7 @@ impl Bench {
             Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
             Handled::NeedsWork(_) => panic!("only quoted prices are asked for"),
             Handled::Opens(_) => panic!("no stream is asked for"),
-            Handled::Rotates(_) => panic!("no key is rotated"),
+            Handled::Rotates(_) | Handled::NeedsBody(_) => panic!("nothing is posted"),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! - `v1` has the endpoints; `v4` has those in the shape of The Odds API, from the same boards
 //! - `stream` hands out changes as they happen
 //! - `account` is for the holder of a key: a page, and the rotation of the key
+//! - `mcp` offers the same to assistants, as tools of the Model Context Protocol
 //! - `docs` describes the interface, for programs and for people
 //!
 //! It reads boards and keys, charges meters, and changes nothing else: the rotation of a key goes to the writer.
@@ -12,6 +13,7 @@
 mod account;
 mod docs;
 mod exchange;
+mod mcp;
 mod stream;
 mod transport;
 mod v1;

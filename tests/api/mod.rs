@@ -32,6 +32,7 @@ mod lines;
 mod maintenance;
 mod market_keys;
 mod markets;
+mod mcp;
 mod metrics;
 mod odds;
 mod paging;

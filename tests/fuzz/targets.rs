@@ -91,7 +91,11 @@ pub fn request(data: &[u8]) {
     }
     let answer = match handled {
         Handled::Answer(answer) => answer,
-        Handled::NeedsHistory(_) | Handled::NeedsWork(_) | Handled::Opens(_) | Handled::Rotates(_) => return,
+        Handled::NeedsHistory(_)
+        | Handled::NeedsWork(_)
+        | Handled::Opens(_)
+        | Handled::Rotates(_)
+        | Handled::NeedsBody(_) => return,
         Handled::NeedsLease(_) => panic!("a lease was granted"),
     };
     let response = answer.into_response();

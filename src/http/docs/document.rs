@@ -95,6 +95,9 @@ pub(super) struct Operation {
     /// A request target to show and to try.
     #[serde(rename = "x-example")]
     pub example: Option<String>,
+    /// What the example of a POST sends.
+    #[serde(rename = "x-example-body")]
+    pub example_body: Option<String>,
     #[serde(default)]
     pub parameters: Vec<Reference>,
     pub responses: Pairs<Response>,

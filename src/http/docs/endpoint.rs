@@ -47,7 +47,7 @@ fn content(document: &Document, path: &str, item: &PathItem) -> String {
         }
         put!(&mut out, "</div>\n");
     } else {
-        put!(&mut out, "<pre>{}</pre>\n", escaped(&curl_post(example)));
+        put!(&mut out, "<pre>{}</pre>\n", escaped(&curl_post(example, operation.example_body.as_deref())));
     }
     if let Some(ok) = operation.responses.get("200") {
         examples(ok, &mut out);

@@ -20,8 +20,12 @@ pub(super) fn curl(target: &str) -> String {
     format!("curl -H \"X-API-Key: $ODDSBOX_KEY\" \\\n  '{BASE_URL}{target}'")
 }
 
-pub(super) fn curl_post(target: &str) -> String {
-    curl(target).replacen("curl ", "curl -X POST ", 1)
+pub(super) fn curl_post(target: &str, body: Option<&str>) -> String {
+    let options = match body {
+        Some(body) => format!("curl -H 'Content-Type: application/json' -d '{body}' \\\n  "),
+        None => "curl -X POST ".to_owned(),
+    };
+    curl(target).replacen("curl ", &options, 1)
 }
 
 fn python(path: &str, pairs: &[(&str, &str)]) -> String {

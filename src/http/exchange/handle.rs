@@ -10,7 +10,8 @@
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
 //! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, or something that takes long
 //!    to compute, the caller has that done and calls again; the request stays charged.
-//!    A request for a stream ends here: the caller opens it. So does the rotation of a key.
+//!    A request for a stream ends here: the caller opens it. So does the rotation of a key, and
+//!    a message of the Model Context Protocol is answered here, once its body has been read.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use super::work::BodyJob;
 use crate::board::Body;
 use crate::clock::Moment;
 use crate::http::account::{self, RotateNeed};
+use crate::http::mcp::{self, Asked, McpReply, Posted};
 use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
@@ -51,6 +53,8 @@ pub enum Handled {
     NeedsWork(WorkNeed),
     /// The key is to be rotated.
     Rotates(Box<RotateNeed>),
+    /// Its body has to be read first.
+    NeedsBody(BodyNeed),
 }
 
 /// What a request needs computed, and whose request it is.
@@ -63,6 +67,20 @@ pub struct WorkNeed {
 
 impl WorkNeed {
     /// Nothing is going to be computed.
+    pub(crate) fn refund(self) {
+        self.paid.attach(self.grant.grant().meter()).refund();
+    }
+}
+
+/// A request whose body is needed, and whose request it is. It is read for holders of a valid key only.
+#[derive(Debug)]
+pub struct BodyNeed {
+    pub(crate) grant: WaitingGrant,
+    pub(crate) paid: PaidCharge,
+}
+
+impl BodyNeed {
+    /// Nothing is going to be read.
     pub(crate) fn refund(self) {
         self.paid.attach(self.grant.grant().meter()).refund();
     }
@@ -91,6 +109,8 @@ pub(crate) struct Resumed<'f> {
     pub(crate) finished: Option<&'f Finished>,
     /// What was computed.
     pub(crate) body: Option<&'f Arc<Body>>,
+    /// Its body, if that was needed.
+    pub(crate) posted: Option<&'f Posted>,
     /// The charge of the request, unless it was refunded since.
     pub(crate) paid: Option<PaidCharge>,
 }
@@ -166,7 +186,7 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     };
     // 5. The charge.
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
-    let Resumed { finished, body, paid } = resumed;
+    let Resumed { finished, body, posted, paid } = resumed;
     let charge = match paid {
         Some(paid) => Ok(paid.attach(grant.meter())),
         None => grant.meter().charge(cost, exchange.now),
@@ -176,28 +196,16 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
-    if route == Route::AccountRotate {
-        return exchange.rotation(&keys, grant, charge);
+    match route {
+        Route::AccountRotate => return exchange.rotation(&keys, grant, charge),
+        Route::Mcp => return exchange.mcp(&keys, grant, charge, (posted, finished, body)),
+        _ => {}
     }
     // 6 to 8. The content.
     let content = match exchange.content(&route, grant, (finished, body)) {
         Ok(content) => Ok(content),
         Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::NeedsHistory(read)) => {
-            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
-            return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read, paid });
-        }
-        Err(Stop::Opens(plan)) => {
-            let ticket = exchange.ticket(&keys);
-            let (Some(paid), Some(ticket)) = (charge.detach(), ticket) else {
-                return exchange.fail(&ApiError::internal()).into();
-            };
-            return Handled::Opens(Box::new(StreamNeed { plan, grant: grant.to_waiting(), ticket, paid }));
-        }
-        Err(Stop::NeedsWork(job)) => {
-            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
-            return Handled::NeedsWork(WorkNeed { grant: grant.to_waiting(), job, paid });
-        }
+        Err(stop) => return exchange.wait(stop, &keys, grant, charge),
     };
     // 9. The answer.
     let rows = content.as_ref().map_or(0, |content| content.rows);
@@ -257,7 +265,7 @@ pub(crate) fn rotated<B>(
     exchange.key = Some(grant.key_id().clone());
     let charge = Charged::new(paid.attach(grant.meter()));
     let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
-    let reply = Reply::secret(json, &exchange.request_id, usage);
+    let reply = Reply::posted(StatusCode::OK, json, &exchange.request_id, usage);
     exchange.finish(reply)
 }
 
@@ -363,6 +371,74 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
     }
 
+    /// The request as an endpoint sees it.
+    fn authorized<'a>(
+        &'a self,
+        grant: Grant<'a>,
+        (finished, computed): (Option<&'a Finished>, Option<&'a Arc<Body>>),
+    ) -> Authorized<'a> {
+        let (service, request, version) = (self.service, &self.request, self.version);
+        let (now, moment) = (self.now.timestamp(), self.now);
+        Authorized { service, request, grant, now, moment, version, finished, computed }
+    }
+
+    /// What the caller does or waits for. The request stays charged.
+    fn wait(self, stop: Stop, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
+        let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+        let waiting = grant.to_waiting();
+        match stop {
+            Stop::NeedsHistory(read) => Handled::NeedsHistory(HistoryNeed { grant: waiting, read, paid }),
+            Stop::NeedsWork(job) => Handled::NeedsWork(WorkNeed { grant: waiting, job, paid }),
+            Stop::Opens(plan) => match self.ticket(keys) {
+                Some(ticket) => Handled::Opens(Box::new(StreamNeed { plan, grant: waiting, ticket, paid })),
+                None => self.fail(&ApiError::internal()).into(),
+            },
+            Stop::Failed(error) => self.fail(&error).into(),
+        }
+    }
+
+    /// Answers a message of the Model Context Protocol. The call of a tool is charged as a request of `/v1`.
+    fn mcp(
+        mut self,
+        keys: &Keys,
+        grant: Grant<'_>,
+        mut charge: Charged<'_>,
+        (posted, finished, computed): (Option<&Posted>, Option<&Finished>, Option<&Arc<Body>>),
+    ) -> Handled {
+        let Some(posted) = posted else {
+            let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+            return Handled::NeedsBody(BodyNeed { grant: grant.to_waiting(), paid });
+        };
+        let call = match mcp::asked(&self.request, posted) {
+            Asked::Answered(reply) => return self.answer_mcp(reply, charge.keep(), grant),
+            Asked::Call(call) => call,
+        };
+        match charge.count_call(self.now) {
+            Ok(()) => {}
+            Err(Refusal::NeedsLease) => {
+                charge.refund();
+                return Handled::NeedsLease(grant.to_waiting());
+            }
+            Err(refusal) => {
+                self.refused = Some(refusal.reason());
+                return self.answer_mcp(mcp::refused(&call, &refusal.into()), charge.refund(), grant);
+            }
+        }
+        match mcp::answer(&self.authorized(grant, (finished, computed)), &call) {
+            Ok((reply, is_ours)) => {
+                let standing = if is_ours { charge.refund() } else { charge.keep() };
+                self.answer_mcp(reply, standing, grant)
+            }
+            Err(stop) => self.wait(stop, keys, grant, charge),
+        }
+    }
+
+    fn answer_mcp(self, reply: McpReply, standing: Standing, grant: Grant<'_>) -> Handled {
+        let usage = UsageHeaders::of(standing, grant, self.now.timestamp());
+        let reply = Reply::posted(reply.status, reply.json, &self.request_id, usage);
+        self.finish(reply).into()
+    }
+
     /// Steps 6 to 8. A key in the query must be there once.
     fn content(
         &self,
@@ -371,9 +447,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         (finished, computed): (Option<&Finished>, Option<&Arc<Body>>),
     ) -> Result<Content, Stop> {
         self.check_route(route)?;
-        let (service, request, version) = (self.service, &self.request, self.version);
-        let (now, moment) = (self.now.timestamp(), self.now);
-        let authorized = Authorized { service, request, grant, now, moment, version, finished, computed };
+        let authorized = self.authorized(grant, (finished, computed));
         let content = match route {
             Route::V4(route) => v4::get(&authorized, route),
             route => v1::get(&authorized, route),
@@ -552,6 +626,14 @@ impl<'m> Charged<'m> {
         let more = units_of(rows) - 1;
         let Some(charge) = self.charge.as_mut().filter(|_| more > 0) else { return Ok(()) };
         charge.add(more, now)?;
+        self.standing = *charge.standing();
+        Ok(())
+    }
+
+    /// Charges for the call of a tool, which was charged for the minute only. One that has waited was charged before.
+    fn count_call(&mut self, now: Moment) -> Result<(), Refusal> {
+        let Some(charge) = self.charge.as_mut().filter(|charge| charge.units() == 0) else { return Ok(()) };
+        charge.add(1, now)?;
         self.standing = *charge.standing();
         Ok(())
     }

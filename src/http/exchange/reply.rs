@@ -173,14 +173,16 @@ impl Reply {
         Reply { status: StatusCode::OK, headers, body: Bytes::new() }
     }
 
-    /// An answer that nobody may keep: it has a secret.
-    pub(crate) fn secret(json: Vec<u8>, request_id: &RequestId, usage: UsageHeaders) -> Self {
+    /// The answer to a POST, which nobody may keep. An empty one has no type.
+    pub(crate) fn posted(status: StatusCode, json: Vec<u8>, request_id: &RequestId, usage: UsageHeaders) -> Self {
         let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
-        headers.insert(CONTENT_TYPE, JSON);
+        if !json.is_empty() {
+            headers.insert(CONTENT_TYPE, JSON);
+        }
         headers.insert(CACHE_CONTROL, NO_STORE);
         insert_always(&mut headers, request_id);
         usage.insert_into(&mut headers);
-        Reply { status: StatusCode::OK, headers, body: json.into() }
+        Reply { status, headers, body: json.into() }
     }
 
     /// A page that needs no key, or 304 if the client has it.

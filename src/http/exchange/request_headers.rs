@@ -14,6 +14,7 @@ use crate::board::Encoding;
 use crate::keys::AuthError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -48,6 +49,17 @@ impl<'r> RequestParts<'r> {
             is_head: method == Method::HEAD,
             authority: uri.authority().map(Authority::as_str),
         }
+    }
+
+    /// The same request for another target, whose answer is not sent as it is: neither compressed nor compared.
+    pub(crate) fn for_target<'t>(self, target: &'t str) -> RequestParts<'t>
+    where
+        'r: 't,
+    {
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let (accept_encoding, if_none_match) = Default::default();
+        let headers = RequestHeaders { accept_encoding, if_none_match, ..self.headers };
+        RequestParts { target, path, query, headers, ..self }
     }
 
     /// The encoding that the client prefers.
@@ -174,6 +186,12 @@ impl<'r> RequestHeaders<'r> {
             (Some(value), None) => Ok(bearer(value)),
             (Some(_), Some(_)) => Err(AuthError::Malformed),
         }
+    }
+
+    /// The revision of the Model Context Protocol that a client speaks.
+    pub(crate) fn mcp_revision(&self) -> Option<&'r str> {
+        // What is no text is no revision either.
+        self.all.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or("?"))
     }
 
     /// How long the body is, if the client says so and it can be counted.

@@ -23,6 +23,8 @@ pub(crate) enum Route<'p> {
     },
     /// Where a key's holder rotates it.
     AccountRotate,
+    /// The Model Context Protocol.
+    Mcp,
     Sports,
     Books,
     Markets,
@@ -203,6 +205,7 @@ impl<'p> Route<'p> {
             (1, "account", ..) => Route::Account { page: Cow::Borrowed("") },
             (2, "account", "rotate", _) => Route::AccountRotate,
             (2, "account", page, _) if !page.is_empty() => Route::Account { page: second },
+            (1, "mcp", ..) => Route::Mcp,
             (2, "v1", "sports", _) => Route::Sports,
             (2, "v1", "books", _) => Route::Books,
             (2, "v1", "markets", _) => Route::Markets,
@@ -236,7 +239,8 @@ impl<'p> Route<'p> {
     /// Whether a request counts for the minute only, so that health checks use no quota.
     pub(crate) fn is_free(&self) -> bool {
         match self {
-            Route::Status | Route::Usage | Route::AccountRotate => true,
+            // Calls of tools are charged once it is known that they are some.
+            Route::Status | Route::Usage | Route::AccountRotate | Route::Mcp => true,
             Route::V4(route) => route.is_free(),
             _ => false,
         }
@@ -244,7 +248,7 @@ impl<'p> Route<'p> {
 
     /// Whether it is for POST alone. Its key is taken from a header, never from the query.
     pub(crate) const fn is_post(&self) -> bool {
-        matches!(self, Route::AccountRotate)
+        matches!(self, Route::AccountRotate | Route::Mcp)
     }
 
     /// The path with its variables named: what a log or a counter may hold without growing with the data.
@@ -256,6 +260,7 @@ impl<'p> Route<'p> {
             Route::Healthz => "/healthz",
             Route::Account { .. } => "/account",
             Route::AccountRotate => "/account/rotate",
+            Route::Mcp => "/mcp",
             Route::Sports => "/v1/sports",
             Route::Books => "/v1/books",
             Route::Markets => "/v1/markets",
@@ -280,13 +285,14 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 36] = [
+    pub(crate) const TEMPLATES: [&'static str; 37] = [
         "/",
         "/docs",
         "/openapi.json",
         "/healthz",
         "/account",
         "/account/rotate",
+        "/mcp",
         "/v1/sports",
         "/v1/books",
         "/v1/markets",
@@ -413,6 +419,7 @@ mod tests {
             ("/account/", Route::Account { page: sport("") }),
             ("/account/account.js", Route::Account { page: sport("account.js") }),
             ("/account/rotate", Route::AccountRotate),
+            ("/mcp", Route::Mcp),
             ("/v1/sports", Route::Sports),
             ("/v1/sports/", Route::Sports),
             ("/v1/books", Route::Books),

@@ -123,14 +123,19 @@ impl Fixture {
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
         let (mut finished, mut body, mut paid) = (None, None, None);
+        // Nothing has a body here.
+        let posted = Ok(bytes::Bytes::new());
+        let mut is_read = false;
         for _ in 0..4 {
-            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            let posted = is_read.then_some(&posted);
+            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), posted, paid: paid.take() };
             match handle_with(&self.service, request, self.clock.now(), resumed) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsHistory(need) => {
                     (finished, paid) = (Some(self.service.history.read_here(need.read)), Some(need.paid));
                 }
                 Handled::NeedsWork(need) => (body, paid) = (Some(need.job.run()), Some(need.paid)),
+                Handled::NeedsBody(need) => (is_read, paid) = (true, Some(need.paid)),
                 Handled::Rotates(need) => {
                     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                     let client = std::net::Ipv4Addr::LOCALHOST.into();
