@@ -36,6 +36,7 @@ fn new_key() -> (KeyRecord, Secret) {
         limits: Limits { burst_per_minute: BURST_MAX, per_day: Some(1 << 40), per_month: Some(1 << 45), streams: 10 },
         expires: None,
         approved_by: None,
+        self_service: false,
     };
     issue(new, &catalogue(), Timestamp::from_unix_ms(NOON.unix_ms)).unwrap()
 }

@@ -88,6 +88,7 @@ impl Bench {
             Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
             Handled::NeedsWork(_) => panic!("only quoted prices are asked for"),
             Handled::Opens(_) => panic!("no stream is asked for"),
+            Handled::Rotates(_) | Handled::NeedsBody(_) => panic!("nothing is posted"),
         }
     }
 }
@@ -114,6 +115,9 @@ fn key(number: usize) -> (KeyRecord, Secret) {
         hash: secret.hash(),
         last_four: secret.last_four().into(),
         retired: Box::default(),
+        replaced_last_four: Box::default(),
+        self_service: false,
+        self_rotated: None,
         last_used: None,
     };
     (record, secret)

@@ -210,7 +210,15 @@ async fn working_secret(kept: Option<&SecretText>, kind: KeyKind, server: &Serve
     }
     let approved_by = (kind == KeyKind::Production).then(|| DEMO.into());
     let limits = Limits::default_of(kind);
-    let new = NewKey { kind, name: "demo".into(), groups: Vec::new(), limits, expires: None, approved_by };
+    let new = NewKey {
+        kind,
+        name: "demo".into(),
+        groups: Vec::new(),
+        limits,
+        expires: None,
+        approved_by,
+        self_service: false,
+    };
     let issued = server.writer().issue_key(new, DEMO).await?;
     Ok(SecretText::new(issued.secret.expose()))
 }

@@ -50,6 +50,7 @@ Examples:
   oddsbox keys issue --sandbox --name trial
   oddsbox keys issue --live --name acme --approved-by ada
   oddsbox keys issue --live --name acme --approved-by ada --groups combat,golf
+  oddsbox keys issue --live --name acme --approved-by ada --self-service
   oddsbox keys issue --sandbox --name ci --per-day 500 --expires 90d --json"
 )]
 pub(super) struct IssueArgs {
@@ -87,6 +88,9 @@ pub(super) struct IssueArgs {
     /// Time until the key expires, such as 90d [default: never expires]
     #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
+    /// Let the holder rotate the key, once a day, with `POST /account/rotate` or the page at /account
+    #[arg(long)]
+    self_service: bool,
 }
 
 impl IssueArgs {
@@ -104,6 +108,7 @@ impl IssueArgs {
                 Some(FieldSetting::To(seconds)) => Some(seconds),
                 _ => None,
             },
+            self_service: self.self_service,
         })
     }
 
@@ -179,12 +184,14 @@ impl ShowArgs {
 /// Give a key a new secret and show it once
 ///
 /// Safe on a running server: the new secret works when the command returns. The old one works until the grace period
-/// ends.
+/// ends. With --undo the last rotation is taken back, as long as the old secret works: the new one ends, and the old
+/// one is the key's secret again.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   oddsbox keys rotate acme
-  oddsbox keys rotate acme --grace 24h --json")]
+  oddsbox keys rotate acme --grace 24h --json
+  oddsbox keys rotate acme --undo")]
 pub(super) struct RotateArgs {
     /// Id or name of the key
     #[arg(value_name = "ID|NAME")]
@@ -192,10 +199,17 @@ pub(super) struct RotateArgs {
     /// How long the old secret keeps working, such as 24h
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = flags::seconds)]
     grace: u32,
+    /// Take the last rotation back, whoever made it
+    #[arg(long, conflicts_with = "grace")]
+    undo: bool,
 }
 
 impl RotateArgs {
     fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
+        if self.undo {
+            let key: KeyAnswer = invocation.ask(Access::Existing, Command::KeysRotateUndo { id: self.id })?;
+            return invocation.output.answer(&key, |_| undone_text(&key));
+        }
         let command = Command::KeysRotate { id: self.id, grace_s: self.grace };
         show_secret(invocation, Access::Existing, command, "Rotated")
     }
@@ -222,17 +236,18 @@ impl RevokeArgs {
     }
 }
 
-/// Change the limits, groups, expiry or name of a key
+/// Change the limits, groups, expiry, name or self-service of a key
 ///
 /// Safe on a running server: it is in force when the command returns. Usage counters are kept.
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("changes").required(true).multiple(true)
-        .args(["name", "groups", "burst", "per_day", "per_month", "streams", "expires", "reset_usage"])),
+        .args(["name", "groups", "burst", "per_day", "per_month", "streams", "expires", "self_service", "reset_usage"])),
     after_long_help = "\
 Examples:
   oddsbox keys set acme --burst 1200 --per-day 2000000
   oddsbox keys set acme --groups none --expires never
+  oddsbox keys set acme --self-service true
   oddsbox keys set acme --reset-usage"
 )]
 pub(super) struct SetArgs {
@@ -264,6 +279,9 @@ pub(super) struct SetArgs {
     /// Time until the key expires, such as 90d, or never
     #[arg(long, value_name = "DURATION", value_parser = flags::expiry)]
     expires: Option<FieldSetting<u32>>,
+    /// Whether the holder may rotate the key, once a day
+    #[arg(long, value_name = "true|false", action = clap::ArgAction::Set, hide_possible_values = true)]
+    self_service: Option<bool>,
     /// Reset the usage of the day and the month, after a wrong clock or lost counters
     #[arg(long)]
     reset_usage: bool,
@@ -280,6 +298,7 @@ impl SetArgs {
             requests_per_month: self.per_month.unwrap_or_default(),
             streams: self.streams,
             expires_in_s: self.expires.unwrap_or_default(),
+            self_service: self.self_service,
             reset_usage: self.reset_usage,
         })
     }
@@ -307,8 +326,18 @@ fn issued_text(output: Output, done: &str, key: &KeyAnswer, base: &str) -> Strin
     )
 }
 
+/// Whoever rotated the key may have its old secret as well, so the way out of that is named.
+fn undone_text(key: &KeyAnswer) -> String {
+    let KeyAnswer { id, name, hint, .. } = key;
+    format!(
+        "The last rotation of {id} ({name}) is undone: its secret is {hint} again.\n\
+         If somebody else has that secret, give the key a new one: oddsbox keys rotate {id}\n"
+    )
+}
+
 fn key_table(output: Output, keys: &[KeyAnswer]) -> String {
-    let header = ["ID", "KIND", "NAME", "STATUS", "KEY", "TODAY", "MONTH", "LAST USED", "EXPIRES", "GROUPS"];
+    let header =
+        ["ID", "KIND", "NAME", "STATUS", "KEY", "TODAY", "MONTH", "LAST USED", "EXPIRES", "SELF-SERVICE", "GROUPS"];
     let row = |key: &KeyAnswer| {
         vec![
             key.id.clone(),
@@ -320,6 +349,7 @@ fn key_table(output: Output, keys: &[KeyAnswer]) -> String {
             used_of(key.used_this_month, key.limits.requests_per_month),
             or_dash(key.last_used.as_ref()),
             or_dash(key.expires.as_ref()),
+            if key.self_service { "yes" } else { "no" }.to_owned(),
             groups(key),
         ]
     };
@@ -354,6 +384,8 @@ fn key_text(key: &KeyAnswer) -> String {
         ("revoked", or_dash(key.revoked.as_ref())),
         ("approved by", or_dash(key.approved_by.as_ref())),
         ("old secret until", or_dash(key.old_secret_until.as_ref())),
+        ("undo until", or_dash(key.undo_until.as_ref())),
+        ("self-service", if key.self_service { "yes" } else { "no" }.to_owned()),
     ])
 }
 

@@ -46,6 +46,7 @@ pub(super) fn new_key(kind: KeyKind) -> NewKey {
         limits: Limits::default_of(kind),
         expires: None,
         approved_by: (kind == KeyKind::Production).then(|| "the test".into()),
+        self_service: false,
     }
 }
 

@@ -8,6 +8,7 @@
 mod tests;
 
 use super::base62::RandomError;
+use super::keyring::KeyTicket;
 use super::meter::{BURST_MAX, QUOTA_MAX};
 use super::record::{KeyId, KeyKind, KeyRecord, Limits, Retired, STREAMS_MAX};
 use super::secret::{Secret, may_hold_key};
@@ -19,6 +20,9 @@ pub const RETIRED_MAX: usize = 8;
 /// The maximum length of a key's name and of an approver's, in characters.
 const NAME_MAX: usize = 100;
 
+/// How long the old secret is accepted after its holder has rotated a key, and how long the next time takes to come.
+pub const SELF_ROTATION_S: u32 = 86_400;
+
 /// The parameters of a key to be issued.
 #[derive(Clone, Debug)]
 pub struct NewKey {
@@ -29,6 +33,8 @@ pub struct NewKey {
     pub limits: Limits,
     pub expires: Option<Timestamp>,
     pub approved_by: Option<Box<str>>,
+    /// Whether its holder may rotate it.
+    pub self_service: bool,
 }
 
 /// A change to a key. Fields left at their default stay as they are.
@@ -42,6 +48,7 @@ pub struct KeyChange {
     pub per_month: FieldEdit<u64>,
     pub streams: Option<u32>,
     pub expires: FieldEdit<Timestamp>,
+    pub self_service: Option<bool>,
     /// Resets the usage of the day and the month. The record holds no usage: the caller that stores the record resets
     /// it.
     pub reset_usage: bool,
@@ -95,6 +102,16 @@ pub enum IssueError {
     Revoked(KeyId),
     #[error("{0} has expired, and a new secret would be rejected too: set a later expiry first")]
     Expired(KeyId),
+    #[error("this key is not allowed to rotate itself: ask the operator of the service for a new secret")]
+    NotSelfService,
+    #[error("this secret has been replaced and cannot rotate its key: use the key's new secret")]
+    OldSecret,
+    #[error(
+        "a key can rotate itself once in 24 hours: try again in {retry_after_s} seconds, or ask the operator of the service"
+    )]
+    RotatedLately { retry_after_s: u32 },
+    #[error("no rotation of {0} can be undone: its last one left the old secret no grace period, or that has ended")]
+    NothingToUndo(KeyId),
     #[error(transparent)]
     Random(#[from] RandomError),
 }
@@ -120,6 +137,9 @@ pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyR
         hash: secret.hash(),
         last_four: secret.last_four().into(),
         retired: Box::default(),
+        replaced_last_four: Box::default(),
+        self_service: new.self_service,
+        self_rotated: None,
         last_used: None,
     };
     Ok((record, secret))
@@ -128,17 +148,63 @@ pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyR
 /// Gives a key a new secret. The old one is accepted for `grace_seconds` more; grace periods of secrets replaced
 /// earlier stay as they are.
 pub fn rotate(key: &KeyRecord, grace_seconds: u32, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+    check_in_force(key, now)?;
+    let secret = Secret::generate(key.kind)?;
+    let old = Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) };
+    let (hash, last_four, replaced_last_four) = (secret.hash(), secret.last_four().into(), key.last_four.clone());
+    let retired = retire(&key.retired, old, now);
+    Ok((KeyRecord { hash, last_four, retired, replaced_last_four, ..key.clone() }, secret))
+}
+
+/// The same on behalf of the key's holder, who has presented a secret. See [`check_self_rotation`].
+pub fn rotate_itself(
+    key: &KeyRecord,
+    presented: KeyTicket,
+    grace_seconds: u32,
+    now: Timestamp,
+) -> Result<(KeyRecord, Secret), IssueError> {
+    check_self_rotation(key, presented, now)?;
+    let (record, secret) = rotate(key, grace_seconds, now)?;
+    Ok((KeyRecord { self_rotated: Some(now), ..record }, secret))
+}
+
+/// Whether the holder of a secret may rotate its key now. An old secret in its grace period may not: whoever has found
+/// one could take the key over.
+pub fn check_self_rotation(key: &KeyRecord, presented: KeyTicket, now: Timestamp) -> Result<(), IssueError> {
+    if !key.self_service {
+        return Err(IssueError::NotSelfService);
+    }
+    if !presented.is_secret_of(key) {
+        return Err(IssueError::OldSecret);
+    }
+    let next = key.self_rotated.map_or(0, |last| last.plus_seconds(SELF_ROTATION_S).seconds_since(now));
+    // Longer than that only after the clock was set back: then the time of the last one says nothing.
+    if (1..=SELF_ROTATION_S).contains(&next) {
+        return Err(IssueError::RotatedLately { retry_after_s: next });
+    }
+    Ok(())
+}
+
+/// Takes the last rotation back: the old secret, which must be in its grace period, is the key's secret again, and the new one
+/// ends. When the holder may rotate it again stays as it is, because whoever rotated it may still have the old secret.
+pub fn undo_rotation(key: &KeyRecord, now: Timestamp) -> Result<KeyRecord, IssueError> {
+    check_in_force(key, now)?;
+    let Some((old, before)) = key.retired.split_last().filter(|(old, _)| old.until > now) else {
+        return Err(IssueError::NothingToUndo(key.id.clone()));
+    };
+    let retired = retire(before, Retired { hash: key.hash, until: now }, now);
+    let (last_four, replaced_last_four) = (key.replaced_last_four.clone(), key.last_four.clone());
+    Ok(KeyRecord { hash: old.hash, last_four, retired, replaced_last_four, ..key.clone() })
+}
+
+fn check_in_force(key: &KeyRecord, now: Timestamp) -> Result<(), IssueError> {
     if key.revoked.is_some() {
         return Err(IssueError::Revoked(key.id.clone()));
     }
     if key.expires.is_some_and(|expires| expires <= now) {
         return Err(IssueError::Expired(key.id.clone()));
     }
-    let secret = Secret::generate(key.kind)?;
-    let old = Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) };
-    let (hash, last_four) = (secret.hash(), secret.last_four().into());
-    let record = KeyRecord { hash, last_four, retired: retire(&key.retired, old, now), ..key.clone() };
-    Ok((record, secret))
+    Ok(())
 }
 
 /// The replaced secrets with one more, of which at most [`RETIRED_MAX`] are remembered.
@@ -157,7 +223,7 @@ pub fn revoke(key: &KeyRecord, now: Timestamp) -> KeyRecord {
     KeyRecord { revoked: key.revoked.or(Some(now)), ..key.clone() }
 }
 
-/// Changes a key's limits, groups, expiry or name.
+/// Changes a key's limits, groups, expiry, name or what its holder may do.
 pub fn set(key: &KeyRecord, change: KeyChange, catalogue: &Catalogue, now: Timestamp) -> Result<KeyRecord, IssueError> {
     let limits = Limits {
         burst_per_minute: change.burst_per_minute.unwrap_or(key.limits.burst_per_minute),
@@ -175,7 +241,8 @@ pub fn set(key: &KeyRecord, change: KeyChange, catalogue: &Catalogue, now: Times
         Some(groups) => check_groups(key.kind, groups, catalogue)?,
         None => key.groups.clone(),
     };
-    Ok(KeyRecord { name, groups, limits, expires: change.expires.apply(key.expires), ..key.clone() })
+    let self_service = change.self_service.unwrap_or(key.self_service);
+    Ok(KeyRecord { name, groups, limits, expires: change.expires.apply(key.expires), self_service, ..key.clone() })
 }
 
 fn check_name(name: &str) -> Result<(), IssueError> {

@@ -187,6 +187,13 @@ impl Keys {
 #[derive(Clone, Copy, Debug)]
 pub struct KeyTicket(SecretHash);
 
+impl KeyTicket {
+    /// Whether it is the present secret of a key, and none that was rotated out.
+    pub(super) fn is_secret_of(self, key: &KeyRecord) -> bool {
+        self.0 == key.hash
+    }
+}
+
 /// All keys, shared by every request.
 #[derive(Debug)]
 pub struct Keyring {

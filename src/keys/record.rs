@@ -164,6 +164,13 @@ pub struct KeyRecord {
     pub last_four: Box<str>,
     /// Rotated secrets, newest last. Those past their grace period are kept only to report why they are rejected.
     pub retired: Box<[Retired]>,
+    /// The last four characters of the newest rotated secret, to show them again if its rotation is undone. Empty if
+    /// they are not known.
+    pub replaced_last_four: Box<str>,
+    /// Whether the key's holder may rotate it.
+    pub self_service: bool,
+    /// When its holder last did, also if that was undone.
+    pub self_rotated: Option<Timestamp>,
     pub last_used: Option<Timestamp>,
 }
 

@@ -14,6 +14,7 @@ mod intakes;
 mod logging;
 mod notify;
 mod reload;
+mod rotations;
 mod signals;
 mod validate;
 mod writer_watch;
@@ -55,6 +56,7 @@ use facts::{Facts, Phase};
 use history::LogHistory;
 use intakes::Intakes;
 use reload::Reloading;
+use rotations::WriterRotations;
 use writer_watch::WriterWatch;
 
 /// Who simulates the live world and issues the keys of a demo, as the audit log has it.
@@ -317,7 +319,9 @@ impl Server {
         let (boards, keyring) = (Arc::clone(&self.boards), Arc::clone(&self.keyring));
         let settings = interface_settings(&self.config.borrow());
         let history = Arc::new(LogHistory::new(self.history.clone(), Arc::clone(&boards)));
-        let service = http::Service::new(boards, keyring, self.clock.clone(), settings).with_history(history);
+        let service = http::Service::new(boards, keyring, self.clock.clone(), settings)
+            .with_history(history)
+            .with_rotations(Arc::new(WriterRotations(self.writer.rotations())));
         if is_demo { service.with_demo_keys(self.demo_keys.clone()) } else { service }
     }
 

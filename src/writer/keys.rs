@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use super::{WriteError, Writer};
-use crate::keys::issue::{self, IssueError, KeyChange, NewKey};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
+use crate::keys::issue::{self, IssueError, KeyChange, NewKey, SELF_ROTATION_S};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, KeyTicket, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
+use crate::model::Timestamp;
 use crate::store::Change;
 
 /// A key and its secret, which exists nowhere else.
@@ -59,11 +60,31 @@ impl Writer {
 
     /// Issues a new secret for the same key; the old one stays valid for `grace_s`, rounded up to the end of a second.
     pub fn rotate_key(&mut self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
-        let now = self.clock.now();
-        let whole_grace_s = now.in_seconds(grace_s).seconds_since(now.timestamp());
-        let (record, secret) = issue::rotate(self.key(id)?.record(), whole_grace_s, now.timestamp())?;
+        let (whole_grace_s, now) = self.whole_seconds(grace_s);
+        let (record, secret) = issue::rotate(self.key(id)?.record(), whole_grace_s, now)?;
         let key = self.put_key(record, who, "rotate", format!("grace {grace_s} s"))?;
         Ok(Issued { key, secret })
+    }
+
+    /// The same on behalf of the key's holder, with the secret that was presented.
+    pub fn rotate_own_key(&mut self, id: &str, presented: KeyTicket, who: &str) -> Result<Issued, KeyError> {
+        let (grace_s, now) = self.whole_seconds(SELF_ROTATION_S);
+        let (record, secret) = issue::rotate_itself(self.key(id)?.record(), presented, grace_s, now)?;
+        let key = self.put_key(record, who, "rotate", format!("by its holder, grace {SELF_ROTATION_S} s"))?;
+        Ok(Issued { key, secret })
+    }
+
+    /// Takes the last rotation back, while the old secret is in its grace period.
+    pub fn undo_rotation(&mut self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        let record = issue::undo_rotation(self.key(id)?.record(), self.now())?;
+        let detail = "the old secret is in force again, and the new one has ended".to_owned();
+        self.put_key(record, who, "undo rotation", detail)
+    }
+
+    /// A duration from now on, rounded up to the end of a second, and now.
+    fn whole_seconds(&self, seconds: u32) -> (u32, Timestamp) {
+        let now = self.clock.now();
+        (now.in_seconds(seconds).seconds_since(now.timestamp()), now.timestamp())
     }
 
     pub fn revoke_key(&mut self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
@@ -182,5 +203,6 @@ fn described(key: &KeyRecord) -> String {
     let groups = (!key.groups.is_empty()).then(|| format!("only {}", key.groups.join(" and ")));
     let expires = key.expires.map(|expires| format!("until {expires}"));
     let approved = key.approved_by.as_ref().map(|who| format!("approved by {who:?}"));
-    [Some(limits), groups, expires, approved].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let self_service = key.self_service.then(|| "self-service".to_owned());
+    [Some(limits), groups, expires, approved, self_service].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -62,7 +62,7 @@ pub use logged::{Orphan, logged_board, logged_index};
 pub use operation::NewsReader;
 pub use owners::Sender;
 pub use poll::{Poll, PollPart, PollReport, PollScope};
-pub use queue::{Stopped, WriterEnd, WriterHandle, spawn};
+pub use queue::{OwnRotations, Stopped, WriterEnd, WriterHandle, spawn};
 pub use report::IngestReport;
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
 

@@ -15,7 +15,7 @@ use super::{
     PollReport, PollScope, Sender, Whole, WriteError, Writer,
 };
 use crate::keys::issue::{KeyChange, NewKey};
-use crate::keys::{Feeder, KeyEntry, KeyId, Usage};
+use crate::keys::{Feeder, KeyEntry, KeyId, KeyTicket, Usage};
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{
     AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, ImportedLog, PreparedForget, Progress, Snapshot,
@@ -45,6 +45,17 @@ pub(super) enum FastOp {
         grace_s: u32,
         who: Box<str>,
         reply: ReplySender<Result<Issued, KeyError>>,
+    },
+    RotateOwnKey {
+        id: Box<str>,
+        presented: KeyTicket,
+        who: Box<str>,
+        reply: ReplySender<Result<Issued, KeyError>>,
+    },
+    UndoRotation {
+        id: Box<str>,
+        who: Box<str>,
+        reply: ReplySender<Result<Arc<KeyEntry>, KeyError>>,
     },
     RevokeKey {
         id: Box<str>,
@@ -210,6 +221,10 @@ impl FastOp {
         match self {
             FastOp::IssueKey { new, who, reply } => drop(reply.send(writer.issue_key(*new, &who))),
             FastOp::RotateKey { id, grace_s, who, reply } => drop(reply.send(writer.rotate_key(&id, grace_s, &who))),
+            FastOp::RotateOwnKey { id, presented, who, reply } => {
+                drop(reply.send(writer.rotate_own_key(&id, presented, &who)));
+            }
+            FastOp::UndoRotation { id, who, reply } => drop(reply.send(writer.undo_rotation(&id, &who))),
             FastOp::RevokeKey { id, who, reply } => drop(reply.send(writer.revoke_key(&id, &who))),
             FastOp::SetKey { id, change, who, reply } => drop(reply.send(writer.set_key(&id, *change, &who))),
             FastOp::IssueToken { name, world, who, reply } => drop(reply.send(writer.issue_token(&name, world, &who))),

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::board::Boards;
 use crate::keys::issue::{KeyChange, NewKey};
-use crate::keys::{Feeder, KeyEntry, KeyId, LeaseDeclined, LeaseStore, Usage};
+use crate::keys::{Feeder, KeyEntry, KeyId, KeyTicket, LeaseDeclined, LeaseStore, Usage};
 use crate::metrics::WriterMetrics;
 use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{
@@ -42,6 +42,24 @@ pub struct WriterHandle {
     jobs: SnapshotJobs,
     writing: Arc<WriterMetrics>,
     history: HistoryReader,
+}
+
+/// Rotates keys on behalf of their holders. The writer ends without it: the public interface has it for as long as it runs.
+#[derive(Clone, Debug)]
+pub struct OwnRotations {
+    fast_queue: mpsc::WeakSender<FastOp>,
+}
+
+impl OwnRotations {
+    /// With the secret that was presented. It is done even if nobody waits for the answer.
+    pub async fn rotate(&self, id: &KeyId, presented: KeyTicket, who: String) -> Result<Issued, KeyError> {
+        let queue = self.fast_queue.upgrade().ok_or(WriteError::Stopped)?;
+        let (reply, answer) = oneshot::channel();
+        let operation = FastOp::RotateOwnKey { id: id.as_str().into(), presented, who: who.into(), reply };
+        queue.send(operation).await.map_err(|_| WriteError::Stopped)?;
+        drop(queue);
+        answer.await.map_err(|_| WriteError::Stopped)?
+    }
 }
 
 /// The thread of the writer.
@@ -304,6 +322,15 @@ impl WriterHandle {
 
     pub async fn rotate_key(&self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
         self.ask_fast(|reply| FastOp::RotateKey { id: id.into(), grace_s, who: who.into(), reply }).await?
+    }
+
+    pub async fn undo_rotation(&self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
+        self.ask_fast(|reply| FastOp::UndoRotation { id: id.into(), who: who.into(), reply }).await?
+    }
+
+    /// What rotates keys for their holders, and does not keep the writer running.
+    pub fn rotations(&self) -> OwnRotations {
+        OwnRotations { fast_queue: self.fast_queue.downgrade() }
     }
 
     pub async fn revoke_key(&self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {

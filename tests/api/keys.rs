@@ -104,6 +104,7 @@ fn asked(kind: KeyKind) -> NewKey {
         limits: Limits::default_of(kind),
         expires: None,
         approved_by: Some("ops".into()),
+        self_service: false,
     }
 }
 

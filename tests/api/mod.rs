@@ -1,5 +1,6 @@
 //! The public API over a real socket.
 
+mod account;
 mod archive;
 mod as_of;
 mod auth;
@@ -31,6 +32,7 @@ mod lines;
 mod maintenance;
 mod market_keys;
 mod markets;
+mod mcp;
 mod metrics;
 mod odds;
 mod paging;

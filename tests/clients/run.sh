@@ -2,7 +2,8 @@
 # Runs clients of The Odds API that others wrote, unchanged, against two servers: `oddsbox demo`, and one that holds the files
 # of payloads/ and nothing else. Only the base URL of the clients differs. samples/ makes the calls of the vendor's samples.
 # fair.py compares the fair prices of a third server with those of published packages. stream/ follows the stream of a fourth
-# by published clients of server-sent events.
+# by published clients of server-sent events. mcp/ calls the tools of the first with the official clients of the Model Context
+# Protocol.
 #   tests/clients/run.sh
 # Needs python3 with venv, a C compiler, pkg-config and OpenSSL's headers (for the Rust client), and reaches the package
 # registries of Python, Rust and npm. What is in JavaScript and PHP is left out where node, npm or php is missing. Everything is
@@ -44,13 +45,19 @@ install --no-deps -r tests/clients/requirements-no-deps.txt
 # They want another version of pandas than the clients.
 [ -x "$kept/fair-venv/bin/python" ] || python3 -m venv "$kept/fair-venv"
 "$kept/fair-venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r tests/clients/requirements-fair.txt
-has_eventsource=
+# Its HTTP client is another one than that of the clients.
+[ -x "$kept/mcp-venv/bin/python" ] || python3 -m venv "$kept/mcp-venv"
+"$kept/mcp-venv/bin/pip" install --quiet --disable-pip-version-check --no-compile -r tests/clients/requirements-mcp.txt
+has_node=
 if node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null && command -v npm >/dev/null; then
-  has_eventsource=yes
+  has_node=yes
   mkdir -p "$kept/stream"
   # The program too, as node looks for packages beside it.
   cp tests/clients/stream/package.json tests/clients/stream/package-lock.json tests/clients/stream/follow_eventsource.mjs "$kept/stream"
   npm ci --prefix "$kept/stream" --ignore-scripts --no-audit --no-fund --silent
+  mkdir -p "$kept/mcp"
+  cp tests/clients/mcp/package.json tests/clients/mcp/package-lock.json tests/clients/mcp/client.mjs "$kept/mcp"
+  npm ci --prefix "$kept/mcp" --ignore-scripts --no-audit --no-fund --silent
 fi
 
 oddsbox=$target/debug/oddsbox
@@ -112,10 +119,12 @@ run "$kept/venv/bin/python" tests/clients/markets.py
 run "$kept/venv/bin/python" tests/clients/samples/python.py
 follow() { run env BASE_URL="$(address stream)" KEY="$STREAM_KEY" "$@"; }
 follow "$kept/venv/bin/python" tests/clients/stream/follow_httpx.py
-if [ -n "$has_eventsource" ]; then
+run "$kept/mcp-venv/bin/python" tests/clients/mcp/client.py
+if [ -n "$has_node" ]; then
   follow node "$kept/stream/follow_eventsource.mjs"
+  run node "$kept/mcp/client.mjs"
 else
-  echo "Node.js 20 or newer, or npm, is not installed: eventsource is left out"
+  echo "Node.js 20 or newer, or npm, is not installed: eventsource and the client of MCP in TypeScript are left out"
 fi
 if node -e 'process.exit(typeof fetch === "function" ? 0 : 1)' 2>/dev/null; then
   run node tests/clients/samples/nodejs.mjs

@@ -21,6 +21,7 @@ before(async () => {
   await service.command("keys", "issue", "--live", "--name", "axe", "--approved-by", "test", "--groups", "combat", "--per-month", "100");
   const { id } = await service.command("keys", "issue", "--sandbox", "--name", "old");
   await service.command("keys", "revoke", id);
+  await service.command("keys", "rotate", "axe", "--grace", "24h");
   await service.command("feeds", "token", "scraper");
 });
 
@@ -67,7 +68,7 @@ const VIEWS = {
 };
 
 /** The dialogs: the page that each is on, and the button that opens it. */
-const DIALOGS = [["keys", "Issue a key"], ["keys", "Edit axe"], ["keys", "Rotate axe"], ["keys", "Revoke axe"], ["feeds", "Issue a token"], ["feeds", "Revoke scraper"], ["service", "Begin maintenance"], ["service", "Make a backup"]];
+const DIALOGS = [["keys", "Issue a key"], ["keys", "Edit axe"], ["keys", "Rotate axe"], ["keys", "Undo rotation axe"], ["keys", "Revoke axe"], ["feeds", "Issue a token"], ["feeds", "Revoke scraper"], ["service", "Begin maintenance"], ["service", "Make a backup"]];
 
 for (const viewport of VIEWPORTS) {
   for (const colorScheme of ["light", "dark"]) {

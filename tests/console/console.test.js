@@ -86,6 +86,22 @@ test("a key is issued, used, rotated and revoked", async () => {
   assert.equal(await service.get("/v1/sports", secret), 401);
   assert.equal(await service.get("/v1/sports", rotated), 200);
   await page.getByRole("button", { name: "I have stored it" }).click();
+  assert.equal(await page.getByRole("button", { name: "Undo rotation desk <b>" }).count(), 0, "it left no grace period");
+
+  await page.getByRole("button", { name: "Rotate desk <b>" }).click();
+  await page.getByLabel("The old secret").selectOption("works 24 hours more");
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  const mistaken = await page.locator("output.secret").textContent();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByRole("button", { name: "Undo rotation desk <b>" }).click();
+  await page.getByRole("button", { name: "Undo rotation", exact: true }).click();
+  await page.getByRole("button", { name: "Undo rotation desk <b>" }).waitFor({ state: "detached" });
+  assert.deepEqual([await service.get("/v1/sports", rotated), await service.get("/v1/sports", mistaken)], [200, 401]);
+
+  await page.getByRole("button", { name: "Edit desk <b>" }).click();
+  await page.getByLabel("Its holder may rotate it").check();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("row", { name: "desk <b>" }).getByText("self-service").waitFor();
 
   await page.getByRole("button", { name: "Revoke desk <b>" }).click();
   await page.getByRole("dialog").getByText("cannot be brought back").waitFor();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oddsbox::clock::Clock;
-use oddsbox::keys::{BURST_MAX, KeyChange, KeyId, KeyKind, Limits, NewKey, Usage};
+use oddsbox::keys::{BURST_MAX, IssueError, KeyChange, KeyId, KeyKind, Limits, NewKey, Usage};
 use oddsbox::model::{
     Bookmaker, Contest, EventId, EventNews, EventStatus, FeedBudget, Maintenance, Market, News, OddsNews, Outcome,
     Price, Region, Regions, SportId, Timestamp, World,
@@ -32,6 +32,7 @@ fn filled(clock: &Clock) -> (Vec<u8>, String, String) {
     }
     poll(&mut writer, clock, &["betmgm", "unibet"], 300).expect("a poll");
     let issued = issue(&mut writer).expect("a key");
+    let issued = writer.rotate_key(issued.key.id().as_str(), 3_600, "test").expect("a rotation");
     writer.issue_token("old", World::Live, "test").expect("a token");
     push(&mut writer, "first", &["before"], &[]).expect("a push");
     writer.flush().expect("a flush");
@@ -47,7 +48,15 @@ fn some_news(random: &mut Random, clock: &Clock) -> Vec<News> {
 fn issue(writer: &mut Writer) -> Result<Issued, KeyError> {
     let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(500), per_month: None, streams: 10 };
     let name = "errors".into();
-    let new = NewKey { kind: KeyKind::Sandbox, name, groups: Vec::new(), limits, expires: None, approved_by: None };
+    let new = NewKey {
+        kind: KeyKind::Sandbox,
+        name,
+        groups: Vec::new(),
+        limits,
+        expires: None,
+        approved_by: None,
+        self_service: false,
+    };
     writer.issue_key(new, "test")
 }
 
@@ -113,6 +122,7 @@ enum Asked {
     EndPolls,
     Issue,
     Rotate,
+    UndoRotation,
     Revoke,
     /// With its usage reset.
     Set,
@@ -127,7 +137,7 @@ enum Asked {
     Flush,
 }
 
-const ASKED: [Asked; 17] = [
+const ASKED: [Asked; 18] = [
     Asked::Ingest,
     Asked::Push,
     Asked::Poll,
@@ -135,6 +145,7 @@ const ASKED: [Asked; 17] = [
     Asked::EndPolls,
     Asked::Issue,
     Asked::Rotate,
+    Asked::UndoRotation,
     Asked::Revoke,
     Asked::Set,
     Asked::Lease,
@@ -224,6 +235,11 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
         Asked::Audit => writer.audit("test", "note", "subject", String::new()),
         Asked::Issue => issue(writer).map(|_| ()).map_err(mended),
         Asked::Rotate => writer.rotate_key(id, 0, "test").map(|_| ()).map_err(mended),
+        // A retry after it was undone finds nothing to undo.
+        Asked::UndoRotation => match writer.undo_rotation(id, "test") {
+            Err(KeyError::Refused(IssueError::NothingToUndo(_))) => Ok(()),
+            other => other.map(|_| ()).map_err(mended),
+        },
         Asked::Revoke => writer.revoke_key(id, "test").map(|_| ()).map_err(mended),
         Asked::Maintain => {
             let since = clock.now().timestamp();

@@ -124,7 +124,8 @@ impl WriterRun {
         match random.below(16) {
             0..7 => self.ingest(random),
             7 | 8 if self.keys.len() < 4 => self.issue(random),
-            7..10 => self.rotate(random),
+            7..9 => self.rotate(random),
+            9 => self.undo_rotation(random),
             10 => self.revoke(random),
             11 => self.set(random),
             12 => self.maintenance(random),
@@ -152,7 +153,15 @@ impl WriterRun {
         let quota = pick(random, &[120, 250, 400]);
         let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(quota), per_month: None, streams: 10 };
         let name = "hurt".into();
-        let new = NewKey { kind: KeyKind::Sandbox, name, groups: Vec::new(), limits, expires: None, approved_by: None };
+        let new = NewKey {
+            kind: KeyKind::Sandbox,
+            name,
+            groups: Vec::new(),
+            limits,
+            expires: None,
+            approved_by: None,
+            self_service: false,
+        };
         let issued = self.writer().issue_key(new, "test").expect("a key");
         let secret = issued.secret.expose().to_owned();
         let id = issued.key.id().as_str().to_owned();
@@ -176,6 +185,19 @@ impl WriterRun {
         let state = self.keys.get_mut(&number).expect("a key");
         state.dead.push(std::mem::replace(&mut state.secret, issued.secret.expose().to_owned()));
         self.mark("rotate", true);
+    }
+
+    /// A rotation that is taken back: the old secret is the key's again.
+    fn undo_rotation(&mut self, random: &mut Random) {
+        let Some((number, id)) = self.some_key(random) else { return };
+        let issued = self.writer().rotate_key(&id, 3_600, "test").expect("a rotation");
+        let state = self.keys.get_mut(&number).expect("a key");
+        let old = std::mem::replace(&mut state.secret, issued.secret.expose().to_owned());
+        self.mark("rotate with a grace", true);
+        self.writer().undo_rotation(&id, "test").expect("a rotation to undo");
+        let state = self.keys.get_mut(&number).expect("a key");
+        state.dead.push(std::mem::replace(&mut state.secret, old));
+        self.mark("undo rotation", true);
     }
 
     fn revoke(&mut self, random: &mut Random) {

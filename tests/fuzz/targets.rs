@@ -53,7 +53,7 @@ fn service() -> &'static (Service, String, Clock) {
         writer.ingest(World::Live, news.collect(), true).expect("a commit");
         let limits = Limits { burst_per_minute: BURST_MAX, per_day: Some(QUOTA_MAX), per_month: None, streams: 10 };
         let (kind, name, approved_by) = (KeyKind::Production, "fuzz".into(), Some("fuzz".into()));
-        let new = NewKey { kind, name, groups: Vec::new(), limits, expires: None, approved_by };
+        let new = NewKey { kind, name, groups: Vec::new(), limits, expires: None, approved_by, self_service: false };
         let issued = writer.issue_key(new, "fuzz").expect("a key");
         let (boards, keyring) = (Arc::clone(writer.boards()), Arc::clone(writer.keyring()));
         let service = Service::new(boards, keyring, clock.clone(), oddsbox::http::ServiceSettings::default());
@@ -91,7 +91,11 @@ pub fn request(data: &[u8]) {
     }
     let answer = match handled {
         Handled::Answer(answer) => answer,
-        Handled::NeedsHistory(_) | Handled::NeedsWork(_) | Handled::Opens(_) => return,
+        Handled::NeedsHistory(_)
+        | Handled::NeedsWork(_)
+        | Handled::Opens(_)
+        | Handled::Rotates(_)
+        | Handled::NeedsBody(_) => return,
         Handled::NeedsLease(_) => panic!("a lease was granted"),
     };
     let response = answer.into_response();

@@ -169,7 +169,15 @@ impl Service {
     pub async fn issue(&self, kind: KeyKind, change: impl FnOnce(&mut NewKey)) -> Issued {
         let approved_by = (kind == KeyKind::Production).then(|| "the harness".into());
         let limits = Limits::default_of(kind);
-        let mut new = NewKey { kind, name: "test".into(), groups: Vec::new(), limits, expires: None, approved_by };
+        let mut new = NewKey {
+            kind,
+            name: "test".into(),
+            groups: Vec::new(),
+            limits,
+            expires: None,
+            approved_by,
+            self_service: false,
+        };
         change(&mut new);
         self.writer().issue_key(new, "test").await.expect("a key")
     }

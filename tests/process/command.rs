@@ -459,6 +459,7 @@ pub fn sandbox(per_day: u64) -> IssueKey {
         requests_per_month: FieldSetting::Keep,
         streams: None,
         expires_in_s: None,
+        self_service: false,
     }
 }
 

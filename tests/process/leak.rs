@@ -132,13 +132,17 @@ async fn a_secret_is_in_no_log_audit_row_error_listing_or_file() {
     let live = issued(&directory, "keys issue --live --name live --approved-by ada --groups combat");
     let spent = issued(&directory, "keys issue --sandbox --name spent --per-day 3");
     let revoked = issued(&directory, "keys issue --sandbox --name revoked");
+    let own = issued(&directory, "keys issue --sandbox --name own --self-service");
     let rotated = issued(&directory, &format!("keys rotate {}", early.id));
     let graced = issued(&directory, &format!("keys rotate {} --grace 1h", live.id));
+    let undone = issued(&directory, &format!("keys rotate {} --grace 1h", spent.id));
+    directory.run(&format!("keys rotate {} --undo", spent.id)).succeeded();
     directory.run(&format!("keys revoke {}", revoked.id)).succeeded();
     directory.run(&format!("keys set {} --name renamed --per-day 5000", live.id)).succeeded();
-    for key in [&early, &live, &spent, &revoked, &rotated, &graced] {
+    for key in [&early, &live, &spent, &revoked, &rotated, &graced, &undone] {
         make_requests(server.address(), &key.secret, &mut evidence).await;
     }
+    secrets.push(super::account::rotate(&server, &own).await.secret);
     let lines = ["keys list", "audit", "status", "config show", "check", "keys show nobody", "maintenance off"];
     for line in lines.iter().map(ToString::to_string).chain([format!("keys show {}", live.id)]) {
         for line in [line.clone(), format!("{line} --json")] {
@@ -159,7 +163,7 @@ async fn a_secret_is_in_no_log_audit_row_error_listing_or_file() {
             evidence.add(path.display().to_string(), fs::read(&path).expect("a file"));
         }
     }
-    assert_eq!(secrets.len(), 6);
+    assert_eq!(secrets.len(), 9);
     evidence.judge(&secrets);
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what was measured, and the seed of a failure")]
 
+mod account;
 mod backup;
 mod catalogue;
 mod cli;

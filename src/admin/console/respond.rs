@@ -265,6 +265,7 @@ fn is_for_console(command: &Command) -> bool {
             | Command::KeysList
             | Command::KeysShow { .. }
             | Command::KeysRotate { .. }
+            | Command::KeysRotateUndo { .. }
             | Command::KeysRevoke { .. }
             | Command::KeysSet(_)
             | Command::Audit { .. }

@@ -32,6 +32,12 @@ pub(super) async fn rotate(key: &str, grace_s: u32, context: &Context, who: &str
     Ok(issued(&rotated, context.clock.now()))
 }
 
+pub(super) async fn undo_rotation(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
+    let key = context.writer.undo_rotation(find(key, context)?.id().as_str(), who).await?;
+    key.meter().streams().settled().await;
+    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+}
+
 pub(super) async fn revoke(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = context.writer.revoke_key(find(key, context)?.id().as_str(), who).await?;
     key.meter().streams().settled().await;
@@ -73,6 +79,7 @@ fn new_key(new: IssueKey, now: Moment) -> Result<NewKey, Failure> {
         limits,
         expires: new.expires_in_s.map(|seconds| now.in_seconds(seconds)),
         approved_by: new.approved_by.map(Box::from),
+        self_service: new.self_service,
     })
 }
 
@@ -97,6 +104,7 @@ fn key_change(change: SetKey, now: Moment) -> KeyChange {
             FieldSetting::Remove => FieldEdit::Remove,
             FieldSetting::To(seconds) => FieldEdit::To(now.in_seconds(seconds)),
         },
+        self_service: change.self_service,
         reset_usage: change.reset_usage,
     }
 }
@@ -119,7 +127,9 @@ fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
     let record = key.record();
     let standing = key.meter().standing(now);
     let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
-    let graces = record.retired.iter().map(|retired| retired.until).filter(|until| *until > now.timestamp());
+    let graces = || record.retired.iter().map(|retired| retired.until);
+    let is_ahead = |until: &Timestamp| *until > now.timestamp();
+    let status = standing_of(record, now.timestamp());
     KeyAnswer {
         id: record.id.to_string(),
         key: None,
@@ -137,16 +147,20 @@ fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
         expires: time(record.expires),
         approved_by: record.approved_by.as_deref().map(str::to_owned),
         revoked: time(record.revoked),
-        status: standing_of(record, now.timestamp()).to_owned(),
+        status: status.to_owned(),
         hint: format!("{}…{}", record.kind.prefix(), record.last_four),
         used_today: standing.day.used,
         used_this_month: standing.month.used,
         remaining_today: standing.day.remaining(),
         last_used: time(key.meter().last_used()),
         open_streams: key.meter().streams().count() as u64,
-        old_secret_until: time(graces.max()),
+        old_secret_until: time(graces().filter(is_ahead).max()),
+        undo_until: time(graces().next_back().filter(is_ahead).filter(|_| status == ACTIVE)),
+        self_service: record.self_service,
     }
 }
+
+const ACTIVE: &str = "active";
 
 pub(super) fn standing_of(record: &KeyRecord, now: Timestamp) -> &'static str {
     if record.revoked.is_some() {
@@ -154,7 +168,7 @@ pub(super) fn standing_of(record: &KeyRecord, now: Timestamp) -> &'static str {
     } else if record.expires.is_some_and(|expires| expires <= now) {
         "expired"
     } else {
-        "active"
+        ACTIVE
     }
 }
 

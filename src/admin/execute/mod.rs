@@ -30,6 +30,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::KeysList => Ok(keys::list(context)),
         Command::KeysShow { id } => keys::show(&id, context),
         Command::KeysRotate { id, grace_s } => keys::rotate(&id, grace_s, context, who).await,
+        Command::KeysRotateUndo { id } => keys::undo_rotation(&id, context, who).await,
         Command::KeysRevoke { id } => keys::revoke(&id, context, who).await,
         Command::KeysSet(change) => keys::set(change, context, who).await,
         Command::FeedsToken { name, world } => feeds::issue(&name, world, context, who).await,

@@ -25,6 +25,9 @@ pub struct IssueKey {
     pub streams: Option<u32>,
     #[serde(default)]
     pub expires_in_s: Option<u32>,
+    /// Whether its holder may rotate it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_service: bool,
 }
 
 /// Changes of a key. What is left out stays as it is.
@@ -47,6 +50,8 @@ pub struct SetKey {
     pub streams: Option<u32>,
     #[serde(default, skip_serializing_if = "FieldSetting::is_keep")]
     pub expires_in_s: FieldSetting<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_service: Option<bool>,
     /// Begins its day and its month anew, with nothing used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reset_usage: bool,
@@ -111,6 +116,10 @@ pub struct KeyAnswer {
     pub open_streams: u64,
     /// Until when a secret that was rotated out still opens.
     pub old_secret_until: Option<String>,
+    /// Until when the last rotation can be undone.
+    pub undo_until: Option<String>,
+    /// Whether its holder may rotate it.
+    pub self_service: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,6 +47,10 @@ pub enum Command {
         #[serde(default)]
         grace_s: u32,
     },
+    /// Takes the last rotation back, while the old secret is in its grace period.
+    KeysRotateUndo {
+        id: String,
+    },
     KeysRevoke {
         id: String,
     },

@@ -55,10 +55,12 @@ fn every_command_reads_back_as_it_was_written() {
         requests_per_month: FieldSetting::To(9),
         streams: None,
         expires_in_s: None,
+        self_service: true,
     };
     let commands = [
         Command::KeysIssue(issue),
         Command::KeysSet(SetKey { id: "key_x".into(), groups: Some(Vec::new()), ..SetKey::default() }),
+        Command::KeysRotateUndo { id: "key_x".into() },
         Command::Audit { after: Some(3), limit: Some(4) },
         Command::MaintenanceOn { for_s: Some(1800) },
         Command::Check(CheckOptions::default()),
@@ -90,12 +92,14 @@ fn key() -> KeyAnswer {
         last_used: None,
         open_streams: 0,
         old_secret_until: None,
+        undo_until: None,
+        self_service: false,
     }
 }
 
 #[test]
 fn a_key_names_every_field_and_its_secret_only_when_there_is_one() {
-    let text = r#"{"id":"key_x","kind":"sandbox","name":"n","groups":[],"scope":"odds:read","limits":{"burst_per_minute":60,"requests_per_day":10,"requests_per_month":null,"streams":2},"created":"2026-11-14T12:00:00Z","expires":null,"approved_by":null,"revoked":null,"status":"active","hint":"sk_test_ob_…wxyz","used_today":1,"used_this_month":2,"remaining_today":9,"last_used":null,"open_streams":0,"old_secret_until":null}"#;
+    let text = r#"{"id":"key_x","kind":"sandbox","name":"n","groups":[],"scope":"odds:read","limits":{"burst_per_minute":60,"requests_per_day":10,"requests_per_month":null,"streams":2},"created":"2026-11-14T12:00:00Z","expires":null,"approved_by":null,"revoked":null,"status":"active","hint":"sk_test_ob_…wxyz","used_today":1,"used_this_month":2,"remaining_today":9,"last_used":null,"open_streams":0,"old_secret_until":null,"undo_until":null,"self_service":false}"#;
     assert_eq!(serde_json::to_string(&Answer::Key(Box::new(key()))).unwrap(), text);
     let issued = KeyAnswer { key: Some(SecretText::new("sk_test_ob_secret")), ..key() };
     assert!(serde_json::to_string(&issued).unwrap().starts_with(r#"{"id":"key_x","key":"sk_test_ob_secret","kind":"#));

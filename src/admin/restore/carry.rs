@@ -119,12 +119,19 @@ fn join_keys(backup: &KeyRecord, current: &KeyRecord, carried: &mut Carried) -> 
         carried.revoked.push(backup.id.to_string());
     }
     // The backup is the later one only if it knows the secret in place as one that was rotated out.
-    let is_later = backup.retired.iter().any(|retired| retired.hash == current.hash);
+    let end_of = |key: &KeyRecord, hash| key.retired.iter().find(|old| old.hash == hash).map(|old| old.until);
+    let is_later = match (end_of(backup, current.hash), end_of(current, backup.hash)) {
+        // Each knows the other's: a rotation was undone, which ended its secret before the grace period of the old one.
+        (Some(in_backup), Some(in_current)) => in_backup < in_current,
+        (in_backup, _) => in_backup.is_some(),
+    };
     let differs = backup.hash != current.hash || backup.retired != current.retired;
     if differs && !is_later {
         joined.hash = current.hash;
         joined.last_four.clone_from(&current.last_four);
         joined.retired.clone_from(&current.retired);
+        joined.replaced_last_four.clone_from(&current.replaced_last_four);
+        joined.self_rotated = current.self_rotated;
         carried.rotated.push(backup.id.to_string());
     }
     if let Some(ends) = current.expires
@@ -161,7 +168,8 @@ mod tests {
         let catalogue = Catalogue::new(vec![sport], Vec::new()).unwrap();
         let limits = Limits::default_of(KeyKind::Sandbox);
         let (kind, expires, approved_by) = (KeyKind::Sandbox, None, None);
-        let new = NewKey { kind, name: "k".into(), groups: Vec::new(), limits, expires, approved_by };
+        let new =
+            NewKey { kind, name: "k".into(), groups: Vec::new(), limits, expires, approved_by, self_service: false };
         issue::issue(new, &catalogue, at(0)).unwrap().0
     }
 
@@ -216,6 +224,20 @@ mod tests {
         assert_eq!(joined(&later, &ending).0.expires, Some(at(60)));
         assert_eq!(joined(&ending, &later).0.expires, Some(at(60)));
         assert_eq!(joined(&ending, &old).0.expires, Some(at(60)));
+    }
+
+    #[test]
+    fn undone_rotation_stays_undone_whichever_file_has_it() {
+        let old = key();
+        let rotated = issue::rotate(&old, 60, at(1)).unwrap().0;
+        let undone = issue::undo_rotation(&rotated, at(5)).unwrap();
+        let (kept, carried) = joined(&rotated, &undone);
+        assert_eq!((kept.hash, &kept.retired), (old.hash, &undone.retired), "the backup is from before");
+        assert_eq!((&kept.last_four, carried.rotated.len()), (&old.last_four, 1));
+        let (kept, carried) = joined(&undone, &rotated);
+        assert_eq!((kept, carried), (undone.clone(), Carried::default()), "the backup is the later one");
+        let (kept, _) = joined(&old, &undone);
+        assert_eq!((kept.hash, &kept.retired), (old.hash, &undone.retired));
     }
 
     fn feeder(created: u32, revoked: Option<u32>, hash: u8) -> Feeder {

@@ -159,6 +159,7 @@ fn sandbox_key(name: &str) -> Command {
         requests_per_month: FieldSetting::Keep,
         streams: None,
         expires_in_s: None,
+        self_service: false,
     })
 }
 

@@ -32,13 +32,14 @@ fn omitted_flags_use_the_defaults_of_the_kind() {
         requests_per_month: FieldSetting::Keep,
         streams: None,
         expires_in_s: None,
+        self_service: false,
     };
     assert_eq!(command("issue --sandbox --name app"), Command::KeysIssue(expected));
 }
 
 #[test]
 fn issue_passes_on_every_flag() {
-    let line = "issue --live --name app --approved-by ada --groups combat,golf --burst 5 --per-day none --per-month 9 --expires 90d";
+    let line = "issue --live --name app --approved-by ada --groups combat,golf --burst 5 --per-day none --per-month 9 --expires 90d --self-service";
     let expected = IssueKey {
         kind: "production".into(),
         name: "app".into(),
@@ -49,13 +50,14 @@ fn issue_passes_on_every_flag() {
         requests_per_month: FieldSetting::To(9),
         streams: None,
         expires_in_s: Some(90 * 86_400),
+        self_service: true,
     };
     assert_eq!(command(line), Command::KeysIssue(expected));
 }
 
 #[test]
 fn set_passes_on_every_flag() {
-    let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never --reset-usage";
+    let line = "set key_x --name n --groups none --burst 7 --per-day 5 --per-month none --expires never --self-service false --reset-usage";
     let expected = SetKey {
         id: "key_x".into(),
         name: Some("n".into()),
@@ -65,6 +67,7 @@ fn set_passes_on_every_flag() {
         requests_per_month: FieldSetting::Remove,
         streams: None,
         expires_in_s: FieldSetting::Remove,
+        self_service: Some(false),
         reset_usage: true,
     };
     assert_eq!(command(line), Command::KeysSet(expected));
@@ -72,7 +75,7 @@ fn set_passes_on_every_flag() {
 
 #[test]
 fn wrong_usage_is_rejected_by_the_parser() {
-    use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument, ValueValidation};
+    use clap::error::ErrorKind::{ArgumentConflict, InvalidValue, MissingRequiredArgument, ValueValidation};
     let wrong = [
         ("issue --name app", MissingRequiredArgument),
         ("issue --sandbox", MissingRequiredArgument),
@@ -83,6 +86,8 @@ fn wrong_usage_is_rejected_by_the_parser() {
         ("issue --sandbox --name app --expires soon", ValueValidation),
         ("set key_x", MissingRequiredArgument),
         ("rotate key_x --grace 1", ValueValidation),
+        ("rotate key_x --undo --grace 1h", ArgumentConflict),
+        ("set key_x --self-service maybe", InvalidValue),
         ("revoke", MissingRequiredArgument),
     ];
     for (line, kind) in wrong {

@@ -65,9 +65,23 @@ pub(super) struct Info {
     pub description: String,
 }
 
+/// Each path has one method, by whose name it is found.
 #[derive(Debug, Deserialize)]
-pub(super) struct PathItem {
-    pub get: Operation,
+#[serde(rename_all = "lowercase")]
+pub(super) enum PathItem {
+    Get(Operation),
+    Post(Operation),
+}
+
+impl PathItem {
+    pub(super) fn operation(&self) -> &Operation {
+        let (PathItem::Get(operation) | PathItem::Post(operation)) = self;
+        operation
+    }
+
+    pub(super) const fn is_get(&self) -> bool {
+        matches!(self, PathItem::Get(_))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,6 +95,9 @@ pub(super) struct Operation {
     /// A request target to show and to try.
     #[serde(rename = "x-example")]
     pub example: Option<String>,
+    /// What the example of a POST sends.
+    #[serde(rename = "x-example-body")]
+    pub example_body: Option<String>,
     #[serde(default)]
     pub parameters: Vec<Reference>,
     pub responses: Pairs<Response>,

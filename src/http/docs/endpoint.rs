@@ -1,17 +1,17 @@
 //! The page of one endpoint: its parameters, examples, responses, and a form to try it.
 
-use super::document::{Document, DocumentedParameter, Media, Operation, Response};
+use super::document::{Document, DocumentedParameter, Media, Operation, PathItem, Response};
 use super::html::{escaped, put};
 use super::layout::{PageDraft, is_documented};
 use super::reference::takes;
-use super::sample::samples;
+use super::sample::{curl_post, samples};
 
 pub(super) fn drafts(document: &Document) -> impl Iterator<Item = PageDraft> {
-    let documented = document.paths.0.iter().filter(|(_, item)| is_documented(&item.get.tags));
+    let documented = document.paths.0.iter().filter(|(_, item)| is_documented(&item.operation().tags));
     documented.map(|(path, item)| PageDraft {
-        path: item.get.id.clone(),
-        title: title(path, &item.get),
-        content: content(document, path, &item.get),
+        path: item.operation().id.clone(),
+        title: title(path, item.operation()),
+        content: content(document, path, item),
     })
 }
 
@@ -21,31 +21,41 @@ fn title(path: &str, operation: &Operation) -> String {
     format!("{}{version}", operation.summary)
 }
 
-fn content(document: &Document, path: &str, operation: &Operation) -> String {
+fn content(document: &Document, path: &str, item: &PathItem) -> String {
+    let (operation, method) = (item.operation(), if item.is_get() { "GET" } else { "POST" });
     let mut out = String::with_capacity(16 << 10);
     put!(&mut out, "<h1>{}</h1>\n", escaped(&title(path, operation)));
     put!(
         &mut out,
-        "<p><code class=\"path\">GET {}</code></p>\n<p>{}</p>\n",
+        "<p><code class=\"path\">{method} {}</code></p>\n<p>{}</p>\n",
         escaped(path),
         escaped(&operation.description)
     );
     let parameters: Vec<&DocumentedParameter> =
         operation.parameters.iter().filter_map(|reference| document.parameter(reference)).collect();
     request(&parameters, &mut out);
-    put!(&mut out, "<h2 id=\"example\">Example</h2>\n<div class=\"samples\">\n");
-    for (language, code) in samples(operation.example.as_deref().unwrap_or(path)) {
-        put!(
-            &mut out,
-            "<section data-language=\"{language}\">\n<h3>{language}</h3>\n<pre>{}</pre>\n</section>\n",
-            escaped(&code)
-        );
+    put!(&mut out, "<h2 id=\"example\">Example</h2>\n");
+    let example = operation.example.as_deref().unwrap_or(path);
+    if item.is_get() {
+        put!(&mut out, "<div class=\"samples\">\n");
+        for (language, code) in samples(example) {
+            put!(
+                &mut out,
+                "<section data-language=\"{language}\">\n<h3>{language}</h3>\n<pre>{}</pre>\n</section>\n",
+                escaped(&code)
+            );
+        }
+        put!(&mut out, "</div>\n");
+    } else {
+        put!(&mut out, "<pre>{}</pre>\n", escaped(&curl_post(example, operation.example_body.as_deref())));
     }
-    put!(&mut out, "</div>\n");
     if let Some(ok) = operation.responses.get("200") {
         examples(ok, &mut out);
     }
-    try_it(path, operation, &parameters, &mut out);
+    // What changes something is not tried by the way.
+    if item.is_get() {
+        try_it(path, operation, &parameters, &mut out);
+    }
     responses(document, operation, &mut out);
     out
 }

@@ -5,9 +5,10 @@ use super::reference::FIRST_REQUEST;
 use super::sample::curl;
 
 /// Where to go, by title, URL and what is there.
-const PLACES: [(&str, &str, &str); 4] = [
+const PLACES: [(&str, &str, &str); 5] = [
     ("API documentation", "/docs", "a page for each endpoint, with examples in four languages and a form to try it"),
     ("Guide", "/docs/guide", "how prices, keys and limits work, and how to feed and run a server"),
+    ("Account", "/account", "the limits of your key, what it has used, and requests to try with it"),
     ("openapi.json", "/openapi.json", "the same API for code generators and other programs"),
     ("Status", "/docs/getStatus", "the state of the service and the limits of your key: <code>GET /v1/status</code>"),
 ];

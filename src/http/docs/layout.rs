@@ -86,8 +86,14 @@ fn navigation(document: &Document, current: &str, out: &mut String) {
     put!(out, "</ul>\n");
     for (tag, title) in GROUPS {
         put!(out, "<h2>{title}</h2>\n<ul>\n");
-        for (_, item) in document.paths.0.iter().filter(|(_, item)| item.get.tags.iter().any(|own| own == tag)) {
-            link(&format!("/docs/{}", item.get.id), &item.get.summary, current, out);
+        for operation in document
+            .paths
+            .0
+            .iter()
+            .map(|(_, item)| item.operation())
+            .filter(|operation| operation.tags.iter().any(|own| own == tag))
+        {
+            link(&format!("/docs/{}", operation.id), &operation.summary, current, out);
         }
         put!(out, "</ul>\n");
     }

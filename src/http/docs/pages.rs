@@ -1,4 +1,4 @@
-//! The pages that need no key: the root, the documentation and the liveness check. Prepared once: those of the documentation
+//! The pages that need no key: the root, the documentation, the account page and the liveness check. Prepared once: those of the documentation
 //! when the first of them is requested, as many services never have a reader.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use super::OPENAPI;
 use super::demo::{DEMO_FILE, DemoKeys};
 use super::site::{Site, SitePage};
 use crate::board::Body;
+use crate::http::account;
 use crate::http::exchange::negotiate;
 use crate::http::exchange::reply::{Content, Freshness};
 use crate::http::exchange::request_headers::RequestParts;
@@ -41,6 +42,7 @@ pub(crate) struct Pages {
     root: Page,
     healthz: Page,
     open_api: Page,
+    account: BTreeMap<&'static str, Page>,
     site: OnceLock<SitePages>,
     demo_keys: Option<DemoKeys>,
 }
@@ -61,6 +63,9 @@ impl Pages {
             root,
             healthz: page(HEALTHZ, JSON, Freshness::Revalidated),
             open_api: page(OPENAPI, JSON, Freshness::Shared),
+            account: account::files()
+                .map(|(path, media_type, text)| (path, docs_page(text, media_type, Freshness::Shared)))
+                .collect(),
             site: OnceLock::new(),
             demo_keys,
         }
@@ -73,6 +78,7 @@ impl Pages {
             Route::Root => Some(&self.root),
             Route::Healthz => Some(&self.healthz),
             Route::OpenApi => Some(&self.open_api),
+            Route::Account { page } => self.account.get(&**page),
             Route::Docs { page } if page == DEMO_FILE => self.demo_keys.as_ref()?.page(),
             Route::Docs { page } => self.site().docs.get(&**page),
             _ => None,

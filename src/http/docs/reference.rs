@@ -46,8 +46,8 @@ fn start(document: &Document) -> String {
         &mut out,
         "<h2 id=\"endpoints\">Endpoints</h2>\n<table>\n<thead><tr><th>Path</th><th>Response</th></tr></thead>\n<tbody>\n"
     );
-    for (path, item) in document.paths.0.iter().filter(|(_, item)| is_documented(&item.get.tags)) {
-        let (id, summary) = (&item.get.id, escaped(&item.get.summary));
+    for (path, item) in document.paths.0.iter().filter(|(_, item)| is_documented(&item.operation().tags)) {
+        let (id, summary) = (&item.operation().id, escaped(&item.operation().summary));
         put!(
             &mut out,
             "<tr><td><a href=\"/docs/{id}\"><code>{}</code></a></td><td>{summary}</td></tr>\n",

@@ -20,6 +20,14 @@ pub(super) fn curl(target: &str) -> String {
     format!("curl -H \"X-API-Key: $ODDSBOX_KEY\" \\\n  '{BASE_URL}{target}'")
 }
 
+pub(super) fn curl_post(target: &str, body: Option<&str>) -> String {
+    let options = match body {
+        Some(body) => format!("curl -H 'Content-Type: application/json' -d '{body}' \\\n  "),
+        None => "curl -X POST ".to_owned(),
+    };
+    curl(target).replacen("curl ", &options, 1)
+}
+
 fn python(path: &str, pairs: &[(&str, &str)]) -> String {
     let params: Vec<String> = pairs.iter().map(|(name, value)| format!("\"{name}\": \"{value}\"")).collect();
     let params = if params.is_empty() { String::new() } else { format!("    params={{{}}},\n", params.join(", ")) };

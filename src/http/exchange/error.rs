@@ -27,6 +27,10 @@ pub(crate) enum Code {
     /// It was valid before.
     DeactivatedKey,
     Forbidden,
+    /// A page from elsewhere sent it.
+    ForeignOrigin,
+    /// The key, or this secret of it, may not rotate the key.
+    RotationRefused,
     NotFound,
     SportNotFound,
     EventNotFound,
@@ -36,6 +40,8 @@ pub(crate) enum Code {
     PositionGone,
     TooManyStreams,
     MethodNotAllowed,
+    /// The same where only POST is allowed.
+    PostOnly,
     UriTooLong,
     HeadersTooLarge,
     RateLimited,
@@ -46,7 +52,7 @@ pub(crate) enum Code {
 }
 
 /// Why a key was rejected, as one word for logs and counters: first the reasons of a key that is not valid.
-pub(crate) static REFUSED: [&str; 13] = [
+pub(crate) static REFUSED: [&str; 14] = [
     "missing",
     "malformed",
     "unknown",
@@ -60,6 +66,7 @@ pub(crate) static REFUSED: [&str; 13] = [
     LENGTH,
     HISTORY,
     STREAMS,
+    SELF_SERVICE,
 ];
 /// How many of them are for a key that is not valid.
 pub(crate) const INVALID_KEYS: usize = 6;
@@ -69,6 +76,8 @@ pub(crate) const GROUP: &str = "group";
 pub(crate) const LENGTH: &str = "length";
 /// The key, or the service, has as many streams as it may have.
 pub(crate) const STREAMS: &str = "streams";
+/// The key may not rotate itself.
+pub(crate) const SELF_SERVICE: &str = "self_service";
 /// The key reads history more than twice at a time.
 pub(crate) const HISTORY: &str = "history";
 
@@ -115,14 +124,18 @@ impl Code {
             Code::MissingKey => ("authentication_failed", "MISSING_KEY", StatusCode::UNAUTHORIZED),
             Code::InvalidKey => ("authentication_failed", "INVALID_KEY", StatusCode::UNAUTHORIZED),
             Code::DeactivatedKey => ("authentication_failed", "DEACTIVATED_KEY", StatusCode::UNAUTHORIZED),
-            Code::Forbidden => ("forbidden", "FORBIDDEN", StatusCode::FORBIDDEN),
+            Code::Forbidden | Code::ForeignOrigin | Code::RotationRefused => {
+                ("forbidden", "FORBIDDEN", StatusCode::FORBIDDEN)
+            }
             Code::NotFound => ("not_found", "NOT_FOUND", StatusCode::NOT_FOUND),
             Code::SportNotFound => ("sport_not_found", "UNKNOWN_SPORT", StatusCode::NOT_FOUND),
             Code::EventNotFound => ("event_not_found", "EVENT_NOT_FOUND", StatusCode::NOT_FOUND),
             Code::HistoryGone => ("history_gone", "INVALID_HISTORICAL_TIMESTAMP", StatusCode::GONE),
             Code::PositionGone => ("position_gone", "POSITION_GONE", StatusCode::GONE),
             Code::TooManyStreams => ("too_many_streams", "TOO_MANY_STREAMS", StatusCode::TOO_MANY_REQUESTS),
-            Code::MethodNotAllowed => ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED),
+            Code::MethodNotAllowed | Code::PostOnly => {
+                ("method_not_allowed", "METHOD_NOT_ALLOWED", StatusCode::METHOD_NOT_ALLOWED)
+            }
             Code::UriTooLong => ("uri_too_long", "URI_TOO_LONG", StatusCode::URI_TOO_LONG),
             Code::HeadersTooLarge => {
                 ("headers_too_large", "HEADERS_TOO_LARGE", StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)

@@ -2,21 +2,23 @@
 //!
 //! 1. The request gets its id.
 //! 2. A URL or headers beyond our bounds are rejected, with any key or none; so is HTTP/1.1 without exactly one valid `Host`.
-//! 3. The path becomes a route; an open one is answered without a key.
+//! 3. The path becomes a route; an open one is answered without a key. One for POST takes nothing else, and nothing from pages
+//!    of other origins.
 //! 4. The key becomes a grant, unless the writer has ended: a key that cannot be revoked is not accepted.
 //! 5. The request is charged to the key's meter. If that has to wait for a lease, so has the caller of this function.
 //! 6. The route must exist, and the method must be one that reads.
 //! 7. For a route of one sport, the grant becomes an access to it; then maintenance is checked.
 //! 8. The endpoint parses its parameters and produces its content. If it needs something of the log, or something that takes long
 //!    to compute, the caller has that done and calls again; the request stays charged.
-//!    A request for a stream ends here: the caller opens it.
+//!    A request for a stream ends here: the caller opens it. So does the rotation of a key, and
+//!    a message of the Model Context Protocol is answered here, once its body has been read.
 //! 9. A long answer is charged for its length. The content or the error becomes a response; server errors are not charged.
 
 use std::sync::Arc;
 
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 
-use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, STREAMS};
+use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, SELF_SERVICE, STREAMS};
 use super::history::{Finished, HistoryRead, Stop};
 use super::query;
 use super::reply::{Content, Reply};
@@ -28,6 +30,8 @@ use super::usage::UsageHeaders;
 use super::work::BodyJob;
 use crate::board::Body;
 use crate::clock::Moment;
+use crate::http::account::{self, RotateNeed};
+use crate::http::mcp::{self, Asked, McpReply, Posted};
 use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
@@ -47,6 +51,10 @@ pub enum Handled {
     Opens(Box<StreamNeed>),
     /// Something has to be computed first.
     NeedsWork(WorkNeed),
+    /// The key is to be rotated.
+    Rotates(Box<RotateNeed>),
+    /// Its body has to be read first.
+    NeedsBody(BodyNeed),
 }
 
 /// What a request needs computed, and whose request it is.
@@ -59,6 +67,20 @@ pub struct WorkNeed {
 
 impl WorkNeed {
     /// Nothing is going to be computed.
+    pub(crate) fn refund(self) {
+        self.paid.attach(self.grant.grant().meter()).refund();
+    }
+}
+
+/// A request whose body is needed, and whose request it is. It is read for holders of a valid key only.
+#[derive(Debug)]
+pub struct BodyNeed {
+    pub(crate) grant: WaitingGrant,
+    pub(crate) paid: PaidCharge,
+}
+
+impl BodyNeed {
+    /// Nothing is going to be read.
     pub(crate) fn refund(self) {
         self.paid.attach(self.grant.grant().meter()).refund();
     }
@@ -87,6 +109,8 @@ pub(crate) struct Resumed<'f> {
     pub(crate) finished: Option<&'f Finished>,
     /// What was computed.
     pub(crate) body: Option<&'f Arc<Body>>,
+    /// Its body, if that was needed.
+    pub(crate) posted: Option<&'f Posted>,
     /// The charge of the request, unless it was refunded since.
     pub(crate) paid: Option<PaidCharge>,
 }
@@ -148,6 +172,9 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     if !route.needs_key() {
         return exchange.open_page(&route).into();
     }
+    if let Err(error) = exchange.check_post(&route) {
+        return exchange.fail(&error).into();
+    }
     // 4. The key.
     if service.boards.condition().has_writer_ended() {
         return exchange.fail(&ApiError::overloaded()).into();
@@ -159,7 +186,7 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     };
     // 5. The charge.
     let cost = if route.is_free() { Cost::BurstOnly } else { Cost::Full };
-    let Resumed { finished, body, paid } = resumed;
+    let Resumed { finished, body, posted, paid } = resumed;
     let charge = match paid {
         Some(paid) => Ok(paid.attach(grant.meter())),
         None => grant.meter().charge(cost, exchange.now),
@@ -169,25 +196,16 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
         Err(Refusal::NeedsLease) => return Handled::NeedsLease(grant.to_waiting()),
         Err(refusal) => return exchange.refuse_charge(refusal, grant).into(),
     };
+    match route {
+        Route::AccountRotate => return exchange.rotation(&keys, grant, charge),
+        Route::Mcp => return exchange.mcp(&keys, grant, charge, (posted, finished, body)),
+        _ => {}
+    }
     // 6 to 8. The content.
     let content = match exchange.content(&route, grant, (finished, body)) {
         Ok(content) => Ok(content),
         Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::NeedsHistory(read)) => {
-            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
-            return Handled::NeedsHistory(HistoryNeed { grant: grant.to_waiting(), read, paid });
-        }
-        Err(Stop::Opens(plan)) => {
-            let ticket = exchange.ticket(&keys);
-            let (Some(paid), Some(ticket)) = (charge.detach(), ticket) else {
-                return exchange.fail(&ApiError::internal()).into();
-            };
-            return Handled::Opens(Box::new(StreamNeed { plan, grant: grant.to_waiting(), ticket, paid }));
-        }
-        Err(Stop::NeedsWork(job)) => {
-            let Some(paid) = charge.detach() else { return exchange.fail(&ApiError::internal()).into() };
-            return Handled::NeedsWork(WorkNeed { grant: grant.to_waiting(), job, paid });
-        }
+        Err(stop) => return exchange.wait(stop, &keys, grant, charge),
     };
     // 9. The answer.
     let rows = content.as_ref().map_or(0, |content| content.rows);
@@ -233,6 +251,24 @@ pub(crate) fn opened<B>(
     HandledRequest { stream: (!is_head).then(|| Box::new(stream)), ..answer }.into()
 }
 
+/// Answers a request that has rotated its key.
+pub(crate) fn rotated<B>(
+    service: &Service,
+    request: &Request<B>,
+    now: Moment,
+    (waiting, paid): (WaitingGrant, PaidCharge),
+    json: Vec<u8>,
+) -> HandledRequest {
+    let mut exchange = Exchange::begin(service, request, now);
+    exchange.find_route();
+    let grant = waiting.grant();
+    exchange.key = Some(grant.key_id().clone());
+    let charge = Charged::new(paid.attach(grant.meter()));
+    let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
+    let reply = Reply::posted(StatusCode::OK, json, &exchange.request_id, usage);
+    exchange.finish(reply)
+}
+
 /// Answers a request that waited in vain, for a lease or for its turn to read the log.
 pub(crate) fn refused<B>(
     service: &Service,
@@ -244,8 +280,10 @@ pub(crate) fn refused<B>(
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
     exchange.refused = match error.code {
+        Code::RateLimited if exchange.is_post => Some(SELF_SERVICE),
         Code::RateLimited => Some(HISTORY),
         Code::TooManyStreams => Some(STREAMS),
+        Code::RotationRefused => Some(SELF_SERVICE),
         _ => None,
     };
     exchange.refuse(error, grant)
@@ -271,6 +309,8 @@ struct Exchange<'s, 'r> {
     key: Option<KeyId>,
     refused: Option<&'static str>,
     key_in_query: bool,
+    /// Whether the key is taken from a header only.
+    is_post: bool,
 }
 
 impl<'s, 'r> Exchange<'s, 'r> {
@@ -284,6 +324,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
             key: None,
             refused: None,
             key_in_query: false,
+            is_post: false,
             service,
             request,
         }
@@ -292,6 +333,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     fn find_route(&mut self) -> Route<'r> {
         let route = Route::of(self.request.path);
         self.route = route.template();
+        self.is_post = route.is_post();
         route
     }
 
@@ -303,6 +345,9 @@ impl<'s, 'r> Exchange<'s, 'r> {
 
     /// The header wins over the query, even when its key is not valid: sending two keys is a mistake that should surface.
     fn grant<'k>(&mut self, keys: &'k Keys) -> Result<Grant<'k>, AuthError> {
+        if self.is_post {
+            return keys.authenticate(self.request.headers.header_key()?, self.now);
+        }
         match self.request.headers.api_key {
             HeaderField::Once(value) => keys.authenticate(Some(value.as_bytes()), self.now),
             HeaderField::Repeated => Err(AuthError::Malformed),
@@ -317,10 +362,81 @@ impl<'s, 'r> Exchange<'s, 'r> {
 
     /// What authenticates the request again, later.
     fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
+        if self.is_post {
+            return keys.ticket(self.request.headers.header_key().ok()??);
+        }
         match self.request.headers.api_key {
             HeaderField::Once(value) => keys.ticket(value.as_bytes()),
             _ => keys.ticket(query::api_key(self.request.query, self.version)?.as_bytes()),
         }
+    }
+
+    /// The request as an endpoint sees it.
+    fn authorized<'a>(
+        &'a self,
+        grant: Grant<'a>,
+        (finished, computed): (Option<&'a Finished>, Option<&'a Arc<Body>>),
+    ) -> Authorized<'a> {
+        let (service, request, version) = (self.service, &self.request, self.version);
+        let (now, moment) = (self.now.timestamp(), self.now);
+        Authorized { service, request, grant, now, moment, version, finished, computed }
+    }
+
+    /// What the caller does or waits for. The request stays charged.
+    fn wait(self, stop: Stop, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
+        let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+        let waiting = grant.to_waiting();
+        match stop {
+            Stop::NeedsHistory(read) => Handled::NeedsHistory(HistoryNeed { grant: waiting, read, paid }),
+            Stop::NeedsWork(job) => Handled::NeedsWork(WorkNeed { grant: waiting, job, paid }),
+            Stop::Opens(plan) => match self.ticket(keys) {
+                Some(ticket) => Handled::Opens(Box::new(StreamNeed { plan, grant: waiting, ticket, paid })),
+                None => self.fail(&ApiError::internal()).into(),
+            },
+            Stop::Failed(error) => self.fail(&error).into(),
+        }
+    }
+
+    /// Answers a message of the Model Context Protocol. The call of a tool is charged as a request of `/v1`.
+    fn mcp(
+        mut self,
+        keys: &Keys,
+        grant: Grant<'_>,
+        mut charge: Charged<'_>,
+        (posted, finished, computed): (Option<&Posted>, Option<&Finished>, Option<&Arc<Body>>),
+    ) -> Handled {
+        let Some(posted) = posted else {
+            let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+            return Handled::NeedsBody(BodyNeed { grant: grant.to_waiting(), paid });
+        };
+        let call = match mcp::asked(&self.request, posted) {
+            Asked::Answered(reply) => return self.answer_mcp(reply, charge.keep(), grant),
+            Asked::Call(call) => call,
+        };
+        match charge.count_call(self.now) {
+            Ok(()) => {}
+            Err(Refusal::NeedsLease) => {
+                charge.refund();
+                return Handled::NeedsLease(grant.to_waiting());
+            }
+            Err(refusal) => {
+                self.refused = Some(refusal.reason());
+                return self.answer_mcp(mcp::refused(&call, &refusal.into()), charge.refund(), grant);
+            }
+        }
+        match mcp::answer(&self.authorized(grant, (finished, computed)), &call) {
+            Ok((reply, is_ours)) => {
+                let standing = if is_ours { charge.refund() } else { charge.keep() };
+                self.answer_mcp(reply, standing, grant)
+            }
+            Err(stop) => self.wait(stop, keys, grant, charge),
+        }
+    }
+
+    fn answer_mcp(self, reply: McpReply, standing: Standing, grant: Grant<'_>) -> Handled {
+        let usage = UsageHeaders::of(standing, grant, self.now.timestamp());
+        let reply = Reply::posted(reply.status, reply.json, &self.request_id, usage);
+        self.finish(reply).into()
     }
 
     /// Steps 6 to 8. A key in the query must be there once.
@@ -331,9 +447,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         (finished, computed): (Option<&Finished>, Option<&Arc<Body>>),
     ) -> Result<Content, Stop> {
         self.check_route(route)?;
-        let (service, request, version) = (self.service, &self.request, self.version);
-        let (now, moment) = (self.now.timestamp(), self.now);
-        let authorized = Authorized { service, request, grant, now, moment, version, finished, computed };
+        let authorized = self.authorized(grant, (finished, computed));
         let content = match route {
             Route::V4(route) => v4::get(&authorized, route),
             route => v1::get(&authorized, route),
@@ -342,6 +456,33 @@ impl<'s, 'r> Exchange<'s, 'r> {
             query::check_key(self.request.query)?;
         }
         Ok(content)
+    }
+
+    /// A route for POST takes nothing else, and nothing that a page from elsewhere sends.
+    fn check_post(&self, route: &Route<'_>) -> Result<(), ApiError> {
+        if !route.is_post() {
+            return Ok(());
+        }
+        if self.request.method != Method::POST {
+            return Err(ApiError::new(Code::PostOnly, "This takes POST only."));
+        }
+        if self.request.is_from_elsewhere() {
+            let message = "This request was sent by a web page of another origin, which is not accepted here.";
+            return Err(ApiError::new(Code::ForeignOrigin, message));
+        }
+        Ok(())
+    }
+
+    /// Leaves the rotation of a key to the caller, if its holder may rotate it.
+    fn rotation(self, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
+        let order = account::check(&self.request, grant.record(), self.ticket(keys), self.now.timestamp());
+        match order {
+            Ok(ticket) => match charge.detach() {
+                Some(paid) => Handled::Rotates(Box::new(RotateNeed { grant: grant.to_waiting(), ticket, paid })),
+                None => self.fail(&ApiError::internal()).into(),
+            },
+            Err(error) => self.answer(Err(error), charge, grant).into(),
+        }
     }
 
     fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
@@ -373,6 +514,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
                 self.refused = match error.code {
                     Code::Forbidden => Some(GROUP),
                     Code::QuotaExceeded => Some(LENGTH),
+                    Code::RotationRefused => Some(SELF_SERVICE),
                     _ => None,
                 };
                 let mut reply = Reply::error(&error, self.version, &self.request_id);
@@ -484,6 +626,14 @@ impl<'m> Charged<'m> {
         let more = units_of(rows) - 1;
         let Some(charge) = self.charge.as_mut().filter(|_| more > 0) else { return Ok(()) };
         charge.add(more, now)?;
+        self.standing = *charge.standing();
+        Ok(())
+    }
+
+    /// Charges for the call of a tool, which was charged for the minute only. One that has waited was charged before.
+    fn count_call(&mut self, now: Moment) -> Result<(), Refusal> {
+        let Some(charge) = self.charge.as_mut().filter(|charge| charge.units() == 0) else { return Ok(()) };
+        charge.add(1, now)?;
         self.standing = *charge.standing();
         Ok(())
     }

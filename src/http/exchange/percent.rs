@@ -40,6 +40,19 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
+/// A text as a part of a path, or as a value of a query.
+pub(crate) fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.extend(['%', HEX[usize::from(byte >> 4)].into(), HEX[usize::from(byte & 15)].into()]);
+        }
+    }
+    out
+}
+
 /// Writes a part of a URL for a `Link` header: what is encoded already stays as it is, and what a URL
 /// may not hold, but a lenient parser lets through, is escaped.
 pub(crate) fn write_url_part(part: &str, out: &mut Vec<u8>) {

@@ -3,6 +3,7 @@
 //! Building headers is most of what an answer costs, so every value that can be prepared is a constant here, and the
 //! bodies bring their own validators and compressed forms.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use super::error::ApiError;
+use super::error::{ApiError, Code};
 use super::request_headers::RequestParts;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use super::response_headers::ContentHeaders;
@@ -41,6 +42,7 @@ pub(crate) const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const ZSTD: HeaderValue = HeaderValue::from_static("zstd");
 const ALLOWED: HeaderValue = HeaderValue::from_static("GET, HEAD");
+const ALLOWED_POST: HeaderValue = HeaderValue::from_static("POST");
 const CHALLENGE: HeaderValue = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
 
 /// Room for every header that an answer to a valid key can have.
@@ -111,11 +113,18 @@ impl Content {
 }
 
 /// An answer that is being built.
-#[derive(Debug)]
 pub(crate) struct Reply {
     pub status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+}
+
+/// Without the body, which may have a secret.
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (status, bytes) = (self.status, self.body.len());
+        f.debug_struct("Reply").field("status", &status).field("bytes", &bytes).finish_non_exhaustive()
+    }
 }
 
 impl Reply {
@@ -164,6 +173,18 @@ impl Reply {
         Reply { status: StatusCode::OK, headers, body: Bytes::new() }
     }
 
+    /// The answer to a POST, which nobody may keep. An empty one has no type.
+    pub(crate) fn posted(status: StatusCode, json: Vec<u8>, request_id: &RequestId, usage: UsageHeaders) -> Self {
+        let mut headers = HeaderMap::with_capacity(HEADERS_EXPECTED);
+        if !json.is_empty() {
+            headers.insert(CONTENT_TYPE, JSON);
+        }
+        headers.insert(CACHE_CONTROL, NO_STORE);
+        insert_always(&mut headers, request_id);
+        usage.insert_into(&mut headers);
+        Reply { status, headers, body: json.into() }
+    }
+
     /// A page that needs no key, or 304 if the client has it.
     pub(crate) fn page(
         request: &RequestParts<'_>,
@@ -194,6 +215,7 @@ impl Reply {
         headers.insert(CACHE_CONTROL, NO_STORE);
         match status {
             StatusCode::UNAUTHORIZED => headers.insert(WWW_AUTHENTICATE, CHALLENGE),
+            StatusCode::METHOD_NOT_ALLOWED if error.code == Code::PostOnly => headers.insert(ALLOW, ALLOWED_POST),
             StatusCode::METHOD_NOT_ALLOWED => headers.insert(ALLOW, ALLOWED),
             _ => None,
         };

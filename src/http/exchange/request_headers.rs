@@ -3,16 +3,19 @@
 //! The headers are found in one pass over all of them. Our bounds are below those of the HTTP library, so that a request
 //! beyond them gets an error in our shape.
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, HOST, IF_NONE_MATCH};
-use http::uri::PathAndQuery;
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HOST, IF_NONE_MATCH, ORIGIN};
+use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version as HttpVersion};
 
 use super::error::{ApiError, Code};
 use super::negotiate;
 use super::request_id::X_REQUEST_ID;
 use crate::board::Encoding;
+use crate::keys::AuthError;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 const URI_BYTES_MAX: usize = 8 << 10;
@@ -30,7 +33,7 @@ pub(crate) struct RequestParts<'r> {
     pub query: Option<&'r str>,
     pub headers: RequestHeaders<'r>,
     pub is_head: bool,
-    authority_bytes: usize,
+    authority: Option<&'r str>,
 }
 
 impl<'r> RequestParts<'r> {
@@ -44,8 +47,19 @@ impl<'r> RequestParts<'r> {
             query: uri.query(),
             headers: RequestHeaders::of(request.headers()),
             is_head: method == Method::HEAD,
-            authority_bytes: uri.authority().map_or(0, |authority| authority.as_str().len()),
+            authority: uri.authority().map(Authority::as_str),
         }
+    }
+
+    /// The same request for another target, whose answer is not sent as it is: neither compressed nor compared.
+    pub(crate) fn for_target<'t>(self, target: &'t str) -> RequestParts<'t>
+    where
+        'r: 't,
+    {
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let (accept_encoding, if_none_match) = Default::default();
+        let headers = RequestHeaders { accept_encoding, if_none_match, ..self.headers };
+        RequestParts { target, path, query, headers, ..self }
     }
 
     /// The encoding that the client prefers.
@@ -58,9 +72,27 @@ impl<'r> RequestParts<'r> {
         self.is_head || self.method == Method::GET
     }
 
+    /// Whether a page from elsewhere sent this, as browsers say. Programs say nothing. A proxy in front may have changed `Host`, so
+    /// what the browser itself says of the origin comes first.
+    pub(crate) fn is_from_elsewhere(&self) -> bool {
+        let headers = &self.headers;
+        let Some(origin) = headers.all.get(ORIGIN) else { return false };
+        if headers.all.get(SEC_FETCH_SITE).is_some_and(|site| site == "same-origin") {
+            return false;
+        }
+        let origin = origin.to_str().unwrap_or_default();
+        let sender = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        let host = match headers.host {
+            HeaderField::Once(host) => host.to_str().ok(),
+            _ => None,
+        };
+        let Some((sender, own)) = sender.zip(self.authority.or(host)) else { return true };
+        !sender.eq_ignore_ascii_case(own) || headers.all.get_all(ORIGIN).iter().nth(1).is_some()
+    }
+
     /// Rejects a URL or headers beyond our bounds, and HTTP/1.1 without exactly one valid `Host`.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
-        if self.path.len() + self.query.map_or(0, str::len) + self.authority_bytes > URI_BYTES_MAX {
+        if self.path.len() + self.query.map_or(0, str::len) + self.authority.map_or(0, str::len) > URI_BYTES_MAX {
             let message = "The URL is longer than 8 KiB. Ask for fewer events at a time.";
             return Err(ApiError::new(Code::UriTooLong, message));
         }
@@ -141,6 +173,32 @@ impl<'r> RequestHeaders<'r> {
         found
     }
 
+    /// The key of a request that takes it in a header only: `X-API-Key`, or else `Authorization: Bearer`.
+    pub(crate) fn header_key(&self) -> Result<Option<&'r [u8]>, AuthError> {
+        match self.api_key {
+            HeaderField::Once(value) => return Ok(Some(value.as_bytes())),
+            HeaderField::Repeated => return Err(AuthError::Malformed),
+            HeaderField::Missing => {}
+        }
+        let mut sent = self.all.get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
+        match (sent.next(), sent.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => Ok(bearer(value)),
+            (Some(_), Some(_)) => Err(AuthError::Malformed),
+        }
+    }
+
+    /// The revision of the Model Context Protocol that a client speaks.
+    pub(crate) fn mcp_revision(&self) -> Option<&'r str> {
+        // What is no text is no revision either.
+        self.all.get(MCP_PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or("?"))
+    }
+
+    /// How long the body is, if the client says so and it can be counted.
+    pub(crate) fn content_length(&self) -> Option<u64> {
+        self.all.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
     /// Not found in the pass over all headers: only one page depends on it.
     pub(crate) fn accept(&self) -> impl Iterator<Item = &'r HeaderValue> {
         self.all.get_all(ACCEPT).into_iter()
@@ -169,6 +227,12 @@ impl<'r> RequestHeaders<'r> {
         };
         once.into_iter().chain(several.into_iter().flatten())
     }
+}
+
+/// The token of `Bearer token`; none of another scheme, which is for somebody else.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at(value.iter().position(|byte| *byte == b' ')?);
+    scheme.eq_ignore_ascii_case(b"bearer").then(|| token.trim_ascii())
 }
 
 /// Whether the value of a `Host` header names a host: `uri-host [ ":" port ]`, RFC 9110, section 7.2. An empty one is
@@ -248,6 +312,57 @@ mod tests {
         assert_eq!((found.count, found.bytes), (7, 2 * 15 + 8 + 13 + 3 + 9 + 1 + 2 * 12 + 5 + 6 + 4 + 1));
         all.append("x-api-key", HeaderValue::from_static("k"));
         assert!(matches!(RequestHeaders::of(&all).api_key, HeaderField::Repeated));
+    }
+
+    fn sent(headers: &[(&'static str, &'static str)]) -> Request<()> {
+        let mut request = Request::new(());
+        for (name, value) in headers {
+            request.headers_mut().append(*name, HeaderValue::from_static(value));
+        }
+        request
+    }
+
+    #[test]
+    fn pages_of_other_origins_are_told_from_programs_and_from_own_pages() {
+        let is_foreign = |headers: &[(&'static str, &'static str)]| {
+            let headers: Vec<_> = [&[("host", "odds.example:8080")], headers].concat();
+            RequestParts::of(&sent(&headers)).is_from_elsewhere()
+        };
+        for own in ["http://odds.example:8080", "https://odds.example:8080", "http://ODDS.example:8080"] {
+            assert!(!is_foreign(&[("origin", own)]), "{own}");
+        }
+        assert!(!is_foreign(&[]), "a program");
+        let behind_a_proxy = [("origin", "https://odds.public"), ("sec-fetch-site", "same-origin")];
+        assert!(!is_foreign(&behind_a_proxy));
+        let foreign = [
+            "http://evil.example",
+            "http://odds.example",
+            "http://odds.example:8080.evil",
+            "null",
+            "",
+            "odds.example:8080",
+        ];
+        for origin in foreign {
+            assert!(is_foreign(&[("origin", origin)]), "{origin}");
+            assert!(is_foreign(&[("origin", origin), ("sec-fetch-site", "cross-site")]), "{origin}");
+        }
+        assert!(is_foreign(&[("origin", "http://odds.example:8080"), ("origin", "http://odds.example:8080")]));
+    }
+
+    #[test]
+    fn key_is_taken_from_one_header_and_its_own_comes_first() {
+        let key = |headers: &[(&'static str, &'static str)]| {
+            let request = sent(headers);
+            RequestParts::of(&request).headers.header_key().map(|key| key.map(<[u8]>::to_vec))
+        };
+        assert_eq!(key(&[]), Ok(None));
+        assert_eq!(key(&[("authorization", "Bearer k")]), Ok(Some(b"k".to_vec())));
+        assert_eq!(key(&[("authorization", "bearer  k ")]), Ok(Some(b"k".to_vec())));
+        assert_eq!(key(&[("authorization", "Basic eDp5")]), Ok(None));
+        assert_eq!(key(&[("authorization", "Bearer")]), Ok(None));
+        assert_eq!(key(&[("authorization", "Bearer k"), ("x-api-key", "own")]), Ok(Some(b"own".to_vec())));
+        assert_eq!(key(&[("authorization", "Bearer k"), ("authorization", "Bearer k")]), Err(AuthError::Malformed));
+        assert_eq!(key(&[("x-api-key", "k"), ("x-api-key", "k")]), Err(AuthError::Malformed));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Answering requests of a connection: the pipeline of `handle`, the waits for a lease, for the log of changes and for what is
-//! computed elsewhere, the opening of streams, counters and the access log.
+//! computed elsewhere, the opening of streams, the rotation of keys, counters and the access log.
 //!
 //! The access log has one line for each request that was charged to a key, and for as many others as the limiter admits.
 //! Never the key, and never the query string, which may contain one. Requests of a key are bounded by its limits. Those
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{Request, Response};
+use hyper::body::Incoming;
 use tracing::Level;
 
 use super::error::{ApiError, INVALID_KEYS, REFUSED};
@@ -18,6 +19,7 @@ use super::handle::{Handled, HandledRequest, HistoryNeed, Note, Resumed, WorkNee
 use super::service::Service;
 use super::usage::RATELIMIT;
 use crate::clock::Moment;
+use crate::http::mcp;
 use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
 use crate::keys::KeyId;
 use crate::log::{self, LineKind};
@@ -29,7 +31,10 @@ impl Respond for Service {
     }
 
     fn respond<'a>(&'a self, request: IncomingRequest, peer: &'a Peer) -> ResponseFuture<'a> {
-        Box::pin(async move { Service::respond(self, &request, peer).await })
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            self.respond_to(&Request::from_parts(parts, ()), Some(body), peer).await
+        })
     }
 
     /// Every response to a valid key has the key's limits.
@@ -65,14 +70,32 @@ impl Service {
                 need.refund();
                 None
             }
+            Handled::Rotates(need) => {
+                need.refund();
+                None
+            }
+            Handled::NeedsBody(need) => {
+                need.refund();
+                None
+            }
         }
     }
 
     /// The same for any request. The only waits are for a lease, for the log and for what takes long to compute, and
     /// they are bounded.
     pub async fn respond<B>(&self, request: &Request<B>, peer: &Peer) -> Response<ResponseBody> {
+        self.respond_to(request, None, peer).await
+    }
+
+    /// The same with the body of the request, which few endpoints read.
+    async fn respond_to<B>(
+        &self,
+        request: &Request<B>,
+        incoming: Option<Incoming>,
+        peer: &Peer,
+    ) -> Response<ResponseBody> {
         let started = Instant::now();
-        let answer = self.handle_and_wait(request, peer, self.clock.now_at(started)).await;
+        let answer = self.handle_and_wait(request, incoming, peer, self.clock.now_at(started)).await;
         self.note(request, peer, &answer.note, started);
         answer.into_response()
     }
@@ -88,10 +111,16 @@ impl Service {
     }
 
     /// Handles a request again whenever what it waited for has come.
-    async fn handle_and_wait<B>(&self, request: &Request<B>, peer: &Peer, now: Moment) -> HandledRequest {
+    async fn handle_and_wait<B>(
+        &self,
+        request: &Request<B>,
+        mut incoming: Option<Incoming>,
+        peer: &Peer,
+        now: Moment,
+    ) -> HandledRequest {
         let mut handled = self.handle_contained(request, now, Resumed::default());
         let mut lease_deadline = None;
-        let (mut finished, mut body, mut paid) = (None, None, None);
+        let (mut finished, mut body, mut posted, mut paid) = (None, None, None, None);
         loop {
             match handled {
                 Handled::Answer(answer) => return answer,
@@ -118,6 +147,11 @@ impl Service {
                     handled = self.open_stream(request, peer.counted_client(request.headers()), *need).await;
                     continue;
                 }
+                Handled::NeedsBody(need) if posted.is_none() => {
+                    posted = Some(mcp::read_body(incoming.take()).await);
+                    paid = Some(need.paid);
+                }
+                Handled::Rotates(need) => return self.rotate_key(request, peer.client(request.headers()), *need).await,
                 Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
                     let (waiting, began) = (self.traffic().work().wait(), tokio::time::Instant::now());
                     let computed = self.work.run(grant.grant().key_id(), job).await;
@@ -134,11 +168,12 @@ impl Service {
                     }
                 }
                 // Each is done once.
-                Handled::NeedsHistory(_) | Handled::NeedsWork(_) => {
+                Handled::NeedsHistory(_) | Handled::NeedsWork(_) | Handled::NeedsBody(_) => {
                     return broken(self, request, self.clock.now());
                 }
             }
-            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            let (finished, body, posted) = (finished.as_ref(), body.as_ref(), posted.as_ref());
+            let resumed = Resumed { finished, body, posted, paid: paid.take() };
             handled = self.handle_contained(request, self.clock.now(), resumed);
         }
     }

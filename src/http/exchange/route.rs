@@ -17,6 +17,14 @@ pub(crate) enum Route<'p> {
     },
     OpenApi,
     Healthz,
+    /// A file below `/account`; the page itself is the empty path.
+    Account {
+        page: Cow<'p, str>,
+    },
+    /// Where a key's holder rotates it.
+    AccountRotate,
+    /// The Model Context Protocol.
+    Mcp,
     Sports,
     Books,
     Markets,
@@ -194,6 +202,10 @@ impl<'p> Route<'p> {
             (3, "docs", "guide", _) => Route::Docs { page: Cow::Owned(format!("guide/{sport}")) },
             (1, "openapi.json", ..) => Route::OpenApi,
             (1, "healthz", ..) => Route::Healthz,
+            (1, "account", ..) => Route::Account { page: Cow::Borrowed("") },
+            (2, "account", "rotate", _) => Route::AccountRotate,
+            (2, "account", page, _) if !page.is_empty() => Route::Account { page: second },
+            (1, "mcp", ..) => Route::Mcp,
             (2, "v1", "sports", _) => Route::Sports,
             (2, "v1", "books", _) => Route::Books,
             (2, "v1", "markets", _) => Route::Markets,
@@ -218,7 +230,7 @@ impl<'p> Route<'p> {
 
     pub(crate) fn needs_key(&self) -> bool {
         match self {
-            Route::Root | Route::Docs { .. } | Route::OpenApi | Route::Healthz => false,
+            Route::Root | Route::Docs { .. } | Route::OpenApi | Route::Healthz | Route::Account { .. } => false,
             Route::Unknown { version } | Route::Malformed { version } => version.is_some(),
             _ => true,
         }
@@ -227,10 +239,16 @@ impl<'p> Route<'p> {
     /// Whether a request counts for the minute only, so that health checks use no quota.
     pub(crate) fn is_free(&self) -> bool {
         match self {
-            Route::Status | Route::Usage => true,
+            // Calls of tools are charged once it is known that they are some.
+            Route::Status | Route::Usage | Route::AccountRotate | Route::Mcp => true,
             Route::V4(route) => route.is_free(),
             _ => false,
         }
+    }
+
+    /// Whether it is for POST alone. Its key is taken from a header, never from the query.
+    pub(crate) const fn is_post(&self) -> bool {
+        matches!(self, Route::AccountRotate | Route::Mcp)
     }
 
     /// The path with its variables named: what a log or a counter may hold without growing with the data.
@@ -240,6 +258,9 @@ impl<'p> Route<'p> {
             Route::Docs { .. } => "/docs",
             Route::OpenApi => "/openapi.json",
             Route::Healthz => "/healthz",
+            Route::Account { .. } => "/account",
+            Route::AccountRotate => "/account/rotate",
+            Route::Mcp => "/mcp",
             Route::Sports => "/v1/sports",
             Route::Books => "/v1/books",
             Route::Markets => "/v1/markets",
@@ -264,11 +285,14 @@ impl<'p> Route<'p> {
     }
 
     /// The template of every route that exists, for the documentation and for counters.
-    pub(crate) const TEMPLATES: [&'static str; 34] = [
+    pub(crate) const TEMPLATES: [&'static str; 37] = [
         "/",
         "/docs",
         "/openapi.json",
         "/healthz",
+        "/account",
+        "/account/rotate",
+        "/mcp",
         "/v1/sports",
         "/v1/books",
         "/v1/markets",
@@ -392,6 +416,10 @@ mod tests {
             ("/docs/guide/api", Route::Docs { page: sport("guide/api") }),
             ("/openapi.json", Route::OpenApi),
             ("/healthz", Route::Healthz),
+            ("/account/", Route::Account { page: sport("") }),
+            ("/account/account.js", Route::Account { page: sport("account.js") }),
+            ("/account/rotate", Route::AccountRotate),
+            ("/mcp", Route::Mcp),
             ("/v1/sports", Route::Sports),
             ("/v1/sports/", Route::Sports),
             ("/v1/books", Route::Books),
@@ -436,7 +464,7 @@ mod tests {
 
     #[test]
     fn what_is_nowhere_is_a_route_too() {
-        for path in ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x"] {
+        for path in ["", "*", "///", "/v2/sports", "/V1/sports", "/v1x", "/docs//", "/healthz/x", "/account/rotate/x"] {
             assert_eq!(Route::of(path), NOWHERE, "{path}");
         }
         for path in [

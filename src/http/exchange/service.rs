@@ -16,6 +16,7 @@ use super::route::{COUNTED, Version};
 use super::work::{BodyJob, Work};
 use crate::board::{AsOf, Boards, Body, Register, SportBoard, WorldBoard};
 use crate::clock::{Clock, Moment};
+use crate::http::account::{KeyRotations, NoRotations};
 use crate::http::docs::DemoKeys;
 use crate::http::docs::pages::Pages;
 use crate::http::stream::{StreamContext, StreamSettings};
@@ -71,6 +72,7 @@ pub struct Service {
     pub(crate) history: HistoryReads,
     pub(crate) streams: Arc<StreamContext>,
     pub(crate) work: Work,
+    pub(crate) rotations: Arc<dyn KeyRotations>,
     traffic: Arc<Traffic>,
 }
 
@@ -91,6 +93,7 @@ impl Service {
             history,
             streams,
             work: Work::default(),
+            rotations: Arc::new(NoRotations),
             traffic,
         }
     }
@@ -107,6 +110,12 @@ impl Service {
         let Service { boards, keyring, clock, traffic, settings, .. } = &self;
         let (history, streams) = with_log((boards, keyring, clock, traffic), *settings, history);
         Service { history, streams, ..self }
+    }
+
+    /// The same service with what rotates keys for their holders.
+    #[must_use]
+    pub fn with_rotations(self, rotations: Arc<dyn KeyRotations>) -> Self {
+        Service { rotations, ..self }
     }
 
     /// Ends every stream, so that connections can be drained.

@@ -1,6 +1,7 @@
 //! A small service to test against: two worlds, five sports, four bookmakers, a key of each kind, a manual clock.
 
 mod history;
+mod rotations;
 mod worlds;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests,
 use crate::networks::Networks;
 
 use self::history::UnchangedHistory;
+use self::rotations::DirectRotations;
 use self::worlds::{at, catalogue, live_world, sandbox_world};
 
 /// 2026-11-14T23:39:00Z, a tick of the refresh.
@@ -111,7 +113,9 @@ impl Fixture {
         }
         let [sandbox, production, golf_only, monthly, tiny] = keys.map(|(_, secret)| secret.expose().to_owned());
         let history = Arc::new(UnchangedHistory(Arc::clone(&boards)));
-        let service = Service::new(boards, keyring, clock.clone(), settings).with_history(history);
+        let rotations = Arc::new(DirectRotations { keyring: Arc::clone(&keyring), clock: clock.clone() });
+        let service = Service::new(boards, keyring, clock.clone(), settings);
+        let service = service.with_history(history).with_rotations(rotations);
         let service = Arc::new(service);
         Fixture { service, clock, sandbox, production, golf_only, monthly, tiny, requests }
     }
@@ -119,14 +123,24 @@ impl Fixture {
     /// Answers a request, granting every lease at once.
     pub(super) fn send(&self, request: &Request<()>) -> Got {
         let (mut finished, mut body, mut paid) = (None, None, None);
+        // Nothing has a body here.
+        let posted = Ok(bytes::Bytes::new());
+        let mut is_read = false;
         for _ in 0..4 {
-            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), paid: paid.take() };
+            let posted = is_read.then_some(&posted);
+            let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), posted, paid: paid.take() };
             match handle_with(&self.service, request, self.clock.now(), resumed) {
                 Handled::Answer(answer) => return got(answer),
                 Handled::NeedsHistory(need) => {
                     (finished, paid) = (Some(self.service.history.read_here(need.read)), Some(need.paid));
                 }
                 Handled::NeedsWork(need) => (body, paid) = (Some(need.job.run()), Some(need.paid)),
+                Handled::NeedsBody(need) => (is_read, paid) = (true, Some(need.paid)),
+                Handled::Rotates(need) => {
+                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                    let client = std::net::Ipv4Addr::LOCALHOST.into();
+                    return got(runtime.block_on(self.service.rotate_key(request, client, *need)));
+                }
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }
@@ -192,6 +206,9 @@ fn key(number: u8, kind: KeyKind, groups: &[&str], limits: Limits) -> (KeyRecord
         hash: secret.hash(),
         last_four: secret.last_four().into(),
         retired: Box::default(),
+        replaced_last_four: Box::default(),
+        self_service: false,
+        self_rotated: None,
         last_used: None,
     };
     (record, secret)

@@ -54,6 +54,9 @@ fn write_key(record: &KeyRecord, out: &mut Vec<u8>) {
         Some(expires) => write_time(expires, TIME_LEN, out),
         None => out.extend_from_slice(b"null"),
     }
+    let self_service: &[u8] = if record.self_service { b"true" } else { b"false" };
+    out.extend_from_slice(b",\"self_service\":");
+    out.extend_from_slice(self_service);
 }
 
 fn write_minute(standing: BurstStanding, out: &mut Vec<u8>) {

@@ -77,7 +77,10 @@ fn rotation_changes_only_the_secret() {
     let (rotated, second) = rotate(&key, 3600, at(NOON + 7)).unwrap();
     assert_eq!(*rotated.retired, [Retired { hash: first.hash(), until: at(NOON + 3607) }]);
     assert_eq!((rotated.hash, &*rotated.last_four), (second.hash(), second.last_four()));
-    let undone = KeyRecord { hash: key.hash, last_four: key.last_four.clone(), retired: Box::default(), ..rotated };
+    assert_eq!(rotated.replaced_last_four, key.last_four);
+    let (hash, last_four) = (key.hash, key.last_four.clone());
+    let (retired, replaced_last_four) = Default::default();
+    let undone = KeyRecord { hash, last_four, retired, replaced_last_four, ..rotated };
     assert_eq!(undone, key);
 }
 
@@ -97,6 +100,61 @@ fn newest_retired_secrets_are_kept_and_those_in_grace_first() {
     }
     assert_eq!(key.retired.len(), RETIRED_MAX, "bounded even when all are in their grace period");
     assert_eq!(key.retired[7].until, at(NOON + 5040));
+}
+
+fn self_service() -> (KeyRecord, Secret) {
+    issued(NewKey { self_service: true, ..new_key(KeyKind::Sandbox) })
+}
+
+fn ticket(secret: &Secret) -> KeyTicket {
+    let (queue, _requests) = crate::keys::LeaseQueue::open();
+    let keyring = crate::keys::Keyring::new(std::sync::Arc::new(catalogue()), [], queue);
+    keyring.load().ticket(secret.expose()).unwrap()
+}
+
+#[test]
+fn holder_rotates_a_key_once_a_day_with_its_present_secret() {
+    let (key, first) = self_service();
+    let (rotated, second) = rotate_itself(&key, ticket(&first), 86_400, at(NOON)).unwrap();
+    assert_eq!(rotated.self_rotated, Some(at(NOON)));
+    assert_eq!(*rotated.retired, [Retired { hash: first.hash(), until: at(NOON + 86_400) }]);
+    let again = |secret: &Secret, second| rotate_itself(&rotated, ticket(secret), 86_400, at(NOON + second));
+    assert!(matches!(again(&first, 1), Err(IssueError::OldSecret)), "an old secret takes no key over");
+    assert!(matches!(again(&second, 0), Err(IssueError::RotatedLately { retry_after_s: 86_400 })));
+    assert!(matches!(again(&second, 86_399), Err(IssueError::RotatedLately { retry_after_s: 1 })));
+    assert!(again(&second, 86_400).is_ok());
+    let set_back = rotate_itself(&rotated, ticket(&second), 86_400, at(NOON - 1));
+    assert!(set_back.is_ok(), "a clock that was ahead does not lock a key");
+    let (plain, secret) = issued(new_key(KeyKind::Production));
+    assert!(matches!(rotate_itself(&plain, ticket(&secret), 0, at(NOON)), Err(IssueError::NotSelfService)));
+    let other = ticket(&Secret::generate(KeyKind::Sandbox).unwrap());
+    assert!(matches!(rotate_itself(&key, other, 0, at(NOON)), Err(IssueError::OldSecret)));
+}
+
+#[test]
+fn undone_rotation_leaves_the_old_secret_without_an_end_and_the_new_one_ended() {
+    let (key, first) = self_service();
+    let (rotated, second) = rotate_itself(&key, ticket(&first), 86_400, at(NOON)).unwrap();
+    let undone = undo_rotation(&rotated, at(NOON + 60)).unwrap();
+    assert_eq!((undone.hash, &*undone.last_four), (first.hash(), first.last_four()));
+    assert_eq!(*undone.retired, [Retired { hash: second.hash(), until: at(NOON + 60) }]);
+    assert_eq!(undone.self_rotated, Some(at(NOON)), "it is not a way to rotate more often");
+    let error = undo_rotation(&undone, at(NOON + 60)).unwrap_err();
+    assert!(matches!(error, IssueError::NothingToUndo(_)), "{error}");
+}
+
+#[test]
+fn only_the_last_rotation_in_its_grace_period_can_be_undone() {
+    let (key, first) = issued(new_key(KeyKind::Sandbox));
+    assert!(matches!(undo_rotation(&key, at(NOON)), Err(IssueError::NothingToUndo(_))), "it was never rotated");
+    let (rotated, _) = rotate(&key, 60, at(NOON)).unwrap();
+    assert!(undo_rotation(&rotated, at(NOON + 59)).is_ok());
+    assert!(matches!(undo_rotation(&rotated, at(NOON + 60)), Err(IssueError::NothingToUndo(_))));
+    let (again, _) = rotate(&rotated, 0, at(NOON + 1)).unwrap();
+    assert_eq!(again.retired[0].hash, first.hash());
+    let error = undo_rotation(&again, at(NOON + 2)).unwrap_err();
+    assert!(matches!(error, IssueError::NothingToUndo(_)), "the last one left no grace period: {error}");
+    assert!(matches!(undo_rotation(&revoke(&rotated, at(NOON)), at(NOON)), Err(IssueError::Revoked(_))));
 }
 
 #[test]
@@ -131,10 +189,12 @@ fn only_the_given_fields_change() {
         per_month: FieldEdit::To(9),
         streams: Some(10),
         expires: FieldEdit::To(at(NOON + 1)),
+        self_service: Some(true),
         reset_usage: false,
     };
     let after = changed(&key, change).unwrap();
     assert_eq!((&*after.name, after.groups.len(), after.expires), ("renamed", 0, Some(at(NOON + 1))));
+    assert!(after.self_service && !key.self_service);
     assert_eq!(after.limits, Limits { burst_per_minute: 7, per_day: None, per_month: Some(9), streams: 10 });
     let unexpiring = changed(&after, KeyChange { expires: FieldEdit::Remove, ..KeyChange::default() }).unwrap();
     assert_eq!(unexpiring, KeyRecord { expires: None, ..after });

@@ -73,7 +73,7 @@ impl BincodeRow for PollRow {
     const VERSION: u8 = 2;
 }
 impl BincodeRow for KeyRow {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn from_earlier(version: u8, row: &[u8]) -> Result<Self, Flaw> {
         #[derive(Decode)]
@@ -93,10 +93,16 @@ impl BincodeRow for KeyRow {
             retired: Vec<([u8; 32], u32)>,
             last_used: Option<u32>,
         }
-        if version != 1 {
-            return Err(Flaw::Version(version));
+        #[derive(Decode)]
+        struct KeyRowV2 {
+            row: KeyRowV1,
+            streams: Option<u32>,
         }
-        let row: KeyRowV1 = decode(row)?;
+        let KeyRowV2 { row, streams } = match version {
+            1 => KeyRowV2 { row: decode(row)?, streams: None },
+            2 => decode(row)?,
+            version => return Err(Flaw::Version(version)),
+        };
         Ok(KeyRow {
             kind: row.kind,
             name: row.name,
@@ -112,7 +118,10 @@ impl BincodeRow for KeyRow {
             last_four: row.last_four,
             retired: row.retired,
             last_used: row.last_used,
-            streams: None,
+            streams,
+            replaced_last_four: String::new(),
+            self_service: false,
+            self_rotated: None,
         })
     }
 }
@@ -364,6 +373,9 @@ pub(in crate::store) struct KeyRow {
     pub(in crate::store) last_used: Option<u32>,
     /// `None` in a row of an earlier version: the default of its kind.
     pub(in crate::store) streams: Option<u32>,
+    pub(in crate::store) replaced_last_four: String,
+    pub(in crate::store) self_service: bool,
+    pub(in crate::store) self_rotated: Option<u32>,
 }
 
 #[derive(Debug, Encode, Decode)]

@@ -25,6 +25,9 @@ impl KeyRow {
             retired: retired_rows(&key.retired),
             last_used: seconds(key.last_used),
             streams: Some(key.limits.streams),
+            replaced_last_four: key.replaced_last_four.to_string(),
+            self_service: key.self_service,
+            self_rotated: seconds(key.self_rotated),
         }
     }
 
@@ -48,6 +51,9 @@ impl KeyRow {
             hash: SecretHash(self.hash),
             last_four: self.last_four.into(),
             retired: retired_secrets(self.retired),
+            replaced_last_four: self.replaced_last_four.into(),
+            self_service: self.self_service,
+            self_rotated: timestamp(self.self_rotated),
             last_used: timestamp(self.last_used),
         })
     }

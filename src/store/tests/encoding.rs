@@ -156,7 +156,7 @@ fn bytes_of_administrative_rows_are_pinned() {
     check(
         "key",
         &KEYS.seal(&record.id.as_str(), &KeyRow::of(&record)).unwrap(),
-        "0201016b0106636f6d626174fb580201fc40420f0001fd00f2052a01000000fc813bb16a01fc893bb16a0103616461000707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16a00010af0465539",
+        "0301016b0106636f6d626174fb580201fc40420f0001fd00f2052a01000000fc813bb16a01fc893bb16a0103616461000707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16a00010a04737475760101fc843bb16a98ab538d",
     );
     let usage = Usage { day: 20_717, day_used: 999, month: 680, month_used: 70_000 };
     check(
@@ -215,15 +215,31 @@ fn bytes_of_administrative_rows_are_pinned() {
     check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
 }
 
+/// A key as versions 1 and 2 of its row have it.
+fn key_before_self_service() -> KeyRecord {
+    let mut record = (*key("k")).clone();
+    record.retired = [Retired { hash: SecretHash([9; 32]), until: at(3) }].into();
+    record.limits.per_month = Some(5_000_000_000);
+    KeyRecord { replaced_last_four: Box::default(), self_service: false, self_rotated: None, ..record }
+}
+
+#[test]
+fn key_row_of_version_2_has_no_self_service() {
+    let row = "0201016b0106636f6d626174fb580201fc40420f0001fd00f2052a01000000fc813bb16a01fc893bb16a0103616461000707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16a00010af0465539";
+    let bytes: Vec<u8> =
+        (0..row.len()).step_by(2).map(|at| u8::from_str_radix(&row[at..at + 2], 16).unwrap()).collect();
+    let record = key_before_self_service();
+    let id = record.id.as_str();
+    assert_eq!(KEYS.unseal(&id, &bytes).unwrap().key(id).unwrap(), record);
+}
+
 #[test]
 fn key_row_of_version_1_has_the_default_limit_of_streams() {
     let row = "0101016b0106636f6d626174fb580201fc40420f0001fd00f2052a01000000fc813bb16a01fc893bb16a0103616461000707070707070707070707070707070707070707070707070707070707070707047778797a010909090909090909090909090909090909090909090909090909090909090909fc833bb16a00e4a71ebf";
     let bytes: Vec<u8> =
         (0..row.len()).step_by(2).map(|at| u8::from_str_radix(&row[at..at + 2], 16).unwrap()).collect();
-    let mut record = (*key("k")).clone();
-    record.retired = [Retired { hash: SecretHash([9; 32]), until: at(3) }].into();
-    record.limits.per_month = Some(5_000_000_000);
-    record.limits.streams = 10;
+    let record = key_before_self_service();
+    assert_eq!(record.limits.streams, 10);
     let id = record.id.as_str();
     assert_eq!(KEYS.unseal(&id, &bytes).unwrap().key(id).unwrap(), record);
 }

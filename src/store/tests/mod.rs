@@ -171,6 +171,9 @@ fn key(name: &str) -> Arc<KeyRecord> {
         hash: SecretHash([7; 32]),
         last_four: "wxyz".into(),
         retired: [].into(),
+        replaced_last_four: "stuv".into(),
+        self_service: true,
+        self_rotated: Some(at(4)),
         last_used: None,
     })
 }

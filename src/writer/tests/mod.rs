@@ -84,5 +84,13 @@ fn odds(sport: SportId, id: &str, bookmaker: &str, prices: Option<[&str; 2]>) ->
 
 fn new_key(name: &str) -> NewKey {
     let limits = Limits { burst_per_minute: 60, per_day: Some(500), per_month: None, streams: 10 };
-    NewKey { kind: KeyKind::Sandbox, name: name.into(), groups: Vec::new(), limits, expires: None, approved_by: None }
+    NewKey {
+        kind: KeyKind::Sandbox,
+        name: name.into(),
+        groups: Vec::new(),
+        limits,
+        expires: None,
+        approved_by: None,
+        self_service: false,
+    }
 }

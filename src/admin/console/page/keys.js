@@ -16,6 +16,7 @@ function groupBoxes(chosen) {
     h("small", {}, "None chosen: all of them."));
 }
 
+const selfService = (checked) => h("label", { class: "inline" }, h("input", { type: "checkbox", name: "self", checked }), "Its holder may rotate it, once a day");
 const checkedGroups = (form) => [...form].filter((input) => input.name === "group" && input.checked).map(({ value }) => value);
 const numberOf = (text) => (text.trim() === "" ? null : Number(text));
 const daysToSeconds = (text) => numberOf(text) === null ? null : numberOf(text) * DAY_S;
@@ -46,6 +47,7 @@ export function keys(root) {
       key.groups.length ? `only ${key.groups.join(", ").replaceAll("_", " ")}` : null,
       key.expires ? `until ${time(key.expires)}` : null,
       key.old_secret_until ? `old secret until ${time(key.old_secret_until)}` : null,
+      key.self_service ? "self-service" : null,
     ].filter(Boolean);
     const action = (label, act, kind) => h("button", { type: "button", class: kind ?? "quiet", "aria-label": `${label} ${key.name}`, onclick: () => act(key) }, label);
     return stackedRow({ "data-key": key.id },
@@ -54,7 +56,7 @@ export function keys(root) {
       stackedCell("A minute", { class: "number" }, count(key.limits.burst_per_minute)),
       stackedCell("Last used", {}, key.last_used ? time(key.last_used) : "never"),
       stackedCell("State", {}, h("span", { class: `state ${isActive ? "good" : "bad"}` }, key.status)),
-      stackedCell("Actions", { class: "row-actions" }, isActive ? [action("Edit", edit), action("Rotate", rotate), action("Revoke", revoke, "quiet danger")] : null));
+      stackedCell("Actions", { class: "row-actions" }, isActive ? [action("Edit", edit), action("Rotate", rotate), key.undo_until ? action("Undo rotation", undo) : null, action("Revoke", revoke, "quiet danger")] : null));
   }
 
   function issue() {
@@ -73,9 +75,11 @@ export function keys(root) {
       field("Name", text("name", { required: true, maxlength: 100 })), approved, groups,
       h("div", { class: "pair" }, field("Requests a minute", whole("burst"), "Empty: the default."), field("Requests a day", whole("day"), "Empty: the default.")),
       h("div", { class: "pair" }, field("Requests a month", whole("month"), "Empty: no limit."), field("Expires after days", whole("expires"), "Empty: never.")),
+      selfService(false),
     ], "Issue", async (form) => {
       const isLive = form.kind.value === "production";
       const fields = { kind: form.kind.value, name: form.name.value.trim(), groups: isLive ? checkedGroups(form) : [], burst_per_minute: numberOf(form.burst.value), expires_in_s: daysToSeconds(form.expires.value) };
+      if (form.self.checked) fields.self_service = true;
       if (isLive) fields.approved_by = form.approved.value.trim();
       if (form.day.value.trim()) fields.requests_per_day = numberOf(form.day.value);
       if (form.month.value.trim()) fields.requests_per_month = numberOf(form.month.value);
@@ -95,6 +99,17 @@ export function keys(root) {
     });
   }
 
+  function undo(key) {
+    dialog(`Undo the last rotation of ${key.name}?`, [
+      h("p", {}, "Its old secret is the key's secret again, without an end, and the new one ends at once."),
+      h("p", {}, "If somebody else has the old secret, rotate the key after this."),
+    ], "Undo rotation", async () => {
+      await command("keys-rotate-undo", { id: key.id });
+      notify(`Rotation of ${key.name} undone`);
+      await refresh();
+    }, "danger");
+  }
+
   function revoke(key) {
     dialog(`Revoke ${key.name}?`, [h("p", {}, "No later request with this key succeeds, and it cannot be brought back.")], "Revoke", async () => {
       await command("keys-revoke", { id: key.id });
@@ -111,8 +126,9 @@ export function keys(root) {
       h("div", { class: "pair" }, field("Requests a minute", whole("burst", { value: limits.burst_per_minute, required: true })), field("Requests a day", whole("day", { value: limits.requests_per_day ?? "" }), "Empty: no limit.")),
       h("div", { class: "pair" }, field("Requests a month", whole("month", { value: limits.requests_per_month ?? "" }), "Empty: no limit."),
         field("Expires after days", text("expires", { placeholder: key.expires ? `${time(key.expires)}` : "never", pattern: "[0-9]*|never" }), "From now, or never. Empty: as it is.")),
+      selfService(key.self_service),
     ], "Save", async (form) => {
-      const fields = { id: key.id, name: form.name.value.trim(), burst_per_minute: numberOf(form.burst.value), requests_per_day: numberOf(form.day.value), requests_per_month: numberOf(form.month.value) };
+      const fields = { id: key.id, name: form.name.value.trim(), burst_per_minute: numberOf(form.burst.value), requests_per_day: numberOf(form.day.value), requests_per_month: numberOf(form.month.value), self_service: form.self.checked };
       if (isLive) fields.groups = checkedGroups(form);
       const expires = form.expires.value.trim();
       if (expires) fields.expires_in_s = expires === "never" ? null : daysToSeconds(expires);

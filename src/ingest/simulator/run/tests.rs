@@ -63,6 +63,7 @@ async fn lists_after(start: u32, step_s: u32) -> Vec<(String, String)> {
         limits,
         expires: None,
         approved_by: None,
+        self_service: false,
     };
     let key = writer.issue_key(new, "test").await.unwrap().secret.expose().to_owned();
     let service = Service::new(boards, Arc::clone(&keyring), clock.clone(), ServiceSettings::default());
