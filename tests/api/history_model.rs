@@ -5,7 +5,7 @@ use oddsbox::model::World;
 use serde_json::Value;
 
 use super::fixture::{closed, event_of, event_with, moneyline_at, remove, score, time, total};
-use super::history_io::{export, export_world, import_lines};
+use super::history_io::{export, import_lines};
 use crate::harness::Service;
 use crate::process::seed::{Random, short_or_long};
 
@@ -118,34 +118,6 @@ async fn live(random: &mut Random) {
         assert_eq!(own, imported);
     }
     assert_eq!(own.len(), imported.len());
-    go_on(&other, &export_world(&service).await, (random, now_s, price)).await;
-}
-
-/// After an import, a service goes on from the same prices: its history is one, and a third service that has imported it
-/// has the same.
-async fn go_on(service: &Service, world: &str, (random, mut now_s, mut price): (&mut Random, u32, i32)) {
-    let mut times = Vec::new();
-    if below(random, 4) > 0 {
-        service.ingest_report(World::Live, world).await;
-    }
-    for _ in 0..6 {
-        now_s += 30;
-        service.advance(30).await;
-        times.push(now_s);
-        price += 1;
-        service.ingest_report(World::Live, &change(random, now_s, price)).await;
-    }
-    service.advance(30).await;
-    let text = export(service, None, None).await;
-    let third = Service::start().await;
-    third.clock.set_unix_ms(service.clock.now().unix_ms);
-    let report = import_lines(&third, &text).await;
-    assert_eq!((report.rejected, report.written), (0, true), "{:?}", report.examples);
-    assert_eq!(export(&third, None, None).await, text);
-    let (own, imported) = (past(service, &service.live, &times).await, past(&third, &third.live, &times).await);
-    for (own, imported) in own.iter().zip(&imported) {
-        assert_eq!(own, imported);
-    }
 }
 
 #[tokio::test]

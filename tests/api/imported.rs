@@ -59,6 +59,20 @@ fn refused(report: &oddsbox::ingest::IngestSummary) -> Vec<(&str, u64)> {
 }
 
 #[tokio::test]
+async fn publication_before_the_first_own_one_is_of_an_earlier_second() {
+    let service = Service::start().await;
+    // Another service published in the second in which this one begins.
+    let report = import_lines(&service, &two_prices().replace(&before(1800), &time(0))).await;
+    assert_eq!(report.accepted, 3, "{report:?}");
+    let fight = [event("mma", "m1", &time(COMMENCE)), moneyline_at("mma", "m1", "betmgm", &time(0), 110, -150)];
+    service.ingest(&fight.concat()).await;
+    service.advance(30).await;
+    let answer = as_of(&service, &time(0)).await;
+    assert_eq!(answer.header("x-as-of"), Some(&*time(0)));
+    assert_eq!((&*first_price(&answer), link(&answer, "prev-archive")), ("110", Some(before(3600))));
+}
+
+#[tokio::test]
 async fn imported_prices_are_those_before_the_first_own_one() {
     let service = with_own_prices().await;
     assert_eq!(error(&as_of(&service, &before(1)).await), (410, "history_gone".into()));
@@ -275,8 +289,7 @@ async fn export_of_a_part_begins_with_what_there_was() {
         format!("odds m1 101 {}", before(2000)),
         format!("odds m0 300 {}", before(2000)),
         format!("odds m1 102 {}", before(1800)),
-        // The own log begins, and has the one fight only.
-        format!("event m1 {}", time(0)),
+        // The own log begins, and has the one fight only: that is not news.
         format!("remove m0 {}", time(0)),
         format!("odds m1 110 {}", time(0)),
     ];

@@ -28,7 +28,10 @@ struct KnownEvent {
 /// How far the first publication has been written.
 enum Stage {
     /// What it ends of what was imported has still to be written.
-    Before(Vec<HistoryChange>),
+    Before {
+        ends: Vec<HistoryChange>,
+        is_told: bool,
+    },
     /// Whether a line says that there was a publication.
     Within { is_told: bool },
     After,
@@ -47,7 +50,11 @@ impl Border {
             since,
             events: imported.events().map(known).collect(),
             stale: imported.stale().cloned().collect(),
-            stage: Stage::Before(imported.ends(own)),
+            stage: Stage::Before {
+                ends: imported.ends(own),
+                // What was imported may have a publication of the same second.
+                is_told: imported.last_tick().is_some_and(|last| last >= since),
+            },
         }
     }
 
@@ -55,11 +62,11 @@ impl Border {
     pub(super) fn cross(&mut self, at: Timestamp, change: HistoryChange) -> Vec<(Timestamp, HistoryChange)> {
         let is_of_prices = is_price(&change);
         let mut lines = Vec::new();
-        if let Stage::Before(ends) = &mut self.stage
+        if let Stage::Before { ends, is_told } = &mut self.stage
             && is_of_prices
             && at >= self.since
         {
-            let is_told = ends.iter().any(is_price);
+            let is_told = *is_told || ends.iter().any(is_price);
             lines.extend(ends.drain(..).map(|change| (at, change)));
             self.stage = Stage::Within { is_told };
         } else if matches!(self.stage, Stage::Within { .. }) && (!is_of_prices || at > self.since) {

@@ -10,7 +10,7 @@ use super::import::Imports;
 use super::lines::{KeptTails, Tails};
 use super::read::{
     LogError, apply_sport, base_of, first_entry, first_frame, first_tick, fold_to, for_each_entry, last_entry_at,
-    last_tick, tick_after, tick_at,
+    tick_after, tick_at,
 };
 use super::reader::{Entries, EntryAt, HistoryError, LogId, LoggedEntry};
 use crate::model::{Permanence, SportId, Timestamp, World};
@@ -62,10 +62,11 @@ impl Reading {
         let find = |key| self.entry_in(key, entries, time);
         match (find(own), imported) {
             (Ok(entry), imported) if entry.previous.is_none() => {
-                let previous = imported.map(|imported| last_tick(&self.txn, imported)).transpose()?.flatten();
+                let previous = imported.map(|imported| self.ticks_beside(imported, entry.at)).transpose()?;
+                let previous = previous.and_then(|(previous, _)| previous);
                 // An import may bring another one.
                 let permanence = entry.permanence.min(Permanence::Imported);
-                Ok(EntryAt { previous: previous.filter(|tick| *tick < entry.at), permanence, ..entry })
+                Ok(EntryAt { previous, permanence, ..entry })
             }
             (Err(HistoryError::Gone), Some(imported)) => {
                 let entry = find(imported)?;
