@@ -34,12 +34,11 @@ LINE = "SELECT time, home, away, point FROM changes WHERE event = ? AND book = ?
 PART = LINE.replace("ORDER", "AND time BETWEEN ? AND ? ORDER")
 RECORD = """SELECT home, away, point FROM changes
     WHERE event = ? AND book = ? AND market = ? AND time <= ? ORDER BY time DESC LIMIT 1"""
-# A step for each record of the board, as the primary key allows it.
-BOARD = """SELECT r.event, r.book, r.market, (
-        SELECT home || ' ' || away || ' ' || point FROM changes c
-        WHERE c.event = r.event AND c.book = r.book AND c.market = r.market AND c.time <= ?
-        ORDER BY c.time DESC LIMIT 1)
-    FROM records r"""
+# Two steps for each record of the board, as the primary key allows it: a scan with GROUP BY takes more than twice as long.
+BOARD = """SELECT c.event, c.book, c.market, c.home, c.away, c.point
+    FROM records r JOIN changes c ON c.event = r.event AND c.book = r.book AND c.market = r.market AND c.time = (
+        SELECT max(time) FROM changes d
+        WHERE d.event = r.event AND d.book = r.book AND d.market = r.market AND d.time <= ?)"""
 
 ODDS = "/v1/sports/tennis/odds?regions=us,uk,eu,au&limit=500"
 

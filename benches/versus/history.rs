@@ -104,7 +104,9 @@ fn write(writer: &mut Writer, sport: SportId, clock: &Clock, rounds: u32, mut ch
     let news: Vec<News> = (0..EVENTS).map(|event| announce(sport, event, clock.now().timestamp())).collect();
     writer.ingest(World::Live, news, true).expect("a commit");
     let mut quotes: Vec<Quote> = (0..EVENTS)
-        .flat_map(|event| (0..BOOKS.len()).flat_map(move |book| (0..MARKETS.len()).map(move |market| (event, book, market))))
+        .flat_map(|event| {
+            (0..BOOKS.len()).flat_map(move |book| (0..MARKETS.len()).map(move |market| (event, book, market)))
+        })
         .map(Quote::new)
         .collect();
     for publication in 0..rounds * SHARES {

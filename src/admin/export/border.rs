@@ -33,7 +33,9 @@ enum Stage {
         is_told: bool,
     },
     /// Whether a line says that there was a publication.
-    Within { is_told: bool },
+    Within {
+        is_told: bool,
+    },
     After,
 }
 

@@ -17,8 +17,7 @@ use super::world::{event_news, register_news};
 use crate::board::Boards;
 use crate::ingest::wire;
 use crate::model::{
-    Catalogue, Competitions, HistoryChange, HistoryPrice, News, OddsNews, ScoreNews, SportId, Timestamp,
-    World,
+    Catalogue, Competitions, HistoryChange, HistoryPrice, News, OddsNews, ScoreNews, SportId, Timestamp, World,
 };
 use crate::store::{HistoryError, HistoryReader, LogId, SportFold};
 

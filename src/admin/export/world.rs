@@ -17,8 +17,8 @@ use super::PIECE_BYTES;
 use crate::board::{Boards, EventNode, Register, SportBoard, WorldBoard};
 use crate::ingest::wire;
 use crate::model::{
-    BookId, Catalogue, ClosedNews, CompetitionNews, Competitions, Event, EventNews, EventStatus, Market, News, OddsNews, ScoreNews,
-    SourceNews, SportId, World,
+    BookId, Catalogue, ClosedNews, CompetitionNews, Competitions, Event, EventNews, EventStatus, Market, News,
+    OddsNews, ScoreNews, SourceNews, SportId, World,
 };
 
 /// Begins an export of a world as it is now.

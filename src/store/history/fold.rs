@@ -268,7 +268,6 @@ impl SportFold {
         let market = *self.markets.get(head.market as usize).ok_or(Flaw::Malformed)?;
         Ok(LoggedRecord { event, bookmaker, market, price })
     }
-
 }
 
 impl FoldedEvent {
@@ -295,7 +294,6 @@ impl FoldedEvent {
         price.last_update = last_update;
         apply_difference(&mut price.outcomes, (difference, flags & IN_HUNDREDTHS != 0), cursor)
     }
-
 }
 
 /// Reads the change of a record up to its outcomes. `None` if it was deleted.

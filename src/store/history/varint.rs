@@ -58,11 +58,15 @@ impl<'b> Cursor<'b> {
 
     #[inline]
     pub(super) fn number(&mut self) -> Result<u64, Flaw> {
-        // Most numbers take one byte.
+        // Nearly all numbers take one byte or two.
         match self.bytes {
             [byte @ ..0x80, rest @ ..] => {
                 self.bytes = rest;
                 Ok((*byte).into())
+            }
+            [low, high @ ..0x80, rest @ ..] => {
+                self.bytes = rest;
+                Ok(u64::from(low & 0x7f) | u64::from(*high) << 7)
             }
             _ => self.long_number(),
         }

@@ -1,5 +1,6 @@
 //! The history of one event while it is read or written: its row, its blocks, and what follows in the log.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -227,8 +228,9 @@ impl EventHistory {
         (is_wanted, range): (impl Fn(RecordNumbers) -> bool, LineRange),
         outcomes_max: usize,
     ) -> Result<BTreeMap<RecordNumbers, Vec<LinePoint>>, LogError> {
+        let mut stored = StoredBlocks { txn, event: (world, sport, self.number), read: BTreeMap::new() };
         let first = match range.from {
-            Some(from) => self.first_block(txn, (world, sport), &is_wanted, from)?,
+            Some(from) => self.first_block(&mut stored, &is_wanted, from)?,
             None => 0,
         };
         let mut outcomes = 0;
@@ -250,7 +252,7 @@ impl EventHistory {
         };
         let is_after = |block: &Block| range.to.is_some_and(|to| block.first_time().is_some_and(|first| first > to));
         for number in first..self.stored_blocks() {
-            let block = read_block(txn, (world, sport, self.number), number)?.0;
+            let block = stored.take(number)?;
             if is_after(&block) {
                 return Ok(points);
             }
@@ -275,17 +277,16 @@ impl EventHistory {
     /// price of before in it or after it.
     fn first_block(
         &self,
-        txn: &ReadTransaction,
-        (world, sport): (u8, u16),
+        stored: &mut StoredBlocks<'_>,
         is_wanted: impl Fn(RecordNumbers) -> bool,
         from: Timestamp,
     ) -> Result<u32, LogError> {
-        let read = |number: u32| read_block(txn, (world, sport, self.number), number).map(|(block, _)| block);
+        let event = stored.event;
         // The number of blocks that begin by then: they are in the order of time.
         let (mut low, mut high) = (0, self.stored_blocks());
         while low < high {
             let middle = low + (high - low) / 2;
-            if read(middle)?.first_time().is_none_or(|first| first <= from) {
+            if stored.get(middle)?.first_time().is_none_or(|first| first <= from) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -297,12 +298,12 @@ impl EventHistory {
         let mut texts = self.ends.texts.list().to_vec();
         while low > 0 && !missing.is_empty() {
             low -= 1;
-            let block = read(low)?;
+            let block = stored.get(low)?;
             let mut priced = Vec::new();
             for record in block.records().filter(|record| missing.contains(record)) {
                 let mut points = Vec::new();
                 let read = block.read_points(record, &mut texts, &mut points);
-                read.map_err(|flaw| damaged_block((world, sport, self.number), low, flaw))?;
+                read.map_err(|flaw| damaged_block(event, low, flaw))?;
                 if points.iter().any(|point| point.at <= from && point.outcomes.is_some()) {
                     priced.push(record);
                 }
@@ -330,6 +331,30 @@ impl EventHistory {
             .into_iter()
             .filter_map(last)
             .collect())
+    }
+}
+
+/// The stored blocks of an event, each of which is read once by whoever needs it more than once.
+struct StoredBlocks<'t> {
+    txn: &'t ReadTransaction,
+    event: EventKey,
+    read: BTreeMap<u32, Block>,
+}
+
+impl StoredBlocks<'_> {
+    fn get(&mut self, number: u32) -> Result<&Block, LogError> {
+        Ok(match self.read.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(read_block(self.txn, self.event, number)?.0),
+        })
+    }
+
+    /// The same for the last time.
+    fn take(&mut self, number: u32) -> Result<Block, LogError> {
+        match self.read.remove(&number) {
+            Some(block) => Ok(block),
+            None => Ok(read_block(self.txn, self.event, number)?.0),
+        }
     }
 }
 

@@ -60,9 +60,8 @@ fn event_lines_after(
     (tail, is_closing): (&Tail, &AtomicBool),
 ) -> Result<Option<EventLines>, LogError> {
     let only = BTreeSet::from([id.clone()]);
-    let is_wanted = |numbers: RecordNumbers| {
-        names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market))
-    };
+    let is_wanted =
+        |numbers: RecordNumbers| names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market));
     let follower = Follower::new(txn, sport, (&tail.start, &tail.keys), is_closing);
     let mut follower = follower.read(tail, Some(&only), is_wanted)?;
     if follower.event(id, None)?.is_none() {
@@ -112,9 +111,8 @@ fn ends_after(
         EndsOf::Events(ids) => Some(ids),
         EndsOf::Day(_) => None,
     };
-    let is_wanted = |numbers: RecordNumbers| {
-        names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market))
-    };
+    let is_wanted =
+        |numbers: RecordNumbers| names(&tail.keys, numbers).is_ok_and(|(book, market)| is_wanted(book, market));
     let follower = Follower::new(txn, key, (&tail.start, &tail.keys), is_closing);
     let mut follower = follower.read(tail, only, is_wanted)?;
     let days = txn.open_table(LINE_DAYS.definition)?;
