@@ -209,7 +209,7 @@ mod tests {
         });
         let line =
             Line { bookmaker: "b".into(), market: Market::OUTRIGHT, opening, closing: None, is_closed: false, points };
-        EventLines { event, start: Start::Ahead, lines: vec![line] }
+        EventLines { event, since: Timestamp::default(), start: Start::Ahead, lines: vec![line] }
     }
 
     /// The fewest points that a reader of history may hand out for a range.

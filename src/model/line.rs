@@ -9,6 +9,8 @@ use super::{Event, Market, Outcome, Timestamp};
 pub struct EventLines {
     /// As the log last had it, also if it was removed since.
     pub event: Arc<Event>,
+    /// When the log first had it.
+    pub since: Timestamp,
     pub start: Start,
     /// In the order of bookmakers and markets.
     pub lines: Vec<Line>,
@@ -91,6 +93,11 @@ impl EventLines {
 }
 
 impl Start {
+    /// The UTC day on which the event began or is to begin, counted from 1970.
+    pub fn day(self, event: &Event) -> u32 {
+        self.time(event).unwrap_or(event.commence).unix() / 86_400
+    }
+
     /// When the event began, or will begin. `None` if it was cancelled.
     pub fn time(self, event: &Event) -> Option<Timestamp> {
         match self {

@@ -11,7 +11,15 @@ async fn access(service: &Service) -> AdminAccess {
 }
 
 pub async fn export(service: &Service, from: Option<Timestamp>, to: Option<Timestamp>) -> String {
-    let options = ExportOptions::History(HistoryRange { world: World::Live, from, to });
+    export_of(service, ExportOptions::History(HistoryRange { world: World::Live, from, to })).await
+}
+
+/// The world as it is now.
+pub async fn export_world(service: &Service) -> String {
+    export_of(service, ExportOptions::World(World::Live)).await
+}
+
+async fn export_of(service: &Service, options: ExportOptions) -> String {
     let mut source = access(service).await.export(options).await.expect("an export");
     let mut text = Vec::new();
     while let Some(piece) = source.recv().await {

@@ -5,7 +5,7 @@ use oddsbox::model::World;
 use serde_json::Value;
 
 use super::fixture::{closed, event_of, event_with, moneyline_at, remove, score, time, total};
-use super::history_io::{export, import_lines};
+use super::history_io::{export, export_world, import_lines};
 use crate::harness::Service;
 use crate::process::seed::{Random, short_or_long};
 
@@ -55,12 +55,16 @@ fn as_of(path: &str, at: &str) -> String {
 }
 
 /// Everything that is known of the past, with the statuses and without what differs between two services.
-async fn past(service: &Service, key: &str, times: &[u32]) -> Vec<String> {
-    let mut all = Vec::new();
+async fn past(service: &Service, key: &str, times: &[u32], paths: &[&str]) -> Vec<String> {
     let lines = (0..EVENTS).map(|event| format!("/v1/sports/tennis/events/e{event}/lines?market=all&limit=1000"));
     let closing = (0..EVENTS).map(|event| format!("/v1/sports/tennis/closing?event_ids=e{event}&market=all"));
-    let boards = times.iter().flat_map(|at| PATHS.map(|path| as_of(path, &time(*at))));
-    for path in lines.chain(closing).chain(boards) {
+    let boards = times.iter().flat_map(|at| paths.iter().map(|path| as_of(path, &time(*at))));
+    answers(service, key, lines.chain(closing).chain(boards)).await
+}
+
+async fn answers(service: &Service, key: &str, paths: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for path in paths {
         let answer = service.get_as(key, &path).await;
         let tick = answer.header("x-as-of").unwrap_or_default();
         let links = answer.header("link").unwrap_or_default();
@@ -113,11 +117,45 @@ async fn live(random: &mut Random) {
     let report = import_lines(&other, &text).await;
     assert_eq!((report.rejected, report.written), (0, true), "{:?}", report.examples);
     assert_eq!(export(&other, None, None).await, text);
-    let (own, imported) = (past(&service, &key, &times).await, past(&other, &other.live, &times).await);
+    let (own, imported) = (past(&service, &key, &times, &PATHS).await, past(&other, &other.live, &times, &PATHS).await);
     for (own, imported) in own.iter().zip(&imported) {
         assert_eq!(own, imported);
     }
     assert_eq!(own.len(), imported.len());
+    go_on(&other, &export_world(&service).await, (random, now_s, price)).await;
+}
+
+/// After an import, a service goes on from the same prices: a third service that has imported the history of both has the
+/// same prices, and the same lines in an export.
+async fn go_on(service: &Service, world: &str, (random, mut now_s, mut price): (&mut Random, u32, i32)) {
+    let mut times = Vec::new();
+    if below(random, 4) > 0 {
+        service.ingest_report(World::Live, world).await;
+    }
+    for _ in 0..6 {
+        now_s += 30;
+        service.advance(30).await;
+        times.push(now_s);
+        price += 1;
+        service.ingest_report(World::Live, &change(random, now_s, price)).await;
+    }
+    service.advance(30).await;
+    let text = export(service, None, None).await;
+    let third = Service::start().await;
+    third.clock.set_unix_ms(service.clock.now().unix_ms);
+    let report = import_lines(&third, &text).await;
+    assert_eq!((report.rejected, report.written), (0, true), "{:?}", report.examples);
+    // Lines of one second may be in another order.
+    let sorted = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    let again = export(&third, None, None).await;
+    assert_eq!(sorted(&text), sorted(&again));
+    // That an event was there again is no change of it in the other's history.
+    let odds = &PATHS[..3];
+    let own = past(service, &service.live, &times, odds).await;
+    let imported = past(&third, &third.live, &times, odds).await;
+    for (own, imported) in own.iter().zip(&imported) {
+        assert_eq!(own, imported);
+    }
 }
 
 #[tokio::test]

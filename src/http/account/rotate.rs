@@ -12,6 +12,7 @@ use http::Request;
 use crate::board::render::json;
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::handle::{self, HandledRequest};
+use crate::http::exchange::post;
 use crate::http::exchange::query::Params;
 use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::route::Version;
@@ -129,7 +130,7 @@ impl Service {
         match rotated {
             Ok(rotated) => {
                 let json = written(&key, &rotated);
-                handle::rotated(self, request, self.clock.now(), (grant, paid), json)
+                post::rotated(self, request, self.clock.now(), (grant, paid), json)
             }
             Err(failure) => {
                 if matches!(failure, RotationFailure::Unavailable) {

@@ -16,10 +16,11 @@
 
 use std::sync::Arc;
 
-use http::{Method, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 
+use super::charged::{Charged, units_of};
 use super::error::{ApiError, Code, GROUP, HISTORY, LENGTH, SELF_SERVICE, STREAMS};
-use super::history::{Finished, HistoryRead, Stop};
+use super::history::{Finished, Stop};
 use super::query;
 use super::reply::{Content, Reply};
 use super::request_headers::{HeaderField, RequestParts};
@@ -27,17 +28,14 @@ use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
 use super::usage::UsageHeaders;
-use super::work::BodyJob;
+use super::waits::{BodyNeed, HistoryNeed, Resumed, WorkNeed};
 use crate::board::Body;
 use crate::clock::Moment;
-use crate::http::account::{self, RotateNeed};
-use crate::http::mcp::{self, Asked, McpReply, Posted};
+use crate::http::account::RotateNeed;
 use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{
-    AuthError, Charge, Cost, Grant, KeyId, KeyTicket, Keys, PaidCharge, Refusal, Standing, UNITS_MAX, WaitingGrant,
-};
+use crate::keys::{AuthError, Cost, Grant, KeyId, KeyTicket, Keys, PaidCharge, Refusal, WaitingGrant};
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -55,64 +53,6 @@ pub enum Handled {
     Rotates(Box<RotateNeed>),
     /// Its body has to be read first.
     NeedsBody(BodyNeed),
-}
-
-/// What a request needs computed, and whose request it is.
-#[derive(Debug)]
-pub struct WorkNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) job: BodyJob,
-    pub(crate) paid: PaidCharge,
-}
-
-impl WorkNeed {
-    /// Nothing is going to be computed.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
-
-/// A request whose body is needed, and whose request it is. It is read for holders of a valid key only.
-#[derive(Debug)]
-pub struct BodyNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) paid: PaidCharge,
-}
-
-impl BodyNeed {
-    /// Nothing is going to be read.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
-
-/// What a request needs of the log, and whose request it is.
-#[derive(Debug)]
-pub struct HistoryNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) read: HistoryRead,
-    /// The request stays charged while the log is read: a client that leaves has had its reading.
-    pub(crate) paid: PaidCharge,
-}
-
-impl HistoryNeed {
-    /// Nothing is going to be read.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
-
-/// What was done for a request since it was handled before.
-#[derive(Debug, Default)]
-pub(crate) struct Resumed<'f> {
-    /// What was read of the log.
-    pub(crate) finished: Option<&'f Finished>,
-    /// What was computed.
-    pub(crate) body: Option<&'f Arc<Body>>,
-    /// Its body, if that was needed.
-    pub(crate) posted: Option<&'f Posted>,
-    /// The charge of the request, unless it was refunded since.
-    pub(crate) paid: Option<PaidCharge>,
 }
 
 impl From<HandledRequest> for Handled {
@@ -251,24 +191,6 @@ pub(crate) fn opened<B>(
     HandledRequest { stream: (!is_head).then(|| Box::new(stream)), ..answer }.into()
 }
 
-/// Answers a request that has rotated its key.
-pub(crate) fn rotated<B>(
-    service: &Service,
-    request: &Request<B>,
-    now: Moment,
-    (waiting, paid): (WaitingGrant, PaidCharge),
-    json: Vec<u8>,
-) -> HandledRequest {
-    let mut exchange = Exchange::begin(service, request, now);
-    exchange.find_route();
-    let grant = waiting.grant();
-    exchange.key = Some(grant.key_id().clone());
-    let charge = Charged::new(paid.attach(grant.meter()));
-    let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
-    let reply = Reply::posted(StatusCode::OK, json, &exchange.request_id, usage);
-    exchange.finish(reply)
-}
-
 /// Answers a request that waited in vain, for a lease or for its turn to read the log.
 pub(crate) fn refused<B>(
     service: &Service,
@@ -298,23 +220,23 @@ pub(crate) fn broken<B>(service: &Service, request: &Request<B>, now: Moment) ->
 
 /// What is known of one request so far, and the steps that need it.
 #[derive(Debug)]
-struct Exchange<'s, 'r> {
-    request: RequestParts<'r>,
-    now: Moment,
+pub(super) struct Exchange<'s, 'r> {
+    pub(super) request: RequestParts<'r>,
+    pub(super) now: Moment,
     /// The route's template, once it is known.
     route: &'static str,
     version: Version,
     service: &'s Service,
-    request_id: RequestId,
-    key: Option<KeyId>,
-    refused: Option<&'static str>,
+    pub(super) request_id: RequestId,
+    pub(super) key: Option<KeyId>,
+    pub(super) refused: Option<&'static str>,
     key_in_query: bool,
     /// Whether the key is taken from a header only.
     is_post: bool,
 }
 
 impl<'s, 'r> Exchange<'s, 'r> {
-    fn begin<B>(service: &'s Service, request: &'r Request<B>, now: Moment) -> Self {
+    pub(super) fn begin<B>(service: &'s Service, request: &'r Request<B>, now: Moment) -> Self {
         let request = RequestParts::of(request);
         Exchange {
             now,
@@ -330,7 +252,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         }
     }
 
-    fn find_route(&mut self) -> Route<'r> {
+    pub(super) fn find_route(&mut self) -> Route<'r> {
         let route = Route::of(self.request.path);
         self.route = route.template();
         self.is_post = route.is_post();
@@ -361,7 +283,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// What authenticates the request again, later.
-    fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
+    pub(super) fn ticket(&self, keys: &Keys) -> Option<KeyTicket> {
         if self.is_post {
             return keys.ticket(self.request.headers.header_key().ok()??);
         }
@@ -372,7 +294,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// The request as an endpoint sees it.
-    fn authorized<'a>(
+    pub(super) fn authorized<'a>(
         &'a self,
         grant: Grant<'a>,
         (finished, computed): (Option<&'a Finished>, Option<&'a Arc<Body>>),
@@ -383,7 +305,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// What the caller does or waits for. The request stays charged.
-    fn wait(self, stop: Stop, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
+    pub(super) fn wait(self, stop: Stop, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
         let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
         let waiting = grant.to_waiting();
         match stop {
@@ -395,48 +317,6 @@ impl<'s, 'r> Exchange<'s, 'r> {
             },
             Stop::Failed(error) => self.fail(&error).into(),
         }
-    }
-
-    /// Answers a message of the Model Context Protocol. The call of a tool is charged as a request of `/v1`.
-    fn mcp(
-        mut self,
-        keys: &Keys,
-        grant: Grant<'_>,
-        mut charge: Charged<'_>,
-        (posted, finished, computed): (Option<&Posted>, Option<&Finished>, Option<&Arc<Body>>),
-    ) -> Handled {
-        let Some(posted) = posted else {
-            let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
-            return Handled::NeedsBody(BodyNeed { grant: grant.to_waiting(), paid });
-        };
-        let call = match mcp::asked(&self.request, posted) {
-            Asked::Answered(reply) => return self.answer_mcp(reply, charge.keep(), grant),
-            Asked::Call(call) => call,
-        };
-        match charge.count_call(self.now) {
-            Ok(()) => {}
-            Err(Refusal::NeedsLease) => {
-                charge.refund();
-                return Handled::NeedsLease(grant.to_waiting());
-            }
-            Err(refusal) => {
-                self.refused = Some(refusal.reason());
-                return self.answer_mcp(mcp::refused(&call, &refusal.into()), charge.refund(), grant);
-            }
-        }
-        match mcp::answer(&self.authorized(grant, (finished, computed)), &call) {
-            Ok((reply, is_ours)) => {
-                let standing = if is_ours { charge.refund() } else { charge.keep() };
-                self.answer_mcp(reply, standing, grant)
-            }
-            Err(stop) => self.wait(stop, keys, grant, charge),
-        }
-    }
-
-    fn answer_mcp(self, reply: McpReply, standing: Standing, grant: Grant<'_>) -> Handled {
-        let usage = UsageHeaders::of(standing, grant, self.now.timestamp());
-        let reply = Reply::posted(reply.status, reply.json, &self.request_id, usage);
-        self.finish(reply).into()
     }
 
     /// Steps 6 to 8. A key in the query must be there once.
@@ -458,33 +338,6 @@ impl<'s, 'r> Exchange<'s, 'r> {
         Ok(content)
     }
 
-    /// A route for POST takes nothing else, and nothing that a page from elsewhere sends.
-    fn check_post(&self, route: &Route<'_>) -> Result<(), ApiError> {
-        if !route.is_post() {
-            return Ok(());
-        }
-        if self.request.method != Method::POST {
-            return Err(ApiError::new(Code::PostOnly, "This takes POST only."));
-        }
-        if self.request.is_from_elsewhere() {
-            let message = "This request was sent by a web page of another origin, which is not accepted here.";
-            return Err(ApiError::new(Code::ForeignOrigin, message));
-        }
-        Ok(())
-    }
-
-    /// Leaves the rotation of a key to the caller, if its holder may rotate it.
-    fn rotation(self, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
-        let order = account::check(&self.request, grant.record(), self.ticket(keys), self.now.timestamp());
-        match order {
-            Ok(ticket) => match charge.detach() {
-                Some(paid) => Handled::Rotates(Box::new(RotateNeed { grant: grant.to_waiting(), ticket, paid })),
-                None => self.fail(&ApiError::internal()).into(),
-            },
-            Err(error) => self.answer(Err(error), charge, grant).into(),
-        }
-    }
-
     fn check_route(&self, route: &Route<'_>) -> Result<(), ApiError> {
         match route {
             Route::Unknown { .. } => return Err(ApiError::not_found()),
@@ -501,7 +354,12 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers a request that was charged; a server error refunds it.
-    fn answer(mut self, content: Result<Content, ApiError>, charge: Charged<'_>, grant: Grant<'_>) -> HandledRequest {
+    pub(super) fn answer(
+        mut self,
+        content: Result<Content, ApiError>,
+        charge: Charged<'_>,
+        grant: Grant<'_>,
+    ) -> HandledRequest {
         let reply = match content {
             Ok(content) => {
                 let usage = UsageHeaders::of(charge.standing, grant, self.now.timestamp());
@@ -560,7 +418,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
     }
 
     /// Answers with an error, without a known key.
-    fn fail(self, error: &ApiError) -> HandledRequest {
+    pub(super) fn fail(self, error: &ApiError) -> HandledRequest {
         let reply = Reply::error(error, self.version, &self.request_id);
         self.finish(reply)
     }
@@ -582,7 +440,7 @@ impl<'s, 'r> Exchange<'s, 'r> {
         (self.now, self.service.settings.refresh_ms)
     }
 
-    fn finish(self, mut reply: Reply) -> HandledRequest {
+    pub(super) fn finish(self, mut reply: Reply) -> HandledRequest {
         // On `/v4` the query is where keys come from.
         if self.key_in_query && self.version == Version::V1 {
             reply.insert_deprecation();
@@ -593,72 +451,5 @@ impl<'s, 'r> Exchange<'s, 'r> {
         let (status, bytes) = (reply.status, reply.len());
         let Exchange { route, key, refused, request_id, .. } = self;
         HandledRequest { reply, stream: None, note: Note { route, status, bytes, key, refused, request_id } }
-    }
-}
-
-/// How many rows of history an answer has for each unit of its cost.
-const ROWS_OF_UNIT: usize = 500;
-
-/// One for each 500 begun, and one for an answer without any. The longest lists of `/v4` have about 40,000 rows: beyond what
-/// one lease pays for, more rows cost no more.
-fn units_of(rows: usize) -> u64 {
-    (rows.div_ceil(ROWS_OF_UNIT) as u64).clamp(1, UNITS_MAX)
-}
-
-/// A charge that is refunded if handling panics.
-#[derive(Debug)]
-struct Charged<'m> {
-    charge: Option<Charge<'m>>,
-    standing: Standing,
-}
-
-impl<'m> Charged<'m> {
-    fn new(charge: Charge<'m>) -> Self {
-        Charged { standing: *charge.standing(), charge: Some(charge) }
-    }
-
-    fn units(&self) -> u64 {
-        self.charge.as_ref().map_or(0, Charge::units)
-    }
-
-    /// Charges for the length of an answer.
-    fn add_rows(&mut self, rows: usize, now: Moment) -> Result<(), Refusal> {
-        let more = units_of(rows) - 1;
-        let Some(charge) = self.charge.as_mut().filter(|_| more > 0) else { return Ok(()) };
-        charge.add(more, now)?;
-        self.standing = *charge.standing();
-        Ok(())
-    }
-
-    /// Charges for the call of a tool, which was charged for the minute only. One that has waited was charged before.
-    fn count_call(&mut self, now: Moment) -> Result<(), Refusal> {
-        let Some(charge) = self.charge.as_mut().filter(|charge| charge.units() == 0) else { return Ok(()) };
-        charge.add(1, now)?;
-        self.standing = *charge.standing();
-        Ok(())
-    }
-
-    /// Makes the charge final.
-    fn keep(mut self) -> Standing {
-        self.charge = None;
-        self.standing
-    }
-
-    fn detach(mut self) -> Option<PaidCharge> {
-        self.charge.take().map(Charge::detach)
-    }
-
-    fn refund(mut self) -> Standing {
-        self.charge.take().map_or(self.standing, Charge::refund)
-    }
-}
-
-impl Drop for Charged<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking()
-            && let Some(charge) = self.charge.take()
-        {
-            charge.refund();
-        }
     }
 }

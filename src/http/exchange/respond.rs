@@ -15,9 +15,10 @@ use hyper::body::Incoming;
 use tracing::Level;
 
 use super::error::{ApiError, INVALID_KEYS, REFUSED};
-use super::handle::{Handled, HandledRequest, HistoryNeed, Note, Resumed, WorkNeed, broken, handle_with, refused};
+use super::handle::{Handled, HandledRequest, Note, broken, handle_with, refused};
 use super::service::Service;
 use super::usage::RATELIMIT;
+use super::waits::{HistoryNeed, Resumed, WorkNeed};
 use crate::clock::Moment;
 use crate::http::mcp;
 use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};

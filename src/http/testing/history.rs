@@ -43,7 +43,7 @@ impl History for UnchangedHistory {
             Line { bookmaker, market: record.market, opening, closing, is_closed, points }
         });
         let (event, lines) = (Arc::clone(node.event()), lines.collect());
-        Ok(Some(EventLines { event, start: Start::Ahead, lines }))
+        Ok(Some(EventLines { event, since: Timestamp::default(), start: Start::Ahead, lines }))
     }
 
     fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {

@@ -13,8 +13,9 @@ use http_body_util::BodyExt;
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::http::Peer;
-use crate::http::exchange::handle::{Handled, HandledRequest, Note, Resumed, handle_with};
+use crate::http::exchange::handle::{Handled, HandledRequest, Note, handle_with};
 use crate::http::exchange::service::{Service, ServiceSettings};
+use crate::http::exchange::waits::Resumed;
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 

@@ -304,13 +304,14 @@ impl HistoryReader {
         wanted: (impl Fn(&str, Market) -> bool, LineRange),
     ) -> Result<Option<EventLines>, HistoryError> {
         self.read(|reading| {
-            let mut lines = None;
-            for log in reading.logs(world, reading.number(sport)?)? {
+            let sport = reading.number(sport)?;
+            let of_log = |log| {
                 let wanted = (&wanted.0, wanted.1);
-                let of_log = read_event_lines(&reading.txn, log, event, wanted, reading.kept_tails())?;
-                lines = merge_lines(lines, of_log);
-            }
-            Ok(lines)
+                read_event_lines(&reading.txn, log, event, wanted, reading.kept_tails())
+            };
+            let own = (world_number(world), sport);
+            let Some(imported) = reading.imported(world, sport)? else { return Ok(of_log(own)?) };
+            Ok(merge_lines(of_log(imported)?, of_log(own)?, first_tick(&reading.txn, own)?))
         })
     }
 
@@ -323,12 +324,25 @@ impl HistoryReader {
         (is_wanted, lines_max): (impl Fn(&str, Market) -> bool, usize),
     ) -> Result<Vec<EventLines>, HistoryError> {
         self.read(|reading| {
-            let mut ends = Vec::new();
-            for log in reading.logs(world, reading.number(sport)?)? {
-                let of_log = read_ends(&reading.txn, log, of, (&is_wanted, lines_max), reading.kept_tails())?;
-                ends = merge_ends(ends, of_log);
-            }
-            Ok(ends)
+            let sport = reading.number(sport)?;
+            let of_log = |log, of: &EndsOf| {
+                read_ends(&reading.txn, log, of, (&is_wanted, lines_max), reading.kept_tails())
+            };
+            let own = (world_number(world), sport);
+            let Some(imported) = reading.imported(world, sport)? else { return Ok(of_log(own, of)?) };
+            // The day of an event may be another one in each of the logs.
+            let of_both = match of {
+                EndsOf::Events(_) => None,
+                EndsOf::Day(_) => {
+                    let events = of_log(imported, of)?.into_iter().chain(of_log(own, of)?);
+                    Some(EndsOf::Events(events.map(|event| event.event.id.clone()).collect()))
+                }
+            };
+            let of_both = of_both.as_ref().unwrap_or(of);
+            let since = first_tick(&reading.txn, own)?;
+            let mut merged = merge_ends(of_log(imported, of_both)?, of_log(own, of_both)?, since);
+            merged.retain(|event| !matches!(of, EndsOf::Day(day) if *day != event.start.day(&event.event)));
+            Ok(merged)
         })
     }
 

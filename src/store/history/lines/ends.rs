@@ -20,7 +20,6 @@ use crate::store::history::varint::{Cursor, put, put_text};
 #[derive(Debug)]
 pub(in crate::store) struct EndsRow(pub(in crate::store) Vec<u8>);
 
-const DAY_S: u32 = 86_400;
 /// The most that a row may decompress to: a bound on hostile lengths.
 const DECOMPRESSED_MAX: usize = 1 << 26;
 
@@ -102,7 +101,7 @@ impl EventEnds {
 
     /// The UTC day on which it started or is to start, counted from 1970.
     pub(super) fn day(&self) -> u32 {
-        self.start.time(&self.event).unwrap_or(self.event.commence).unix() / DAY_S
+        self.start.day(&self.event)
     }
 
     /// Follows a change of the event itself, and returns whether it begins once more: see [`EventEnds::begin_again`].
