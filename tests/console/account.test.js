@@ -2,10 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { violations } from "./axe.js";
+import { LOOKS, violations } from "./axe.js";
 import { Browser, Service } from "./service.js";
 
-const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1440, height: 900 };
 /** Each would set `window.attacked` if it were parsed as HTML or run as a script. */
 const ATTACKS = ["<img src=x onerror=window.attacked=1>", "<script>window.attacked=1</script>", "'\"><svg onload=window.attacked=1>"];
@@ -184,27 +183,25 @@ test("a key with self-service is rotated once, with care, and the page goes on w
   await page.context().close();
 });
 
-for (const colorScheme of ["light", "dark"]) {
-  for (const viewport of [NARROW, WIDE]) {
-    test(`no accessibility violations and no scrolling sideways, ${colorScheme}, ${viewport.width} px`, async () => {
-      const { key } = await issue("axe", "--self-service", "--per-month", "5000000");
-      const page = await opened(key, { viewport, colorScheme });
-      await page.getByLabel("endpoint").selectOption({ label: "/v1/sports/{sport_key}/odds (Get odds)" });
-      await page.getByRole("button", { name: "Send" }).click();
-      await page.getByRole("group", { name: "Response body" }).waitFor();
-      for (const summary of await page.locator("summary").all()) await summary.click();
-      assert.deepEqual(await violations(page), []);
-      const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-      assert.ok(width <= screen, `${width} px wide on a screen of ${screen} px`);
-      const outside = await page.evaluate(() => [...document.querySelectorAll("main form *, main button, .facts *")]
-        .filter((element) => !element.closest("pre"))
-        .map((element) => [element.outerHTML.slice(0, 80), element.getBoundingClientRect()])
-        .filter(([, { left, right, width: own }]) => own > 0 && (left < 0 || right > innerWidth)).map(([text]) => text));
-      assert.deepEqual(outside, []);
-      assert.deepEqual(page.faults, []);
-      await page.context().close();
-    });
-  }
+for (const { viewport, colorScheme } of LOOKS) {
+  test(`no accessibility violations and no scrolling sideways, ${colorScheme}, ${viewport.width} px`, async () => {
+    const { key } = await issue("axe", "--self-service", "--per-month", "5000000");
+    const page = await opened(key, { viewport, colorScheme });
+    await page.getByLabel("endpoint").selectOption({ label: "/v1/sports/{sport_key}/odds (Get odds)" });
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("group", { name: "Response body" }).waitFor();
+    for (const summary of await page.locator("summary").all()) await summary.click();
+    assert.deepEqual(await violations(page), []);
+    const [width, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(width <= screen, `${width} px wide on a screen of ${screen} px`);
+    const outside = await page.evaluate(() => [...document.querySelectorAll("main form *, main button, .facts *")]
+      .filter((element) => !element.closest("pre"))
+      .map((element) => [element.outerHTML.slice(0, 80), element.getBoundingClientRect()])
+      .filter(([, { left, right, width: own }]) => own > 0 && (left < 0 || right > innerWidth)).map(([text]) => text));
+    assert.deepEqual(outside, []);
+    assert.deepEqual(page.faults, []);
+    await page.context().close();
+  });
 }
 
 test("everything can be done with the keyboard, and the page says what it needs without a script", async () => {

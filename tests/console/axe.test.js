@@ -1,13 +1,11 @@
 // The console without violations of WCAG 2, levels A and AA: every view and every dialog, in both themes, on a small and
-// on a large screen.
+// on a large screen: see LOOKS.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { violations } from "./axe.js";
+import { LOOKS, violations } from "./axe.js";
 import { Browser, Service } from "./service.js";
 import { startUpstream } from "./upstream.js";
-
-const VIEWPORTS = [{ width: 360, height: 740 }, { width: 1440, height: 900 }];
 
 let upstream;
 let service;
@@ -70,37 +68,35 @@ const VIEWS = {
 /** The dialogs: the page that each is on, and the button that opens it. */
 const DIALOGS = [["keys", "Issue a key"], ["keys", "Edit axe"], ["keys", "Rotate axe"], ["keys", "Undo rotation axe"], ["keys", "Revoke axe"], ["feeds", "Issue a token"], ["feeds", "Revoke scraper"], ["service", "Begin maintenance"], ["service", "Make a backup"]];
 
-for (const viewport of VIEWPORTS) {
-  for (const colorScheme of ["light", "dark"]) {
-    test(`no view and no dialog has a violation at ${viewport.width} px in the ${colorScheme} theme`, async () => {
-      const page = await browser.signedIn(service, { viewport, colorScheme });
-      const origin = new URL(page.url()).origin;
-      for (const [path, prepare] of Object.entries(VIEWS)) {
-        await page.goto(`${origin}/#/${path}`);
-        await prepare(page);
-        assert.deepEqual(await violations(page), [], path);
-        const [content, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-        assert.ok(content <= screen, `${path} is ${content} px wide on a screen of ${screen} px`);
-        const outside = await page.locator(".row-actions button").evaluateAll((buttons) => buttons
-          .filter((button) => button.getBoundingClientRect().right > innerWidth).map((button) => button.ariaLabel));
-        assert.deepEqual(outside, [], `${path}: every action can be reached without scrolling sideways`);
-      }
-      for (const [path, button] of DIALOGS) {
-        await page.goto(`${origin}/#/${path}`);
-        await page.getByRole("button", { name: button, exact: true }).click();
-        if (button === "Issue a key") await page.getByLabel("Kind").selectOption("production");
-        assert.deepEqual(await violations(page), [], button);
-        await page.keyboard.press("Escape");
-        await page.locator("dialog").waitFor({ state: "detached" });
-      }
-      assert.deepEqual(page.faults, []);
-      await page.getByRole("button", { name: "Sign out" }).click();
-      await page.getByRole("heading", { name: "Signed out" }).waitFor();
-      assert.deepEqual(await violations(page), [], "signed out");
-      await page.goto(`${origin}/sign-in/wrong`);
-      await page.getByRole("heading", { name: "This link does not open" }).waitFor();
-      assert.deepEqual(await violations(page), [], "a wrong link");
-      await page.context().close();
-    });
-  }
+for (const { viewport, colorScheme } of LOOKS) {
+  test(`no view and no dialog has a violation at ${viewport.width} px in the ${colorScheme} theme`, async () => {
+    const page = await browser.signedIn(service, { viewport, colorScheme });
+    const origin = new URL(page.url()).origin;
+    for (const [path, prepare] of Object.entries(VIEWS)) {
+      await page.goto(`${origin}/#/${path}`);
+      await prepare(page);
+      assert.deepEqual(await violations(page), [], path);
+      const [content, screen] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(content <= screen, `${path} is ${content} px wide on a screen of ${screen} px`);
+      const outside = await page.locator(".row-actions button").evaluateAll((buttons) => buttons
+        .filter((button) => button.getBoundingClientRect().right > innerWidth).map((button) => button.ariaLabel));
+      assert.deepEqual(outside, [], `${path}: every action can be reached without scrolling sideways`);
+    }
+    for (const [path, button] of DIALOGS) {
+      await page.goto(`${origin}/#/${path}`);
+      await page.getByRole("button", { name: button, exact: true }).click();
+      if (button === "Issue a key") await page.getByLabel("Kind").selectOption("production");
+      assert.deepEqual(await violations(page), [], button);
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+    }
+    assert.deepEqual(page.faults, []);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Signed out" }).waitFor();
+    assert.deepEqual(await violations(page), [], "signed out");
+    await page.goto(`${origin}/sign-in/wrong`);
+    await page.getByRole("heading", { name: "This link does not open" }).waitFor();
+    assert.deepEqual(await violations(page), [], "a wrong link");
+    await page.context().close();
+  });
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { violations } from "./axe.js";
+import { LOOKS, violations } from "./axe.js";
 import { Browser, Service } from "./service.js";
 
 /** One of each kind of page. */
@@ -45,20 +45,18 @@ async function assertFits(page, what) {
 
 const focused = (page) => page.evaluate(() => document.activeElement.outerHTML.slice(0, 80));
 
-for (const colorScheme of ["light", "dark"]) {
-  for (const viewport of [NARROW, WIDE]) {
-    test(`pages have no accessibility violations and do not scroll sideways, ${colorScheme}, ${viewport.width} px`, async () => {
-      const page = await opened("/", { viewport, colorScheme });
-      for (const path of PAGES) {
-        await page.goto(`${demo.address}${path}`);
-        await page.locator("body.scripted").waitFor();
-        assert.deepEqual(await violations(page), [], path);
-        await assertFits(page, path);
-      }
-      assert.deepEqual(page.faults, []);
-      await page.context().close();
-    });
-  }
+for (const { viewport, colorScheme } of LOOKS) {
+  test(`pages have no accessibility violations and do not scroll sideways, ${colorScheme}, ${viewport.width} px`, async () => {
+    const page = await opened("/", { viewport, colorScheme });
+    for (const path of PAGES) {
+      await page.goto(`${demo.address}${path}`);
+      await page.locator("body.scripted").waitFor();
+      assert.deepEqual(await violations(page), [], path);
+      await assertFits(page, path);
+    }
+    assert.deepEqual(page.faults, []);
+    await page.context().close();
+  });
 }
 
 test("open menu, search results and a response have no accessibility violations", async () => {

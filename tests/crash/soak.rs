@@ -129,7 +129,7 @@ async fn polling_process_does_not_grow() {
         return;
     }
     let directory = Directory::new();
-    let server = directory.serve_with(&[("ODDSBOX_LOG", "warn")]);
+    let server = directory.serve_all_sports(&[("ODDSBOX_LOG", "warn")]);
     let key = issue(&directory.access().await, sandbox(1 << 40)).await.expect("a key");
     let began = Instant::now();
     let mut rounds = Vec::new();

@@ -83,7 +83,7 @@ fn a_production_key_needs_approval_and_only_it_can_be_restricted() {
 #[tokio::test]
 async fn a_restricted_key_reads_its_groups_and_no_others() {
     let directory = Directory::new();
-    let server = directory.serve();
+    let server = directory.serve_all_sports(&[]);
     let key = Issued::from(&directory.json("keys issue --live --name app --approved-by ada --groups combat"));
     let status = async |path: &str| {
         let answer = get(server.address(), path, &key.secret).await;
@@ -260,7 +260,7 @@ fn session(directory: &Directory) -> Vec<(String, Value)> {
 #[test]
 fn commands_answer_the_same_with_and_without_a_server() {
     let (alone, served) = (Directory::new(), Directory::new());
-    let server = served.serve();
+    let server = served.serve_all_sports(&[]);
     for ((line, alone), (_, served)) in session(&alone).into_iter().zip(session(&served)) {
         assert_eq!(alone, served, "{line}");
     }

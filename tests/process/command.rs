@@ -58,8 +58,19 @@ impl Directory {
         self.serve_with(&[])
     }
 
-    /// Starts a server with environment variables, and waits until it listens.
+    /// Starts a server with environment variables, and waits until it listens. It has three sports: most of the start of a debug
+    /// build is the simulation of the sandbox world.
     pub fn serve_with(&self, variables: &[(&str, &str)]) -> Server {
+        let file = self.path().join("few_sports.toml");
+        if !file.exists() {
+            fs::write(&file, few_sports()).expect("a file");
+        }
+        let catalogue = [("ODDSBOX_CATALOGUE", file.to_str().expect("a text"))];
+        self.serve_all_sports(&[&catalogue, variables].concat())
+    }
+
+    /// The same with the built-in catalogue.
+    pub fn serve_all_sports(&self, variables: &[(&str, &str)]) -> Server {
         let mut server = Server::spawn(self.path(), variables);
         server.wait_until_ready();
         server
@@ -69,6 +80,22 @@ impl Directory {
     pub async fn access(&self) -> AdminAccess {
         AdminAccess::server(&self.data()).await.expect("a socket").expect("a server")
     }
+}
+
+/// The built-in catalogue with three of its sports.
+fn few_sports() -> String {
+    let text = include_str!("../../data/catalogue.toml");
+    let (sports, rest) = text.split_once("\ncompetitions = [").expect("competitions after sports");
+    let (competitions, rest) = rest.split_once("\n]\n").expect("the end of the list");
+    let keep = |text: &str, kept: [&str; 3]| -> String {
+        let is_kept = |line: &str| {
+            !line.starts_with("  { key") || kept.iter().any(|key| line.contains(&format!("key = \"{key}")))
+        };
+        text.lines().filter(|line| is_kept(line)).map(|line| format!("{line}\n")).collect()
+    };
+    let sports = keep(sports, ["mma\"", "tennis\"", "golf\""]);
+    let competitions = keep(competitions, ["mma_", "tennis_", "golf_"]);
+    format!("replace = true\n{sports}competitions = [{competitions}]\n{rest}")
 }
 
 /// Runs a command on any data path to its end.

@@ -75,7 +75,7 @@ const PATHS: [&str; 14] = [
 async fn answers(directory: &Directory) -> Vec<String> {
     let issued = directory.json("keys issue --live --name test --approved-by test");
     let key = issued["key"].as_str().expect("a key").to_owned();
-    let server = directory.serve();
+    let server = directory.serve_all_sports(&[]);
     let mut connection = Connection::open(server.address()).await.expect("a connection");
     let mut bodies = Vec::new();
     for path in PATHS {
