@@ -180,7 +180,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::model::{Contest, Event, EventId, EventStatus, Market, Price, PricedAt, Start};
+    use crate::model::{Contest, Event, EventId, EventStatus, Market, Price, PricedAt, Start, StartSource};
 
     fn at(seconds: u32) -> Timestamp {
         Timestamp::from_unix(1_790_000_000 + seconds)
@@ -209,7 +209,13 @@ mod tests {
         });
         let line =
             Line { bookmaker: "b".into(), market: Market::OUTRIGHT, opening, closing: None, is_closed: false, points };
-        EventLines { event, since: Timestamp::default(), start: Start::Ahead, lines: vec![line] }
+        EventLines {
+            event,
+            since: Timestamp::default(),
+            source: StartSource::Ahead,
+            start: Start::Ahead,
+            lines: vec![line],
+        }
     }
 
     /// The fewest points that a reader of history may hand out for a range.

@@ -11,6 +11,7 @@ pub struct EventLines {
     pub event: Arc<Event>,
     /// When the log first had it.
     pub since: Timestamp,
+    pub source: StartSource,
     pub start: Start,
     /// In the order of bookmakers and markets.
     pub lines: Vec<Line>,
@@ -40,6 +41,17 @@ pub enum Start {
     /// Its commence time passed.
     Scheduled(Timestamp),
     /// It was cancelled: there is no start until it is scheduled again.
+    Cancelled,
+}
+
+/// How a log knows about the start of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartSource {
+    /// It had the event while that was ahead.
+    Ahead,
+    /// The event had begun when the log first had it.
+    Begun,
+    /// The event was cancelled, and has not been ahead since.
     Cancelled,
 }
 
@@ -93,6 +105,10 @@ impl EventLines {
 }
 
 impl Start {
+    pub fn has_begun(self) -> bool {
+        matches!(self, Start::Live(_) | Start::Scheduled(_))
+    }
+
     /// The UTC day on which the event began or is to begin, counted from 1970.
     pub fn day(self, event: &Event) -> u32 {
         self.time(event).unwrap_or(event.commence).unix() / 86_400
@@ -104,6 +120,17 @@ impl Start {
             Start::Ahead => Some(event.commence),
             Start::Live(at) | Start::Scheduled(at) => Some(at),
             Start::Cancelled => None,
+        }
+    }
+}
+
+impl StartSource {
+    /// When the log first has an event, or the event changes.
+    pub fn after(self, start: Start) -> Self {
+        match start {
+            Start::Ahead => StartSource::Ahead,
+            Start::Cancelled => StartSource::Cancelled,
+            Start::Live(_) | Start::Scheduled(_) => self,
         }
     }
 }

@@ -34,7 +34,7 @@ pub use catalogue::{Catalogue, CatalogueError, UnknownSport};
 pub use competition::{Competition, Competitions, SeenCompetition};
 pub use event::{Contest, Event, EventId, EventOwner, EventStatus};
 pub use history::{HistoryChange, HistoryPrice, LoggedPrice, Observation, ObservedEvent};
-pub use line::{ClosingReason, EventLines, Line, LinePoint, PricedAt, Start};
+pub use line::{ClosingReason, EventLines, Line, LinePoint, PricedAt, Start, StartSource};
 pub use maintenance::Maintenance;
 pub use market::{Market, MarketFamilies, MarketFilter, MarketKey, MarketTraits, Settlement};
 pub use news::{ClosedNews, CompetitionNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};

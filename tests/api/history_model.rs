@@ -128,7 +128,7 @@ async fn live(random: &mut Random) {
 /// After an import, a service goes on from the same prices: a third service that has imported the history of both has the
 /// same prices, and the same lines in an export.
 async fn go_on(service: &Service, world: &str, (random, mut now_s, mut price): (&mut Random, u32, i32)) {
-    let mut times = Vec::new();
+    let (mut times, border_s) = (Vec::new(), now_s);
     if below(random, 4) > 0 {
         service.ingest_report(World::Live, world).await;
     }
@@ -144,18 +144,44 @@ async fn go_on(service: &Service, world: &str, (random, mut now_s, mut price): (
     let third = Service::start().await;
     third.clock.set_unix_ms(service.clock.now().unix_ms);
     let report = import_lines(&third, &text).await;
-    assert_eq!((report.rejected, report.written), (0, true), "{:?}", report.examples);
+    assert_eq!((report.rejected, report.written), (0, true), "{:?}\n{text}", report.examples);
     // Lines of one second may be in another order.
     let sorted = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
     let again = export(&third, None, None).await;
-    assert_eq!(sorted(&text), sorted(&again));
+    let (once, again) = (sorted(&text), sorted(&again));
+    let missing: Vec<&String> = once.difference(&again).collect();
+    let added: Vec<&String> = again.difference(&once).collect();
+    assert!(missing.is_empty() && added.is_empty(), "missing {missing:#?}, added {added:#?}\n{text}");
     // That an event was there again is no change of it in the other's history.
     let odds = &PATHS[..3];
     let own = past(service, &service.live, &times, odds).await;
     let imported = past(&third, &third.live, &times, odds).await;
     for (own, imported) in own.iter().zip(&imported) {
-        assert_eq!(own, imported);
+        let is_about = |id: usize| own.contains(&format!("/e{id}/lines")) || own.contains(&format!("event_ids=e{id}&"));
+        if !(0..EVENTS).any(|id| is_about(id) && scheduled_again(&text, &format!("e{id}"), border_s)) {
+            assert_eq!(own, imported, "{text}");
+        }
     }
+}
+
+/// Whether an event that had begun or was cancelled is scheduled again later: neither of two logs knows which of the prices
+/// of the other count as the last before that start.
+fn scheduled_again(text: &str, id: &str, border_s: u32) -> bool {
+    let border = time(border_s);
+    let mut was_ahead = true;
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        if line["type"] != "event" || line["id"] != id {
+            continue;
+        }
+        let is_scheduled = line["status"] == "scheduled";
+        if line["as_of"].as_str() <= Some(&border) {
+            was_ahead = is_scheduled && line["commence_time"].as_str() > Some(&border);
+        } else if is_scheduled && !was_ahead {
+            return true;
+        }
+    }
+    false
 }
 
 #[tokio::test]

@@ -10,8 +10,6 @@ use crate::model::{Event, EventId, HistoryChange, HistoryPrice, LoggedPrice, Sco
 use crate::store::SportFold;
 
 pub(super) struct Border {
-    /// The first publication of the log.
-    since: Timestamp,
     /// What was imported, as far as the log has not mentioned it.
     events: HashMap<EventId, KnownEvent>,
     stale: BTreeSet<Arc<str>>,
@@ -27,36 +25,42 @@ struct KnownEvent {
 
 /// How far the first publication has been written.
 enum Stage {
-    /// What it ends of what was imported has still to be written.
-    Before {
-        ends: Vec<HistoryChange>,
-        is_told: bool,
-    },
-    /// Whether a line says that there was a publication.
+    /// There is none if the log has no prices yet.
+    Before(Option<FirstPublication>),
     Within {
+        since: Timestamp,
+        /// Whether a line says that there was a publication.
         is_told: bool,
     },
     After,
 }
 
+struct FirstPublication {
+    since: Timestamp,
+    /// What it ends of what was imported.
+    ends: Vec<HistoryChange>,
+    /// Whether what was imported has a publication of the same second.
+    is_told: bool,
+}
+
 impl Border {
-    /// From what was imported to what the log has at its first publication.
-    pub(super) fn new(imported: &SportFold, (since, own): (Timestamp, &SportFold)) -> Self {
+    /// From what was imported to what the log has at its first publication, if it has one.
+    pub(super) fn new(imported: &SportFold, own: Option<(Timestamp, &SportFold)>) -> Self {
         let known = |folded| {
             let prices = imported.records(folded);
             let prices = prices.map(|(book, market, price)| ((Arc::clone(book), market.key()), price.clone()));
             let event = Some(Arc::clone(&folded.event));
             (folded.event.id.clone(), KnownEvent { event, score: folded.score.clone(), prices: prices.collect() })
         };
-        Border {
+        let first = own.map(|(since, own)| FirstPublication {
             since,
+            ends: imported.ends(own),
+            is_told: imported.last_tick().is_some_and(|last| last >= since),
+        });
+        Border {
             events: imported.events().map(known).collect(),
             stale: imported.stale().cloned().collect(),
-            stage: Stage::Before {
-                ends: imported.ends(own),
-                // What was imported may have a publication of the same second.
-                is_told: imported.last_tick().is_some_and(|last| last >= since),
-            },
+            stage: Stage::Before(first),
         }
     }
 
@@ -64,18 +68,22 @@ impl Border {
     pub(super) fn cross(&mut self, at: Timestamp, change: HistoryChange) -> Vec<(Timestamp, HistoryChange)> {
         let is_of_prices = is_price(&change);
         let mut lines = Vec::new();
-        if let Stage::Before { ends, is_told } = &mut self.stage
-            && is_of_prices
-            && at >= self.since
-        {
-            let is_told = *is_told || ends.iter().any(is_price);
-            lines.extend(ends.drain(..).map(|change| (at, change)));
-            self.stage = Stage::Within { is_told };
-        } else if matches!(self.stage, Stage::Within { .. }) && (!is_of_prices || at > self.since) {
-            lines.extend(self.finish());
+        match &mut self.stage {
+            Stage::Before(Some(first)) if is_of_prices && at >= first.since => {
+                let (since, is_told) = (first.since, first.is_told || first.ends.iter().any(is_price));
+                lines.extend(first.ends.drain(..).map(|change| (at, change)));
+                self.stage = Stage::Within { since, is_told };
+            }
+            Stage::Before(Some(first)) => {
+                if let HistoryChange::Removed(event) = &change {
+                    first.ends.retain(|end| event_of(end) != Some(event));
+                }
+            }
+            Stage::Within { since, .. } if !is_of_prices || at > *since => lines.extend(self.finish()),
+            Stage::Before(None) | Stage::Within { .. } | Stage::After => {}
         }
         if matches!(self.stage, Stage::After) || !self.repeats(&change) {
-            if let Stage::Within { is_told } = &mut self.stage {
+            if let Stage::Within { is_told, .. } = &mut self.stage {
                 *is_told |= is_of_prices;
             }
             lines.push((at, change));
@@ -85,8 +93,10 @@ impl Border {
 
     /// The line that says that there was a publication, if nothing else does.
     pub(super) fn finish(&mut self) -> Option<(Timestamp, HistoryChange)> {
-        let stage = std::mem::replace(&mut self.stage, Stage::After);
-        matches!(stage, Stage::Within { is_told: false }).then_some((self.since, HistoryChange::Tick))
+        match std::mem::replace(&mut self.stage, Stage::After) {
+            Stage::Within { since, is_told: false } => Some((since, HistoryChange::Tick)),
+            _ => None,
+        }
     }
 
     /// Whether a change says no more than what was imported last.
@@ -112,6 +122,15 @@ impl Border {
             HistoryChange::Source(bookmaker, is_stale) => self.stale.remove(bookmaker) && *is_stale,
             HistoryChange::Tick | HistoryChange::Observed(_) => false,
         }
+    }
+}
+
+fn event_of(change: &HistoryChange) -> Option<&EventId> {
+    match change {
+        HistoryChange::Event(event) => Some(&event.id),
+        HistoryChange::Removed(event) | HistoryChange::Score(event, _) => Some(event),
+        HistoryChange::Price(price) => Some(&price.event),
+        HistoryChange::Source(..) | HistoryChange::Tick | HistoryChange::Observed(_) => None,
     }
 }
 

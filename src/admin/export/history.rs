@@ -100,10 +100,11 @@ impl Export {
         let mut border = None;
         if let Some(log) = imported {
             let state = self.log(sport, log, history, None)?;
-            if let Some(since) = own_since {
-                let (_, own) = history.as_of(world, sport, since)?;
-                border = Some(Border::new(&state, (since, &own)));
-            }
+            let own = match own_since {
+                Some(since) => Some((since, history.as_of(world, sport, since)?.1)),
+                None => None,
+            };
+            border = Some(Border::new(&state, own.as_ref().map(|(since, own)| (*since, own))));
         }
         if let Some(log) = history.own(world, sport)? {
             self.log(sport, log, history, border)?;

@@ -7,7 +7,7 @@ use crate::board::{AsOf, Boards, ChangeEntry};
 use crate::http::exchange::history::{
     AsOfRead, ClosingOf, ClosingRead, EntriesRead, History, HistoryFailure, HourEntries, HourRead, LinesRead,
 };
-use crate::model::{EventId, EventLines, Line, LinePoint, Permanence, PricedAt, Start};
+use crate::model::{EventId, EventLines, Line, LinePoint, Permanence, PricedAt, Start, StartSource, Timestamp};
 
 #[derive(Debug)]
 pub(super) struct UnchangedHistory(pub(super) Arc<Boards>);
@@ -43,7 +43,8 @@ impl History for UnchangedHistory {
             Line { bookmaker, market: record.market, opening, closing, is_closed, points }
         });
         let (event, lines) = (Arc::clone(node.event()), lines.collect());
-        Ok(Some(EventLines { event, since: Timestamp::default(), start: Start::Ahead, lines }))
+        let since = Timestamp::default();
+        Ok(Some(EventLines { event, since, source: StartSource::Ahead, start: Start::Ahead, lines }))
     }
 
     fn closing(&self, read: &ClosingRead) -> Result<Vec<EventLines>, HistoryFailure> {

@@ -325,9 +325,8 @@ impl HistoryReader {
     ) -> Result<Vec<EventLines>, HistoryError> {
         self.read(|reading| {
             let sport = reading.number(sport)?;
-            let of_log = |log, of: &EndsOf| {
-                read_ends(&reading.txn, log, of, (&is_wanted, lines_max), reading.kept_tails())
-            };
+            let of_log =
+                |log, of: &EndsOf| read_ends(&reading.txn, log, of, (&is_wanted, lines_max), reading.kept_tails());
             let own = (world_number(world), sport);
             let Some(imported) = reading.imported(world, sport)? else { return Ok(of_log(own, of)?) };
             // The day of an event may be another one in each of the logs.

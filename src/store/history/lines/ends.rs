@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::block::RecordNumbers;
-use crate::model::{Event, EventStatus, Outcome, OutcomeName, PricedAt, Start, Timestamp};
+use crate::model::{Event, EventStatus, Outcome, OutcomeName, PricedAt, Start, StartSource, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::events::{SharedTexts, put_event, put_time, read_event, read_time};
 use crate::store::history::prices::{Difference, put_difference, read_difference, read_outcomes};
@@ -32,6 +32,7 @@ pub(super) struct EventEnds {
     /// How many blocks its lines have.
     pub(super) blocks: u32,
     pub(super) start: Start,
+    pub(super) source: StartSource,
     /// Whether it was seen live since it was last ahead: prices from then never count.
     was_live: bool,
     pub(super) texts: EventTexts,
@@ -89,6 +90,7 @@ impl EventEnds {
         let was_live = is_live(&event);
         EventEnds {
             event,
+            source: StartSource::Begun.after(start),
             was_live,
             first_change: at,
             last_change: at,
@@ -111,14 +113,14 @@ impl EventEnds {
         self.is_ahead(at);
         let was = self.start;
         self.event = Arc::clone(event);
-        let has_begun = matches!(was, Start::Live(_) | Start::Scheduled(_));
         self.start = match event.status {
             EventStatus::Cancelled => Start::Cancelled,
             EventStatus::Scheduled if at < event.commence => Start::Ahead,
-            _ if has_begun => was,
+            _ if was.has_begun() => was,
             EventStatus::Live | EventStatus::Final if at < event.commence => Start::Live(at),
             _ => Start::Scheduled(event.commence),
         };
+        self.source = self.source.after(self.start);
         match (was, self.start) {
             (_, Start::Cancelled) => {
                 self.records.values_mut().for_each(|record| record.closing = None);
@@ -207,6 +209,8 @@ const SCHEDULED: u8 = 2;
 const CANCELLED: u8 = 3;
 /// Added to one of these.
 const WAS_LIVE: u8 = 1 << 4;
+const FROM_BEGUN: u8 = 1 << 5;
+const FROM_CANCELLED: u8 = 1 << 6;
 
 /// What follows the opening of a record.
 const HAS_CLOSING: u8 = 1;
@@ -228,7 +232,12 @@ impl EventEnds {
             Start::Scheduled(time) => (SCHEDULED, Some(time)),
             Start::Cancelled => (CANCELLED, None),
         };
-        out.push(kind | if self.was_live { WAS_LIVE } else { 0 });
+        let source = match self.source {
+            StartSource::Ahead => 0,
+            StartSource::Begun => FROM_BEGUN,
+            StartSource::Cancelled => FROM_CANCELLED,
+        };
+        out.push(kind | source | if self.was_live { WAS_LIVE } else { 0 });
         if let Some(time) = time {
             put_time(time, at, &mut out);
         }
@@ -326,7 +335,13 @@ impl EndsRow {
         event.changed = read_time(at, cursor)?;
         let kind = cursor.byte()?;
         let was_live = kind & WAS_LIVE != 0;
-        let start = match kind & !WAS_LIVE {
+        let source = match kind & (FROM_BEGUN | FROM_CANCELLED) {
+            0 => StartSource::Ahead,
+            FROM_BEGUN => StartSource::Begun,
+            FROM_CANCELLED => StartSource::Cancelled,
+            _ => return Err(Flaw::Malformed),
+        };
+        let start = match kind & !(WAS_LIVE | FROM_BEGUN | FROM_CANCELLED) {
             AHEAD => Start::Ahead,
             LIVE => Start::Live(read_time(at, cursor)?),
             SCHEDULED => Start::Scheduled(read_time(at, cursor)?),
@@ -344,7 +359,7 @@ impl EndsRow {
             return Err(Flaw::Malformed);
         }
         let (event, texts) = (Arc::new(event), EventTexts::of(texts));
-        Ok(EventEnds { event, first_change, last_change, blocks, start, was_live, texts, records })
+        Ok(EventEnds { event, first_change, last_change, blocks, start, source, was_live, texts, records })
     }
 
     /// The id of the event.

@@ -178,5 +178,6 @@ fn event_lines(
     lines.sort_by(|one, other| {
         one.bookmaker.cmp(&other.bookmaker).then_with(|| one.market.cmp_in_records(other.market))
     });
-    Ok(EventLines { event: Arc::clone(&ends.event), since: ends.first_change, start: ends.start, lines })
+    let EventEnds { first_change: since, source, start, .. } = *ends;
+    Ok(EventLines { event: Arc::clone(&ends.event), since, source, start, lines })
 }
