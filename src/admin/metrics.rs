@@ -69,8 +69,8 @@ fn requests(page: &mut MetricsPage, server: &dyn ServerFacts) {
         page.histogram(&[("route", total.route)], &total.latency);
     }
     let help = "Requests that a key did not open: no good key (missing, malformed, unknown, revoked, expired, \
-                rotated_out), a spent limit (burst, day, month), another group of sports (group), a rotation that is not \
-                allowed (self_service).";
+                rotated_out), a spent limit (burst, day, month, or length for a long answer), too much at a time \
+                (history, streams), another group of sports (group), a rotation that is not allowed (self_service).";
     page.family("oddsbox_http_requests_refused_total", Kind::Counter, help);
     for (reason, count) in server.traffic().refused() {
         page.sample(&[("reason", reason)], count);

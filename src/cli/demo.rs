@@ -110,6 +110,7 @@ pub(super) async fn show(
     let demo = DemoAnswer {
         url: base,
         docs_url: format!("{base}/docs"),
+        account_url: format!("{base}/account"),
         console_url: link.as_ref().map(|link| link.url.as_str()),
         data: invocation.data.path(),
         sandbox_key: sandbox,
@@ -129,6 +130,7 @@ pub(super) async fn show(
 struct DemoAnswer<'a> {
     url: &'a str,
     docs_url: String,
+    account_url: String,
     /// Works once.
     console_url: Option<&'a str>,
     data: &'a Path,
@@ -139,7 +141,7 @@ struct DemoAnswer<'a> {
 }
 
 fn banner(invocation: &Invocation, demo: &DemoAnswer<'_>) -> String {
-    let DemoAnswer { url, docs_url, console_url, data, sandbox_key, production_key, commands } = demo;
+    let DemoAnswer { url, docs_url, account_url, console_url, data, sandbox_key, production_key, commands } = demo;
     let title = invocation.output.bold("oddsbox demo");
     let data = data.display();
     let command = invocation.command();
@@ -153,7 +155,8 @@ fn banner(invocation: &Invocation, demo: &DemoAnswer<'_>) -> String {
     format!(
         "\n  {title}   two simulated worlds, data in {data}\n\n  \
          listening on {url}\n  \
-         docs         {docs_url}\n\
+         docs         {docs_url}\n  \
+         account      {account_url}\n\
          {console}\n  \
          sandbox key     {sandbox_key}\n  \
          production key  {production_key}\n\n  \

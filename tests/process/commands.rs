@@ -51,6 +51,7 @@ async fn demo_prints_one_json_document_with_json() {
             assert_eq!(get(address, "/v1/sports", &text(key)).await.status, 200, "{key}");
         }
         assert_eq!(text("docs_url"), format!("{}/docs", text("url")));
+        assert_eq!(text("account_url"), format!("{}/account", text("url")));
         assert!(text("console_url").starts_with("http://127.0.0.1:"), "{demo}");
         let commands = demo["commands"].as_array().expect("a list");
         assert!(commands[0].as_str().is_some_and(|line| line.starts_with("curl -H 'X-API-Key: sk_test_")), "{demo}");

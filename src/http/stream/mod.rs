@@ -1,7 +1,8 @@
 //! The stream: every change of a world as server-sent events, in order and each once.
 //!
 //! - `request` reads what a client wants to follow; `open` lets it, within its limits
-//! - `session` is the body of the response: a snapshot, then every change, until a reason to end
+//! - `session` is the body of the response: a snapshot, then every change, until a reason to end; `timer` is when it has
+//!   something to do although nothing changed
 //! - `context` is what all streams share: boards, keys, the log, filters in use
 //!
 //! A client that reconnects with the id of the last event that it saw continues after it: from memory if it was away for a
@@ -11,6 +12,7 @@ mod context;
 mod open;
 mod request;
 mod session;
+mod timer;
 
 pub(crate) use context::{StreamContext, StreamSettings};
 pub(crate) use open::StreamNeed;

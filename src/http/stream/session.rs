@@ -8,16 +8,14 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use tokio::task::coop;
-use tokio::time::{Instant, Sleep};
 
 use super::context::{StreamContext, StreamPlace};
 use super::request::{StreamPlan, Unmatched};
+use super::timer::StreamTimer;
 use crate::board::render::json;
 use crate::board::{Beat, ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard, control_frame};
 use crate::http::exchange::history::HistoryFailure;
@@ -25,8 +23,6 @@ use crate::keys::{AuthError, KeyTicket, StreamSeat};
 use crate::model::{Position, SportId, Timestamp};
 use crate::wake::WakeSlot;
 
-/// A client that hears nothing for this long gets a comment.
-const SILENCE_MAX: Duration = Duration::from_secs(15);
 const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
 /// A reader that is behind by more entries than this gets them as one.
 const BEHIND_MAX: u64 = 16;
@@ -72,14 +68,7 @@ pub(crate) struct EventStream {
     read: Option<Entries>,
     /// Whether everything that there was at the last look is in the queue: then there is nothing to look for until a notification.
     is_current: bool,
-    /// Fires no later than a comment is due or the key ends. It is set again only when it fires: most streams have an event
-    /// before that, and setting a timer for each of those would cost more than the event.
-    timer: Pin<Box<Sleep>>,
-    timer_due: Instant,
-    /// What it was last polled with.
-    timer_task: Option<Waker>,
-    /// When the client last got something.
-    heard: Instant,
+    timer: StreamTimer,
     /// The changes of the key when it was last checked; `None` before the first time.
     checked: Option<u64>,
     /// When the key ends.
@@ -143,7 +132,6 @@ impl EventStream {
     pub(super) fn new(context: Arc<StreamContext>, start: StreamStart) -> Self {
         let StreamStart { plan, world, ticket, seat, place, slot } = start;
         let number = context.boards.feed(plan.world).add_follower(&slot);
-        let heard = Instant::now();
         EventStream {
             seen_beat: context.boards.feed(plan.world).last_beat(),
             position: world.position(),
@@ -153,10 +141,7 @@ impl EventStream {
             reading: None,
             read: None,
             is_current: false,
-            timer: Box::pin(tokio::time::sleep_until(heard + SILENCE_MAX)),
-            timer_due: heard + SILENCE_MAX,
-            timer_task: None,
-            heard,
+            timer: StreamTimer::new(),
             checked: None,
             until: None,
             number,
@@ -475,24 +460,15 @@ impl EventStream {
         })
     }
 
-    /// Lets the timer fire when the client has heard nothing for as long as it may, or when the key ends.
+    /// Lets the timer fire when there is something to do.
     fn set_timer(&mut self) {
-        let mut due = self.heard + SILENCE_MAX;
-        if let Some(until) = self.until {
-            let left = until.seconds_since(self.context.clock.now().timestamp());
-            due = due.min(Instant::now() + Duration::from_secs(u64::from(left.max(1))));
-        }
-        self.timer.as_mut().reset(due);
-        self.timer_due = due;
-        // It has to be polled once after it was set.
-        self.timer_task = None;
+        let now = self.context.clock.now().timestamp();
+        self.timer.set(self.until.map(|until| until.seconds_since(now)));
     }
 
-    /// The timer has fired. The client may have heard something since it was set.
+    /// The timer has fired.
     fn after_timer(&mut self) {
-        let now = Instant::now();
-        if now >= self.heard + SILENCE_MAX {
-            self.heard = now;
+        if self.timer.ends_silence() {
             self.queue.push_back(COMMENT);
         }
         self.set_timer();
@@ -500,20 +476,9 @@ impl EventStream {
         self.is_current = false;
     }
 
-    /// The timer has the task that it wakes: until it is due there is nothing to ask it.
-    fn poll_timer(&mut self, task: &mut Context<'_>) -> Poll<()> {
-        let is_set = self.timer_task.as_ref().is_some_and(|set| set.will_wake(task.waker()));
-        if is_set && Instant::now() < self.timer_due {
-            return Poll::Pending;
-        }
-        // Without any budget left it does not take the task, and has to be polled again.
-        self.timer_task = coop::has_budget_remaining().then(|| task.waker().clone());
-        self.timer.as_mut().poll(task)
-    }
-
     fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         self.context.counts().count_bytes(bytes.len());
-        self.heard = Instant::now();
+        self.timer.note_heard();
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
@@ -556,7 +521,7 @@ impl Body for EventStream {
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
                 Advance::Nothing => {}
             }
-            if stream.poll_timer(task).is_ready() {
+            if stream.timer.poll(task).is_ready() {
                 stream.after_timer();
                 continue;
             }
