@@ -102,7 +102,7 @@ class BareHyper(contenders.Process):
         contenders.wait_for(self.port)
 
     def publish(self, event):
-        post(self.port, "/", event["raw"].encode())
+        post(self.port, "/", event["tick"].encode())
 
 
 def post(port, path, body):
@@ -157,23 +157,24 @@ class Service:
 
 
 def first_event(service, records):
-    """An event as a subscriber gets it, and the beat of its tick."""
+    """What a subscriber gets in a tick: an event with the beat after it, and the data of both."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", service.target, headers=service.headers)
     answer = connection.getresponse()
     service.change(records)
-    lines, raw = [], None
+    lines, tick, data = [], "", ""
     while True:
         line = answer.readline().decode()
         lines.append(line)
         if line != "\n":
             continue
-        if raw and lines[0] == "event: beat\n":
-            break
-        if MARK in "".join(lines):
-            raw, data = "".join(lines), next(line for line in lines if line.startswith("data: "))
+        is_beat = lines[0] == "event: beat\n"
+        if MARK in "".join(lines) or (tick and is_beat):
+            tick += "".join(lines)
+            data += "".join(line[6:].rstrip("\n") for line in lines if line.startswith("data: "))
+            if is_beat:
+                return {"tick": tick, "data": data, "records": records}
         lines = []
-    return {"raw": raw, "tick": raw + "".join(lines), "data": data[6:].rstrip("\n"), "records": records}
 
 
 @dataclasses.dataclass
@@ -211,7 +212,7 @@ def compare(binary, program, directory, count, frame, ticks):
     records = FRAMES[frame]
     service = Service(binary, directory / f"oddsbox-{count}-{records}")
     event = first_event(service, records)
-    print(f"{count} subscribers, events of {len(event['raw'])} bytes, {len(event['tick'])} with the beat of oddsbox", flush=True)
+    print(f"{count} subscribers, ticks of {len(event['tick'])} bytes", flush=True)
     spent, delivered = {}, {}
     for start in (lambda: service, lambda: Nchan(directory), lambda: BareHyper(program)):
         server = start()
