@@ -43,7 +43,12 @@ fn end_all(older: EventLines, since: Option<Timestamp>) -> EventLines {
 
 fn merge(older: EventLines, newer: EventLines, since: Option<Timestamp>) -> EventLines {
     let start_before = older.start_by(newer.since);
-    let border = Border { since, was_ahead: start_before == Start::Ahead, source: newer.source };
+    let is_ahead = match since {
+        // It was gone in between.
+        Some(since) if since < newer.since => older.start_by(since) == Start::Ahead,
+        _ => newer.source != StartSource::Begun,
+    };
+    let border = Border { since, was_ahead: start_before == Start::Ahead, is_ahead, source: newer.source };
     let had_begun = newer.source == StartSource::Begun && start_before.has_begun();
     let start = if had_begun { start_before } else { newer.start };
     let mut older_lines = older.lines;
@@ -56,7 +61,7 @@ fn merge(older: EventLines, newer: EventLines, since: Option<Timestamp>) -> Even
         });
     }
     lines.extend(older_lines.into_iter().map(|line| {
-        let ended = end(line, border.source != StartSource::Begun, since);
+        let ended = end(line, is_ahead, since);
         let closing = ended.closing.filter(|_| border.source != StartSource::Cancelled);
         Line { closing, ..ended }
     }));
@@ -71,8 +76,10 @@ fn merge(older: EventLines, newer: EventLines, since: Option<Timestamp>) -> Even
 struct Border {
     /// `None` if the newer log has no prices yet.
     since: Option<Timestamp>,
-    /// Whether the event was expected to begin, by what the older log has of it.
+    /// Whether the event was expected to begin, by what the older log has of it, when the newer one first had it.
     was_ahead: bool,
+    /// The same where the newer log begins.
+    is_ahead: bool,
     /// How the newer log knows about its start.
     source: StartSource,
 }
@@ -89,8 +96,7 @@ fn end(mut line: Line, is_ahead: bool, since: Option<Timestamp>) -> Line {
 
 fn merge_line(older: Line, newer: Line, border: Border) -> Line {
     let is_there_at_once = border.since.is_some_and(|since| newer.opening.at <= since);
-    let is_ahead = border.source != StartSource::Begun;
-    let mut older = if is_there_at_once { older } else { end(older, is_ahead, border.since) };
+    let mut older = if is_there_at_once { older } else { end(older, border.is_ahead, border.since) };
     // The newer log begins with what there was, changed or not.
     let is_repeated = |closing: &PricedAt| {
         let was_open = border.was_ahead && is_there_at_once && !older.is_closed;
@@ -100,7 +106,7 @@ fn merge_line(older: Line, newer: Line, border: Border) -> Line {
         (None, newer.is_closed)
     } else if older.closing.as_ref().is_some_and(is_repeated) {
         (older.closing, newer.is_closed)
-    } else if newer.closing.is_some() || (is_ahead && is_there_at_once) {
+    } else if newer.closing.is_some() || (border.is_ahead && is_there_at_once) {
         (newer.closing, newer.is_closed)
     } else {
         (older.closing, older.is_closed)
