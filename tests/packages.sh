@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, upgrades, removes and purges the Debian package in a clean root, with and without systemd, runs the service there
-# as its user, and runs what is in the image. systemd itself is replaced by a program that records what it is told.
+# as its user, and runs what is in the image. systemctl is replaced by a script that records its arguments.
 #   .ci/package OUT && tests/packages.sh OUT
 # Needs to be root, dpkg, curl and mmdebstrap (apt install mmdebstrap), which fetches the packages of Debian; skopeo for the image,
 # and lintian if that is to be run. PACKAGES_ROOT is a file to keep the clean root in for the next time.
@@ -107,21 +107,21 @@ case "$*" in
 esac
 SH
 chmod 0755 "$root/usr/bin/systemctl"
-told() { grep -qx -- "$1" "$root/run/systemctl.log"; }
-forget() { : >"$root/run/systemctl.log"; }
+called() { grep -qx -- "$1" "$root/run/systemctl.log"; }
+clear_calls() { : >"$root/run/systemctl.log"; }
 
 step "first installation with systemd: enabled and started"
-forget
+clear_calls
 install_deb older
-told '\(.* \)\?start oddsbox.service' || fail "it was not started: $(cat "$root/run/systemctl.log")"
-told '.*preset oddsbox.service' || fail "it was not enabled: $(cat "$root/run/systemctl.log")"
+called '\(.* \)\?start oddsbox.service' || fail "it was not started: $(cat "$root/run/systemctl.log")"
+called '.*preset oddsbox.service' || fail "it was not enabled: $(cat "$root/run/systemctl.log")"
 as_service oddsbox "${data[@]}" keys list --json | grep -q package || fail "the data of before is not there"
 
 step "upgrade: restarted if it runs, settings that were not changed are replaced"
-forget
+clear_calls
 install_deb newer
-told '.*try-restart oddsbox.service' || fail "it was not restarted: $(cat "$root/run/systemctl.log")"
-if told '\(.* \)\?\(stop\|start\|restart\) oddsbox.service'; then fail "an upgrade stops or starts it: $(cat "$root/run/systemctl.log")"; fi
+called '.*try-restart oddsbox.service' || fail "it was not restarted: $(cat "$root/run/systemctl.log")"
+if called '\(.* \)\?\(stop\|start\|restart\) oddsbox.service'; then fail "an upgrade stops or starts it: $(cat "$root/run/systemctl.log")"; fi
 expect "the installed version" "$(inside dpkg-query -W -f '${Version}' oddsbox)" "$version"
 if grep -q 'older version' "$root/etc/oddsbox/oddsbox.toml"; then fail "the settings are those of the older version"; fi
 expect "the settings" "$(mode /etc/oddsbox/oddsbox.toml)" "root:oddsbox 640"
@@ -134,14 +134,14 @@ install_deb newer
 grep -q '^refresh = "10s"' "$root/etc/oddsbox/oddsbox.toml" || fail "an upgrade replaced the operator's settings"
 
 step "removal: stopped, settings and data kept; installed again: started"
-forget
+clear_calls
 inside dpkg -r oddsbox >"$scratch/dpkg.log" 2>&1
-told '\(.* \)\?stop oddsbox.service' || fail "it was not stopped: $(cat "$root/run/systemctl.log")"
+called '\(.* \)\?stop oddsbox.service' || fail "it was not stopped: $(cat "$root/run/systemctl.log")"
 [ ! -e "$root/usr/bin/oddsbox" ] || fail "the binary is still there"
 grep -q '^refresh = "10s"' "$root/etc/oddsbox/oddsbox.toml" && [ -s "$root/var/lib/oddsbox/oddsbox.redb" ] || fail "something is gone"
-forget
+clear_calls
 install_deb newer
-told '\(.* \)\?start oddsbox.service' || fail "it was not started: $(cat "$root/run/systemctl.log")"
+called '\(.* \)\?start oddsbox.service' || fail "it was not started: $(cat "$root/run/systemctl.log")"
 
 step "purge: settings removed"
 inside dpkg --purge oddsbox >"$scratch/dpkg.log" 2>&1
@@ -167,7 +167,7 @@ if command -v skopeo >/dev/null; then
   expect "what is in it" "$(cd "$scratch/image" && find . -type f)" ./usr/bin/oddsbox
   expect "its data directory" "$(stat -c '%u:%g %a' "$scratch/image/data")" "10001:10001 700"
   variables=$(sed -n 's/^ *"\(ODDSBOX_DATA=[^"]*\)".*/\1/p' "$scratch/image.json")
-  in_image=(env -i "$variables" ODDSBOX_LISTEN=127.0.0.1:0 chroot --userspec=10001:10001 "$scratch/image" /usr/bin/oddsbox)
+  in_image=(env -i PATH="$PATH" "$variables" ODDSBOX_LISTEN=127.0.0.1:0 chroot --userspec=10001:10001 "$scratch/image" /usr/bin/oddsbox)
   expect "its version" "$("${in_image[@]}" --version)" "oddsbox ${version%-*}"
   serve "${in_image[@]}" serve
   "${in_image[@]}" ready >/dev/null
