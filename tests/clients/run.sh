@@ -3,7 +3,7 @@
 # of payloads/ and nothing else. Only the base URL of the clients differs. samples/ makes the calls of the vendor's samples.
 # fair.py compares the fair prices of a third server with those of published packages. stream/ follows the stream of a fourth
 # by published clients of server-sent events. mcp/ calls the tools of the first with the official clients of the Model Context
-# Protocol.
+# Protocol, and as the guide says. generated/ calls it with clients that are generated from its OpenAPI document.
 #   tests/clients/run.sh
 # Needs python3 with venv, a C compiler, pkg-config and OpenSSL's headers (for the Rust client), and reaches the package
 # registries of Python, Rust and npm. What is in JavaScript and PHP is left out where node, npm or php is missing. Everything is
@@ -56,7 +56,7 @@ if node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/
   cp tests/clients/stream/package.json tests/clients/stream/package-lock.json tests/clients/stream/follow_eventsource.mjs "$kept/stream"
   npm ci --prefix "$kept/stream" --ignore-scripts --no-audit --no-fund --silent
   mkdir -p "$kept/mcp"
-  cp tests/clients/mcp/package.json tests/clients/mcp/package-lock.json tests/clients/mcp/client.mjs "$kept/mcp"
+  cp tests/clients/mcp/package.json tests/clients/mcp/package-lock.json tests/clients/mcp/*.mjs "$kept/mcp"
   npm ci --prefix "$kept/mcp" --ignore-scripts --no-audit --no-fund --silent
 fi
 
@@ -120,9 +120,13 @@ run "$kept/venv/bin/python" tests/clients/samples/python.py
 follow() { run env BASE_URL="$(address stream)" KEY="$STREAM_KEY" "$@"; }
 follow "$kept/venv/bin/python" tests/clients/stream/follow_httpx.py
 run "$kept/mcp-venv/bin/python" tests/clients/mcp/client.py
+run tests/clients/generated/run.sh "$kept/generated"
 if [ -n "$has_node" ]; then
   follow node "$kept/stream/follow_eventsource.mjs"
   run node "$kept/mcp/client.mjs"
+  # There npx finds the bridge that is installed.
+  guide=$PWD/src/http/docs/guide/api.md
+  (cd "$kept/mcp" && GUIDE=$guide node configuration.mjs) || { echo "FAILED: configuration.mjs" >&2; status=1; }
 else
   echo "Node.js 20 or newer, or npm, is not installed: eventsource and the client of MCP in TypeScript are left out"
 fi

@@ -11,7 +11,9 @@ pub(crate) fn resolved<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     }
 }
 
-/// Validates a value against a schema: types, enumerations, required and closed properties, items, alternatives.
+/// Validates a value against a schema: types, enumerations, required properties, items, alternatives. A property that is
+/// not documented is an error unless the schema says `additionalProperties: true`: the document leaves objects open, so that
+/// clients generated from it accept the fields of later versions, but this version must have no others.
 pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = resolved(document, schema);
     if let Some(alternatives) = schema["oneOf"].as_array() {
@@ -48,7 +50,9 @@ pub(crate) fn check(document: &Value, schema: &Value, value: &Value) -> Result<(
     for (name, field) in value.as_object().into_iter().flatten() {
         match schema["properties"].get(name) {
             Some(schema) => check(document, schema, field)?,
-            None if schema["additionalProperties"] == false => return Err(format!("{name} is not documented")),
+            None if schema.get("properties").is_some() && schema["additionalProperties"] != true => {
+                return Err(format!("{name} is not documented"));
+            }
             None => {}
         }
     }

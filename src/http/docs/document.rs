@@ -170,6 +170,8 @@ pub(super) struct Schema {
     pub max_items: Option<u64>,
     pub items: Option<Box<Schema>>,
     #[serde(default)]
+    pub one_of: Vec<Schema>,
+    #[serde(default)]
     pub properties: Pairs<Schema>,
     #[serde(default)]
     pub required: Vec<String>,

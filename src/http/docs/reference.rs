@@ -147,6 +147,7 @@ pub(super) fn takes(schema: &Schema) -> String {
                 schema.values.iter().flatten().map(|value| format!("<code>{}</code>", escaped(value))).collect();
             values.join(" ")
         }
+        (None, None) if !schema.one_of.is_empty() => schema.one_of.iter().map(takes).collect::<Vec<_>>().join(" or "),
         (None, None) => type_names(schema),
     };
     match (schema.minimum, schema.maximum) {

@@ -186,12 +186,35 @@ fn documented_examples_are_accepted_and_bad_values_are_refused_by_name() {
             if name != "after" || path.ends_with("events") {
                 assert_eq!(fixture.get(&format!("{at}{name}={example}")).status, 200, "{path} {name}={example}");
             }
-            for value in parameter["schema"]["enum"].as_array().into_iter().flatten() {
-                let value = value.as_str().unwrap();
+            let booleans = if parameter["schema"]["type"] == "boolean" { &["true", "false"][..] } else { &[] };
+            let values = parameter["schema"]["enum"].as_array().into_iter().flatten();
+            for value in values.map(|value| value.as_str().unwrap()).chain(booleans.iter().copied()) {
                 assert_eq!(fixture.get(&format!("{at}{name}={value}")).status, 200, "{path} {name}={value}");
             }
         }
     }
+}
+
+/// Generators name a type after its place if it has no name of its own, such as `UsageHoursInner`.
+#[test]
+fn every_object_of_the_document_has_a_name() {
+    fn walk(at: &str, value: &Value, is_named: bool) {
+        let has_fields = value.get("properties").is_some_and(Value::is_object) && value["type"] == "object";
+        assert!(is_named || !has_fields, "{at} is an object without a name");
+        for (key, field) in value.as_object().into_iter().flatten().filter(|(key, _)| !key.starts_with("example")) {
+            walk(&format!("{at}/{key}"), field, at == "/components/schemas");
+        }
+        value.as_array().into_iter().flatten().for_each(|item| walk(at, item, false));
+    }
+    walk("", &document(), false);
+}
+
+#[test]
+fn operations_have_different_names() {
+    let document = document();
+    let operations = document["paths"].as_object().unwrap().values().map(operation);
+    let ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
 }
 
 #[test]
