@@ -126,6 +126,7 @@ impl Start {
 
 impl StartSource {
     /// When the log first has an event, or the event changes.
+    #[must_use]
     pub fn after(self, start: Start) -> Self {
         match start {
             Start::Ahead => StartSource::Ahead,

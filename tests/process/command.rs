@@ -91,7 +91,7 @@ fn few_sports() -> String {
         let is_kept = |line: &str| {
             !line.starts_with("  { key") || kept.iter().any(|key| line.contains(&format!("key = \"{key}")))
         };
-        text.lines().filter(|line| is_kept(line)).map(|line| format!("{line}\n")).collect()
+        text.split_inclusive('\n').filter(|line| is_kept(line)).collect()
     };
     let sports = keep(sports, ["mma\"", "tennis\"", "golf\""]);
     let competitions = keep(competitions, ["mma_", "tennis_", "golf_"]);
