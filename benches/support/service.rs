@@ -85,10 +85,10 @@ impl Bench {
         match handle(&self.service, request, self.clock.now()) {
             Handled::Answer(answer) => answer.into_response(),
             Handled::NeedsLease(_) => panic!("the lease is long enough for a measurement"),
-            Handled::NeedsHistory(_) => panic!("only current prices are asked for"),
-            Handled::NeedsWork(_) => panic!("only quoted prices are asked for"),
-            Handled::Opens(_) => panic!("no stream is asked for"),
-            Handled::Rotates(_) | Handled::NeedsBody(_) => panic!("nothing is posted"),
+            Handled::NeedsHistory(..) => panic!("only current prices are asked for"),
+            Handled::NeedsWork(..) => panic!("only quoted prices are asked for"),
+            Handled::Opens(..) => panic!("no stream is asked for"),
+            Handled::Rotates(..) | Handled::NeedsBody(_) => panic!("nothing is posted"),
         }
     }
 }

@@ -91,10 +91,10 @@ pub fn request(data: &[u8]) {
     }
     let answer = match handled {
         Handled::Answer(answer) => answer,
-        Handled::NeedsHistory(_)
-        | Handled::NeedsWork(_)
-        | Handled::Opens(_)
-        | Handled::Rotates(_)
+        Handled::NeedsHistory(..)
+        | Handled::NeedsWork(..)
+        | Handled::Opens(..)
+        | Handled::Rotates(..)
         | Handled::NeedsBody(_) => return,
         Handled::NeedsLease(_) => panic!("a lease was granted"),
     };

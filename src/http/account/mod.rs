@@ -8,4 +8,4 @@ mod rotate;
 
 pub(crate) use page::files;
 pub use rotate::{KeyRotations, OwnRotation, RotatedKey, RotationFailure, RotationFuture};
-pub(crate) use rotate::{NoRotations, RotateNeed, check};
+pub(crate) use rotate::{NoRotations, check};

@@ -17,8 +17,9 @@ use crate::http::exchange::query::Params;
 use crate::http::exchange::request_headers::RequestParts;
 use crate::http::exchange::route::Version;
 use crate::http::exchange::service::Service;
+use crate::http::exchange::waits::PaidRequest;
 use crate::keys::issue::{IssueError, check_self_rotation};
-use crate::keys::{AuthError, KeyId, KeyRecord, KeyTicket, PaidCharge, Secret, WaitingGrant};
+use crate::keys::{AuthError, KeyId, KeyRecord, KeyTicket, Secret};
 use crate::model::Timestamp;
 
 /// A request to rotate has nothing to say in its body, which is not read.
@@ -89,21 +90,6 @@ impl KeyRotations for NoRotations {
     }
 }
 
-/// A key that is to be rotated, and whose request that is.
-#[derive(Debug)]
-pub struct RotateNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) ticket: KeyTicket,
-    pub(crate) paid: PaidCharge,
-}
-
-impl RotateNeed {
-    /// Nothing is going to be rotated.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
-
 /// Whether a request may rotate its key. The writer asks again when it does.
 pub(crate) fn check(
     request: &RequestParts<'_>,
@@ -122,20 +108,24 @@ pub(crate) fn check(
 
 impl Service {
     /// Rotates the key of a request that comes from an address.
-    pub(crate) async fn rotate_key<B>(&self, request: &Request<B>, client: IpAddr, need: RotateNeed) -> HandledRequest {
-        let RotateNeed { grant, ticket, paid } = need;
-        let key = grant.grant().key_id().clone();
+    pub(crate) async fn rotate_key<B>(
+        &self,
+        request: &Request<B>,
+        client: IpAddr,
+        paid: PaidRequest,
+        ticket: KeyTicket,
+    ) -> HandledRequest {
+        let key = paid.grant.grant().key_id().clone();
         let who = format!("{key} ({client})");
         let rotated = self.rotations.rotate(OwnRotation { key: key.clone(), presented: ticket, who }).await;
         match rotated {
             Ok(rotated) => {
                 let json = written(&key, &rotated);
-                post::rotated(self, request, self.clock.now(), (grant, paid), json)
+                post::rotated(self, request, self.clock.now(), paid, json)
             }
             Err(failure) => {
-                if matches!(failure, RotationFailure::Unavailable) {
-                    paid.attach(grant.grant().meter()).refund();
-                }
+                let is_ours = matches!(failure, RotationFailure::Unavailable);
+                let grant = if is_ours { paid.refund() } else { paid.grant };
                 handle::refused(self, request, grant.grant(), self.clock.now(), &failure.into())
             }
         }

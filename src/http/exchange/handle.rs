@@ -28,14 +28,14 @@ use super::request_id::RequestId;
 use super::route::{Route, UNKNOWN_TEMPLATE, Version};
 use super::service::{Authorized, Service};
 use super::usage::UsageHeaders;
-use super::waits::{BodyNeed, HistoryNeed, Resumed, WorkNeed};
+use super::waits::{HistoryNeed, PaidRequest, Resumed};
+use super::work::BodyJob;
 use crate::board::Body;
 use crate::clock::Moment;
-use crate::http::account::RotateNeed;
 use crate::http::stream::{EventStream, StreamNeed};
 use crate::http::transport::ResponseBody;
 use crate::http::{v1, v4};
-use crate::keys::{AuthError, Cost, Grant, KeyId, KeyTicket, Keys, PaidCharge, Refusal, WaitingGrant};
+use crate::keys::{AuthError, Cost, Grant, KeyId, KeyTicket, Keys, Refusal, WaitingGrant};
 
 /// The outcome of a request.
 #[derive(Debug)]
@@ -44,15 +44,15 @@ pub enum Handled {
     /// The key has quota left but no lease: wait for its meter's lease and call again.
     NeedsLease(WaitingGrant),
     /// Something has to be read of the log first.
-    NeedsHistory(HistoryNeed),
+    NeedsHistory(PaidRequest, HistoryNeed),
     /// A stream is to be opened.
-    Opens(Box<StreamNeed>),
+    Opens(PaidRequest, Box<StreamNeed>),
     /// Something has to be computed first.
-    NeedsWork(WorkNeed),
-    /// The key is to be rotated.
-    Rotates(Box<RotateNeed>),
-    /// Its body has to be read first.
-    NeedsBody(BodyNeed),
+    NeedsWork(PaidRequest, BodyJob),
+    /// The key is to be rotated, with the secret that was presented.
+    Rotates(PaidRequest, KeyTicket),
+    /// Its body has to be read first, which is done for holders of a valid key only.
+    NeedsBody(PaidRequest),
 }
 
 impl From<HandledRequest> for Handled {
@@ -165,15 +165,15 @@ pub(crate) fn opened<B>(
     service: &Service,
     request: &Request<B>,
     now: Moment,
-    (waiting, paid): (WaitingGrant, PaidCharge),
+    paid: PaidRequest,
     rows: usize,
     stream: EventStream,
 ) -> Handled {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
-    let grant = waiting.grant();
+    let grant = paid.grant.grant();
     exchange.key = Some(grant.key_id().clone());
-    let mut charge = Charged::new(paid.attach(grant.meter()));
+    let mut charge = Charged::new(paid.charge.attach(grant.meter()));
     match charge.add_rows(rows, now) {
         Ok(()) => {}
         Err(Refusal::NeedsLease) => {
@@ -306,13 +306,13 @@ impl<'s, 'r> Exchange<'s, 'r> {
 
     /// What the caller does or waits for. The request stays charged.
     pub(super) fn wait(self, stop: Stop, keys: &Keys, grant: Grant<'_>, charge: Charged<'_>) -> Handled {
-        let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
-        let waiting = grant.to_waiting();
+        let Some(charge) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+        let paid = PaidRequest { grant: grant.to_waiting(), charge };
         match stop {
-            Stop::NeedsHistory(read) => Handled::NeedsHistory(HistoryNeed { grant: waiting, read, paid }),
-            Stop::NeedsWork(job) => Handled::NeedsWork(WorkNeed { grant: waiting, job, paid }),
+            Stop::NeedsHistory(read) => Handled::NeedsHistory(paid, HistoryNeed(read)),
+            Stop::NeedsWork(job) => Handled::NeedsWork(paid, job),
             Stop::Opens(plan) => match self.ticket(keys) {
-                Some(ticket) => Handled::Opens(Box::new(StreamNeed { plan, grant: waiting, ticket, paid })),
+                Some(ticket) => Handled::Opens(paid, Box::new(StreamNeed { plan: *plan, ticket })),
                 None => self.fail(&ApiError::internal()).into(),
             },
             Stop::Failed(error) => self.fail(&error).into(),

@@ -12,12 +12,12 @@ use super::reply::Reply;
 use super::route::Route;
 use super::service::Service;
 use super::usage::UsageHeaders;
-use super::waits::BodyNeed;
+use super::waits::PaidRequest;
 use crate::board::Body;
 use crate::clock::Moment;
-use crate::http::account::{self, RotateNeed};
+use crate::http::account;
 use crate::http::mcp::{self, Asked, McpReply, Posted};
-use crate::keys::{Grant, Keys, PaidCharge, Refusal, Standing, WaitingGrant};
+use crate::keys::{Grant, Keys, Refusal, Standing};
 
 impl Exchange<'_, '_> {
     /// A route for POST takes nothing else, and nothing that a page from elsewhere sends.
@@ -40,7 +40,7 @@ impl Exchange<'_, '_> {
         let order = account::check(&self.request, grant.record(), self.ticket(keys), self.now.timestamp());
         match order {
             Ok(ticket) => match charge.detach() {
-                Some(paid) => Handled::Rotates(Box::new(RotateNeed { grant: grant.to_waiting(), ticket, paid })),
+                Some(charge) => Handled::Rotates(PaidRequest { grant: grant.to_waiting(), charge }, ticket),
                 None => self.fail(&ApiError::internal()).into(),
             },
             Err(error) => self.answer(Err(error), charge, grant).into(),
@@ -56,8 +56,8 @@ impl Exchange<'_, '_> {
         (posted, finished, computed): (Option<&Posted>, Option<&Finished>, Option<&Arc<Body>>),
     ) -> Handled {
         let Some(posted) = posted else {
-            let Some(paid) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
-            return Handled::NeedsBody(BodyNeed { grant: grant.to_waiting(), paid });
+            let Some(charge) = charge.detach() else { return self.fail(&ApiError::internal()).into() };
+            return Handled::NeedsBody(PaidRequest { grant: grant.to_waiting(), charge });
         };
         let call = match mcp::asked(&self.request, posted) {
             Asked::Answered(reply) => return self.answer_mcp(reply, charge.keep(), grant),
@@ -95,14 +95,14 @@ pub(crate) fn rotated<B>(
     service: &Service,
     request: &Request<B>,
     now: Moment,
-    (waiting, paid): (WaitingGrant, PaidCharge),
+    paid: PaidRequest,
     json: Vec<u8>,
 ) -> HandledRequest {
     let mut exchange = Exchange::begin(service, request, now);
     exchange.find_route();
-    let grant = waiting.grant();
+    let grant = paid.grant.grant();
     exchange.key = Some(grant.key_id().clone());
-    let charge = Charged::new(paid.attach(grant.meter()));
+    let charge = Charged::new(paid.charge.attach(grant.meter()));
     let usage = UsageHeaders::of(charge.keep(), grant, now.timestamp());
     let reply = Reply::posted(StatusCode::OK, json, &exchange.request_id, usage);
     exchange.finish(reply)

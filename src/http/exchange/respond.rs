@@ -18,7 +18,7 @@ use super::error::{ApiError, INVALID_KEYS, REFUSED};
 use super::handle::{Handled, HandledRequest, Note, broken, handle_with, refused};
 use super::service::Service;
 use super::usage::RATELIMIT;
-use super::waits::{HistoryNeed, Resumed, WorkNeed};
+use super::waits::{HistoryNeed, Resumed};
 use crate::clock::Moment;
 use crate::http::mcp;
 use crate::http::transport::{IncomingRequest, Peer, Respond, ResponseBody, ResponseFuture};
@@ -59,24 +59,12 @@ impl Service {
             }
             Handled::NeedsLease(_) => None,
             // It is handled anew, and charged again, by what waits.
-            Handled::NeedsHistory(need) => {
-                need.refund();
-                None
-            }
-            Handled::Opens(need) => {
-                need.refund();
-                None
-            }
-            Handled::NeedsWork(need) => {
-                need.refund();
-                None
-            }
-            Handled::Rotates(need) => {
-                need.refund();
-                None
-            }
-            Handled::NeedsBody(need) => {
-                need.refund();
+            Handled::NeedsHistory(paid, _)
+            | Handled::Opens(paid, _)
+            | Handled::NeedsWork(paid, _)
+            | Handled::Rotates(paid, _)
+            | Handled::NeedsBody(paid) => {
+                paid.refund();
                 None
             }
         }
@@ -135,41 +123,42 @@ impl Service {
                         return refused(self, request, waiting.grant(), now, &ApiError::overloaded());
                     }
                 }
-                Handled::NeedsHistory(HistoryNeed { grant, read, paid: charge }) if finished.is_none() => {
-                    match self.history.read(grant.grant().key_id(), read).await {
-                        Ok(read) => (finished, paid) = (Some(read), Some(charge)),
+                Handled::NeedsHistory(waiting, HistoryNeed(read)) if finished.is_none() => {
+                    match self.history.read(waiting.grant.grant().key_id(), read).await {
+                        Ok(read) => (finished, paid) = (Some(read), Some(waiting.charge)),
                         Err(error) => {
-                            charge.attach(grant.grant().meter()).refund();
-                            return refused(self, request, grant.grant(), self.clock.now(), &error);
+                            return refused(self, request, waiting.refund().grant(), self.clock.now(), &error);
                         }
                     }
                 }
-                Handled::Opens(need) => {
-                    handled = self.open_stream(request, peer.counted_client(request.headers()), *need).await;
+                Handled::Opens(waiting, need) => {
+                    let address = peer.counted_client(request.headers());
+                    handled = self.open_stream(request, address, waiting, *need).await;
                     continue;
                 }
-                Handled::NeedsBody(need) if posted.is_none() => {
+                Handled::NeedsBody(waiting) if posted.is_none() => {
                     posted = Some(mcp::read_body(incoming.take()).await);
-                    paid = Some(need.paid);
+                    paid = Some(waiting.charge);
                 }
-                Handled::Rotates(need) => return self.rotate_key(request, peer.client(request.headers()), *need).await,
-                Handled::NeedsWork(WorkNeed { grant, job, paid: charge }) if body.is_none() => {
-                    let (waiting, began) = (self.traffic().work().wait(), tokio::time::Instant::now());
-                    let computed = self.work.run(grant.grant().key_id(), job).await;
-                    drop(waiting);
+                Handled::Rotates(waiting, ticket) => {
+                    return self.rotate_key(request, peer.client(request.headers()), waiting, ticket).await;
+                }
+                Handled::NeedsWork(waiting, job) if body.is_none() => {
+                    let (counted, began) = (self.traffic().work().wait(), tokio::time::Instant::now());
+                    let computed = self.work.run(waiting.grant.grant().key_id(), job).await;
+                    drop(counted);
                     match computed {
                         Ok(computed) => {
                             self.traffic().work().count_computed(began.elapsed());
-                            (body, paid) = (Some(computed), Some(charge));
+                            (body, paid) = (Some(computed), Some(waiting.charge));
                         }
                         Err(error) => {
-                            charge.attach(grant.grant().meter()).refund();
-                            return refused(self, request, grant.grant(), self.clock.now(), &error);
+                            return refused(self, request, waiting.refund().grant(), self.clock.now(), &error);
                         }
                     }
                 }
                 // Each is done once.
-                Handled::NeedsHistory(_) | Handled::NeedsWork(_) | Handled::NeedsBody(_) => {
+                Handled::NeedsHistory(..) | Handled::NeedsWork(..) | Handled::NeedsBody(_) => {
                     return broken(self, request, self.clock.now());
                 }
             }

@@ -3,55 +3,28 @@
 use std::sync::Arc;
 
 use super::history::{Finished, HistoryRead};
-use super::work::BodyJob;
 use crate::board::Body;
 use crate::http::mcp::Posted;
 use crate::keys::{PaidCharge, WaitingGrant};
 
-/// What a request needs computed, and whose request it is.
+/// A request that waits, and stays charged: a client that leaves has had what was done for it.
 #[derive(Debug)]
-pub struct WorkNeed {
+pub struct PaidRequest {
     pub(crate) grant: WaitingGrant,
-    pub(crate) job: BodyJob,
-    pub(crate) paid: PaidCharge,
+    pub(crate) charge: PaidCharge,
 }
 
-impl WorkNeed {
-    /// Nothing is going to be computed.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
+impl PaidRequest {
+    /// Nothing is going to be done for it.
+    pub(crate) fn refund(self) -> WaitingGrant {
+        self.charge.attach(self.grant.grant().meter()).refund();
+        self.grant
     }
 }
 
-/// A request whose body is needed, and whose request it is. It is read for holders of a valid key only.
+/// What has to be read of the log for a request. It is opaque outside of the crate.
 #[derive(Debug)]
-pub struct BodyNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) paid: PaidCharge,
-}
-
-impl BodyNeed {
-    /// Nothing is going to be read.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
-
-/// What a request needs of the log, and whose request it is.
-#[derive(Debug)]
-pub struct HistoryNeed {
-    pub(crate) grant: WaitingGrant,
-    pub(crate) read: HistoryRead,
-    /// The request stays charged while the log is read: a client that leaves has had its reading.
-    pub(crate) paid: PaidCharge,
-}
-
-impl HistoryNeed {
-    /// Nothing is going to be read.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
-}
+pub struct HistoryNeed(pub(crate) HistoryRead);
 
 /// What was done for a request since it was handled before.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ const WORK_MAX: usize = 2;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Computes a body, or finds the one that another request had computed.
-pub(crate) struct BodyJob(Box<dyn FnOnce() -> Arc<Body> + Send>);
+pub struct BodyJob(Box<dyn FnOnce() -> Arc<Body> + Send>);
 
 impl BodyJob {
     pub(crate) fn new(job: impl FnOnce() -> Arc<Body> + Send + 'static) -> Self {

@@ -12,8 +12,9 @@ use crate::board::{ChangeFilter, WorldBoard};
 use crate::http::exchange::error::{ApiError, Code};
 use crate::http::exchange::handle::{self, Handled};
 use crate::http::exchange::service::Service;
+use crate::http::exchange::waits::PaidRequest;
 use crate::http::transport::AbortConnection;
-use crate::keys::{KeyTicket, PaidCharge, WaitingGrant};
+use crate::keys::KeyTicket;
 use crate::wake::WakeSlot;
 
 /// Boards with more records than this are counted on a thread of their own.
@@ -21,20 +22,11 @@ const COUNTED_HERE_MAX: usize = 20_000;
 /// How long a client waits that may have no further stream.
 const RETRY_AFTER_S: u32 = 30;
 
-/// A stream that a request has paid for, as far as one answer costs.
+/// A stream that is to be opened.
 #[derive(Debug)]
 pub struct StreamNeed {
-    pub(crate) plan: Box<StreamPlan>,
-    pub(crate) grant: WaitingGrant,
+    pub(crate) plan: StreamPlan,
     pub(crate) ticket: KeyTicket,
-    pub(crate) paid: PaidCharge,
-}
-
-impl StreamNeed {
-    /// Nothing is going to be opened.
-    pub(crate) fn refund(self) {
-        self.paid.attach(self.grant.grant().meter()).refund();
-    }
 }
 
 impl Service {
@@ -43,14 +35,14 @@ impl Service {
         &self,
         request: &Request<B>,
         address: Option<IpAddr>,
-        need: StreamNeed,
+        paid: PaidRequest,
+        StreamNeed { plan, ticket }: StreamNeed,
     ) -> Handled {
-        let StreamNeed { plan, grant, ticket, paid } = need;
         let slot = Arc::new(WakeSlot::default());
         let abort =
             request.extensions().get::<AbortConnection>().map_or_else(Arc::<Notify>::default, AbortConnection::get);
-        let streams = Arc::clone(grant.grant().meter().streams());
-        let streams_max = grant.grant().record().limits.streams;
+        let streams = Arc::clone(paid.grant.grant().meter().streams());
+        let streams_max = paid.grant.grant().record().limits.streams;
         let taken = self.streams.take_place(address).and_then(|place| {
             let seat = streams.open(streams_max, &slot, abort).ok_or_else(|| of_key(streams_max, streams.count()))?;
             Ok((place, seat))
@@ -58,18 +50,17 @@ impl Service {
         let (place, seat) = match taken {
             Ok(taken) => taken,
             Err(message) => {
-                paid.attach(grant.grant().meter()).refund();
                 let error = ApiError::new(Code::TooManyStreams, message).retry_after(RETRY_AFTER_S);
-                return handle::refused(self, request, grant.grant(), self.clock.now(), &error).into();
+                return handle::refused(self, request, paid.refund().grant(), self.clock.now(), &error).into();
             }
         };
         let world = self.streams.boards.load_full(plan.world);
         let is_new = plan.since.is_none() && plan.wants_snapshot;
         let rows = if is_new { count(&world, &plan.filter).await } else { 0 };
         let context = Arc::clone(&self.streams);
-        let start = StreamStart { plan: *plan, world, ticket, seat, place, slot };
+        let start = StreamStart { plan, world, ticket, seat, place, slot };
         let stream = EventStream::new(context, start);
-        handle::opened(self, request, self.clock.now(), (grant, paid), rows, stream)
+        handle::opened(self, request, self.clock.now(), paid, rows, stream)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::http::Peer;
 use crate::http::exchange::handle::{Handled, HandledRequest, Note, handle_with};
 use crate::http::exchange::service::{Service, ServiceSettings};
-use crate::http::exchange::waits::Resumed;
+use crate::http::exchange::waits::{HistoryNeed, Resumed};
 use crate::keys::{KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, LeaseRequests, Limits, Secret, Usage};
 use crate::networks::Networks;
 
@@ -132,22 +132,22 @@ impl Fixture {
             let resumed = Resumed { finished: finished.as_ref(), body: body.as_ref(), posted, paid: paid.take() };
             match handle_with(&self.service, request, self.clock.now(), resumed) {
                 Handled::Answer(answer) => return got(answer),
-                Handled::NeedsHistory(need) => {
-                    (finished, paid) = (Some(self.service.history.read_here(need.read)), Some(need.paid));
+                Handled::NeedsHistory(waiting, HistoryNeed(read)) => {
+                    (finished, paid) = (Some(self.service.history.read_here(read)), Some(waiting.charge));
                 }
-                Handled::NeedsWork(need) => (body, paid) = (Some(need.job.run()), Some(need.paid)),
-                Handled::NeedsBody(need) => (is_read, paid) = (true, Some(need.paid)),
-                Handled::Rotates(need) => {
+                Handled::NeedsWork(waiting, job) => (body, paid) = (Some(job.run()), Some(waiting.charge)),
+                Handled::NeedsBody(waiting) => (is_read, paid) = (true, Some(waiting.charge)),
+                Handled::Rotates(waiting, ticket) => {
                     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
                     let client = std::net::Ipv4Addr::LOCALHOST.into();
-                    return got(runtime.block_on(self.service.rotate_key(request, client, *need)));
+                    return got(runtime.block_on(self.service.rotate_key(request, client, waiting, ticket)));
                 }
                 Handled::NeedsLease(waiting) => {
                     grant_lease(&self.service.keyring, waiting.grant().key_id(), &self.clock);
                 }
-                Handled::Opens(need) => {
+                Handled::Opens(waiting, need) => {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-                    let opened = runtime.block_on(self.service.open_stream(request, None, *need));
+                    let opened = runtime.block_on(self.service.open_stream(request, None, waiting, *need));
                     let Handled::Answer(answer) = opened else { panic!("a stream that waits") };
                     // Its body goes on for ever.
                     let (note, response) = (answer.note.clone(), answer.into_response());
