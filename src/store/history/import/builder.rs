@@ -80,8 +80,6 @@ struct Second {
     after: Vec<EventChange>,
     /// The events that it changes, as they are now.
     known: BTreeMap<EventId, Option<Arc<Event>>>,
-    /// Those that it removes, whatever becomes of them then.
-    removed: BTreeSet<EventId>,
 }
 
 impl Second {
@@ -231,7 +229,6 @@ impl ImportBuilder {
             return Err(ImportProblem::UnknownEvent);
         }
         self.second.known.insert(id.clone(), None);
-        self.second.removed.insert(id.clone());
         self.second.push(EventChange::Removed(id));
         Ok(())
     }
@@ -345,8 +342,15 @@ impl ImportBuilder {
 
     /// Writes what happens in the second, if that is anything.
     fn flush(&mut self) -> Result<(), StoreError> {
-        let Second { events, prices, has_tick, is_other_tick, after, known: _, removed } =
-            std::mem::take(&mut self.second);
+        let Second { events, prices, has_tick, is_other_tick, after, known: _ } = std::mem::take(&mut self.second);
+        // Those that are removed after the prices are published still have theirs.
+        let removed: BTreeSet<&EventId> = events
+            .iter()
+            .filter_map(|change| match change {
+                EventChange::Removed(id) => Some(id),
+                _ => None,
+            })
+            .collect();
         let records: Vec<RecordChange> =
             prices.into_iter().filter_map(|(record, price)| self.record_change(record, price, &removed)).collect();
         let was_stale: BTreeSet<&Arc<str>> = self.fold.stale().collect();
@@ -373,9 +377,9 @@ impl ImportBuilder {
         &self,
         (event, bookmaker, market): (EventId, Arc<str>, Market),
         price: Option<LoggedPrice>,
-        removed: &BTreeSet<EventId>,
+        removed: &BTreeSet<&EventId>,
     ) -> Option<RecordChange> {
-        // One that was removed in this second and is there again has no prices of before.
+        // One that was removed before and is there again has no prices of before.
         let before = self.logged(&event, &bookmaker, market).filter(|_| !removed.contains(&event));
         if before.map(|before| &before.outcomes) == price.as_ref().map(|price| &price.outcomes) {
             return None;
