@@ -9,7 +9,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use oddsbox::clock::Moment;
 use oddsbox::keys::issue::issue;
 use oddsbox::keys::{
-    BURST_MAX, Cost, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Meter, NewKey, Refusal, Secret, Usage,
+    BURST_MAX, Cost, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Meter, NewKey, Refusal, Secret, Usage,
 };
 use oddsbox::model::{Catalogue, Sport, SportKind, Timestamp};
 
@@ -38,7 +38,9 @@ fn new_key() -> (KeyRecord, Secret) {
         approved_by: None,
         self_service: false,
     };
-    issue(new, &catalogue(), Timestamp::from_unix_ms(NOON.unix_ms)).unwrap()
+    let secret = Secret::generate(new.kind).unwrap();
+    let seed = (KeyId::generate().unwrap(), secret.stored());
+    (issue(new, seed, &catalogue(), Timestamp::from_unix_ms(NOON.unix_ms)).unwrap(), secret)
 }
 
 /// Ten thousand keys and the texts of a hundred of them.

@@ -9,6 +9,7 @@
 //! - [`ingest`]: every way in: feed lines, payloads of The Odds API, push, files, polls, the simulator
 //! - [`writer`]: the single writer: applies every change, commits it, publishes new boards
 //! - [`http`]: the public API, read-only
+//! - [`cluster`]: several nodes that serve the same
 //! - [`admin`]: the admin API on a Unix socket, and its client
 //! - [`config`]: the operator's settings
 //! - [`clock`]: the time, passed in so that tests control it
@@ -25,6 +26,7 @@ mod attachment;
 pub mod board;
 pub mod cli;
 pub mod clock;
+pub mod cluster;
 pub mod config;
 pub mod http;
 pub mod ingest;

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("http", &["model", "keys", "board"]),
     // The listener in front of the push interface is that of the public one.
     ("ingest", &["model", "keys", "board", "writer", "config", "http"]),
+    ("cluster", &["model", "keys", "board", "writer", "ingest", "config"]),
     // The console shares the listener and the content negotiation of the public API.
     ("admin", &["model", "store", "keys", "board", "ingest", "writer", "config", "http"]),
     ("server", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "admin"]),
@@ -41,7 +42,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("indicatif", &["cli"]),
     ("hyper", &["http", "admin", "ingest"]),
     ("hyper_util", &["http", "admin", "ingest"]),
-    ("serde", &["http", "ingest", "admin", "config", "cli"]),
+    ("serde", &["http", "ingest", "admin", "config", "cli", "cluster"]),
 ];
 
 #[test]

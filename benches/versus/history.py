@@ -34,7 +34,9 @@ LINE = "SELECT time, home, away, point FROM changes WHERE event = ? AND book = ?
 PART = LINE.replace("ORDER", "AND time BETWEEN ? AND ? ORDER")
 RECORD = """SELECT home, away, point FROM changes
     WHERE event = ? AND book = ? AND market = ? AND time <= ? ORDER BY time DESC LIMIT 1"""
-# Two steps for each record of the board, as the primary key allows it: a scan with GROUP BY takes more than twice as long.
+# All records as of a moment from the table alone, and with a second table that lists the records, two steps for each.
+SCAN = """SELECT event, book, market, home, away, point, max(time) FROM changes
+    WHERE time <= ? GROUP BY event, book, market"""
 BOARD = """SELECT c.event, c.book, c.market, c.home, c.away, c.point
     FROM records r JOIN changes c ON c.event = r.event AND c.book = r.book AND c.market = r.market AND c.time = (
         SELECT max(time) FROM changes d
@@ -76,10 +78,11 @@ def sqlite(directory):
     line = per_call(LINES, lambda _: base.execute(LINE, record()).fetchall())
     part = per_call(LINES, lambda _: base.execute(PART, (*record(), start := moment(), start + PART_S)).fetchall())
     hundred = per_call(LINES // 20, lambda _: [base.execute(RECORD, (*record(), moment())).fetchone() for _ in range(100)])
-    board = statistics.median(per_call(1, lambda _: base.execute(BOARD, (moment(),)).fetchall()) for _ in range(BOARDS))
+    board, scan = (statistics.median(per_call(1, lambda _: base.execute(query, (moment(),)).fetchall()) for _ in range(BOARDS))
+                   for query in (BOARD, SCAN))
     base.close()
     return {"changes": count, "bytes": size, "write_s": round(seconds, 1), "line_us": line * 1e6, "part_us": part * 1e6,
-            "hundred_ms": hundred * 1e3, "board_ms": board * 1e3}
+            "hundred_ms": hundred * 1e3, "board_ms": board * 1e3, "scan_ms": scan * 1e3}
 
 
 def served(binary, directory, span_s):
@@ -103,7 +106,8 @@ def served(binary, directory, span_s):
 
         draw, now, times = random.Random(1), int(time.time()), {"first": [], "again": [], "page": [], "now": []}
         for _ in range(BOARDS):
-            at = now - draw.randrange(600, max(span_s, 1200))
+            # From about when all records are there.
+            at = now - draw.randrange(60, span_s * 2 // 3)
             target = f"{ODDS}&as_of={time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(at))}"
             first, links = ask(target)
             times["first"].append(first)
@@ -124,7 +128,8 @@ def table(ours, theirs, answers):
         ("one line, µs", ours["line_us"], theirs["line_us"]),
         ("a quarter of an hour of one line, µs", ours["part_us"], theirs["part_us"]),
         ("100 records as of a moment, ms", ours["hundred_ms"], theirs["hundred_ms"]),
-        ("30,000 records as of a moment, ms", ours["board_ms"], theirs["board_ms"]),
+        ("30,000 records as of a moment, ms", ours["board_ms"], theirs["scan_ms"]),
+        ("the same, SQLite with a list of the records", ours["board_ms"], theirs["board_ms"]),
     ]
     print(f"{ours['changes']:,} changes; seconds to write: oddsbox {ours['write_s']}, SQLite {theirs['write_s']}")
     print(f"{'':<48}{'oddsbox':>10}{'SQLite':>10}{'ratio':>9}")

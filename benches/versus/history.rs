@@ -89,7 +89,7 @@ fn report(history: &HistoryReader, sport: SportId, rounds: u32, seconds: f64) {
     let last = history.last_state(World::Live, sport).expect("a state").last_tick().expect("a publication");
     let line = line(history, sport, rounds);
     let part = part(history, sport, (first, last));
-    let hundred = hundred(history, sport);
+    let hundred = hundred(history, sport, (first, last));
     let board = boards(history, sport, (first, last));
     println!(
         r#"{{"changes":{},"bytes":{bytes},"write_s":{seconds:.1},"line_us":{line:.1},"part_us":{part:.1},"hundred_ms":{hundred:.3},"board_ms":{board:.2}}}"#,
@@ -171,14 +171,17 @@ fn part(history: &HistoryReader, sport: SportId, (first, last): (Timestamp, Time
     began.elapsed().as_secs_f64() * 1e6 / f64::from(LINES)
 }
 
-/// The milliseconds to read the lines of 100 records of 5 events, and so what they were at any moment.
-fn hundred(history: &HistoryReader, sport: SportId) -> f64 {
+/// The milliseconds to read 100 records of 5 events as of moments.
+fn hundred(history: &HistoryReader, sport: SportId, (first, last): (Timestamp, Timestamp)) -> f64 {
+    let span = last.seconds_since(first).max(1);
     let began = Instant::now();
     let times = LINES / 20;
     for number in 0..times * 5 {
         let event = id(scattered(number, EVENTS));
-        let lines = history.lines(World::Live, sport, &event, |_, _| true).expect("lines").expect("an event").lines;
-        assert_eq!(lines.len(), BOOKS.len() * MARKETS.len());
+        let moment = first.plus_seconds(scattered(number, span));
+        let range = LineRange { from: Some(moment), to: Some(moment) };
+        let lines = history.lines_between(World::Live, sport, &event, (|_: &str, _| true, range));
+        assert_eq!(lines.expect("lines").expect("an event").lines.len(), BOOKS.len() * MARKETS.len());
     }
     began.elapsed().as_secs_f64() * 1e3 / f64::from(times)
 }

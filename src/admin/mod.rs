@@ -42,9 +42,9 @@ pub use console::{
 pub use context::{Context, ServerFacts};
 pub use data_dir::{DataDir, DataDirError};
 pub use execute::execute;
-#[cfg(test)]
-pub(crate) use export::export_world;
 pub use export::{ExportOptions, HistoryRange};
+#[cfg(test)]
+pub(crate) use export::{export_history, export_world};
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use protocol::{

@@ -268,11 +268,14 @@ impl Draft {
         self.closed.iter().find(|mark| (mark.bookmaker, mark.market) == (book, market)).copied()
     }
 
-    /// Makes the node, with its records in the order of answers.
+    /// Makes the node, with its records in the order of answers, and its marks in an order that is the same after a start.
     pub fn finish(mut self, books: &Bookmakers) -> EventNode {
         self.records.sort_unstable_by(|one, other| {
             let by_book = books.key(one.bookmaker).cmp(books.key(other.bookmaker));
             by_book.then_with(|| one.market.cmp_in_records(other.market))
+        });
+        self.closed.sort_unstable_by(|one, other| {
+            one.bookmaker.cmp(&other.bookmaker).then_with(|| one.market.cmp_in_records(other.market))
         });
         let pairs: Box<[_]> = self.records.iter().map(|record| (record.bookmaker, record.market)).collect();
         let coverage = Coverage::of(pairs.iter().copied());

@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 use super::base62::RandomError;
 use super::issue::retire;
 use super::record::{Retired, SecretHash};
-use super::secret::{digest, generate_text, hash_text, may_hold_key, wipe};
+use super::secret::{StoredSecret, digest, generate_text, hash_text, may_hold_key, wipe};
 use crate::model::{Timestamp, World};
 
 /// A feeder as it is stored: everything but its token.
@@ -44,9 +44,9 @@ impl Feeder {
     /// The feeder with a new token. The old one is accepted for `grace_seconds` more; grace periods of tokens replaced
     /// earlier stay as they are.
     #[must_use]
-    pub fn rotated(&self, token: &FeedToken, grace_seconds: u32, now: Timestamp) -> Feeder {
+    pub fn rotated(&self, token: StoredSecret, grace_seconds: u32, now: Timestamp) -> Feeder {
         let old = Retired { hash: self.hash, until: now.plus_seconds(grace_seconds) };
-        let (hash, last_four) = (token.hash(), token.last_four().into());
+        let StoredSecret { hash, last_four } = token;
         Feeder { hash, last_four, retired: retire(&self.retired, old, now), ..self.clone() }
     }
 
@@ -206,6 +206,10 @@ impl FeedToken {
     pub fn last_four(&self) -> &str {
         self.0.get(self.0.len().saturating_sub(Self::LAST_SHOWN)..).unwrap_or_default()
     }
+
+    pub fn stored(&self) -> StoredSecret {
+        StoredSecret { hash: self.hash(), last_four: self.last_four().into() }
+    }
 }
 
 impl fmt::Debug for FeedToken {
@@ -262,7 +266,7 @@ mod tests {
         let feeders = Feeders::new([first.clone()]);
         let admitted = feeders.admit(Some(old.expose()), at(100)).unwrap();
         let new = FeedToken::generate().unwrap();
-        let rotated = feeders.put(first.rotated(&new, 10, at(100)));
+        let rotated = feeders.put(first.rotated(new.stored(), 10, at(100)));
         let admit = |token: &FeedToken, now| feeders.admit(Some(token.expose()), at(now)).map(|it| it.feeder);
         assert_eq!(admit(&old, 109), Ok(Arc::clone(&rotated)));
         assert_eq!(admit(&new, 110), Ok(Arc::clone(&rotated)));
@@ -272,7 +276,7 @@ mod tests {
         assert_eq!(&*rotated.last_four, new.last_four());
 
         let third = FeedToken::generate().unwrap();
-        let rotated = feeders.put(rotated.rotated(&third, 0, at(101)));
+        let rotated = feeders.put(rotated.rotated(third.stored(), 0, at(101)));
         assert_eq!(admit(&new, 101), Err(FeedTokenError::RotatedOut("scraper".into())));
         assert!(admit(&old, 109).is_ok(), "an earlier grace period stays as it is");
 

@@ -1,7 +1,8 @@
 //! Shared test fixtures: a small catalogue, keys and moments.
 
-use super::issue::{NewKey, issue};
-use super::record::{KeyKind, KeyRecord, Limits};
+use super::issue::{self, IssueError, NewKey};
+use super::keyring::KeyTicket;
+use super::record::{KeyId, KeyKind, KeyRecord, Limits};
 use super::secret::Secret;
 use crate::clock::Moment;
 use crate::model::{Catalogue, Sport, SportKind, Timestamp};
@@ -51,7 +52,23 @@ pub(super) fn new_key(kind: KeyKind) -> NewKey {
 }
 
 pub(super) fn issued(new: NewKey) -> (KeyRecord, Secret) {
-    issue(new, &catalogue(), at(NOON)).unwrap()
+    let (id, secret) = (KeyId::generate().unwrap(), Secret::generate(new.kind).unwrap());
+    (issue::issue(new, (id, secret.stored()), &catalogue(), at(NOON)).unwrap(), secret)
+}
+
+pub(super) fn rotate(key: &KeyRecord, grace_s: u32, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+    let secret = Secret::generate(key.kind).unwrap();
+    Ok((issue::rotate(key, secret.stored(), grace_s, now)?, secret))
+}
+
+pub(super) fn rotate_itself(
+    key: &KeyRecord,
+    presented: KeyTicket,
+    grace_s: u32,
+    now: Timestamp,
+) -> Result<(KeyRecord, Secret), IssueError> {
+    let secret = Secret::generate(key.kind).unwrap();
+    Ok((issue::rotate_itself(key, presented, secret.stored(), grace_s, now)?, secret))
 }
 
 pub(super) fn limited(burst_per_minute: u32, per_day: Option<u64>, per_month: Option<u64>) -> KeyRecord {

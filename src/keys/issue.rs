@@ -1,17 +1,16 @@
 //! Issuing, rotating, revoking and changing keys.
 //!
 //! Owns the rules that a key must satisfy to be issued or changed. Each function takes a record and returns a new one
-//! without storing or activating it; apart from the randomness of a new secret, the result depends on the arguments
-//! alone. Every error says what to do instead.
+//! without storing or activating it, and the result depends on the arguments alone: the randomness of a new key or secret is
+//! one of them. Every error says what to do instead.
 
 #[cfg(test)]
 mod tests;
 
-use super::base62::RandomError;
 use super::keyring::KeyTicket;
 use super::meter::{BURST_MAX, QUOTA_MAX};
 use super::record::{KeyId, KeyKind, KeyRecord, Limits, Retired, STREAMS_MAX};
-use super::secret::{Secret, may_hold_key};
+use super::secret::{StoredSecret, may_hold_key};
 use crate::model::{Catalogue, Timestamp};
 
 /// The maximum number of replaced secrets that a key remembers. Those in their grace period are kept first.
@@ -112,20 +111,22 @@ pub enum IssueError {
     RotatedLately { retry_after_s: u32 },
     #[error("no rotation of {0} can be undone: its last one left the old secret no grace period, or that has ended")]
     NothingToUndo(KeyId),
-    #[error(transparent)]
-    Random(#[from] RandomError),
 }
 
-/// Issues a key. The returned secret exists nowhere else.
-pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+/// Issues a key under an id and with a secret that were drawn for it.
+pub fn issue(
+    new: NewKey,
+    (id, secret): (KeyId, StoredSecret),
+    catalogue: &Catalogue,
+    now: Timestamp,
+) -> Result<KeyRecord, IssueError> {
     check_name(&new.name)?;
     check_approval(new.kind, new.approved_by.as_deref())?;
     check_limits(new.limits)?;
     check_expiry(new.expires, now)?;
     let groups = check_groups(new.kind, new.groups, catalogue)?;
-    let secret = Secret::generate(new.kind)?;
-    let record = KeyRecord {
-        id: KeyId::generate()?,
+    Ok(KeyRecord {
+        id,
         kind: new.kind,
         name: new.name,
         groups,
@@ -134,38 +135,41 @@ pub fn issue(new: NewKey, catalogue: &Catalogue, now: Timestamp) -> Result<(KeyR
         expires: new.expires,
         approved_by: new.approved_by,
         revoked: None,
-        hash: secret.hash(),
-        last_four: secret.last_four().into(),
+        hash: secret.hash,
+        last_four: secret.last_four,
         retired: Box::default(),
         replaced_last_four: Box::default(),
         self_service: new.self_service,
         self_rotated: None,
         last_used: None,
-    };
-    Ok((record, secret))
+    })
 }
 
 /// Gives a key a new secret. The old one is accepted for `grace_seconds` more; grace periods of secrets replaced
 /// earlier stay as they are.
-pub fn rotate(key: &KeyRecord, grace_seconds: u32, now: Timestamp) -> Result<(KeyRecord, Secret), IssueError> {
+pub fn rotate(
+    key: &KeyRecord,
+    secret: StoredSecret,
+    grace_seconds: u32,
+    now: Timestamp,
+) -> Result<KeyRecord, IssueError> {
     check_in_force(key, now)?;
-    let secret = Secret::generate(key.kind)?;
     let old = Retired { hash: key.hash, until: now.plus_seconds(grace_seconds) };
-    let (hash, last_four, replaced_last_four) = (secret.hash(), secret.last_four().into(), key.last_four.clone());
-    let retired = retire(&key.retired, old, now);
-    Ok((KeyRecord { hash, last_four, retired, replaced_last_four, ..key.clone() }, secret))
+    let StoredSecret { hash, last_four } = secret;
+    let (retired, replaced_last_four) = (retire(&key.retired, old, now), key.last_four.clone());
+    Ok(KeyRecord { hash, last_four, retired, replaced_last_four, ..key.clone() })
 }
 
 /// The same on behalf of the key's holder, who has presented a secret. See [`check_self_rotation`].
 pub fn rotate_itself(
     key: &KeyRecord,
     presented: KeyTicket,
+    secret: StoredSecret,
     grace_seconds: u32,
     now: Timestamp,
-) -> Result<(KeyRecord, Secret), IssueError> {
+) -> Result<KeyRecord, IssueError> {
     check_self_rotation(key, presented, now)?;
-    let (record, secret) = rotate(key, grace_seconds, now)?;
-    Ok((KeyRecord { self_rotated: Some(now), ..record }, secret))
+    Ok(KeyRecord { self_rotated: Some(now), ..rotate(key, secret, grace_seconds, now)? })
 }
 
 /// Whether the holder of a secret may rotate its key now. An old secret in its grace period may not: whoever has found

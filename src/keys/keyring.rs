@@ -188,6 +188,14 @@ impl Keys {
 pub struct KeyTicket(SecretHash);
 
 impl KeyTicket {
+    pub const fn of(hash: SecretHash) -> Self {
+        KeyTicket(hash)
+    }
+
+    pub const fn hash(self) -> SecretHash {
+        self.0
+    }
+
     /// Whether it is the present secret of a key, and none that was rotated out.
     pub(super) fn is_secret_of(self, key: &KeyRecord) -> bool {
         self.0 == key.hash

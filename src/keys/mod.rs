@@ -34,5 +34,5 @@ pub use meter::{
     RecentUse, Refusal, Standing, UNITS_MAX, lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
-pub use secret::{Secret, last_four_of, looks_like_secret, may_hold_key, without_secrets};
+pub use secret::{Secret, StoredSecret, last_four_of, looks_like_secret, may_hold_key, without_secrets};
 pub use streams::{OpenStreams, StreamSeat};

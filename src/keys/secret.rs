@@ -20,6 +20,13 @@ const RANDOM_LEN: usize = 30;
 const CHECKSUM_LEN: usize = 6;
 const LAST_SHOWN: usize = 4;
 
+/// What is stored of a secret, of a key's or of a feed token's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSecret {
+    pub hash: SecretHash,
+    pub last_four: Box<str>,
+}
+
 /// A key's secret while it can still be shown.
 pub struct Secret {
     kind: KeyKind,
@@ -59,6 +66,10 @@ impl Secret {
     /// The last four characters, which may be shown later to tell keys apart.
     pub fn last_four(&self) -> &str {
         self.text.get(Self::LEN - LAST_SHOWN..).unwrap_or_default()
+    }
+
+    pub fn stored(&self) -> StoredSecret {
+        StoredSecret { hash: self.hash(), last_four: self.last_four().into() }
     }
 }
 

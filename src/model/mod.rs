@@ -11,6 +11,7 @@ pub mod history;
 pub mod line;
 pub mod maintenance;
 pub mod market;
+pub mod membership;
 pub mod news;
 pub(crate) mod number;
 pub mod odds;
@@ -37,6 +38,7 @@ pub use history::{HistoryChange, HistoryPrice, LoggedPrice, Observation, Observe
 pub use line::{ClosingReason, EventLines, Line, LinePoint, PricedAt, Start, StartSource};
 pub use maintenance::Maintenance;
 pub use market::{Market, MarketFamilies, MarketFilter, MarketKey, MarketTraits, Settlement};
+pub use membership::{EntryId, Membership};
 pub use news::{ClosedNews, CompetitionNews, EventNews, News, OddsNews, ReadNews, ScoreNews, SourceNews};
 pub use odds::{Closed, Outcome, OutcomeName, Point, Record, RecordId};
 pub use permanence::Permanence;

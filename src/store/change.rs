@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::history::{LogEntry, LogHead};
 use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Record, Score,
-    SeenCompetition, Source, SportId, Timestamp, World,
+    BookId, Bookmaker, Closed, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market, Membership,
+    Record, Score, SeenCompetition, Source, SportId, Timestamp, World,
 };
 
 /// One change. A batch of them is applied in its order, all or nothing.
@@ -131,6 +131,8 @@ pub enum Change {
     SetMaintenance(Option<Maintenance>),
     /// Whether the live world holds simulated prices.
     SetSimulated(bool),
+    /// Which shared log the file follows, and how far; `None` if it is the file of a single node.
+    SetMembership(Option<Membership>),
     PutFeedBudget {
         feed: Box<str>,
         budget: FeedBudget,

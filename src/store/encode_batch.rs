@@ -19,7 +19,8 @@ use super::rows::NumberNames;
 use super::table_keys::{BookKey, EventKey, OddsKey, ScheduleKey, world_number};
 use super::tables::{
     AUDIT, BOOKS, BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEYS, MARKETS, META, META_COUNTERS, META_MAINTENANCE,
-    META_SIMULATED, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, USAGE, meta_lines_key, meta_use_key,
+    META_MEMBERSHIP, META_SIMULATED, NAMES, ODDS, POLLS, RECENT_USE, SCORES, SOURCES, USAGE, meta_lines_key,
+    meta_use_key,
 };
 use crate::model::{BookId, Bookmaker, Bookmakers, Event, EventId, EventOwner, Market, Record, Score, SportId, World};
 
@@ -270,6 +271,11 @@ impl<'a> BatchEncoder<'a> {
             Change::SetSimulated(is_simulated) => {
                 let row = is_simulated.then(|| META.seal(&META_SIMULATED, &MetaRow::Simulated)).transpose();
                 self.batch.rows.meta.insert(META_SIMULATED.to_owned(), sealed(row, META_SIMULATED)?);
+            }
+            Change::SetMembership(membership) => {
+                let seal = |membership| META.seal(&META_MEMBERSHIP, &MetaRow::of_membership(membership));
+                let row = membership.map(seal).transpose();
+                self.batch.rows.meta.insert(META_MEMBERSHIP.to_owned(), sealed(row, META_MEMBERSHIP)?);
             }
             Change::PutFeedBudget { feed, budget } => {
                 let row = sealed(BUDGETS.seal(&&**feed, &BudgetRow::of(*budget)), feed)?;

@@ -379,6 +379,8 @@ pub(super) const META_COUNTERS: &str = "counters";
 pub(super) const META_MAINTENANCE: &str = "maintenance";
 /// Present while the live world holds simulated prices.
 pub(super) const META_SIMULATED: &str = "simulated";
+/// Present in the file of a node.
+pub(super) const META_MEMBERSHIP: &str = "membership";
 /// The histories that were imported.
 pub(super) const META_IMPORTS: &str = "imports";
 /// The prefix of the keys of logs; the world or the number of the log follows.

@@ -43,6 +43,20 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
+        let Some(applying) = &self.applying else {
+            if self.is_member() && !changes.iter().all(is_of_this_file) {
+                return Err(WriteError::Member);
+            }
+            return self.commit_alone(changes);
+        };
+        // The place of the entry is in the same commit, so that it is applied once.
+        let changes: Vec<Change> = changes.iter().cloned().chain([applying.change()]).collect();
+        let result = self.commit_alone(&changes);
+        self.note_commit(result.as_ref().err());
+        result
+    }
+
+    fn commit_alone(&mut self, changes: &[Change]) -> Result<(), WriteError> {
         let result = self.write(changes);
         if result.is_ok() {
             self.follow_logs(changes);
@@ -198,6 +212,7 @@ impl Writer {
                 Change::PutFeederUse { world, feed, .. } => undo.push(self.restore_use(*world, feed)),
                 Change::SetMaintenance(_) => undo.push(Change::SetMaintenance(self.maintenance)),
                 Change::SetSimulated(_) => undo.push(Change::SetSimulated(self.simulated_live)),
+                Change::SetMembership(_) => undo.push(Change::SetMembership(self.membership)),
                 Change::PutFeedBudget { feed, .. } | Change::RemoveFeedBudget { feed } => {
                     undo.push(self.restore_budget(feed));
                 }
@@ -314,6 +329,11 @@ impl Writer {
         let detail = "the disk failed while it was written: it was refused, and is taken back".to_owned();
         self.note(&note.who, &format!("{} taken back", note.action), &note.subject, detail)
     }
+}
+
+/// Whether a change is of this file alone, and of no other node's.
+const fn is_of_this_file(change: &Change) -> bool {
+    matches!(change, Change::PutUsage { .. } | Change::PutRecentUse { .. } | Change::SetMembership(_))
 }
 
 enum CommitFailure {

@@ -23,7 +23,7 @@ impl Writer {
     /// Keeps an entry that is in the log, until the board that shows it is published. The state is still the one before.
     pub(super) fn follow_entry(&mut self, world: World, entry: &LogEntry) {
         let feed = self.boards.feed(world);
-        if !feed.is_followed(self.clock.now().timestamp()) {
+        if !feed.is_followed(self.local_clock.now().timestamp()) {
             feed.clear();
             return;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::operation::{IssueToken, RotateToken};
 use super::{WriteError, Writer};
 use crate::keys::{FeedToken, Feeder, RandomError, looks_like_secret};
 use crate::model::World;
@@ -38,41 +39,51 @@ pub enum FeederError {
 
 impl Writer {
     pub fn issue_token(&mut self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
-        if looks_like_secret(name) {
+        let token = FeedToken::generate()?;
+        let issued = IssueToken { name: name.into(), world, token: token.stored(), who: who.into() };
+        Ok(IssuedToken { feeder: self.put_new_token(issued)?, token })
+    }
+
+    pub(super) fn put_new_token(&mut self, issued: IssueToken) -> Result<Arc<Feeder>, FeederError> {
+        let IssueToken { name, world, token, who } = issued;
+        if looks_like_secret(&name) {
             return Err(FeederError::SecretForName);
         }
-        if !Feeder::is_name(name) {
+        if !Feeder::is_name(&name) {
             return Err(FeederError::BadName);
         }
-        if self.feeders.get(name).is_some_and(|held| held.revoked.is_none()) {
-            return Err(FeederError::HasToken(name.into()));
+        if self.feeders.get(&name).is_some_and(|held| held.revoked.is_none()) {
+            return Err(FeederError::HasToken(name));
         }
-        let token = FeedToken::generate()?;
         let feeder = Feeder {
-            name: name.into(),
+            name,
             world,
             created: self.now(),
             revoked: None,
-            hash: token.hash(),
-            last_four: token.last_four().into(),
+            hash: token.hash,
+            last_four: token.last_four,
             retired: Box::default(),
         };
-        let feeder = self.put_feeder(feeder, who, "issue token", format!("for the {world} world"))?;
-        Ok(IssuedToken { feeder, token })
+        Ok(self.put_feeder(feeder, &who, "issue token", format!("for the {world} world"))?)
     }
 
     /// Issues a new token for the same feeder; the old one stays valid for `grace_s`, rounded up to the end of a second.
     pub fn rotate_token(&mut self, name: &str, grace_s: u32, who: &str) -> Result<IssuedToken, FeederError> {
-        let held = self.feeder(name)?;
+        let token = FeedToken::generate()?;
+        let rotation = RotateToken { name: name.into(), token: token.stored(), grace_s, who: who.into() };
+        Ok(IssuedToken { feeder: self.put_rotated_token(rotation)?, token })
+    }
+
+    pub(super) fn put_rotated_token(&mut self, rotation: RotateToken) -> Result<Arc<Feeder>, FeederError> {
+        let RotateToken { name, token, grace_s, who } = rotation;
+        let held = self.feeder(&name)?;
         if held.revoked.is_some() {
             return Err(FeederError::Revoked(held.name.clone()));
         }
         let now = self.clock.now();
         let whole_grace_s = now.in_seconds(grace_s).seconds_since(now.timestamp());
-        let token = FeedToken::generate()?;
-        let rotated = held.rotated(&token, whole_grace_s, now.timestamp());
-        let feeder = self.put_feeder(rotated, who, "rotate token", format!("grace {grace_s} s"))?;
-        Ok(IssuedToken { feeder, token })
+        let rotated = held.rotated(token, whole_grace_s, now.timestamp());
+        Ok(self.put_feeder(rotated, &who, "rotate token", format!("grace {grace_s} s"))?)
     }
 
     /// Ends the token of a feeder, and those in their grace period.

@@ -17,7 +17,9 @@ use super::owners::Owners;
 use super::state::{SourceEntry, WorldState};
 use super::{WriteError, Writer};
 use crate::board::{Draft, Edit, EventNode, Index};
-use crate::model::{BookId, Bookmakers, Closed, Event, News, Reason, Record, Score, SportId, Timestamp, World};
+use crate::model::{
+    BookId, Bookmakers, Closed, Event, Membership, News, Reason, Record, Score, SportId, Timestamp, World,
+};
 use crate::store::{Change, Store};
 
 /// How far a clock upstream may be ahead of ours.
@@ -76,18 +78,20 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
+    /// For a file whose times are not compared with our clock.
+    const NONE: Comparison = Comparison { latest_entry: None, is_done: true };
+
     /// An inspected file is not changed, and neither is one whose audit log cannot be read: it would then be unknown whose
-    /// clock is wrong.
-    pub(super) fn read(store: &Store) -> Self {
-        let unchanged = Comparison { latest_entry: None, is_done: true };
-        if store.is_inspected() {
-            return unchanged;
+    /// clock is wrong. The times of a node are those of the shared log.
+    pub(super) fn read(store: &Store, membership: Option<Membership>) -> Self {
+        if store.is_inspected() || membership.is_some() {
+            return Comparison::NONE;
         }
         match store.audit_tail(AUDIT_COMPARED) {
             Ok(entries) => Comparison { latest_entry: entries.iter().map(|entry| entry.note.at).max(), is_done: false },
             Err(error) => {
                 tracing::warn!(%error, "failed to read the audit log; stored times are not compared with the clock");
-                unchanged
+                Comparison::NONE
             }
         }
     }

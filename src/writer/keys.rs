@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use super::operation::{IssueKey, RotateKey, RotateOwnKey};
 use super::{WriteError, Writer};
 use crate::keys::issue::{self, IssueError, KeyChange, NewKey, SELF_ROTATION_S};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, KeyTicket, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
+use crate::keys::{KeyEntry, KeyId, KeyRecord, RandomError, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
 use crate::model::Timestamp;
 use crate::store::Change;
 
@@ -28,6 +29,8 @@ pub enum KeyError {
     SecretForId(Option<Box<str>>),
     #[error(transparent)]
     Refused(#[from] IssueError),
+    #[error(transparent)]
+    Random(#[from] RandomError),
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -52,26 +55,39 @@ impl KeyError {
 
 impl Writer {
     pub fn issue_key(&mut self, new: NewKey, who: &str) -> Result<Issued, KeyError> {
-        let (record, secret) = issue::issue(new, &self.catalogue, self.now())?;
-        let detail = described(&record);
-        let key = self.put_key(record, who, "issue", detail)?;
+        let (id, secret) = (KeyId::generate()?, Secret::generate(new.kind)?);
+        let key = self.put_new_key(IssueKey { new, id, secret: secret.stored(), who: who.into() })?;
         Ok(Issued { key, secret })
+    }
+
+    pub(super) fn put_new_key(&mut self, issued: IssueKey) -> Result<Arc<KeyEntry>, KeyError> {
+        let IssueKey { new, id, secret, who } = issued;
+        let record = issue::issue(new, (id, secret), &self.catalogue, self.now())?;
+        let detail = described(&record);
+        self.put_key(record, &who, "issue", detail)
     }
 
     /// Issues a new secret for the same key; the old one stays valid for `grace_s`, rounded up to the end of a second.
     pub fn rotate_key(&mut self, id: &str, grace_s: u32, who: &str) -> Result<Issued, KeyError> {
-        let (whole_grace_s, now) = self.whole_seconds(grace_s);
-        let (record, secret) = issue::rotate(self.key(id)?.record(), whole_grace_s, now)?;
-        let key = self.put_key(record, who, "rotate", format!("grace {grace_s} s"))?;
+        let secret = Secret::generate(self.key(id)?.record().kind)?;
+        let rotation = RotateKey { id: id.into(), secret: secret.stored(), grace_s, who: who.into() };
+        let key = self.put_rotated_key(rotation)?;
         Ok(Issued { key, secret })
     }
 
+    pub(super) fn put_rotated_key(&mut self, rotation: RotateKey) -> Result<Arc<KeyEntry>, KeyError> {
+        let RotateKey { id, secret, grace_s, who } = rotation;
+        let (whole_grace_s, now) = self.whole_seconds(grace_s);
+        let record = issue::rotate(self.key(&id)?.record(), secret, whole_grace_s, now)?;
+        self.put_key(record, &who, "rotate", format!("grace {grace_s} s"))
+    }
+
     /// The same on behalf of the key's holder, with the secret that was presented.
-    pub fn rotate_own_key(&mut self, id: &str, presented: KeyTicket, who: &str) -> Result<Issued, KeyError> {
+    pub(super) fn rotate_own_key(&mut self, rotation: RotateOwnKey) -> Result<Arc<KeyEntry>, KeyError> {
+        let RotateOwnKey { id, presented, secret, who } = rotation;
         let (grace_s, now) = self.whole_seconds(SELF_ROTATION_S);
-        let (record, secret) = issue::rotate_itself(self.key(id)?.record(), presented, grace_s, now)?;
-        let key = self.put_key(record, who, "rotate", format!("by its holder, grace {SELF_ROTATION_S} s"))?;
-        Ok(Issued { key, secret })
+        let record = issue::rotate_itself(self.key(&id)?.record(), presented, secret, grace_s, now)?;
+        self.put_key(record, &who, "rotate", format!("by its holder, grace {SELF_ROTATION_S} s"))
     }
 
     /// Takes the last rotation back, while the old secret is in its grace period.
@@ -147,7 +163,7 @@ impl Writer {
 
     /// Stores what keys have used lately, of those that were used since this was last stored.
     pub(super) fn store_recent_use(&mut self) -> Result<(), WriteError> {
-        let now = self.now();
+        let now = self.local_clock.now().timestamp();
         let keys = self.keyring.list();
         let used: Vec<_> =
             keys.iter().filter_map(|key| Some((key, Box::new(key.meter().take_recent_use(now)?)))).collect();

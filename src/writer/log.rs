@@ -12,7 +12,7 @@ use super::batch::WorldUpdate;
 use super::logged::Orphan;
 use super::state::{SportState, WorldState, published_sources};
 use super::{WriteError, Writer};
-use crate::board::{EventNode, NodeDiff};
+use crate::board::{EventNode, Index, NodeDiff};
 use crate::model::{BookId, Bookmakers, Event, Market, Record, SportId, Timestamp, World};
 use crate::store::{
     Change, EventChange, HistoryError, HistoryReader, LogEntry, RecordChange, SportChanges, SportFold, StoreError,
@@ -52,7 +52,7 @@ impl Writer {
                 let state = &self.worlds[world.index()].sports[sport.index()];
                 let diffs = state.board.published().index().diff(&state.current);
                 let events: Vec<_> = diffs.iter().flat_map(|diff| event_changes(*diff, &BTreeSet::new())).collect();
-                let tick = self.tick_changes(world, sport, at, now.unix_ms);
+                let tick = self.tick_changes(world, sport, state.has_moved_prices, (at, now.unix_ms));
                 (!events.is_empty() || tick.is_some()).then_some(SportChanges { sport, events, tick })
             });
             entry(world, now.timestamp(), sports.collect())
@@ -62,7 +62,7 @@ impl Writer {
         self.is_log_complete = true;
         for world in World::ALL {
             for sport in self.catalogue.sport_ids() {
-                self.note_logged(world, sport, now.unix_ms);
+                self.note_logged(world, sport, true, now.unix_ms);
                 // A sport without prices has not published any.
                 self.publish_events(world, sport, now.unix_ms);
             }
@@ -72,20 +72,22 @@ impl Writer {
     }
 
     /// What a publication of a sport would change of the board that readers see. `None` if it changes nothing, or nothing
-    /// but the times of confirmed prices.
-    pub(super) fn tick_changes(&self, world: World, id: SportId, at: Timestamp, now_ms: i64) -> Option<TickChanges> {
+    /// but the times of confirmed prices, unless it is forced.
+    pub(super) fn tick_changes(
+        &self,
+        world: World,
+        id: SportId,
+        is_forced: bool,
+        (at, now_ms): (Timestamp, i64),
+    ) -> Option<TickChanges> {
         let WorldState { register, sports, .. } = &*self.worlds[world.index()];
         let sport = &sports[id.index()];
         let mut keys = BookKeys { books: register.bookmakers(), keys: BTreeMap::new() };
         let diffs = sport.board.published().index().diff(&sport.current);
         let mut records = Vec::new();
-        let mut is_relisted = false;
-        for diff in &diffs {
-            is_relisted |= is_relisted_with_prices(*diff);
-            // With its event go its records.
-            if diff.after.is_some() {
-                record_changes(*diff, &mut keys, &mut records);
-            }
+        // With its event go its records.
+        for diff in diffs.iter().filter(|diff| diff.after.is_some()) {
+            record_changes(*diff, &mut keys, &mut records);
         }
         let has_event = |orphan: &&Orphan| sport.current.get(orphan.event.as_str()).is_some();
         records.extend(sport.orphans.iter().filter(has_event).map(|orphan| RecordChange {
@@ -96,18 +98,19 @@ impl Writer {
             after: None,
         }));
         let stale = stale_keys(sport, &mut keys, now_ms);
-        let is_change = !records.is_empty() || is_relisted || sport.has_moved_prices || stale != sport.logged_stale;
+        let is_change = !records.is_empty() || is_forced || stale != sport.logged_stale;
         is_change.then_some(TickChanges { at, stale, records })
     }
 
     /// Follows an entry that is in the file.
-    pub(super) fn note_logged(&mut self, world: World, id: SportId, now_ms: i64) {
+    pub(super) fn note_logged(&mut self, world: World, id: SportId, is_forced: bool, now_ms: i64) {
         let WorldState { register, sports, .. } = Arc::make_mut(&mut self.worlds[world.index()]);
         let sport = &mut sports[id.index()];
         let mut keys = BookKeys { books: register.bookmakers(), keys: BTreeMap::new() };
         sport.logged_stale = stale_keys(sport, &mut keys, now_ms);
         sport.orphans = Vec::new();
-        sport.has_moved_prices = false;
+        // One that was removed since the publication was planned has the next one.
+        sport.has_moved_prices &= !is_forced;
     }
 }
 
@@ -158,14 +161,16 @@ fn is_alike(one: &Arc<Event>, other: &Arc<Event>) -> bool {
     Arc::ptr_eq(one, other) || Event { changed: other.changed, ..(**one).clone() } == **other
 }
 
-/// Whether an event that has prices is listed elsewhere, or under another name.
-fn is_relisted_with_prices(diff: NodeDiff<'_>) -> bool {
-    match diff {
+/// Whether an event changes for clients, of which readers see prices.
+pub(super) fn is_relisted(before: &Index, after: &Index, published: &Index) -> bool {
+    let is_priced =
+        |node: &EventNode| published.get(node.event().id.as_str()).is_some_and(|node| !node.records().is_empty());
+    before.diff(after).iter().any(|diff| match diff {
         NodeDiff { before: Some(before), after: Some(after) } => {
-            !before.records().is_empty() && !is_alike(before.event(), after.event())
+            !is_alike(before.event(), after.event()) && is_priced(after)
         }
         _ => false,
-    }
+    })
 }
 
 /// The records of an event that opened, closed or have other outcomes.

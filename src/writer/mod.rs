@@ -21,17 +21,19 @@ mod feed;
 mod feeders;
 mod fight;
 mod future;
+mod handle;
 mod history;
 mod import;
 mod keys;
 mod log;
 mod logged;
-mod operation;
+pub mod operation;
 mod owners;
 mod poll;
 mod publish;
 mod queue;
 mod report;
+mod shared;
 mod snapshot_job;
 mod state;
 mod upkeep;
@@ -47,7 +49,7 @@ use crate::board::{Boards, ChangeEntry};
 use crate::clock::Clock;
 use crate::keys::{Feeders, KeyId, Keyring, LeaseQueue, LeaseRequests, Usage};
 use crate::metrics::WriterMetrics;
-use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, News, Timestamp, World};
+use crate::model::{Catalogue, FeedBudget, FeederQuota, FeederUse, Maintenance, Membership, News, Timestamp, World};
 use crate::store::{
     AuditEntry, AuditNote, Change, CheckReport, DamageList, HistoryReader, ImportedLog, LogHead, Progress, Snapshot,
     Store, StoreError,
@@ -55,18 +57,22 @@ use crate::store::{
 
 pub use budget::FeedCharge;
 pub use feeders::{FeederError, IssuedToken};
+pub use handle::{OwnRotations, WriterHandle};
 pub use history::HistoryOptions;
 pub use import::{HistoryImport, ImportEnd, ImportReport, ImportStart, ImportStep};
 pub use keys::{Issued, KeyError};
 pub use logged::{Orphan, logged_board, logged_index};
-pub use operation::NewsReader;
+pub use operation::{NewsReader, SharedOperation};
 pub use owners::Sender;
 pub use poll::{Poll, PollPart, PollReport, PollScope};
-pub use queue::{OwnRotations, Stopped, WriterEnd, WriterHandle, spawn};
+pub use publish::{DueSport, Publication};
+pub use queue::{Stopped, WriterEnd, spawn};
 pub use report::IngestReport;
+pub use shared::Applied;
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
+pub use upkeep::Sweep;
 
-use batch::NewsBatch;
+use batch::{BatchTime, NewsBatch};
 use state::WorldState;
 
 /// A strict ingest lets queued commands run after every so many lines: as many as a batch of any other ingest has.
@@ -112,6 +118,10 @@ pub enum WriteError {
     Stopped,
     #[error("the writer thread ended unexpectedly: the log says why; start the server again")]
     Died,
+    #[error(
+        "this file belongs to a cluster, whose changes come from the log that its nodes share: nothing was changed"
+    )]
+    Member,
 }
 
 /// The state of the process, and the only type that changes it.
@@ -122,13 +132,19 @@ pub struct Writer {
     boards: Arc<Boards>,
     keyring: Arc<Keyring>,
     feeders: Arc<Feeders>,
+    /// The time of operations: in a cluster that of the entry that is applied.
     clock: Clock,
+    /// The clock of this machine.
+    local_clock: Clock,
     options: WriterOptions,
     /// Shared only with a strict ingest that is being validated, so that changing a world never copies it.
     worlds: [Arc<WorldState>; 2],
     maintenance: Option<Maintenance>,
     /// Whether the live world holds simulated prices.
     simulated_live: bool,
+    /// The place of the file in a cluster, and the entry that is being applied.
+    membership: Option<Membership>,
+    applying: Option<shared::Applying>,
     /// What each polled feed has spent, by its name.
     feed_budgets: BTreeMap<Box<str>, FeedBudget>,
     last_tick: i64,
@@ -175,9 +191,12 @@ impl Writer {
         clock: Clock,
         options: WriterOptions,
     ) -> Result<Opened, StoreError> {
-        let now = clock.now();
         let mut loaded = store.load()?;
-        let comparison = future::Comparison::read(&store);
+        let local_clock = clock;
+        // What a node makes of its file must not depend on when it was opened.
+        let clock = loaded.membership.map_or_else(|| local_clock.clone(), shared::clock_of);
+        let now = clock.now();
+        let comparison = future::Comparison::read(&store, loaded.membership);
         let (log_heads, history) = (loaded.log_heads, store.history());
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
             *usage = Usage::exhausted(key.limits, now);
@@ -192,13 +211,8 @@ impl Writer {
         };
         let [sandbox, live] = loaded.worlds;
         let worlds = [open(World::Sandbox, sandbox)?, open(World::Live, live)?];
-        let boards = Arc::new(Boards::new(
-            Arc::clone(&catalogue),
-            [
-                worlds[0].board().at(feed::position_of(log_heads[0])),
-                worlds[1].board().at(feed::position_of(log_heads[1])),
-            ],
-        ));
+        let at_head = |world: World| worlds[world.index()].board().at(feed::position_of(log_heads[world.index()]));
+        let boards = Arc::new(Boards::new(Arc::clone(&catalogue), World::ALL.map(at_head)));
         boards.condition().set_maintenance(loaded.maintenance);
         boards.condition().set_simulated_live(loaded.simulated_live);
         let mut writer = Writer {
@@ -211,12 +225,15 @@ impl Writer {
             worlds,
             maintenance: loaded.maintenance,
             simulated_live: loaded.simulated_live,
+            membership: loaded.membership,
+            applying: None,
             feed_budgets: loaded.feed_budgets.into_iter().collect(),
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
-            upkeep: upkeep::Schedule::starting(now.mono_ms),
+            upkeep: upkeep::Schedule::starting(local_clock.now().mono_ms),
             comparison,
             pending_undo: commit::PendingUndo::default(),
-            is_log_complete: false,
+            // The log of a node is what the shared log made of it.
+            is_log_complete: loaded.membership.is_some(),
             log_heads,
             bytes_beside_log: [0; World::ALL.len()],
             imports: Vec::new(),
@@ -227,25 +244,33 @@ impl Writer {
             history_cap: None,
             refused: 0,
             clock,
+            local_clock,
             lost_usage: loaded.damaged_usage,
             writing: Arc::default(),
         };
-        if let Err(error) = writer.store_exhausted() {
-            tracing::warn!(%error, "failed to persist exhausted quotas of keys with lost counters");
+        if !writer.is_member() {
+            writer.bring_up_to_date(now.timestamp());
         }
-        writer.warn_if_clock_is_behind(now.timestamp());
-        // Until it succeeds, readers get what the log has.
-        if let Err(error) = writer.catch_up() {
-            tracing::warn!(%error, "failed to log what changed since the last publication; trying again later");
-        }
-        writer.correct_future(now.timestamp());
-        writer.publish_now(World::Live);
         for world in World::ALL {
             writer.bytes_beside_log[world.index()] = writer.store.bytes_beside_log(world)?;
             writer.show_log_size(world);
             writer.show_history_since(world);
         }
         Ok(Opened { writer, lease_requests, damage: loaded.damage })
+    }
+
+    /// Corrects and publishes what was committed and not published when the file was last closed.
+    fn bring_up_to_date(&mut self, now: Timestamp) {
+        if let Err(error) = self.store_exhausted() {
+            tracing::warn!(%error, "failed to persist exhausted quotas of keys with lost counters");
+        }
+        self.warn_if_clock_is_behind(now);
+        // Until it succeeds, readers get what the log has.
+        if let Err(error) = self.catch_up() {
+            tracing::warn!(%error, "failed to log what changed since the last publication; trying again later");
+        }
+        self.correct_future(now);
+        self.publish_now(World::Live);
     }
 
     pub fn boards(&self) -> &Arc<Boards> {
@@ -296,8 +321,7 @@ impl Writer {
     ) -> Result<IngestReport, WriteError> {
         let now = self.clock.now();
         let (state, catalogue) = (Arc::clone(&self.worlds[world.index()]), Arc::clone(&self.catalogue));
-        let clock = (now.timestamp(), self.comparison.is_clock_behind(now.timestamp()));
-        let batch = NewsBatch::new(world, &state, &catalogue, clock);
+        let batch = NewsBatch::new(world, &state, &catalogue, self.batch_time(now.timestamp()));
         let mut batch = batch.sent_by(sender, self.options.quota);
         for (news, count) in news.zip(1_usize..) {
             let _ = batch.apply(news.map_err(StoreError::from)?);
@@ -391,8 +415,12 @@ impl Writer {
     }
 
     fn batch(&self, world: World, now: Timestamp) -> NewsBatch<'_> {
-        let clock = (now, self.comparison.is_clock_behind(now));
-        NewsBatch::new(world, &self.worlds[world.index()], &self.catalogue, clock)
+        NewsBatch::new(world, &self.worlds[world.index()], &self.catalogue, self.batch_time(now))
+    }
+
+    fn batch_time(&self, now: Timestamp) -> BatchTime {
+        // Whatever another node has in memory must be in the file, for when this one is started again.
+        BatchTime { now, is_clock_behind: self.comparison.is_clock_behind(now), stores_every_read: self.is_member() }
     }
 
     fn note(&self, who: &str, action: &str, subject: &str, detail: String) -> AuditNote {

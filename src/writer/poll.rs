@@ -238,26 +238,18 @@ impl Writer {
         self.set_in_round(world, sport, false, self.clock.now().unix_ms);
     }
 
-    /// Ends the scopes of a feed that are no longer polled: everything that only they had is closed. Each scope is a
-    /// transaction of its own; `meanwhile` is called between them.
-    pub fn end_polls(
-        &mut self,
-        world: World,
-        feed: &str,
-        kept_keys: &[Box<str>],
-        mut meanwhile: impl FnMut(&mut Writer),
-    ) -> Result<u64, WriteError> {
+    /// Ends the scopes of a feed that are no longer polled; returns how many records that closed.
+    pub fn end_polls(&mut self, world: World, feed: &str, kept_keys: &[Box<str>]) -> Result<u64, WriteError> {
+        let scopes = self.polls_without(world, feed, kept_keys);
+        scopes.iter().map(|scope| self.end_poll(world, scope)).sum()
+    }
+
+    /// The names of a feed's scopes that have other keys.
+    pub(super) fn polls_without(&self, world: World, feed: &str, kept_keys: &[Box<str>]) -> Vec<Box<str>> {
         let prefix = prefix(feed);
         let is_over =
             |name: &str| name.strip_prefix(&*prefix).is_some_and(|key| !kept_keys.iter().any(|kept| **kept == *key));
-        let names: Vec<Box<str>> =
-            self.worlds[world.index()].polls.keys().filter(|name| is_over(name)).cloned().collect();
-        let mut closed = 0;
-        for name in names {
-            closed += self.end_poll(world, &name)?;
-            meanwhile(self);
-        }
-        Ok(closed)
+        self.worlds[world.index()].polls.keys().filter(|name| is_over(name)).cloned().collect()
     }
 
     /// Closes what a scope has of other events or other markets than these, unless another scope still has it; how many
@@ -286,7 +278,8 @@ impl Writer {
         Ok(closed)
     }
 
-    fn end_poll(&mut self, world: World, name: &str) -> Result<u64, WriteError> {
+    /// Ends a scope: everything that only it had is closed.
+    pub(super) fn end_poll(&mut self, world: World, name: &str) -> Result<u64, WriteError> {
         let now = self.clock.now();
         let state = &self.worlds[world.index()];
         let Some(before) = state.polls.get(name) else { return Ok(0) };

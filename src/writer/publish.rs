@@ -15,7 +15,7 @@ use std::time::Instant;
 use tracing::Level;
 
 use super::batch::{SportUpdate, WorldUpdate};
-use super::log::{due_time, entry};
+use super::log::{due_time, entry, is_relisted};
 use super::state::{Unpublished, published, published_sources, source_states};
 use super::{WriteError, Writer, poll};
 use crate::board::SportBoard;
@@ -27,12 +27,23 @@ use crate::store::{Change, SportChanges, StoreError};
 const AT_ONCE_AFTER_MS: i64 = 1000;
 
 /// A sport that is to be published.
-#[derive(Clone, Copy, Debug)]
-struct DueSport {
-    world: World,
-    sport: SportId,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueSport {
+    pub world: World,
+    pub sport: SportId,
     /// Whether its prices may have changed, and not only its events.
-    has_prices: bool,
+    pub has_prices: bool,
+    /// Whether it counts as another publication even if nothing has changed.
+    pub is_forced: bool,
+}
+
+/// A publication: whoever decides that one is due says of which sports, and in which second their prices become visible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Publication {
+    pub sports: Vec<DueSport>,
+    pub at: Timestamp,
+    /// Whether it is one of the ticks, which are also marked for whoever follows the changes.
+    pub is_tick: bool,
 }
 
 impl Writer {
@@ -75,11 +86,12 @@ impl Writer {
             return;
         };
         let mut shown = Arc::clone(sport.board.published());
+        // The next tick is another one, although it may have no other price.
+        sport.has_moved_prices |= is_relisted(&sport.current, &index, shown.index());
         let at_once = [update.removed, update.moved].concat();
         if !at_once.is_empty() {
             let has_prices = |id: &str| shown.index().get(id).is_some_and(|node| !node.records().is_empty());
             if at_once.iter().any(|edit| has_prices(edit.id.as_str())) {
-                // The next tick is another one, although it has nothing new.
                 sport.has_moved_prices = true;
                 sport.unpublished.get_or_insert(Unpublished { since_ms: now_ms });
             }
@@ -89,8 +101,9 @@ impl Writer {
         sport.board = SportBoard::new(sport.current.clone(), shown, sources);
     }
 
-    /// Publishes what is due: everything unpublished when a tick has passed, a quiet sport's changes after a second.
-    pub(super) fn publish_due(&mut self, now_ms: i64) {
+    /// What is due: everything unpublished when a tick has passed, a quiet sport's changes after a second, and what could
+    /// not be published at once.
+    pub(super) fn plan_publication(&mut self, now_ms: i64) -> Option<Publication> {
         let tick = now_ms.div_euclid(self.options.refresh_ms);
         // Any other tick than the last one seen counts: a clock that was set back must not silence the board.
         let ticked = tick != std::mem::replace(&mut self.last_tick, tick);
@@ -103,33 +116,71 @@ impl Writer {
                     self.is_quiet_sport_due(world, sport, now_ms)
                 };
                 if has_news {
-                    due.push(DueSport { world, sport, has_prices: true });
-                } else if ticked && self.is_relisted(world, sport) {
-                    due.push(DueSport { world, sport, has_prices: false });
+                    due.push(self.due(world, sport));
+                } else if ticked && self.is_listed_anew(world, sport) {
+                    due.push(DueSport { has_prices: false, ..self.due(world, sport) });
                 }
             }
         }
-        if !ticked {
-            self.publish_all(&due, due_time(now_ms), now_ms);
-            return;
+        let at = if ticked { Timestamp::from_unix_ms(tick * self.options.refresh_ms) } else { due_time(now_ms) };
+        (ticked || !due.is_empty()).then_some(Publication { sports: due, at, is_tick: ticked })
+    }
+
+    /// All sports, tick or not.
+    pub fn plan_full_publication(&self) -> Publication {
+        let sports = World::ALL
+            .into_iter()
+            .flat_map(|world| self.catalogue.sport_ids().map(move |sport| self.due(world, sport)))
+            .collect();
+        Publication { sports, at: due_time(self.clock.now().unix_ms), is_tick: false }
+    }
+
+    fn due(&self, world: World, sport: SportId) -> DueSport {
+        let is_forced = self.worlds[world.index()].sports[sport.index()].has_moved_prices;
+        DueSport { world, sport, has_prices: true, is_forced }
+    }
+
+    /// Publishes sports: what that changes is in the log before anyone sees it. If it cannot be logged, the prices that
+    /// readers see stay as they are, except that sources go stale in time.
+    pub fn publish(&mut self, publication: &Publication) -> Result<(), WriteError> {
+        let Publication { sports, at, is_tick } = publication;
+        let now_ms = self.clock.now().unix_ms;
+        let published = self.publish_unnoticed(sports, *at, now_ms);
+        if *is_tick {
+            // The beat wakes everybody: who follows gets the changes and the beat at once, and not each with a write of
+            // its own.
+            self.beat(Timestamp::from_unix_ms(now_ms));
         }
-        let at = Timestamp::from_unix_ms(tick * self.options.refresh_ms);
-        // The beat wakes everybody: who follows gets the changes and the beat at once, and not each with a write of its own.
-        self.publish_unnoticed(&due, at, now_ms);
-        self.beat(Timestamp::from_unix_ms(now_ms));
+        for world in published? {
+            self.boards.feed(world).wake_all();
+        }
+        Ok(())
     }
 
     /// Publishes at the end of an ingest whatever does not have to wait for the tick.
     pub(super) fn publish_quiet(&mut self, world: World, now_ms: i64) {
         let sports = self.catalogue.sport_ids();
         let due: Vec<DueSport> = sports.filter_map(|sport| self.due_if_quiet(world, sport, now_ms)).collect();
-        self.publish_all(&due, due_time(now_ms), now_ms);
+        self.publish_at_once(due, now_ms);
     }
 
     fn due_if_quiet(&self, world: World, sport: SportId, now_ms: i64) -> Option<DueSport> {
         let state = &self.worlds[world.index()].sports[sport.index()];
         let is_due = state.unpublished.is_some() && self.is_quiet(world, sport, now_ms);
-        is_due.then_some(DueSport { world, sport, has_prices: true })
+        is_due.then(|| self.due(world, sport))
+    }
+
+    /// Publishes sports with the operation that changed them. In a cluster a publication is an operation of its own, which is
+    /// planned next.
+    fn publish_at_once(&mut self, sports: Vec<DueSport>, now_ms: i64) {
+        if self.is_member() {
+            for DueSport { world, sport, .. } in sports {
+                Arc::make_mut(&mut self.worlds[world.index()]).sports[sport.index()].is_due = true;
+            }
+        } else {
+            // A failure is logged, and the next tick tries again.
+            let _ = self.publish(&Publication { sports, at: due_time(now_ms), is_tick: false });
+        }
     }
 
     /// Records that a feed goes on to poll more of a sport, or that its round has ended.
@@ -137,7 +188,7 @@ impl Writer {
         Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].is_in_round = has_more;
         if !has_more {
             let due: Vec<DueSport> = self.due_if_quiet(world, id, now_ms).into_iter().collect();
-            self.publish_all(&due, due_time(now_ms), now_ms);
+            self.publish_at_once(due, now_ms);
         }
     }
 
@@ -146,41 +197,31 @@ impl Writer {
         let now_ms = self.clock.now().unix_ms;
         let is_unpublished = |sport: &SportId| self.worlds[world.index()].sports[sport.index()].unpublished.is_some();
         let sports = self.catalogue.sport_ids().filter(is_unpublished);
-        let due: Vec<DueSport> = sports.map(|sport| DueSport { world, sport, has_prices: true }).collect();
-        self.publish_all(&due, due_time(now_ms), now_ms);
+        let due: Vec<DueSport> = sports.map(|sport| self.due(world, sport)).collect();
+        self.publish_at_once(due, now_ms);
     }
 
-    /// Publishes sports: what that changes is in the log before anyone sees it. If it cannot be logged, the prices that
-    /// readers see stay as they are, except that sources go stale in time.
-    fn publish_all(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) {
-        for world in self.publish_unnoticed(due, at, now_ms) {
-            self.boards.feed(world).wake_all();
-        }
-    }
-
-    /// The same, without waking anybody who waits for changes. Returns the worlds that have some.
-    fn publish_unnoticed(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) -> Vec<World> {
+    /// Without waking anybody who waits for changes. Returns the worlds that have some.
+    fn publish_unnoticed(&mut self, due: &[DueSport], at: Timestamp, now_ms: i64) -> Result<Vec<World>, WriteError> {
         if due.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let is_logged = match self.log_publication(due, at, now_ms) {
-            Ok(()) => true,
-            Err(error) => {
-                limited!(LineKind::Commit, Level::WARN, %error, "failed to log a publication; readers still get the last prices");
-                false
-            }
-        };
-        for DueSport { world, sport, has_prices } in due.iter().copied() {
-            if !is_logged {
+        let logged = self.log_publication(due, at, now_ms);
+        if let Err(error) = &logged {
+            limited!(LineKind::Commit, Level::WARN, %error, "failed to log a publication; readers still get the last prices");
+        }
+        for DueSport { world, sport, has_prices, .. } in due.iter().copied() {
+            if logged.is_err() {
                 self.publish_sources(world, sport, now_ms);
             } else if has_prices {
-                self.publish(world, sport, now_ms);
+                self.publish_sport(world, sport, now_ms);
             } else {
                 self.publish_events(world, sport, now_ms);
             }
         }
         let worlds = World::ALL.into_iter().filter(|world| due.iter().any(|due| due.world == *world));
-        worlds.filter(|world| self.show_unnoticed(*world)).collect()
+        let changed = worlds.filter(|world| self.show_unnoticed(*world)).collect();
+        logged.map(|()| changed)
     }
 
     /// Commits one entry for each world.
@@ -189,7 +230,7 @@ impl Writer {
         let now = Timestamp::from_unix_ms(now_ms);
         let changes = World::ALL.into_iter().filter_map(|world| {
             let sports = due.iter().filter(|due| due.world == world).filter_map(|due| {
-                let tick = Some(self.tick_changes(world, due.sport, at, now_ms)?);
+                let tick = Some(self.tick_changes(world, due.sport, due.is_forced, (at, now_ms))?);
                 Some(SportChanges { sport: due.sport, events: Vec::new(), tick })
             });
             entry(world, now, sports.collect())
@@ -201,7 +242,7 @@ impl Writer {
         }
         self.commit(&changes)?;
         for due in due {
-            self.note_logged(due.world, due.sport, now_ms);
+            self.note_logged(due.world, due.sport, due.is_forced, now_ms);
         }
         Ok(())
     }
@@ -215,7 +256,7 @@ impl Writer {
     }
 
     /// Whether events changed since the last publication: one that lists them without prices waits for the tick too.
-    fn is_relisted(&self, world: World, id: SportId) -> bool {
+    fn is_listed_anew(&self, world: World, id: SportId) -> bool {
         let sport = &self.worlds[world.index()].sports[id.index()];
         !sport.current.is(sport.board.published().index())
     }
@@ -232,7 +273,7 @@ impl Writer {
     /// Publishes events whose prices did not change. Prices that follow them still find the sport quiet.
     pub(super) fn publish_events(&mut self, world: World, id: SportId, now_ms: i64) {
         let published_ms = self.worlds[world.index()].sports[id.index()].published_ms;
-        self.publish(world, id, now_ms);
+        self.publish_sport(world, id, now_ms);
         Arc::make_mut(&mut self.worlds[world.index()]).sports[id.index()].published_ms = published_ms;
     }
 
@@ -247,12 +288,13 @@ impl Writer {
         let sport = &self.worlds[world.index()].sports[id.index()];
         let waited = |since_ms: i64| now_ms < since_ms || now_ms - since_ms >= AT_ONCE_AFTER_MS;
         let is_first_round = sport.is_in_round && sport.published_ms.is_none();
-        !is_first_round
-            && sport.unpublished.is_some_and(|news| waited(news.since_ms))
-            && self.is_quiet(world, id, now_ms)
+        sport.is_due
+            || !is_first_round
+                && sport.unpublished.is_some_and(|news| waited(news.since_ms))
+                && self.is_quiet(world, id, now_ms)
     }
 
-    fn publish(&mut self, world: World, id: SportId, now_ms: i64) {
+    fn publish_sport(&mut self, world: World, id: SportId, now_ms: i64) {
         let began = Instant::now();
         let state = Arc::make_mut(&mut self.worlds[world.index()]);
         let sport = &mut state.sports[id.index()];
@@ -262,6 +304,7 @@ impl Writer {
         let publication = published(sport.current.clone(), &state.register, &sources, now_ms);
         sport.board = SportBoard::new(sport.current.clone(), Arc::new(publication), sources);
         sport.unpublished = None;
+        sport.is_due = false;
         sport.published_ms = Some(now_ms);
         self.writing.publications.record(began.elapsed());
     }

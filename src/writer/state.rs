@@ -39,8 +39,10 @@ pub(super) struct SportState {
     pub logged_stale: Vec<Arc<str>>,
     /// Records that only the log has: the next entry closes them.
     pub orphans: Vec<Orphan>,
-    /// Whether an event with prices was removed or moved since the last tick, which readers saw at once.
+    /// Whether an event with prices was removed or changed since the last tick, which readers saw at once.
     pub has_moved_prices: bool,
+    /// Whether it is to be published without waiting for the tick.
+    pub is_due: bool,
 }
 
 /// Price changes that readers have not seen.
@@ -118,7 +120,7 @@ impl SportState {
         // Prices from the file are a publication like any other; an empty sport has not published anything.
         let published_ms = (current.record_count() > 0).then_some(now_ms);
         let (unpublished, is_in_round) = (None, false);
-        let has_moved_prices = false;
+        let (has_moved_prices, is_due) = (false, false);
         SportState {
             current,
             sources,
@@ -129,6 +131,7 @@ impl SportState {
             logged_stale,
             orphans,
             has_moved_prices,
+            is_due,
         }
     }
 

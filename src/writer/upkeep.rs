@@ -1,14 +1,16 @@
 //! What the writer does by itself as time passes: removing what is over, and recovering from a full disk.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::batch::{SportUpdate, WorldUpdate};
+use super::operation::SharedOperation;
 use super::poll;
-use super::state::{WorldState, clamp_reads, source_states};
+use super::state::{SourceEntry, WorldState, clamp_reads, source_states};
 use super::{WriteError, Writer};
 use crate::board::EventNode;
 use crate::clock::{Moment, StepWatch};
-use crate::model::{EventStatus, News, Source, SportId, Timestamp, World};
+use crate::model::{BookId, EventStatus, News, Source, SportId, Timestamp, World};
 use crate::store::Change;
 
 const SWEEP_EVERY_MS: u64 = 60_000;
@@ -60,6 +62,24 @@ impl Schedule {
     }
 }
 
+/// What is removed when it is past its retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    Events(World),
+    /// Those that have had no price for long.
+    Sources(World),
+}
+
+impl Sweep {
+    const fn of(world: World) -> [Sweep; 2] {
+        [Sweep::Events(world), Sweep::Sources(world)]
+    }
+}
+
+fn is_retired(entry: &SourceEntry, now: Timestamp) -> bool {
+    entry.source.empty_since.is_some_and(|since| now.seconds_since(since) >= RETIRE_AFTER_S)
+}
+
 /// Whether `every_ms` have passed since `last_ms`; if so, sets it to now.
 fn is_due(last_ms: &mut u64, every_ms: u64, now_ms: u64) -> bool {
     let due = now_ms.saturating_sub(*last_ms) >= every_ms;
@@ -70,37 +90,27 @@ fn is_due(last_ms: &mut u64, every_ms: u64, now_ms: u64) -> bool {
 }
 
 impl Writer {
-    /// Does whatever is due: publications, sweeps, recovery.
+    /// Does whatever is due: publications, sweeps, recovery. In a cluster, only what concerns this file.
     pub fn tick(&mut self) {
-        let now = self.clock.now();
+        let now = self.local_clock.now();
         if is_due(&mut self.upkeep.compared_ms, COMPARE_EVERY_MS, now.mono_ms) {
-            self.clamp_reads(now.timestamp());
             self.report_clock_step(now);
-            if !self.boards.condition().is_unwritable() {
-                self.correct_future(now.timestamp());
+            if !self.is_member() {
+                self.compare_times(now.timestamp());
             }
         }
-        if !self.is_log_complete
-            && !self.is_unwritable()
-            && let Err(error) = self.catch_up()
-        {
-            tracing::warn!(%error, "failed to log what changed before the start; trying again later");
+        if !self.is_member() {
+            self.publish_due(now);
         }
-        self.publish_due(now.unix_ms);
         if self.is_unwritable() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
             self.try_recovery();
         }
         let history_every_ms = if self.upkeep.has_more_history { HISTORY_AGAIN_MS } else { HISTORY_EVERY_MS };
         if !self.is_unwritable() && is_due(&mut self.upkeep.history_ms, history_every_ms, now.mono_ms) {
-            self.upkeep.has_more_history = self.keep_history(now.timestamp()).unwrap_or_else(|error| {
+            self.upkeep.has_more_history = self.keep_history(self.now()).unwrap_or_else(|error| {
                 tracing::warn!(%error, "failed to write a keyframe or to trim the log; trying again later");
                 false
             });
-        }
-        if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms)
-            && let Err(error) = self.sweep(now.timestamp())
-        {
-            tracing::warn!(%error, "failed to remove events past their retention; trying again later");
         }
         if !self.is_unwritable()
             && is_due(&mut self.upkeep.recent_use_ms, RECENT_USE_EVERY_MS, now.mono_ms)
@@ -113,6 +123,45 @@ impl Writer {
         {
             tracing::warn!(%error, "failed to delete unused names; trying again later");
         }
+    }
+
+    /// Sets what is dated in the future right.
+    fn compare_times(&mut self, now: Timestamp) {
+        self.clamp_reads(now);
+        if !self.boards.condition().is_unwritable() {
+            self.correct_future(now);
+        }
+    }
+
+    /// Publishes and removes what is due.
+    fn publish_due(&mut self, now: Moment) {
+        if !self.is_log_complete
+            && !self.is_unwritable()
+            && let Err(error) = self.catch_up()
+        {
+            tracing::warn!(%error, "failed to log what changed before the start; trying again later");
+        }
+        if let Some(publication) = self.plan_publication(now.unix_ms) {
+            // A failure is logged, and the next tick tries again.
+            let _ = self.publish(&publication);
+        }
+        if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms) {
+            for sweep in World::ALL.into_iter().flat_map(Sweep::of) {
+                if let Err(error) = self.sweep(sweep) {
+                    tracing::warn!(%error, "failed to remove events past their retention; trying again later");
+                }
+            }
+        }
+    }
+
+    /// The same for a cluster: the operations that are due, which one node at a time enters in the shared log.
+    pub fn plan_due(&mut self, now: Moment) -> Vec<SharedOperation> {
+        let mut due: Vec<SharedOperation> = self.plan_publication(now.unix_ms).map(Into::into).into_iter().collect();
+        if is_due(&mut self.upkeep.swept_ms, SWEEP_EVERY_MS, now.mono_ms) {
+            let sweeps = World::ALL.into_iter().flat_map(Sweep::of);
+            due.extend(sweeps.filter(|sweep| self.has_to_sweep(*sweep, now.timestamp())).map(SharedOperation::from));
+        }
+        due
     }
 
     /// Quotas do not follow a wall clock that was set: the log tells the operator why they reset at another hour.
@@ -148,16 +197,30 @@ impl Writer {
         }
     }
 
-    /// Removes events past their retention and sources past theirs.
-    fn sweep(&mut self, now: Timestamp) -> Result<(), WriteError> {
-        for world in World::ALL {
-            let over = self.past_retention(world, now);
-            if !over.is_empty() {
-                self.ingest(world, over, false)?;
+    /// Removes what is past its retention.
+    pub(super) fn sweep(&mut self, sweep: Sweep) -> Result<(), WriteError> {
+        let now = self.now();
+        match sweep {
+            Sweep::Events(world) => {
+                let over = self.past_retention(world, now);
+                if over.is_empty() { Ok(()) } else { self.ingest(world, over, false).map(|_| ()) }
             }
-            self.retire_sources(world, now)?;
+            Sweep::Sources(world) => self.retire_sources(world, now),
         }
-        Ok(())
+    }
+
+    fn has_to_sweep(&self, sweep: Sweep, now: Timestamp) -> bool {
+        match sweep {
+            Sweep::Events(world) => !self.past_retention(world, now).is_empty(),
+            Sweep::Sources(world) => self
+                .catalogue
+                .sport_ids()
+                .any(|sport| self.sources_of(world, sport).values().any(|entry| is_retired(entry, now))),
+        }
+    }
+
+    fn sources_of(&self, world: World, sport: SportId) -> &BTreeMap<BookId, SourceEntry> {
+        &self.worlds[world.index()].sports[sport.index()].sources
     }
 
     fn past_retention(&self, world: World, now: Timestamp) -> Vec<News> {
@@ -187,10 +250,9 @@ impl Writer {
         let mut changes = Vec::new();
         let mut updates = Vec::new();
         for sport in self.catalogue.sport_ids() {
-            let current = &self.worlds[world.index()].sports[sport.index()].sources;
-            let is_past = |since: Timestamp| now.seconds_since(since) >= RETIRE_AFTER_S;
+            let current = self.sources_of(world, sport);
             let mut sources = current.clone();
-            sources.retain(|_, entry| !entry.source.empty_since.is_some_and(is_past));
+            sources.retain(|_, entry| !is_retired(entry, now));
             if sources.len() == current.len() {
                 continue;
             }

@@ -184,6 +184,7 @@ const fn made_by(change: &Change) -> Option<Asked> {
         Change::Audit(_) => Some(Asked::Audit),
         // When a file is opened; when a source is retired; in upkeep; to undo what was never in force.
         Change::RemoveBookmaker { .. }
+        | Change::SetMembership(_)
         | Change::PutRecentUse { .. }
         | Change::RemoveSource { .. }
         | Change::RemoveCompetition { .. }
@@ -216,7 +217,7 @@ fn ask(asked: Asked, writer: &mut Writer, clock: &Clock, id: &str) -> Result<(),
         Asked::Push => push(writer, "fed", &["after"], &["before"]),
         Asked::Poll => poll(writer, clock, &["betmgm"], 300),
         Asked::PollAgain => poll(writer, clock, &["betmgm", "unibet"], 999),
-        Asked::EndPolls => writer.end_polls(World::Live, "feed", &[], |_| {}).map(|_| ()),
+        Asked::EndPolls => writer.end_polls(World::Live, "feed", &[]).map(|_| ()),
         Asked::Set => {
             let change = KeyChange { reset_usage: true, ..KeyChange::default() };
             writer.set_key(id, change, "test").map(|_| ()).map_err(mended)

@@ -177,7 +177,7 @@ impl From<KeyError> for Failure {
         let code = match &error {
             KeyError::NoSuchKey(_) | KeyError::SecretForId(_) => FailureCode::KeyNotFound,
             KeyError::AmbiguousName { .. } | KeyError::Refused(_) => FailureCode::Refused,
-            KeyError::Write(_) => FailureCode::Unavailable,
+            KeyError::Random(_) | KeyError::Write(_) => FailureCode::Unavailable,
         };
         Failure::new(code, error.to_string())
     }

@@ -6,6 +6,8 @@ mod options;
 mod world;
 
 pub use history::HistoryRange;
+#[cfg(test)]
+pub(crate) use history::start as export_history;
 pub use options::ExportOptions;
 #[cfg(test)]
 pub(crate) use world::start as export_world;

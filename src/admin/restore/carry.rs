@@ -146,7 +146,7 @@ fn join_keys(backup: &KeyRecord, current: &KeyRecord, carried: &mut Carried) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{FeedToken, KeyKind, Limits, NewKey, SecretHash, issue};
+    use crate::keys::{FeedToken, KeyId, KeyKind, Limits, NewKey, Secret, SecretHash, StoredSecret, issue};
     use crate::model::{Catalogue, FeederUse, Sport, SportKind, Timestamp};
 
     const NOW: Moment = Moment::unset(1_794_657_600_000, 0);
@@ -170,11 +170,15 @@ mod tests {
         let (kind, expires, approved_by) = (KeyKind::Sandbox, None, None);
         let new =
             NewKey { kind, name: "k".into(), groups: Vec::new(), limits, expires, approved_by, self_service: false };
-        issue::issue(new, &catalogue, at(0)).unwrap().0
+        issue::issue(new, (KeyId::generate().unwrap(), secret()), &catalogue, at(0)).unwrap()
+    }
+
+    fn secret() -> StoredSecret {
+        Secret::generate(KeyKind::Sandbox).unwrap().stored()
     }
 
     fn rotated(key: &KeyRecord, times: u32) -> KeyRecord {
-        (0..times).fold(key.clone(), |key, time| issue::rotate(&key, 0, at(time + 1)).unwrap().0)
+        (0..times).fold(key.clone(), |key, time| issue::rotate(&key, secret(), 0, at(time + 1)).unwrap())
     }
 
     fn joined(backup: &KeyRecord, current: &KeyRecord) -> (KeyRecord, Carried) {
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn a_grace_that_was_ended_stays_ended() {
         let old = key();
-        let gentle = issue::rotate(&old, 3600, at(1)).unwrap().0;
+        let gentle = issue::rotate(&old, secret(), 3600, at(1)).unwrap();
         let ended = rotated(&gentle, 1);
         let (kept, _) = joined(&gentle, &ended);
         assert_eq!(kept.retired, ended.retired);
@@ -229,7 +233,7 @@ mod tests {
     #[test]
     fn undone_rotation_stays_undone_whichever_file_has_it() {
         let old = key();
-        let rotated = issue::rotate(&old, 60, at(1)).unwrap().0;
+        let rotated = issue::rotate(&old, secret(), 60, at(1)).unwrap();
         let undone = issue::undo_rotation(&rotated, at(5)).unwrap();
         let (kept, carried) = joined(&rotated, &undone);
         assert_eq!((kept.hash, &kept.retired), (old.hash, &undone.retired), "the backup is from before");
@@ -274,7 +278,7 @@ mod tests {
     #[test]
     fn feed_token_that_was_rotated_since_the_backup_stays_rotated() {
         let old = feeder(0, None, 1);
-        let rotated = old.rotated(&FeedToken::generate().unwrap(), 60, at(5));
+        let rotated = old.rotated(FeedToken::generate().unwrap().stored(), 60, at(5));
         let revoked = Feeder { revoked: Some(at(6)), ..rotated.clone() };
         assert_eq!(restored(Some(rotated.clone()), &old), (rotated.clone(), true));
         assert_eq!(restored(Some(revoked.clone()), &rotated), (revoked, true));

@@ -1,10 +1,12 @@
 //! Issuing and changing keys, and the errors that the operator sees.
 
 use super::*;
-use crate::keys::fixture::{NOON, at, catalogue, issued, new_key};
+use crate::keys::Secret;
+use crate::keys::fixture::{NOON, at, catalogue, issued, new_key, rotate, rotate_itself};
 
 fn refused(new: NewKey) -> String {
-    issue(new, &catalogue(), at(NOON)).unwrap_err().to_string()
+    let seed = (KeyId::generate().unwrap(), Secret::generate(new.kind).unwrap().stored());
+    issue(new, seed, &catalogue(), at(NOON)).unwrap_err().to_string()
 }
 
 fn changed(key: &KeyRecord, change: KeyChange) -> Result<KeyRecord, IssueError> {

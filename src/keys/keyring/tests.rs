@@ -1,8 +1,8 @@
 //! Which secrets are accepted, which are rejected and why, to the second.
 
 use super::*;
-use crate::keys::fixture::{NOON, at, catalogue, issued, new_key, noon_and, wall};
-use crate::keys::issue::{NewKey, revoke, rotate};
+use crate::keys::fixture::{NOON, at, catalogue, issued, new_key, noon_and, rotate, wall};
+use crate::keys::issue::{NewKey, revoke};
 use crate::keys::meter::Cost;
 use crate::keys::record::{KeyKind, Limits};
 use crate::keys::secret::Secret;

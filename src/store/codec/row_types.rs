@@ -207,6 +207,13 @@ pub(in crate::store) enum MetaRow {
     Imports {
         logs: Vec<(u8, u8, u16)>,
     },
+    /// The log that the nodes of a cluster share, and the last entry of it that is in the file.
+    Membership {
+        cluster: u64,
+        epoch: u64,
+        applied: (u64, u64),
+        fence: u64,
+    },
 }
 
 /// A piece of the catalogue's text.

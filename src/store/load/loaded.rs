@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::{
     BookId, Bookmakers, Closed, Competitions, Event, EventId, EventOwner, FeedBudget, FeederUse, Maintenance, Market,
-    Record, Score, Source, SportId, World,
+    Membership, Record, Score, Source, SportId, World,
 };
 use crate::store::error::DamageList;
 use crate::store::history::LogHead;
@@ -29,6 +29,8 @@ pub struct Loaded {
     pub maintenance: Option<Maintenance>,
     /// Whether the live world holds simulated prices.
     pub simulated_live: bool,
+    /// Which shared log the file follows, and how far.
+    pub membership: Option<Membership>,
     /// Where the log of each world ends, by [`World::index`].
     pub log_heads: [LogHead; 2],
     /// What was left out.

@@ -25,14 +25,14 @@ use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::scan::{guarded, scan};
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
-    BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_SIMULATED, ODDS,
-    POLLS, RECENT_USE, SCORES, USAGE, meta_use_of,
+    BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_MEMBERSHIP,
+    META_SIMULATED, ODDS, POLLS, RECENT_USE, SCORES, USAGE, meta_use_of,
 };
 use crate::keys::{Feeder, KeyId, KeyRecord, RecentUse, Usage};
 use crate::model::market::KeyParts;
 use crate::model::{
-    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, MarketKey, Regions,
-    SeenCompetition, SportId, World,
+    BookId, Bookmaker, Bookmakers, Catalogue, EventId, FeedBudget, FeederUse, Maintenance, Market, MarketKey,
+    Membership, Regions, SeenCompetition, SportId, World,
 };
 
 /// What was loaded, the names by number, and which of those nothing uses.
@@ -67,6 +67,7 @@ pub(super) fn read(
         feed_budgets: read_budgets(txn, &mut damage)?,
         maintenance: meta.maintenance,
         simulated_live: meta.is_simulated,
+        membership: meta.membership,
         ..Loaded::default()
     };
     let mut counts = RowCounts::default();
@@ -326,6 +327,7 @@ fn read_budgets(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Vec<(B
 struct Meta {
     maintenance: Option<Maintenance>,
     is_simulated: bool,
+    membership: Option<Membership>,
     feeder_uses: [Vec<(Box<str>, FeederUse)>; World::ALL.len()],
 }
 
@@ -334,10 +336,12 @@ impl Meta {
     /// feeder whose row is damaged has used nothing.
     fn read(txn: &ReadTransaction, damage: &mut DamageList) -> Result<Self, StoreError> {
         let is_simulated = txn.open_table(META.definition)?.get(META_SIMULATED)?.is_some();
-        let mut meta = Meta { maintenance: None, is_simulated, feeder_uses: Default::default() };
+        let mut meta = Meta { maintenance: None, is_simulated, membership: None, feeder_uses: Default::default() };
         scan(&META, txn, .., damage, |key, row| {
             if key == META_MAINTENANCE {
                 meta.maintenance = Some(row.maintenance()?);
+            } else if key == META_MEMBERSHIP {
+                meta.membership = Some(row.membership()?);
             } else if let Some(feeder) = meta_use_of(key) {
                 let (world, feed) = feeder?;
                 meta.feeder_uses[world.index()].push((feed.into(), row.feeder_use()?));

@@ -2,7 +2,7 @@
 
 use super::{seconds, timestamp};
 use crate::keys::{Feeder, KeyId, KeyKind, KeyRecord, Limits, RecentUse, Retired, SecretHash, Usage};
-use crate::model::{FeedBudget, FeederUse, Maintenance, ReportedCredits, Timestamp, World};
+use crate::model::{EntryId, FeedBudget, FeederUse, Maintenance, Membership, ReportedCredits, Timestamp, World};
 use crate::store::change::AuditNote;
 use crate::store::codec::{AuditRow, BudgetRow, FeederRow, Flaw, KeyRow, MetaRow, RecentUseRow, UsageRow};
 use crate::store::table_keys::world_number;
@@ -129,6 +129,20 @@ impl MetaRow {
         match *self {
             MetaRow::Maintenance { since, until } => {
                 Ok(Maintenance { since: Timestamp::from_unix(since), until: timestamp(until) })
+            }
+            _ => Err(Flaw::Invalid("it is another kind of row")),
+        }
+    }
+
+    pub(in crate::store) fn of_membership(membership: Membership) -> Self {
+        let Membership { cluster, epoch, applied, fence } = membership;
+        MetaRow::Membership { cluster, epoch, applied: (applied.ms, applied.number), fence }
+    }
+
+    pub(in crate::store) fn membership(&self) -> Result<Membership, Flaw> {
+        match *self {
+            MetaRow::Membership { cluster, epoch, applied: (ms, number), fence } => {
+                Ok(Membership { cluster, epoch, applied: EntryId { ms, number }, fence })
             }
             _ => Err(Flaw::Invalid("it is another kind of row")),
         }

@@ -12,7 +12,7 @@ use crate::store::id_maps::NamesByNumber;
 use crate::store::table_keys::{
     BookKey, EventKey, KeyframeKey, LineKey, LogKey, NamedKey, OddsKey, PollKey, SourceKey, TableKey,
 };
-use crate::store::tables::{META_IMPORTS, META_MAINTENANCE, RowReference, is_meta_log, meta_use_of};
+use crate::store::tables::{META_IMPORTS, META_MAINTENANCE, META_MEMBERSHIP, RowReference, is_meta_log, meta_use_of};
 
 /// A thing that exists because of a row.
 #[derive(Debug)]
@@ -43,6 +43,7 @@ impl StoredRow<&'static str> for MetaRow {
         match meta_use_of(key) {
             Some(feeder) => feeder.and_then(|_| self.feeder_use().map(|_| ())),
             None if *key == META_MAINTENANCE => self.maintenance().map(|_| ()),
+            None if *key == META_MEMBERSHIP => self.membership().map(|_| ()),
             None if is_meta_log(key) => self.log().map(|_| ()),
             None if *key == META_IMPORTS => self.imports().map(|_| ()),
             None => Ok(()),

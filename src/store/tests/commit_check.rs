@@ -9,7 +9,9 @@ use redb::ReadableDatabase;
 use super::property::batches;
 use super::*;
 use crate::keys::{RECENT_HOURS, RecentUse, Usage};
-use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Score, ScoreStatus, SeenCompetition, Source};
+use crate::model::{
+    Closed, EntryId, FeedBudget, FeederUse, Maintenance, Membership, Score, ScoreStatus, SeenCompetition, Source,
+};
 use crate::store::encode_batch::BatchEncoder;
 use crate::store::{BookOrigin, LogHead};
 
@@ -57,6 +59,7 @@ batch_of_each! {
     PutFeederUse => [put_use("token/old", 2)],
     SetMaintenance => [Change::SetMaintenance(Some(Maintenance { since: at(1), until: None }))],
     SetSimulated => [Change::SetSimulated(true)],
+    SetMembership => [Change::SetMembership(Some(Membership { cluster: 1, epoch: 2, applied: EntryId { ms: 3, number: 4 }, fence: 5 }))],
     PutFeedBudget => [put_budget("new", 1)],
     RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
     Log => [log_tick(World::Sandbox)],

@@ -3,7 +3,7 @@
 use redb::{Key, ReadableDatabase, ReadableTable, Value};
 
 use super::*;
-use crate::model::{FeedBudget, FeederUse, Score, ScoreStatus, Source};
+use crate::model::{EntryId, FeedBudget, FeederUse, Membership, Score, ScoreStatus, Source};
 use crate::store::care::check_rows;
 use crate::store::codec::{EventRow, Flaw, MetaRow, OddsRow, OutcomeRow, PointsRow, QuotedRow, Row};
 use crate::store::rows::{NumberNames, StoredRow};
@@ -39,6 +39,12 @@ pub(super) fn filled() -> Memory {
             Change::PutFeedBudget { feed: "feed".into(), budget: FeedBudget::default() },
             Change::PutFeederUse { world, feed: "token/a".into(), used },
             Change::SetSimulated(true),
+            Change::SetMembership(Some(Membership {
+                cluster: 1,
+                epoch: 2,
+                applied: EntryId { ms: 3, number: 4 },
+                fence: 5,
+            })),
             Change::SetMaintenance(Some(crate::model::Maintenance { since: at(1), until: None })),
             put_poll("feed/mma"),
             put_polled("feed/mma", "a", &[(0, Market::MONEYLINE)]),

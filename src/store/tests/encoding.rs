@@ -5,7 +5,10 @@ use std::fmt::Write;
 
 use super::*;
 use crate::keys::{RECENT_DAYS, RECENT_HOURS, RecentUse, Usage};
-use crate::model::{Closed, FeedBudget, FeederUse, Maintenance, Period, ReportedCredits, Score, ScoreStatus, Source};
+use crate::model::{
+    Closed, EntryId, FeedBudget, FeederUse, Maintenance, Membership, Period, ReportedCredits, Score, ScoreStatus,
+    Source,
+};
 use crate::store::AuditNote;
 use crate::store::codec::{
     AuditRow, BookRow, BookStanding, BudgetRow, EventRow, FeederRow, KeyRow, MetaRow, NameRow, OddsRow, PollRow,
@@ -212,6 +215,9 @@ fn bytes_of_administrative_rows_are_pinned() {
         &META.seal(&"use/live/token/a", &MetaRow::of_use(used)).unwrap(),
         "0104fb245101fb2c01040000ba44d40b",
     );
+    let applied = EntryId { ms: 1_794_657_600_000, number: 3 };
+    let membership = MetaRow::of_membership(Membership { cluster: 7, epoch: 1, applied, fence: 9 });
+    check("membership", &META.seal(&"membership", &membership).unwrap(), "01080701fd00c2edd9a1010000030955139c7e");
     check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
 }
 

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::keys::{Feeder, Usage};
 use crate::model::{
-    Bookmakers, Closed, FeedBudget, FeederUse, Maintenance, ReportedCredits, Score, ScoreStatus, SeenCompetition,
-    Source,
+    Bookmakers, Closed, EntryId, FeedBudget, FeederUse, Maintenance, Membership, ReportedCredits, Score, ScoreStatus,
+    SeenCompetition, Source,
 };
 use crate::store::{BookOrigin, LoadedEvent, LoadedPoll, LoadedSport};
 
@@ -35,6 +35,7 @@ struct Plain {
     polled: BTreeMap<Scope, BTreeMap<EventId, Vec<(BookId, Market)>>>,
     maintenance: Option<Maintenance>,
     simulated_live: bool,
+    membership: Option<Membership>,
     budgets: BTreeMap<Box<str>, FeedBudget>,
     audit: Vec<AuditNote>,
 }
@@ -61,15 +62,17 @@ impl Plain {
         self.books.get(&(world, id.number())).is_some_and(Option::is_some)
     }
 
+    fn put_book(&mut self, world: World, id: BookId, bookmaker: Arc<Bookmaker>) {
+        self.books.insert((world, id.number()), Some(bookmaker));
+    }
+
     /// Applies a change; `None` if it must be refused.
     fn apply(&mut self, change: &Change) -> Option<()> {
         match change.clone() {
-            Change::PutBookmaker { world, id, bookmaker, .. } => {
-                self.books.insert((world, id.number()), Some(bookmaker));
-            }
+            Change::PutBookmaker { world, id, bookmaker, .. } => self.put_book(world, id, bookmaker),
             Change::RemoveBookmaker { world, id } => self.remove_book(world, id),
             Change::PutCompetition { world, key, competition } => {
-                self.competitions.insert((world, key), competition);
+                drop(self.competitions.insert((world, key), competition));
             }
             Change::RemoveCompetition { world, key } => drop(self.competitions.remove(&(world, key))),
             Change::PutMarket { world, market } => drop(self.markets.insert((world, market))),
@@ -118,13 +121,14 @@ impl Plain {
             }
             Change::SetMaintenance(maintenance) => self.maintenance = maintenance,
             Change::SetSimulated(is_simulated) => self.simulated_live = is_simulated,
+            Change::SetMembership(membership) => self.membership = membership,
             Change::PutFeedBudget { feed, budget } => drop(self.budgets.insert(feed, budget)),
             Change::RemoveFeedBudget { feed } => drop(self.budgets.remove(&feed)),
             Change::Log { .. } | Change::RevertLog { .. } | Change::ClearLog { .. } | Change::RenewEpochs(_) => {}
             Change::Audit(note) => self.audit.push(note),
             Change::PutPoll { world, scope, sport, stale_after_s, books } => {
-                let poll = LoadedPoll { scope, sport, stale_after_s, books: books.into(), events: Vec::new() };
-                self.polls.insert((world, poll.scope.clone()), poll);
+                let (name, books, events) = (scope.clone(), books.into(), Vec::new());
+                drop(self.polls.insert((world, name), LoadedPoll { scope, sport, stale_after_s, books, events }));
             }
             Change::PutPolled { world, scope, event, records } => {
                 let events = self.polled.entry((world, scope)).or_default();
@@ -181,6 +185,7 @@ impl Plain {
         let mut loaded = Loaded {
             maintenance: self.maintenance,
             simulated_live: self.simulated_live,
+            membership: self.membership,
             feed_budgets: self.budgets.clone().into_iter().collect(),
             feeders,
             ..Loaded::default()
@@ -286,10 +291,10 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             let revoked = seed[6].is_multiple_of(2).then_some(time);
             Change::PutFeeder(Arc::new(Feeder { name: id.into(), world, created: time, revoked, ..feeder() }))
         }
-        37 => Change::PutMarket { world, market },
-        38 => Change::RemoveMarket { world, market },
+        37 | 38 => market_change(kind, world, market),
         39 | 40 => competition_change(kind, world, sport, id.into(), pick(6, 3)),
         33 => Change::SetSimulated(seed[6].is_multiple_of(2)),
+        41 => Change::SetMembership(seed[6].is_multiple_of(2).then(|| membership(seed))),
         34 => {
             let reported = seed[6].is_multiple_of(2).then_some(ReportedCredits { left: seed[7].into(), at: time });
             let budget = FeedBudget { spent: seed[5].into(), reported, polled: Some(time), ..FeedBudget::default() };
@@ -313,6 +318,15 @@ fn change(kind: u8, seed: [u8; 8]) -> Change {
             Change::PutOdds { world, sport, event, record: Arc::new(record) }
         }
     }
+}
+
+fn market_change(kind: u8, world: World, market: Market) -> Change {
+    if kind == 38 { Change::RemoveMarket { world, market } } else { Change::PutMarket { world, market } }
+}
+
+fn membership(seed: [u8; 8]) -> Membership {
+    let applied = EntryId { ms: seed[5].into(), number: seed[7].into() };
+    Membership { cluster: 1, epoch: 2, applied, fence: seed[3].into() }
 }
 
 fn competition_change(kind: u8, world: World, sport: SportId, key: Arc<str>, title: u8) -> Change {
@@ -359,7 +373,7 @@ fn poll_change(kind: u8, world: World, sport: SportId, event: EventId, seed: [u8
 }
 
 pub(super) fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
-    let change = (0u8..41, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
+    let change = (0u8..42, any::<[u8; 8]>()).prop_map(|(kind, seed)| change(kind, seed));
     // The file looks for a counter's key when the batch is whole, the plain map when it comes to the counter: keys first.
     let batch = prop::collection::vec(change, 1..14).prop_map(|mut batch| {
         batch.sort_by_key(|change| matches!(change, Change::PutUsage { .. }));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::state::SourceEntry;
-use super::NewsBatch;
+use super::{BatchTime, NewsBatch};
 use crate::board::{Applied, Index};
 use crate::model::{BookId, Bookmaker, Catalogue, ReadNews, Reason, Source, SourceNews, SportId, Timestamp, World};
 use crate::store::{BookOrigin, Change};
@@ -61,7 +61,7 @@ impl NewsBatch<'_> {
         let bookmaker = self.bookmakers().find(&news.bookmaker).ok_or(Reason::UnknownBookmaker)?;
         let last_read = self.source(news.sport, bookmaker).map(|source| source.last_read);
         // A read in the future is from before the clock was set back: it makes nothing late.
-        if last_read.is_some_and(|last_read| news.at < last_read && last_read <= self.now) {
+        if last_read.is_some_and(|last_read| news.at < last_read && last_read <= self.time.now) {
             return Ok(Applied::Late);
         }
         self.advance_read(news.sport, bookmaker, news.at, Some(news.latency_ms));
@@ -81,10 +81,13 @@ impl NewsBatch<'_> {
         at: Timestamp,
         latency_ms: Option<u32>,
     ) {
-        let at = at.min(self.now);
-        let mut source =
-            self.source(sport, book).unwrap_or(Source { last_read: at, latency_ms: 0, empty_since: Some(self.now) });
-        source.last_read = if source.last_read > self.now { at } else { source.last_read.max(at) };
+        let at = at.min(self.time.now);
+        let mut source = self.source(sport, book).unwrap_or(Source {
+            last_read: at,
+            latency_ms: 0,
+            empty_since: Some(self.time.now),
+        });
+        source.last_read = if source.last_read > self.time.now { at } else { source.last_read.max(at) };
         source.latency_ms = latency_ms.unwrap_or(source.latency_ms);
         self.reads.insert((sport, book), source);
     }
@@ -104,20 +107,21 @@ pub(super) fn store_sources(
     world: World,
     sport: SportId,
     index: &Index,
-    (now, is_clock_behind): (Timestamp, bool),
-    sources: &mut BTreeMap<BookId, SourceEntry>,
+    time: BatchTime,
+    (sources, is_read): (&mut BTreeMap<BookId, SourceEntry>, impl Fn(BookId) -> bool),
     changes: &mut Vec<Change>,
 ) {
     for (bookmaker, entry) in sources {
         let has_price = index.has_prices_of(*bookmaker);
         let was_empty = entry.source.empty_since.is_some();
         if has_price == was_empty {
-            entry.source.empty_since = (!has_price).then_some(now);
+            entry.source.empty_since = (!has_price).then_some(time.now);
         }
-        let last_read = entry.read_to_store(is_clock_behind);
+        let last_read = entry.read_to_store(time.is_clock_behind);
         let age_s = last_read.seconds_since(entry.stored_read);
         let went_back = last_read < entry.stored_read;
-        if has_price == was_empty || age_s >= READ_STORED_EVERY_S || went_back {
+        let is_stored = time.stores_every_read && is_read(*bookmaker);
+        if has_price == was_empty || age_s >= READ_STORED_EVERY_S || went_back || is_stored {
             entry.stored_read = last_read;
             let source = Source { last_read, ..entry.source };
             changes.push(Change::PutSource { world, sport, bookmaker: *bookmaker, source });

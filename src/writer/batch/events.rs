@@ -13,7 +13,7 @@ use crate::model::{
 
 impl NewsBatch<'_> {
     pub(super) fn event(&mut self, news: EventNews) -> Result<Applied, Reason> {
-        let now = self.now;
+        let now = self.time.now;
         let competition_key = self.competition(&news)?;
         let event = |status, changed| news.event(Arc::clone(&competition_key), status, changed);
         if self.draft(news.sport, &news.id).is_err() {
@@ -44,7 +44,7 @@ impl NewsBatch<'_> {
     }
 
     pub(super) fn score(&mut self, news: ScoreNews) -> Result<Applied, Reason> {
-        let (now, kind) = (self.now, self.catalogue[news.sport].kind);
+        let (now, kind) = (self.time.now, self.catalogue[news.sport].kind);
         let (draft, touched) = self.draft(news.sport, &news.event)?;
         let (points, winner) = (news.score.points, &news.score.winner);
         let score = match &draft.event().contest {

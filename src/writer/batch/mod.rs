@@ -70,15 +70,23 @@ impl WorldUpdate {
     }
 }
 
+/// The time of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchTime {
+    pub now: Timestamp,
+    /// Whether our own clock is known to be wrong.
+    pub is_clock_behind: bool,
+    /// Whether reads are stored that change nothing else.
+    pub stores_every_read: bool,
+}
+
 /// News being applied to a world.
 #[derive(Debug)]
 pub(super) struct NewsBatch<'w> {
     world: World,
     state: &'w WorldState,
     catalogue: &'w Catalogue,
-    now: Timestamp,
-    /// Whether our own clock is known to be wrong.
-    is_clock_behind: bool,
+    time: BatchTime,
     /// What the batch adds to the register, copied when it first adds something.
     bookmakers: Option<Bookmakers>,
     competitions: Option<Competitions>,
@@ -93,18 +101,12 @@ pub(super) struct NewsBatch<'w> {
 }
 
 impl<'w> NewsBatch<'w> {
-    pub(super) fn new(
-        world: World,
-        state: &'w WorldState,
-        catalogue: &'w Catalogue,
-        (now, is_clock_behind): (Timestamp, bool),
-    ) -> Self {
+    pub(super) fn new(world: World, state: &'w WorldState, catalogue: &'w Catalogue, time: BatchTime) -> Self {
         NewsBatch {
             world,
             state,
             catalogue,
-            now,
-            is_clock_behind,
+            time,
             bookmakers: None,
             competitions: None,
             markets: None,
@@ -119,13 +121,13 @@ impl<'w> NewsBatch<'w> {
 
     /// Applies the quota of the sender; `None` is one of the operator's own feeds.
     pub(super) fn sent_by(mut self, sender: Option<Sender>, quota: FeederQuota) -> Self {
-        self.additions = self.state.owners.begin(sender, quota, self.now.unix() / SECONDS_PER_DAY);
+        self.additions = self.state.owners.begin(sender, quota, self.time.now.unix() / SECONDS_PER_DAY);
         self
     }
 
     /// Applies a message, and counts the outcome.
     pub(super) fn apply(&mut self, mut news: News) -> Result<Applied, Reason> {
-        let applied = future::admit(&mut news, self.now).and_then(|()| self.news(news));
+        let applied = future::admit(&mut news, self.time.now).and_then(|()| self.news(news));
         match applied {
             Ok(Applied::Changed) => self.report.changed += 1,
             Ok(Applied::Unchanged) => self.report.unchanged += 1,
@@ -149,10 +151,9 @@ impl<'w> NewsBatch<'w> {
             News::Remove { sport, event } => self.remove(sport, &event),
             News::Read(news) => self.read(&news),
             News::AsOf(at, news) => {
-                let now = self.now;
-                self.now = at;
+                let now = std::mem::replace(&mut self.time.now, at);
                 let applied = self.news(*news);
-                self.now = now;
+                self.time.now = now;
                 applied
             }
             News::Closed(news) => self.closed(&news),
@@ -234,7 +235,8 @@ impl<'w> NewsBatch<'w> {
             }
             index_edits.entry(sport).or_default().extend(edit.index_edit(id, names));
         }
-        for ((sport, book), source) in std::mem::take(&mut self.reads) {
+        for ((sport, book), source) in &self.reads {
+            let (sport, book, source) = (*sport, *book, *source);
             let update = update_of(&mut sports, self.state, sport);
             let known = update.sources.get(&book).filter(|_| !self.set_sources.contains(&(sport, book)));
             let stored_read = known.map_or(Timestamp::default(), |entry| entry.stored_read);
@@ -244,8 +246,8 @@ impl<'w> NewsBatch<'w> {
             let state = &self.state.sports[sport.index()];
             update.index = index_edits.get(sport).map(|edits| state.current.apply(edits));
             let index = update.index.as_ref().unwrap_or(&state.current);
-            let now = (self.now, self.is_clock_behind);
-            store_sources(self.world, *sport, index, now, &mut update.sources, &mut self.changes);
+            let sources = (&mut update.sources, |book| self.reads.contains_key(&(*sport, book)));
+            store_sources(self.world, *sport, index, self.time, sources, &mut self.changes);
         }
         self.report.added = self.additions.used();
         self.changes.extend(self.additions.change(self.world));

@@ -3,8 +3,8 @@
 use super::*;
 use crate::keys::{Feeder, KeyId, KeyRecord, Usage};
 use crate::model::{
-    BookId, Bookmaker, Closed, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Record, Region,
-    Regions, Score, ScoreStatus, SeenCompetition, Source,
+    BookId, Bookmaker, Closed, EntryId, Event, EventOwner, FeedBudget, FeederUse, Maintenance, MarketKey, Membership,
+    Record, Region, Regions, Score, ScoreStatus, SeenCompetition, Source,
 };
 use crate::store::{AuditNote, BookOrigin, Change, EventChange, LogEntry, SportChanges};
 use crate::writer::{Poll, PollScope, Sender};
@@ -116,8 +116,14 @@ impl Base {
             let books: Vec<_> = world.bookmakers.iter().map(|(id, book)| (id, Arc::clone(book))).collect();
             (books, world.competitions, world.markets, world.sports, world.polls, world.feeder_uses)
         });
-        let state =
-            (worlds, loaded.keys, loaded.feeders, loaded.feed_budgets, loaded.maintenance, loaded.simulated_live);
+        let state = (
+            worlds,
+            loaded.keys,
+            loaded.feeders,
+            loaded.feed_budgets,
+            loaded.maintenance,
+            (loaded.simulated_live, loaded.membership),
+        );
         let history = self.writer.store.history();
         let sports: Vec<SportId> = self.writer.catalogue.sport_ids().collect();
         let logged: Vec<_> = World::ALL
@@ -177,6 +183,7 @@ batches_of_each! { base;
     PutFeederUse => [[put_use("token/old")], [put_use("token/new")]],
     SetMaintenance => [[Change::SetMaintenance(Some(Maintenance { since: now(), until: None }))]],
     SetSimulated => [[Change::SetSimulated(true)]],
+    SetMembership => [[Change::SetMembership(Some(Membership { cluster: 1, epoch: 1, applied: EntryId { ms: 1, number: 0 }, fence: 1 }))]],
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
     RemoveFeedBudget => [[Change::RemoveFeedBudget { feed: "old".into() }]],
     Log => [[base.log_entry("a")], [base.log_entry("new")]],

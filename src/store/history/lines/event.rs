@@ -19,8 +19,9 @@ use crate::store::history::row::Effort;
 use crate::store::table_keys::{EventKey, LineEventKey, LogNumber};
 use crate::store::tables::{ENDS, LINE_EVENTS};
 
-/// A block that is longer than this before it is compressed takes no further changes.
-const BLOCK_BYTES_MAX: usize = 64 << 10;
+/// A block that is longer than this before it is compressed takes no further changes. Whoever wants a part of a line reads
+/// whole blocks; blocks four times as long take as many bytes in all.
+const BLOCK_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Debug)]
 pub(super) struct EventHistory {
