@@ -3,7 +3,7 @@
 use oddsbox::model::Timestamp;
 use serde_json::{Value, json};
 
-use super::fixture::{error, event, fields, first_price, moneyline_at, payload_event, records, time};
+use super::fixture::{closed, error, event, fields, first_price, moneyline_at, payload_event, records, remove, time};
 use super::history_io::{export, import, import_lines, import_responses};
 use crate::harness::{Answer, START_MS, Service};
 
@@ -95,6 +95,22 @@ async fn imported_prices_are_those_before_the_first_own_one() {
     assert_eq!(service.get("/v1/status").await.json()["history_since"], json!(before(3600)));
     let now = service.get(ODDS).await;
     assert_eq!(first_price(&now), "111", "what is now does not change");
+}
+
+#[tokio::test]
+async fn price_that_closes_in_the_second_in_which_its_event_is_removed_is_closed() {
+    let service = with_own_prices().await;
+    let (open, end) = (before(3600), before(1800));
+    let lines = [
+        fight("m1", &open) + &price("m1", 101, &open),
+        fight("m2", &open) + &price("m2", 102, &open),
+        at(&closed("mma", "m1", "betmgm", "moneyline", &end), &end) + &at(&remove("mma", "m1"), &end),
+    ];
+    let report = import_lines(&service, &lines.concat()).await;
+    assert_eq!((report.accepted, refused(&report)), (6, Vec::new()));
+    let events = |answer: &Answer| fields(answer, "event_id");
+    assert_eq!(events(&as_of(&service, &before(1801)).await), ["m1", "m2"]);
+    assert_eq!(events(&as_of(&service, &end).await), ["m2"]);
 }
 
 #[tokio::test]
