@@ -1,8 +1,12 @@
 //! Several nodes that serve the same: each has its own file and boards, and all apply the operations of one shared log.
 //!
 //! - `entry`: an operation as it is in that log
+//! - `engine`: what holds the log
+//! - `node`: enters operations, and applies those of all nodes
 
+pub mod engine;
 pub mod entry;
+pub mod node;
 
 #[cfg(test)]
 mod tests;

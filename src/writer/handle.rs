@@ -7,18 +7,20 @@ use tokio::sync::{mpsc, oneshot};
 use super::operation::{
     EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, Lane, MarkSimulated, Meanwhile, NewsReader,
     Operation, PublishNow, PutFeedBudget, RetainPolled, RevokeKey, RevokeToken, RotateKey, RotateOwnKey, RotateToken,
-    SetKey, SetMaintenance, UndoRotation, WriteAudit,
+    SetKey, SetMaintenance, SharedOperation, UndoRotation, WriteAudit,
 };
 use super::queue::Job;
+use super::shared_log::{SharedLog, Waiting};
 use super::snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobProgress, SnapshotJobs};
 use super::{
-    FeedCharge, FeederError, ImportEnd, ImportStart, ImportStep, IngestReport, Issued, IssuedToken, KeyError, Poll,
-    PollReport, PollScope, Sender, Whole, WriteError, Writer,
+    Applied, FeedCharge, FeederError, ImportEnd, ImportStart, ImportStep, IngestReport, Issued, IssuedToken, KeyError,
+    Poll, PollReport, PollScope, Publication, Sender, Whole, WriteError, Writer,
 };
+use crate::clock::Moment;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{FeedToken, Feeder, KeyEntry, KeyId, KeyTicket, Keyring, LeaseDeclined, LeaseStore, Secret, Usage};
 use crate::metrics::WriterMetrics;
-use crate::model::{EventId, FeedBudget, Maintenance, News, SportId, World};
+use crate::model::{EntryId, EventId, FeedBudget, Maintenance, News, SportId, World};
 use crate::store::{
     AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, HistoryReader, ImportedLog, PreparedForget,
 };
@@ -32,6 +34,8 @@ pub struct WriterHandle {
     jobs: SnapshotJobs,
     writing: Arc<WriterMetrics>,
     history: HistoryReader,
+    /// In a cluster, where operations go.
+    shared: Option<Arc<dyn SharedLog>>,
 }
 
 /// Rotates keys on behalf of their holders. The writer ends without it: the public interface has it for as long as it runs.
@@ -39,6 +43,7 @@ pub struct WriterHandle {
 pub struct OwnRotations {
     fast_queue: mpsc::WeakSender<Job>,
     keyring: Arc<Keyring>,
+    shared: Option<Arc<dyn SharedLog>>,
 }
 
 impl OwnRotations {
@@ -46,6 +51,10 @@ impl OwnRotations {
     pub async fn rotate(&self, id: &KeyId, presented: KeyTicket, who: String) -> Result<Issued, KeyError> {
         let secret = new_secret(&self.keyring, id.as_str())?;
         let rotation = RotateOwnKey { id: id.as_str().into(), presented, secret: secret.stored(), who: who.into() };
+        if let Some(log) = &self.shared {
+            let key = enter(&**log, rotation).await??;
+            return Ok(Issued { key, secret });
+        }
         let (job, answer) = job(rotation);
         let queue = self.fast_queue.upgrade().ok_or(WriteError::Stopped)?;
         queue.send(job).await.map_err(|_| WriteError::Stopped)?;
@@ -53,6 +62,16 @@ impl OwnRotations {
         let key = answer.await.map_err(|_| WriteError::Stopped)??;
         Ok(Issued { key, secret })
     }
+}
+
+/// Has an operation done by all nodes, and returns the answer of this one.
+async fn enter<O>(log: &dyn SharedLog, operation: O) -> Result<O::Answer, WriteError>
+where
+    O: Operation + Into<SharedOperation> + TryFrom<SharedOperation>,
+{
+    let (reply, answer) = oneshot::channel();
+    log.enter(operation.into(), Waiting::new::<O>(reply)).await?;
+    answer.await.map_err(|_| WriteError::Stopped)
 }
 
 /// An operation for the queue, and where its answer comes.
@@ -80,11 +99,64 @@ impl WriterHandle {
             jobs,
             writing: Arc::clone(&writer.writing),
             history: writer.history(),
+            shared: None,
         }
     }
 
+    /// The same writer for those who ask for operations: they go through the log that nodes share.
+    #[must_use]
+    pub fn sharing(self, log: Arc<dyn SharedLog>) -> Self {
+        WriterHandle { shared: Some(log), ..self }
+    }
+
+    /// Applies an entry of the shared log. An entry that cannot be committed must be applied again, with whoever waits for it.
+    pub async fn apply(
+        &self,
+        id: EntryId,
+        fence: Option<u64>,
+        operation: SharedOperation,
+        mut waiting: Option<Waiting>,
+    ) -> Result<(), (WriteError, Option<Waiting>)> {
+        let apply = move |writer: &mut Writer| {
+            let applied = writer.apply(id, fence, |writer| {
+                if let Some(waiting) = &mut waiting {
+                    return Some(waiting.run(operation, writer));
+                }
+                operation.run_unanswered(writer);
+                None
+            });
+            match applied {
+                Ok(Applied::Done(Some(deliver))) => deliver(),
+                Ok(Applied::Done(None) | Applied::Before | Applied::Fenced) => {}
+                Err(error) => return Err((error, waiting)),
+            }
+            Ok(())
+        };
+        self.ask(Lane::Other, apply).await.unwrap_or_else(|error| Err((error, None)))
+    }
+
+    /// The operations that are due, for the node that enters them.
+    pub async fn plan_due(&self, now: Moment) -> Result<Vec<SharedOperation>, WriteError> {
+        self.ask(Lane::Other, move |writer| writer.plan_due(now)).await
+    }
+
+    /// A publication of everything.
+    pub async fn plan_full_publication(&self) -> Result<Publication, WriteError> {
+        self.ask(Lane::Other, |writer| writer.plan_full_publication()).await
+    }
+
     /// Has an operation done.
-    async fn run<O: Operation>(&self, operation: O) -> Result<O::Answer, WriteError> {
+    async fn run<O>(&self, operation: O) -> Result<O::Answer, WriteError>
+    where
+        O: Operation + Into<SharedOperation> + TryFrom<SharedOperation>,
+    {
+        match &self.shared {
+            Some(log) => enter(&**log, operation).await,
+            None => self.run_here(operation).await,
+        }
+    }
+
+    async fn run_here<O: Operation>(&self, operation: O) -> Result<O::Answer, WriteError> {
         let (job, answer) = job(operation);
         self.send(O::LANE, job).await?;
         answer.await.map_err(|_| WriteError::Stopped)
@@ -184,7 +256,11 @@ impl WriterHandle {
         whole: Whole,
         sender: Option<Sender>,
     ) -> Result<IngestReport, WriteError> {
-        self.run(IngestWhole { world, news, whole, sender }).await?
+        let operation = IngestWhole { world, news, whole, sender };
+        match whole {
+            Whole::Taken => self.run(operation).await?,
+            Whole::Checked => self.run_here(operation).await?,
+        }
     }
 
     /// Applies the news of a complete poll, and closes what it no longer has.
@@ -238,7 +314,11 @@ impl WriterHandle {
 
     /// What rotates keys for their holders, and does not keep the writer running.
     pub fn rotations(&self) -> OwnRotations {
-        OwnRotations { fast_queue: self.fast_queue.downgrade(), keyring: Arc::clone(&self.keyring) }
+        OwnRotations {
+            fast_queue: self.fast_queue.downgrade(),
+            keyring: Arc::clone(&self.keyring),
+            shared: self.shared.clone(),
+        }
     }
 
     pub async fn revoke_key(&self, id: &str, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
@@ -356,7 +436,11 @@ impl WriterHandle {
 
     /// Publishes what waits for the tick: for a start, before there are readers.
     pub async fn publish_now(&self, world: World) -> Result<(), WriteError> {
-        self.run(PublishNow { world }).await
+        if self.shared.is_none() {
+            return self.run_here(PublishNow { world }).await;
+        }
+        let plan = self.ask(Lane::Other, move |writer| writer.plan_unpublished(world)).await?;
+        self.run(plan).await?
     }
 
     /// Returns once the writer has answered.

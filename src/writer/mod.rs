@@ -34,6 +34,7 @@ mod publish;
 mod queue;
 mod report;
 mod shared;
+mod shared_log;
 mod snapshot_job;
 mod state;
 mod upkeep;
@@ -69,6 +70,7 @@ pub use publish::{DueSport, Publication};
 pub use queue::{Stopped, WriterEnd, spawn};
 pub use report::IngestReport;
 pub use shared::Applied;
+pub use shared_log::{Delivery, EnterFuture, SharedLog, Waiting};
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
 pub use upkeep::Sweep;
 
@@ -118,6 +120,10 @@ pub enum WriteError {
     Stopped,
     #[error("the writer thread ended unexpectedly: the log says why; start the server again")]
     Died,
+    #[error("the engine of the cluster did not confirm it ({0}): it may have been done; look, and try again if not")]
+    Unconfirmed(Box<str>),
+    #[error("{0}; nothing was changed")]
+    NotEntered(Box<str>),
     #[error(
         "this file belongs to a cluster, whose changes come from the log that its nodes share: nothing was changed"
     )]
@@ -435,6 +441,13 @@ impl Writer {
 
     fn now(&self) -> Timestamp {
         self.clock.now().timestamp()
+    }
+}
+
+impl WriteError {
+    /// For an operation that is not in the log which the nodes share.
+    pub fn not_entered(reason: impl ToString) -> Self {
+        WriteError::NotEntered(reason.to_string().into())
     }
 }
 

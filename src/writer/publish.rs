@@ -194,11 +194,14 @@ impl Writer {
 
     /// Publishes whatever is unpublished, tick or not: for a start, before anyone has seen the board.
     pub fn publish_now(&mut self, world: World) {
-        let now_ms = self.clock.now().unix_ms;
+        let plan = self.plan_unpublished(world);
+        self.publish_at_once(plan.sports, self.clock.now().unix_ms);
+    }
+
+    pub(super) fn plan_unpublished(&self, world: World) -> Publication {
         let is_unpublished = |sport: &SportId| self.worlds[world.index()].sports[sport.index()].unpublished.is_some();
-        let sports = self.catalogue.sport_ids().filter(is_unpublished);
-        let due: Vec<DueSport> = sports.map(|sport| self.due(world, sport)).collect();
-        self.publish_at_once(due, now_ms);
+        let sports = self.catalogue.sport_ids().filter(is_unpublished).map(|sport| self.due(world, sport)).collect();
+        Publication { sports, at: due_time(self.clock.now().unix_ms), is_tick: false }
     }
 
     /// Without waking anybody who waits for changes. Returns the worlds that have some.

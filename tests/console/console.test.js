@@ -226,6 +226,8 @@ test("bookmakers that share a title are told apart, and every chance says whose 
   const prices = await page.locator(".board td.book .price").allTextContents();
   assert.ok(prices.includes("1.909") && prices.includes("1.90"), String(prices));
   assert.ok(prices.every((price) => /^(\d+\.\d{2,3}|\u2013)$/.test(price)), String(prices));
+  // The sparklines are asked for after the prices.
+  await page.locator(".board .share").first().waitFor();
   const shares = await page.locator(".board .share").allTextContents();
   assert.ok(shares.length > 0 && shares.every((share) => /^.+ \d+\.\d\u00a0%$/.test(share)), String(shares));
   assert.deepEqual(page.faults, []);

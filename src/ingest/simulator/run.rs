@@ -99,7 +99,7 @@ impl Simulation {
             match self.step(self.context.clock.now().timestamp()).await {
                 Ok(()) => {}
                 Err(WriteError::Stopped | WriteError::Died) => return,
-                Err(WriteError::Store(_) | WriteError::Member) => self.written = None,
+                Err(_) => self.written = None,
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Nodes that apply the same entries have the same: boards, positions, history, keys and audit log, whenever each of them
 //! was closed and opened.
 
+mod nodes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
