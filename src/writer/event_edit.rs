@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::log::is_alike;
 use crate::board::{Draft, Edit, EventNode, Index};
 use crate::model::{BookId, Bookmakers, Event, EventId, EventOwner, Market, SportId, World};
 use crate::store::Change;
@@ -65,6 +66,13 @@ impl EventEdit {
             }
             _ => false,
         }
+    }
+
+    /// Whether the event changes for clients while readers see prices of it.
+    pub(super) fn relists(&self, published: &Index) -> bool {
+        let (Some(before), Some(draft)) = (&self.before, &self.draft) else { return false };
+        let is_priced = |node: &Arc<EventNode>| !node.records().is_empty();
+        !is_alike(before.event(), draft.event()) && published.get(draft.event().id.as_str()).is_some_and(is_priced)
     }
 
     /// The edit of the published index, if the event's competition changed.

@@ -12,7 +12,7 @@ use super::batch::WorldUpdate;
 use super::logged::Orphan;
 use super::state::{SportState, WorldState, published_sources};
 use super::{WriteError, Writer};
-use crate::board::{EventNode, Index, NodeDiff};
+use crate::board::{EventNode, NodeDiff};
 use crate::model::{BookId, Bookmakers, Event, Market, Record, SportId, Timestamp, World};
 use crate::store::{
     Change, EventChange, HistoryError, HistoryReader, LogEntry, RecordChange, SportChanges, SportFold, StoreError,
@@ -157,20 +157,8 @@ fn event_changes(diff: NodeDiff<'_>, removed: &BTreeSet<&str>) -> Vec<EventChang
 }
 
 /// Whether clients see no difference between two states of an event.
-fn is_alike(one: &Arc<Event>, other: &Arc<Event>) -> bool {
+pub(super) fn is_alike(one: &Arc<Event>, other: &Arc<Event>) -> bool {
     Arc::ptr_eq(one, other) || Event { changed: other.changed, ..(**one).clone() } == **other
-}
-
-/// Whether an event changes for clients, of which readers see prices.
-pub(super) fn is_relisted(before: &Index, after: &Index, published: &Index) -> bool {
-    let is_priced =
-        |node: &EventNode| published.get(node.event().id.as_str()).is_some_and(|node| !node.records().is_empty());
-    before.diff(after).iter().any(|diff| match diff {
-        NodeDiff { before: Some(before), after: Some(after) } => {
-            !is_alike(before.event(), after.event()) && is_priced(after)
-        }
-        _ => false,
-    })
 }
 
 /// The records of an event that opened, closed or have other outcomes.

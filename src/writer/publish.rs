@@ -15,7 +15,7 @@ use std::time::Instant;
 use tracing::Level;
 
 use super::batch::{SportUpdate, WorldUpdate};
-use super::log::{due_time, entry, is_relisted};
+use super::log::{due_time, entry};
 use super::state::{Unpublished, published, published_sources, source_states};
 use super::{WriteError, Writer, poll};
 use crate::board::SportBoard;
@@ -85,9 +85,9 @@ impl Writer {
             sport.board = sport.board.with_sources(sources);
             return;
         };
-        let mut shown = Arc::clone(sport.board.published());
         // The next tick is another one, although it may have no other price.
-        sport.has_moved_prices |= is_relisted(&sport.current, &index, shown.index());
+        sport.has_moved_prices |= update.relisted;
+        let mut shown = Arc::clone(sport.board.published());
         let at_once = [update.removed, update.moved].concat();
         if !at_once.is_empty() {
             let has_prices = |id: &str| shown.index().get(id).is_some_and(|node| !node.records().is_empty());

@@ -138,7 +138,7 @@ fn other_operations(sport: SportId) -> Vec<SharedOperation> {
     ]
 }
 
-/// Everything that can be told apart of an operation, its news too.
+/// All fields of an operation as text, with its news and its hashes.
 fn described(operation: SharedOperation) -> String {
     match operation {
         SharedOperation::IngestWhole(IngestWhole { world, news, whole, sender }) => {

@@ -36,6 +36,8 @@ pub(super) struct SportUpdate {
     pub sources: BTreeMap<BookId, SourceEntry>,
     /// Whether any price changed.
     pub repriced: bool,
+    /// Whether an event changed of which readers see prices.
+    pub relisted: bool,
     /// Removed events: they leave the published board at once.
     pub removed: Vec<Edit>,
     /// Events in another competition, with the prices that are published: the published board shows them there at once.
@@ -45,7 +47,15 @@ pub(super) struct SportUpdate {
 impl SportUpdate {
     /// An update that changes nothing yet.
     pub(super) const fn new(sport: SportId, sources: BTreeMap<BookId, SourceEntry>) -> Self {
-        SportUpdate { sport, index: None, sources, repriced: false, removed: Vec::new(), moved: Vec::new() }
+        SportUpdate {
+            sport,
+            index: None,
+            sources,
+            repriced: false,
+            relisted: false,
+            removed: Vec::new(),
+            moved: Vec::new(),
+        }
     }
 }
 
@@ -227,10 +237,11 @@ impl<'w> NewsBatch<'w> {
             }
             let update = update_of(&mut sports, self.state, sport);
             update.repriced |= !edit.touched.is_empty() || edit.moves_prices();
+            let published = self.state.sports[sport.index()].board.published();
+            update.relisted |= edit.relists(published.index());
             if edit.removed && edit.before.is_some() {
                 update.removed.push(Edit { id: id.clone(), node: None });
             } else {
-                let published = self.state.sports[sport.index()].board.published();
                 update.moved.extend(edit.move_in(published.index(), names));
             }
             index_edits.entry(sport).or_default().extend(edit.index_edit(id, names));

@@ -9,7 +9,10 @@ mod news;
 mod service;
 mod tokens;
 
-use super::{Poll, Publication, Sweep, Writer};
+use std::sync::Arc;
+
+use super::{FeederError, IngestReport, KeyError, Poll, PollReport, Publication, Sweep, WriteError, Writer};
+use crate::keys::{Feeder, KeyEntry};
 
 pub use keys::{IssueKey, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
 pub use news::{EndPoll, EndRound, Ingest, IngestWhole, NewsReader, PutFeedBudget, RetainPolled};
@@ -35,6 +38,63 @@ pub trait Operation: Send + 'static {
     const LANE: Lane;
 
     fn run(self, writer: &mut Writer, meanwhile: Meanwhile<'_>) -> Self::Answer;
+}
+
+/// The key or the feeder as it is in force after the operation.
+type KeyAnswer = Result<Arc<KeyEntry>, KeyError>;
+type TokenAnswer = Result<Arc<Feeder>, FeederError>;
+type WriteAnswer<T = ()> = Result<T, WriteError>;
+
+/// Defines the operations: the lane of each, its answer, and what it does.
+macro_rules! operations {
+    ($($lane:ident $name:ident -> $answer:ty = $run:expr;)*) => {
+        $(impl Operation for $name {
+            type Answer = $answer;
+
+            const LANE: Lane = Lane::$lane;
+
+            fn run(self, writer: &mut Writer, meanwhile: Meanwhile<'_>) -> $answer {
+                let run: fn(Self, &mut Writer, Meanwhile<'_>) -> $answer = $run;
+                run(self, writer, meanwhile)
+            }
+        })*
+    };
+}
+
+operations! {
+    Fast IssueKey -> KeyAnswer = |issue, writer, _| writer.put_new_key(issue);
+    Fast RotateKey -> KeyAnswer = |rotation, writer, _| writer.put_rotated_key(rotation);
+    Fast RotateOwnKey -> KeyAnswer = |rotation, writer, _| writer.rotate_own_key(rotation);
+    Fast UndoRotation -> KeyAnswer = |undo, writer, _| writer.undo_rotation(&undo.id, &undo.who);
+    Fast RevokeKey -> KeyAnswer = |revocation, writer, _| writer.revoke_key(&revocation.id, &revocation.who);
+    Fast SetKey -> KeyAnswer = |set, writer, _| writer.set_key(&set.id, set.change, &set.who);
+
+    Fast IssueToken -> TokenAnswer = |issue, writer, _| writer.put_new_token(issue);
+    Fast RotateToken -> TokenAnswer = |rotation, writer, _| writer.put_rotated_token(rotation);
+    Fast RevokeToken -> TokenAnswer = |revocation, writer, _| writer.revoke_token(&revocation.name, &revocation.who);
+
+    Other Ingest -> WriteAnswer<IngestReport> = |ingest, writer, _| {
+        writer.ingest_charged(ingest.world, ingest.news, ingest.is_end, ingest.charge, ingest.sender)
+    };
+    Other IngestWhole -> WriteAnswer<IngestReport> = |ingest, writer, meanwhile| {
+        writer.ingest_whole(ingest.world, ingest.news.0, ingest.whole, ingest.sender, meanwhile)
+    };
+    Other Poll -> WriteAnswer<PollReport> = |poll, writer, _| writer.poll(poll);
+    Other EndRound -> () = |round, writer, _| writer.end_round(round.world, round.sport);
+    Other RetainPolled -> WriteAnswer<u64> = |kept, writer, _| {
+        writer.retain_polled(&kept.scope, &kept.events, &kept.markets)
+    };
+    Other EndPoll -> WriteAnswer<u64> = |poll, writer, _| writer.end_poll(poll.world, &poll.scope);
+    Fast PutFeedBudget -> WriteAnswer = |budget, writer, _| writer.put_feed_budget(budget.0);
+
+    Fast SetMaintenance -> WriteAnswer = |set, writer, _| writer.set_maintenance(set.until, &set.who);
+    Other MarkSimulated -> WriteAnswer = |mark, writer, _| writer.mark_simulated(&mark.who);
+    Fast WriteAudit -> WriteAnswer = |note, writer, _| {
+        writer.audit(&note.who, &note.action, &note.subject, note.detail)
+    };
+    Other Publication -> WriteAnswer = |publication, writer, _| writer.publish(&publication);
+    Other PublishNow -> () = |publish, writer, _| writer.publish_now(publish.world);
+    Other Sweep -> WriteAnswer = |sweep, writer, _| writer.sweep(sweep);
 }
 
 /// Defines [`SharedOperation`] and its conversions.

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::super::{FeedCharge, IngestReport, Poll, PollReport, PollScope, Sender, Whole, WriteError, Writer};
-use super::{Lane, Meanwhile, Operation};
+use super::super::{FeedCharge, PollScope, Sender, Whole};
 use crate::model::{EventId, News, SportId, World};
 
 /// News that the writer reads itself, one at a time, from a source that does not block.
@@ -57,66 +56,3 @@ pub struct EndPoll {
 
 #[derive(Debug)]
 pub struct PutFeedBudget(pub FeedCharge);
-
-impl Operation for Ingest {
-    type Answer = Result<IngestReport, WriteError>;
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) -> Self::Answer {
-        writer.ingest_charged(self.world, self.news, self.is_end, self.charge, self.sender)
-    }
-}
-
-impl Operation for IngestWhole {
-    type Answer = Result<IngestReport, WriteError>;
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, meanwhile: Meanwhile<'_>) -> Self::Answer {
-        writer.ingest_whole(self.world, self.news.0, self.whole, self.sender, meanwhile)
-    }
-}
-
-impl Operation for Poll {
-    type Answer = Result<PollReport, WriteError>;
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) -> Self::Answer {
-        writer.poll(self)
-    }
-}
-
-impl Operation for EndRound {
-    type Answer = ();
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) {
-        writer.end_round(self.world, self.sport);
-    }
-}
-
-impl Operation for RetainPolled {
-    type Answer = Result<u64, WriteError>;
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) -> Self::Answer {
-        writer.retain_polled(&self.scope, &self.events, &self.markets)
-    }
-}
-
-impl Operation for EndPoll {
-    type Answer = Result<u64, WriteError>;
-    const LANE: Lane = Lane::Other;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) -> Self::Answer {
-        writer.end_poll(self.world, &self.scope)
-    }
-}
-
-impl Operation for PutFeedBudget {
-    type Answer = Result<(), WriteError>;
-    const LANE: Lane = Lane::Fast;
-
-    fn run(self, writer: &mut Writer, _: Meanwhile<'_>) -> Self::Answer {
-        writer.put_feed_budget(self.0)
-    }
-}
