@@ -48,7 +48,7 @@ impl Writer {
             let _ = batch.apply(news);
         }
         let (mut changes, update, report) = batch.finish();
-        let lost = self.lost_to_news(world, &update.touched, &mut changes);
+        let lost = self.lost_to_news(world, &update, &mut changes);
         changes.extend(charge.as_ref().map(FeedCharge::change));
         self.commit_update(world, changes, &update, now.timestamp())?;
         self.apply_charge(charge);

@@ -339,7 +339,7 @@ impl Writer {
         // From here on the world is changed in place.
         drop(state);
         if report.rejected() == 0 && whole == Whole::Taken {
-            let lost = self.lost_to_news(world, &update.touched, &mut changes);
+            let lost = self.lost_to_news(world, &update, &mut changes);
             self.commit_update(world, changes, &update, now.timestamp())?;
             self.remove_lost(world, lost);
             self.apply_update(world, update, now.unix_ms);

@@ -2,9 +2,9 @@
 //!
 //! A poll closes only what earlier polls of the same scope returned, so that no feed ever closes what another one put:
 //! each scope (a feed, and the sport key that it requests) remembers the records of its last complete poll, in the file
-//! as well. A record that another scope still has stays open, and one that was put by other means since no longer belongs
-//! to the scope. A change of the requested regions or markets needs no special case: what is no longer requested is no
-//! longer returned.
+//! as well. A record that another scope still has stays open. One that was put by other means since, or whose event was
+//! removed since, no longer belongs to the scope. A change of the requested regions or markets needs no special case:
+//! what is no longer requested is no longer returned.
 //!
 //! A scope that is polled event by event is closed in parts: a poll closes records of its event and its markets only, and
 //! [`Writer::retain_polled`] closes those of events and markets that are no longer requested.
@@ -14,9 +14,8 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use super::batch::NewsBatch;
+use super::batch::{NewsBatch, WorldUpdate};
 use super::budget::FeedCharge;
-use super::event_edit::RecordRef;
 use super::{IngestReport, WriteError, Writer};
 use crate::board::Applied;
 use crate::model::{BookId, EventId, FeedBudget, Market, News, Reason, SportId, Timestamp, World};
@@ -128,10 +127,12 @@ impl PollState {
         kept.filter(|(_, pairs)| !pairs.is_empty()).collect()
     }
 
-    /// The events of which the scope loses the given records, with the records that it keeps of them.
-    fn without(&self, records: &[RecordRef]) -> HashMap<EventId, RecordSet> {
-        let mut left: HashMap<EventId, RecordSet> = HashMap::default();
-        for record in records.iter().filter(|record| record.sport == self.sport) {
+    /// The events of which the scope loses records to an update, with the records that it keeps of them.
+    fn without(&self, update: &WorldUpdate) -> HashMap<EventId, RecordSet> {
+        let of_sport = update.sports.iter().filter(|update| update.sport == self.sport);
+        let removed = of_sport.flat_map(|update| &update.removed).filter(|edit| self.events.contains_key(&edit.id));
+        let mut left: HashMap<EventId, RecordSet> = removed.map(|edit| (edit.id.clone(), RecordSet::new())).collect();
+        for record in update.touched.iter().filter(|record| record.sport == self.sport) {
             let pair = (record.bookmaker, record.market);
             if self.contains(&record.event, pair) {
                 let pairs = left.entry(record.event.clone()).or_insert_with(|| self.events[&record.event].clone());
@@ -162,7 +163,7 @@ impl PollState {
     }
 }
 
-/// What each scope keeps of the events whose records were put or closed by other means.
+/// What each scope keeps of the events whose records were put or closed by other means, or that were removed.
 pub(super) type LostRecords = Vec<(Box<str>, HashMap<EventId, RecordSet>)>;
 
 impl Writer {
@@ -187,10 +188,11 @@ impl Writer {
         Change::PutPolled { world, scope: scope.into(), event: event.clone(), records }
     }
 
-    /// Takes records that were put or closed by other means out of every scope; the change is stored with the news.
-    pub(super) fn lost_to_news(&self, world: World, records: &[RecordRef], changes: &mut Vec<Change>) -> LostRecords {
+    /// Takes records that were put or closed by other means, and those of removed events, out of every scope; the change
+    /// is stored with the news.
+    pub(super) fn lost_to_news(&self, world: World, update: &WorldUpdate, changes: &mut Vec<Change>) -> LostRecords {
         let polls = self.worlds[world.index()].polls.iter();
-        let lost: LostRecords = polls.map(|(scope, poll)| (scope.clone(), poll.without(records))).collect();
+        let lost: LostRecords = polls.map(|(scope, poll)| (scope.clone(), poll.without(update))).collect();
         for (scope, left) in &lost {
             changes.extend(left.iter().map(|(event, pairs)| Change::PutPolled {
                 world,

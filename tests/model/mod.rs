@@ -20,6 +20,7 @@ use oddsbox::writer::{Poll, PollScope, Writer, WriterOptions};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::process::seed::short_or_long;
 use plain::{Asked, MarketsAsked, Plain};
 
 const START_MS: i64 = 1_800_000_000_000;
@@ -229,7 +230,7 @@ fn compare(writer: &Writer, plain: &Plain, sport: SportId, key: &str, questions:
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: short_or_long(48, 2_000), ..ProptestConfig::default() })]
 
     #[test]
     fn the_service_answers_as_a_plain_map_would(

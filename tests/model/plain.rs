@@ -65,8 +65,14 @@ impl Plain {
         Plain { regions, events: BTreeMap::new(), polled: BTreeMap::new() }
     }
 
-    /// A message that did not come from a poll: the records that it changes belong to no poll any more.
+    /// A message that did not come from a poll: the records that it changes, and those of an event that it removes, belong
+    /// to no poll any more.
     pub fn apply(&mut self, news: News) {
+        if let News::Remove { event, .. } = &news {
+            for stored in self.polled.values_mut() {
+                stored.retain(|(id, ..)| id != event.as_str());
+            }
+        }
         let before = self.prices();
         self.take(news);
         let after = self.prices();

@@ -105,3 +105,19 @@ fn events_and_markets_that_are_no_longer_requested_are_closed() {
     drop(writer);
     assert_eq!(open_records(&open_in(&directory, NOW_MS)), left, "the same after a restart");
 }
+
+#[test]
+fn scope_has_nothing_of_an_event_that_was_removed_since() {
+    let (directory, mut writer) = open();
+    let sport = tennis(&writer);
+    let priced = || vec![event(sport, "a"), odds(sport, "a", "betmgm", Some(["1.5", "2.5"]))];
+    assert_eq!(poll(&mut writer, "cup", None, priced()), 0);
+    let removed = News::Remove { sport, event: event_id("a") };
+    assert_eq!(writer.ingest(WORLD, vec![removed], false).unwrap().changed, 1);
+    assert_eq!(poll(&mut writer, "other", None, priced()), 0);
+    drop(writer);
+
+    let mut writer = open_in(&directory, NOW_MS);
+    assert_eq!(poll(&mut writer, "other", None, vec![event(sport, "a")]), 1, "only the second scope had it");
+    assert_eq!(open_records(&writer), [""; 0]);
+}
