@@ -122,6 +122,27 @@ pub(crate) fn hex_pair(byte: u8) -> [u8; 2] {
     HEX_PAIRS[usize::from(byte)]
 }
 
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|byte| hex_pair(*byte)).map(char::from).collect()
+}
+
+/// As many bytes as are asked for, from hexadecimal digits.
+pub(crate) fn read_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = read_hex_digit(pair[0])? << 4 | read_hex_digit(pair[1])?;
+    }
+    Some(bytes)
+}
+
+pub(crate) fn read_hex_digit(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +174,11 @@ mod tests {
         }
         for byte in 0..=255 {
             assert_eq!(hex_pair(byte), *format!("{byte:02x}").as_bytes());
+            assert_eq!(read_hex(&hex(&[byte, 7])), Some([byte, 7]));
+        }
+        assert_eq!(read_hex("0aFF"), Some([10, 255]));
+        for text in ["", "0", "0a0", "0a0b0", "+f", "é", "0g"] {
+            assert_eq!(read_hex::<1>(text), None, "{text}");
         }
     }
 }

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::sessions::{SESSION_S, SESSIONS_MAX, TokenHash};
 use crate::admin::DataDir;
 use crate::model::Timestamp;
+use crate::model::text::{hex, read_hex};
 
 const NAME: &str = "oddsbox-console-sessions";
 const VERSION: &str = "1";
@@ -109,7 +110,7 @@ impl SessionFile {
         }
         let mut sessions = Vec::new();
         for row in list.sessions {
-            let hash = parse_hash(&row.hash).ok_or(SessionFileError::Damaged)?;
+            let hash = read_hex(&row.hash).ok_or(SessionFileError::Damaged)?;
             let from = Timestamp::from_unix(row.from);
             if from <= now && now < from.plus_seconds(SESSION_S) {
                 sessions.push(StoredSession { hash, who: row.who.into(), from });
@@ -201,23 +202,6 @@ fn remove_if_there(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn parse_hash(text: &str) -> Option<TokenHash> {
-    let mut hash = TokenHash::default();
-    if text.len() != 2 * hash.len() || !text.is_ascii() {
-        return None;
-    }
-    for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(hash)
 }
 
 #[cfg(test)]

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use super::session_file::{SessionFile, StoredSession, hex};
+use super::session_file::{SessionFile, StoredSession};
 use crate::admin::DataDir;
 use crate::clock::{Clock, Moment};
 use crate::model::Timestamp;
+use crate::model::text::hex;
 
 /// How long a link can be opened.
 pub(super) const LINK_S: u32 = 5 * 60;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::EntryError;
 use crate::keys::{SecretHash, StoredSecret};
+use crate::model::text::{hex, read_hex};
 use crate::model::{Catalogue, EventId, FeedBudget, ReportedCredits, SportId, Timestamp, World};
 
 /// What is stored of a secret.
@@ -16,28 +17,18 @@ pub(super) struct SecretFields {
 
 impl From<StoredSecret> for SecretFields {
     fn from(secret: StoredSecret) -> Self {
-        SecretFields { hash: hex(&secret.hash), last_four: secret.last_four }
+        SecretFields { hash: hex(&secret.hash.0), last_four: secret.last_four }
     }
 }
 
 impl SecretFields {
     pub(super) fn secret(self) -> Result<StoredSecret, EntryError> {
-        Ok(StoredSecret { hash: read_hex(&self.hash)?, last_four: self.last_four })
+        Ok(StoredSecret { hash: read_hash(&self.hash)?, last_four: self.last_four })
     }
 }
 
-pub(super) fn hex(hash: &SecretHash) -> String {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
-    hash.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-pub(super) fn read_hex(text: &str) -> Result<SecretHash, EntryError> {
-    let byte = |at: usize| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok();
-    let mut hash = [0; 32];
-    for (at, slot) in hash.iter_mut().enumerate() {
-        *slot = byte(at).ok_or_else(|| EntryError::unreadable("a hash is not one"))?;
-    }
-    if text.len() == 64 { Ok(SecretHash(hash)) } else { Err(EntryError::unreadable("a hash is not one")) }
+pub(super) fn read_hash(text: &str) -> Result<SecretHash, EntryError> {
+    read_hex(text).map(SecretHash).ok_or_else(|| EntryError::unreadable("a hash is not one"))
 }
 
 /// What a polled feed has spent.

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::EntryError;
-use super::fields::{SecretFields, hex, read_hex};
+use super::fields::{SecretFields, read_hash};
 use crate::keys::{FieldEdit, KeyChange, KeyId, KeyKind, KeyTicket, Limits, NewKey};
 use crate::model::Timestamp;
+use crate::model::text::hex;
 use crate::writer::SharedOperation;
 use crate::writer::operation::{IssueKey, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
 
@@ -87,7 +88,7 @@ impl KeyFields {
                 RotateKey { id, secret: secret.secret()?, grace_s, who }.into()
             }
             KeyFields::RotateOwn { id, presented, secret, who } => {
-                let presented = KeyTicket::of(read_hex(&presented)?);
+                let presented = KeyTicket::of(read_hash(&presented)?);
                 RotateOwnKey { id, presented, secret: secret.secret()?, who }.into()
             }
             KeyFields::UndoRotation { id, who } => UndoRotation { id, who }.into(),
@@ -114,7 +115,7 @@ impl From<RotateKey> for KeyFields {
 impl From<RotateOwnKey> for KeyFields {
     fn from(operation: RotateOwnKey) -> Self {
         let RotateOwnKey { id, presented, secret, who } = operation;
-        KeyFields::RotateOwn { id, presented: hex(&presented.hash()), secret: secret.into(), who }
+        KeyFields::RotateOwn { id, presented: hex(&presented.hash().0), secret: secret.into(), who }
     }
 }
 

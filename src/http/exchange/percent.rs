@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::model::text::read_hex_digit;
+
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
 /// What a `+` means.
@@ -26,7 +28,7 @@ pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
         match byte {
             b'%' => {
                 let (pair, tail) = rest.split_at_checked(2)?;
-                decoded.push(hex(pair[0])? << 4 | hex(pair[1])?);
+                decoded.push(read_hex_digit(pair[0])? << 4 | read_hex_digit(pair[1])?);
                 rest = tail;
             }
             b'+' if plus == Plus::Space => decoded.push(b' '),
@@ -34,10 +36,6 @@ pub(crate) fn decode(text: &str, plus: Plus) -> Option<Cow<'_, str>> {
         }
     }
     String::from_utf8(decoded).ok().map(Cow::Owned)
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 /// A text as a part of a path, or as a value of a query.
