@@ -34,6 +34,8 @@ pub struct LeaseDeclined;
 #[derive(Clone, Debug)]
 pub struct LeaseQueue {
     sender: UnboundedSender<KeyId>,
+    /// Whether leases are shares of what the nodes of a cluster may use.
+    is_shared: bool,
 }
 
 /// The receiving half of the queue.
@@ -44,8 +46,21 @@ pub struct LeaseRequests {
 
 impl LeaseQueue {
     pub fn open() -> (LeaseQueue, LeaseRequests) {
+        Self::open_with(false)
+    }
+
+    /// The queue of a node of a cluster: see [`super::shares`].
+    pub fn open_shared() -> (LeaseQueue, LeaseRequests) {
+        Self::open_with(true)
+    }
+
+    fn open_with(is_shared: bool) -> (LeaseQueue, LeaseRequests) {
         let (sender, receiver) = unbounded_channel();
-        (LeaseQueue { sender }, LeaseRequests { receiver })
+        (LeaseQueue { sender, is_shared }, LeaseRequests { receiver })
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     pub(super) fn requester(&self, id: KeyId) -> LeaseRequester {

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::{ClusterView, DutyHolder, Engine, EngineError, Heartbeat, LogEntry, LogIdentity, NewEntry, NodeView};
 use crate::clock::Clock;
+use crate::keys::{BurstNeed, BurstShare, KeyId, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Recall, Unused};
 use crate::model::EntryId;
 
 /// See the module.
@@ -17,6 +18,7 @@ pub struct MemoryEngine {
     clock: Clock,
     state: Mutex<State>,
     appended: Notify,
+    recalled: Notify,
     is_unreachable: AtomicBool,
 }
 
@@ -30,6 +32,85 @@ struct State {
     nodes: BTreeMap<Box<str>, Node>,
     duty: Option<(DutyHolder, u64)>,
     fence: u64,
+    /// When it was last restarted.
+    since_ms: u64,
+    is_lost: bool,
+    limits: BTreeMap<(KeyId, Limit), Given>,
+    resets: BTreeMap<KeyId, u64>,
+    recalls: Vec<Recall>,
+    recalled: BTreeMap<Box<str>, EntryId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Limit {
+    Burst,
+    /// A period, and how often what was used was reset.
+    Day(u32, u64),
+    Month(u32, u64),
+}
+
+/// What is given of a limit.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    opened_ms: u64,
+    total: i64,
+    nodes: BTreeMap<Box<str>, u64>,
+}
+
+impl Given {
+    /// What a node had, what it has now, and what all have.
+    fn give(&mut self, node: &str, (own, wanted, limit): (u64, u64, u64), live: u64) -> (u64, u64, i64) {
+        let had = self.nodes.get(node).copied().unwrap_or_default();
+        let before = had.max(own);
+        self.total += (before - had).cast_signed();
+        let left = limit.cast_signed().saturating_sub(self.total).max(0).unsigned_abs();
+        let share = wanted.min(left).min((left / (4 * live)).max(1));
+        self.total += share.cast_signed();
+        self.nodes.insert(node.into(), before + share);
+        (before, before + share, self.total)
+    }
+}
+
+impl State {
+    fn live(&self, now_ms: u64) -> u64 {
+        self.nodes.values().filter(|node| node.until_ms > now_ms).count().max(1) as u64
+    }
+
+    fn share(&mut self, node: &str, key: &KeyId, need: &KeyNeed, now_ms: u64) -> KeyShare {
+        let live = self.live(now_ms);
+        let resets = self.resets.get(key).copied().unwrap_or_default();
+        let burst = need.burst.map(|BurstNeed { window, own, wanted, limit }| {
+            let given = self.limits.entry((key.clone(), Limit::Burst)).or_default();
+            if given.opened_ms + 60_000 <= now_ms {
+                *given = Given { opened_ms: now_ms, ..Given::default() };
+            }
+            let own = if window == given.opened_ms { own } else { 0 };
+            let (before, after, total) = given.give(node, (own.into(), wanted.into(), limit.into()), live);
+            let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+            let (window, elapsed_ms) = (given.opened_ms, now_ms - given.opened_ms);
+            BurstShare { window, elapsed_ms, before: count(before), after: count(after), total }
+        });
+        let mut quota = |limit: Limit, asked: QuotaNeed| {
+            let given = self.limits.entry((key.clone(), limit)).or_default();
+            let own = if need.resets == resets { asked.own } else { 0 };
+            let (before, after, total) = given.give(node, (own, asked.wanted, asked.limit), live);
+            QuotaShare { period: asked.period, before, after, total }
+        };
+        let day = need.day.map(|need| quota(Limit::Day(need.period, resets), need));
+        let month = need.month.map(|need| quota(Limit::Month(need.period, resets), need));
+        KeyShare { resets, burst, day, month }
+    }
+
+    fn give_back(&mut self, key: &KeyId, unused: &Unused) {
+        let Unused { resets, burst: (window, burst), day: (day, of_day), month: (month, of_month) } = *unused;
+        let (day, month) = (Limit::Day(day, resets), Limit::Month(month, resets));
+        for (limit, unused) in [(Limit::Burst, burst.into()), (day, of_day), (month, of_month)] {
+            let given = self.limits.get_mut(&(key.clone(), limit));
+            if let Some(given) = given.filter(|given| limit != Limit::Burst || given.opened_ms == window) {
+                given.total -= unused.cast_signed();
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -41,7 +122,8 @@ struct Node {
 
 impl MemoryEngine {
     pub fn new(clock: Clock) -> Self {
-        MemoryEngine { clock, state: Mutex::default(), appended: Notify::new(), is_unreachable: AtomicBool::new(false) }
+        let (appended, recalled) = (Notify::new(), Notify::new());
+        MemoryEngine { clock, state: Mutex::default(), appended, recalled, is_unreachable: AtomicBool::new(false) }
     }
 
     /// Whether nodes get no answer.
@@ -55,6 +137,7 @@ impl MemoryEngine {
         let kept = state.entries.len().saturating_sub(count);
         state.entries.truncate(kept);
         state.last = state.entries.last().map_or(state.trimmed, |entry| entry.id);
+        state.since_ms = self.now_ms();
     }
 
     /// Removes the entries up to one.
@@ -83,10 +166,24 @@ impl MemoryEngine {
         Ok(self.state())
     }
 
+    /// Forgets what it has given of limits.
+    pub fn lose_limits(&self) {
+        self.state().limits.clear();
+    }
+
+    fn add_recall(&self, key: &KeyId, limits: LimitSet, is_reset: bool) -> Result<EntryId, EngineError> {
+        let mut state = self.reach()?;
+        let id = EntryId { ms: 1, number: state.recalls.len() as u64 };
+        state.recalls.push(Recall { id, key: key.clone(), limits, is_reset });
+        drop(state);
+        self.recalled.notify_waiters();
+        Ok(id)
+    }
+
     /// The state, if the engine has that log.
     fn state_of(&self, log: LogIdentity) -> Result<MutexGuard<'_, State>, EngineError> {
         let state = self.reach()?;
-        if state.log == Some(log) { Ok(state) } else { Err(EngineError::Lost) }
+        if state.log == Some(log) && !state.is_lost { Ok(state) } else { Err(EngineError::Lost) }
     }
 }
 
@@ -98,7 +195,7 @@ impl Engine for MemoryEngine {
             return Ok(None);
         }
         let begin = EntryId { ms: now_ms, number: 0 };
-        *state = State { log: Some(log), last: begin, trimmed: begin, ..State::default() };
+        *state = State { log: Some(log), last: begin, trimmed: begin, since_ms: now_ms, ..State::default() };
         Ok(Some(begin))
     }
 
@@ -155,19 +252,19 @@ impl Engine for MemoryEngine {
         let now_ms = self.now_ms();
         let mut state = self.state_of(log)?;
         if beat.applied > state.last {
+            state.is_lost = true;
             return Err(EngineError::Lost);
         }
         let until_ms = now_ms + millis(beat.lease);
         state.nodes.insert(beat.node.into(), Node { applied: beat.applied, details: beat.details.into(), until_ms });
-        state.nodes.retain(|_, node| node.until_ms > now_ms);
         let nodes = state.nodes.iter().map(|(name, node)| NodeView {
             node: name.clone(),
             applied: node.applied,
             details: node.details.clone(),
-            lease_ms: node.until_ms - now_ms,
+            lease_ms: node.until_ms.saturating_sub(now_ms),
         });
         let duty = state.duty.as_ref().filter(|(_, until_ms)| *until_ms > now_ms).map(|(holder, _)| holder.clone());
-        Ok(ClusterView { now_ms, last: state.last, nodes: nodes.collect(), duty })
+        Ok(ClusterView { now_ms, since_ms: state.since_ms, last: state.last, nodes: nodes.collect(), duty })
     }
 
     async fn hold_duty(&self, log: LogIdentity, node: &str, lease: Duration) -> Result<Option<u64>, EngineError> {
@@ -191,12 +288,83 @@ impl Engine for MemoryEngine {
         }
     }
 
-    async fn drop_duty(&self, log: LogIdentity, node: &str) -> Result<(), EngineError> {
-        let mut state = self.state_of(log)?;
+    async fn drop_duty(&self, node: &str) -> Result<(), EngineError> {
+        let mut state = self.reach()?;
         if state.duty.as_ref().is_some_and(|(holder, _)| *holder.node == *node) {
             state.duty = None;
         }
         Ok(())
+    }
+
+    async fn end_lease(&self, node: &str, is_forgotten: bool) -> Result<bool, EngineError> {
+        self.drop_duty(node).await?;
+        let mut state = self.reach()?;
+        if is_forgotten {
+            return Ok(state.nodes.remove(node).is_some());
+        }
+        let known = state.nodes.get_mut(node);
+        Ok(known.map(|known| known.until_ms = 0).is_some())
+    }
+
+    async fn share(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        needs: &[(KeyId, KeyNeed)],
+    ) -> Result<Vec<KeyShare>, EngineError> {
+        let now_ms = self.now_ms();
+        let mut state = self.state_of(log)?;
+        Ok(needs.iter().map(|(key, need)| state.share(node, key, need, now_ms)).collect())
+    }
+
+    async fn give_back(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        unused: &[(KeyId, Unused)],
+        answered: Option<EntryId>,
+    ) -> Result<(), EngineError> {
+        let mut state = self.state_of(log)?;
+        unused.iter().for_each(|(key, unused)| state.give_back(key, unused));
+        if let Some(recall) = answered {
+            state.recalled.insert(node.into(), recall);
+        }
+        Ok(())
+    }
+
+    async fn reset_usage(&self, log: LogIdentity, key: &KeyId) -> Result<EntryId, EngineError> {
+        *self.state_of(log)?.resets.entry(key.clone()).or_default() += 1;
+        self.add_recall(key, LimitSet::QUOTAS, true)
+    }
+
+    async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<EntryId, EngineError> {
+        self.add_recall(key, limits, false)
+    }
+
+    async fn is_recalled(&self, but: Option<&str>, recall: EntryId) -> Result<bool, EngineError> {
+        let now_ms = self.now_ms();
+        let state = self.reach()?;
+        let mut asked = state.nodes.iter().filter(|(name, node)| but != Some(&***name) && node.until_ms > now_ms);
+        Ok(asked.all(|(name, _)| state.recalled.get(name).is_some_and(|answered| *answered >= recall)))
+    }
+
+    async fn last_recall(&self) -> Result<EntryId, EngineError> {
+        Ok(self.reach()?.recalls.last().map(|recall| recall.id).unwrap_or_default())
+    }
+
+    async fn recalls(&self, after: EntryId, wait: Duration) -> Result<Vec<Recall>, EngineError> {
+        let recalled = self.recalled.notified();
+        tokio::pin!(recalled);
+        recalled.as_mut().enable();
+        let recalls = || {
+            let state = self.reach()?;
+            Ok::<_, EngineError>(state.recalls.iter().filter(|recall| recall.id > after).cloned().collect::<Vec<_>>())
+        };
+        let found = recalls()?;
+        if !found.is_empty() || tokio::time::timeout(wait, recalled).await.is_err() {
+            return Ok(found);
+        }
+        recalls()
     }
 }
 

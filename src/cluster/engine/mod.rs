@@ -1,14 +1,18 @@
-//! What a cluster needs of an engine: an ordered log, the time, and who holds what for how long.
+//! What a cluster needs of an engine: an ordered log, the time, who holds what for how long, and what of the limits of keys is
+//! given to which node.
 //!
-//! Everything here is decided by the engine, one request after the other, so all nodes see the same. `memory` is an engine in
-//! this process, for tests.
+//! Everything here is decided by the engine, one request after the other, so all nodes see the same. `redis` is Redis or Valkey;
+//! `memory` is an engine in this process, for tests.
 
 #[cfg(test)]
 pub mod memory;
+#[cfg(feature = "cluster")]
+pub mod redis;
 
 use std::future::Future;
 use std::time::Duration;
 
+use crate::keys::{KeyId, KeyNeed, KeyShare, LimitSet, Recall, Unused};
 use crate::model::EntryId;
 
 /// Which log: a cluster has one after the other, of which each begins where the last was lost.
@@ -56,9 +60,11 @@ pub struct Heartbeat<'a> {
 pub struct ClusterView {
     /// The engine's clock.
     pub now_ms: u64,
+    /// Since when this server of the engine has had the log: it may have lost what was written shortly before.
+    pub since_ms: u64,
     /// The last entry of the log.
     pub last: EntryId,
-    /// Nodes whose lease has not ended, in the order of their names.
+    /// Every node that is not forgotten, in the order of their names.
     pub nodes: Vec<NodeView>,
     pub duty: Option<DutyHolder>,
 }
@@ -68,7 +74,7 @@ pub struct NodeView {
     pub node: Box<str>,
     pub applied: EntryId,
     pub details: Box<str>,
-    /// Until its lease ends.
+    /// Until its lease ends; zero if it has ended.
     pub lease_ms: u64,
 }
 
@@ -135,5 +141,42 @@ pub trait Engine: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<u64>, EngineError>> + Send;
 
     /// Gives the duty up, if the node has it.
-    fn drop_duty(&self, log: LogIdentity, node: &str) -> impl Future<Output = Result<(), EngineError>> + Send;
+    fn drop_duty(&self, node: &str) -> impl Future<Output = Result<(), EngineError>> + Send;
+
+    /// Ends a node's lease, and forgets the node if it will not come back. Returns whether there was such a node.
+    fn end_lease(&self, node: &str, is_forgotten: bool) -> impl Future<Output = Result<bool, EngineError>> + Send;
+
+    /// Gives a node shares of the limits of keys, in the order of `needs`.
+    fn share(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        needs: &[(KeyId, KeyNeed)],
+    ) -> impl Future<Output = Result<Vec<KeyShare>, EngineError>> + Send;
+
+    /// Takes back what a node has not used, as the answer to a recall or because the node ends.
+    fn give_back(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        unused: &[(KeyId, Unused)],
+        answered: Option<EntryId>,
+    ) -> impl Future<Output = Result<(), EngineError>> + Send;
+
+    /// Begins to count anew what is used of a key's day and month, and tells all nodes by a recall. What they have of it must
+    /// have been given back before.
+    fn reset_usage(&self, log: LogIdentity, key: &KeyId) -> impl Future<Output = Result<EntryId, EngineError>> + Send;
+
+    /// Asks all nodes to give back what they have not used of limits of a key.
+    fn recall(&self, key: &KeyId, limits: LimitSet) -> impl Future<Output = Result<EntryId, EngineError>> + Send;
+
+    /// Whether every node, or every other one, has answered a recall or has no lease.
+    fn is_recalled(&self, but: Option<&str>, recall: EntryId)
+    -> impl Future<Output = Result<bool, EngineError>> + Send;
+
+    /// The last recall.
+    fn last_recall(&self) -> impl Future<Output = Result<EntryId, EngineError>> + Send;
+
+    /// The recalls after one; waits if there are none.
+    fn recalls(&self, after: EntryId, wait: Duration) -> impl Future<Output = Result<Vec<Recall>, EngineError>> + Send;
 }

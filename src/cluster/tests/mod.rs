@@ -1,7 +1,11 @@
 //! Nodes that apply the same entries have the same: boards, positions, history, keys and audit log, whenever each of them
 //! was closed and opened.
 
+mod engines;
 mod nodes;
+#[cfg(feature = "cluster")]
+mod redis;
+mod shares;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +45,10 @@ bookmakers = [
 const START_MS: u64 = 1_794_657_600_000;
 const BEGIN: Membership = Membership { cluster: 7, epoch: 1, applied: EntryId { ms: START_MS, number: 0 }, fence: 1 };
 
+fn two_sports() -> Arc<Catalogue> {
+    Arc::new(catalogue::parse(CATALOGUE).unwrap())
+}
+
 /// A node without a server.
 struct Node {
     directory: TempDir,
@@ -50,8 +58,7 @@ struct Node {
 
 impl Node {
     fn new() -> Node {
-        let catalogue = Arc::new(catalogue::parse(CATALOGUE).unwrap());
-        let mut node = Node { directory: tempfile::tempdir().unwrap(), catalogue, writer: None };
+        let mut node = Node { directory: tempfile::tempdir().unwrap(), catalogue: two_sports(), writer: None };
         node.open(START_MS);
         node.writer().set_membership(Some(BEGIN)).unwrap();
         node

@@ -19,7 +19,7 @@ fn issued_key_has_the_requested_properties() {
     let (key, secret) = issued(NewKey { groups, expires: Some(at(NOON + 1)), ..new_key(KeyKind::Production) });
     assert_eq!(Secret::hash_of(secret.expose()), Some((KeyKind::Production, key.hash)));
     assert_eq!(&*key.last_four, secret.last_four());
-    assert_eq!(*key.groups, ["tennis".into(), "combat".into()], "each once");
+    assert_eq!(*key.groups, ["tennis", "combat"].map(Box::<str>::from), "each once");
     assert_eq!((key.created, key.expires), (at(NOON), Some(at(NOON + 1))));
     assert_eq!((key.revoked, key.last_used, key.retired.len()), (None, None, 0));
     assert_eq!(key.approved_by.as_deref(), Some("the test"));

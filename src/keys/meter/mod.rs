@@ -10,18 +10,22 @@
 //! 2. if a quota has room but no lease, the result is [`Refusal::NeedsLease`]: wait for [`Meter::lease_arrives`] and
 //!    charge again;
 //! 3. when less than half a lease is left, the next one is requested while requests continue.
+//!
+//! In a cluster, leases are shares of what all nodes may use together: see `share`, and the other end in
+//! [`super::shares`].
 
 mod burst;
 mod calendar;
 mod quota;
 mod recent;
+mod share;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::burst::{Burst, Window};
+use self::burst::{Burst, BurstShortage, Window};
 use self::calendar::Dates;
 use self::quota::{PeriodCount, Quota, Shortage};
 use self::recent::UseRecorder;
@@ -34,6 +38,7 @@ use crate::model::Timestamp;
 pub use self::burst::BURST_MAX;
 pub use self::quota::{QUOTA_MAX, lease_size};
 pub use self::recent::{RECENT_DAYS, RECENT_HOURS, RecentUse};
+pub use self::share::{BurstNeed, BurstShare, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Unused};
 
 /// The most units that one request may take: less than half of the smallest lease, which is requested when that is left.
 pub const UNITS_MAX: u64 = 49;
@@ -86,6 +91,8 @@ pub struct Meter {
     last_used: AtomicU32,
     recorder: UseRecorder,
     leases: LeaseRequester,
+    /// The most units that a request waits for.
+    awaited: AtomicU32,
     leasing: Mutex<Leasing>,
     streams: Arc<OpenStreams>,
 }
@@ -95,6 +102,8 @@ pub struct Meter {
 struct Leasing {
     /// The counters were reset after the lease was planned, so it must not be granted.
     is_void: bool,
+    /// See [`KeyNeed::resets`].
+    resets: u64,
 }
 
 impl Meter {
@@ -104,13 +113,21 @@ impl Meter {
         let last = key.last_used.map(Dates::at);
         let day_behind = last.filter(|last| last.is_far_day(day.period())).map(|last| last.clock_day);
         let month_behind = last.filter(|last| last.is_far_month(month.period())).map(|last| last.clock_month);
+        let Limits { burst_per_minute, per_day, per_month, .. } = key.limits;
+        let (burst, day, month) = if queue.is_shared() {
+            (Burst::shared(burst_per_minute), Quota::shared(per_day, day), Quota::shared(per_month, month))
+        } else {
+            let day = Quota::new(per_day, day, day_behind);
+            (Burst::new(burst_per_minute), day, Quota::new(per_month, month, month_behind))
+        };
         Meter {
-            burst: Burst::new(key.limits.burst_per_minute),
-            day: Quota::new(key.limits.per_day, day, day_behind),
-            month: Quota::new(key.limits.per_month, month, month_behind),
+            burst,
+            day,
+            month,
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             recorder: UseRecorder::default(),
             leases: queue.requester(key.id.clone()),
+            awaited: AtomicU32::new(0),
             leasing: Mutex::default(),
             streams: Arc::default(),
         }
@@ -172,16 +189,19 @@ impl Meter {
     /// Charges one request, or returns why it is refused. Dropping the charge does not refund it.
     pub fn charge(&self, cost: Cost, now: Moment) -> Result<Charge<'_>, Refusal> {
         let dates = self.dates(now);
-        let window = self
-            .burst
-            .take(now.mono_ms)
-            .map_err(|exhausted| Refusal::Burst { retry_after_s: exhausted.retry_after_s })?;
+        let window = self.burst.take(now.mono_ms).map_err(|shortage| match shortage {
+            BurstShortage::Exhausted { retry_after_s } => Refusal::Burst { retry_after_s },
+            BurstShortage::NeedsShare => self.request_lease(&dates, u64::from(cost == Cost::Full)),
+        })?;
         let (day, month) = match cost {
             Cost::Full => self.take_quotas(&dates, 1).inspect_err(|_| self.burst.refund(window))?,
             Cost::BurstOnly => (self.day.look(dates.day), self.month.look(dates.month)),
         };
         if !dates.is_behind() {
             self.note_use(now.timestamp());
+        }
+        if self.burst.runs_low(window) {
+            self.leases.request();
         }
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
         let units = u64::from(cost == Cost::Full);
@@ -192,13 +212,13 @@ impl Meter {
     fn take_quotas(&self, dates: &Dates, units: u64) -> Result<(PeriodCount, PeriodCount), Refusal> {
         let day = self.day.take(dates.day, units).map_err(|shortage| match shortage {
             Shortage::Exhausted { period } => self.day_refusal(period, dates),
-            Shortage::NeedsLease => self.request_lease(dates),
+            Shortage::NeedsLease => self.request_lease(dates, units),
         })?;
         let month = self.month.take(dates.month, units).map_err(|shortage| {
             self.day.refund(day.used, units);
             match shortage {
                 Shortage::Exhausted { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
-                Shortage::NeedsLease => self.request_lease(dates),
+                Shortage::NeedsLease => self.request_lease(dates, units),
             }
         })?;
         if day.runs_low || month.runs_low {
@@ -218,9 +238,11 @@ impl Meter {
     }
 
     /// Requests a lease for the current periods, even if the clock has moved on by the time it is planned.
-    fn request_lease(&self, dates: &Dates) -> Refusal {
+    fn request_lease(&self, dates: &Dates, units: u64) -> Refusal {
         self.day.enter(dates.day);
         self.month.enter(dates.month);
+        // A request of the minute alone waits too.
+        self.awaited.fetch_max(u32::try_from(units).unwrap_or(u32::MAX).max(1), Ordering::Relaxed);
         self.leases.request();
         Refusal::NeedsLease
     }
@@ -307,6 +329,78 @@ impl Meter {
         self.leases.resolve();
     }
 
+    /// What a node of a cluster needs more of, to be granted, exhausted or declined afterwards. `None` if nothing is needed,
+    /// which resolves the pending request.
+    pub fn plan_share(&self, now: Moment) -> Option<KeyNeed> {
+        let leasing = self.leasing();
+        let dates = self.dates(now);
+        let units = u64::from(self.awaited.swap(0, Ordering::Relaxed));
+        let (day, month) = (self.day.plan_share(dates.day, units), self.month.plan_share(dates.month, units));
+        let burst = self.burst.plan_share(now.mono_ms, units > 0);
+        let need = KeyNeed { resets: leasing.resets, burst, day, month };
+        if need.is_empty() {
+            self.leases.resolve();
+            return None;
+        }
+        Some(need)
+    }
+
+    /// Makes shares usable that were asked for at a moment.
+    pub fn grant_share(&self, share: KeyShare, asked: Moment) {
+        let mut leasing = self.leasing();
+        if leasing.resets != share.resets {
+            leasing.resets = share.resets;
+            let dates = self.dates(asked);
+            self.day.restart(dates.day);
+            self.month.restart(dates.month);
+        }
+        if let Some(share) = share.burst {
+            self.burst.grant_share(share, asked.mono_ms);
+        }
+        share.day.into_iter().for_each(|share| self.day.grant_share(share));
+        share.month.into_iter().for_each(|share| self.month.grant_share(share));
+    }
+
+    /// The cluster has nothing left of these.
+    pub fn exhaust(&self, nothing_left: KeyNeed) {
+        nothing_left.burst.into_iter().for_each(|need| self.burst.exhaust(need));
+        nothing_left.day.into_iter().for_each(|need| self.day.exhaust(need));
+        nothing_left.month.into_iter().for_each(|need| self.month.exhaust(need));
+    }
+
+    /// What was used of the day and of the month counts anew.
+    pub fn forget_exhaustion(&self) {
+        self.day.forget_exhaustion();
+        self.month.forget_exhaustion();
+    }
+
+    /// The other nodes need what is left of these.
+    pub fn ration(&self, scarce: KeyNeed) {
+        scarce.burst.into_iter().for_each(|_| self.burst.ration());
+        scarce.day.into_iter().for_each(|_| self.day.ration());
+        scarce.month.into_iter().for_each(|_| self.month.ration());
+    }
+
+    /// Resolves the pending request, after shares were granted.
+    pub fn resolve_lease(&self) {
+        self.leases.resolve();
+    }
+
+    /// Takes what is not used of this node's shares of limits, to give it back to the cluster.
+    pub fn take_unused(&self, limits: LimitSet, now: Moment) -> Unused {
+        let leasing = self.leasing();
+        let quota = |quota: &Quota| {
+            let unused = quota.give_back();
+            (unused.period_number(), unused.count())
+        };
+        Unused {
+            resets: leasing.resets,
+            burst: if limits.burst { self.burst.give_back(now.mono_ms) } else { (0, 0) },
+            day: if limits.day { quota(&self.day) } else { (0, 0) },
+            month: if limits.month { quota(&self.month) } else { (0, 0) },
+        }
+    }
+
     /// Reports that a planned lease could not be stored.
     pub fn decline_lease(&self) {
         self.leases.decline();
@@ -322,10 +416,13 @@ impl Meter {
     pub(super) async fn lease_arrives_for(&self, units: u64, now: Moment) -> Result<(), LeaseDeclined> {
         let resolution = self.leases.next_resolution();
         let dates = self.dates(now);
-        if !self.day.needs_lease(dates.day, units) && !self.month.needs_lease(dates.month, units) {
+        let needs_lease = self.burst.needs_share(now.mono_ms)
+            || self.day.needs_lease(dates.day, units)
+            || self.month.needs_lease(dates.month, units);
+        if !needs_lease {
             return Ok(());
         }
-        self.request_lease(&dates);
+        self.request_lease(&dates, units);
         resolution.await
     }
 }

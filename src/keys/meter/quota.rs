@@ -15,12 +15,18 @@
 //! While the process runs, its dates come from a clock that cannot be set (see [`crate::clock`]): setting the wall
 //! clock ahead, or back and forth, begins no period early. A restart trusts the wall clock.
 //!
+//! A node of a cluster counts what it has itself taken of the period, and its leases are shares that the cluster has given to
+//! it alone: all shares together are at most the limit. What the other nodes have is known as of the last share. That all is
+//! given out does not mean that it is used: only the cluster says when nothing is left. A share is given back by counting
+//! the rest of it as used.
+//!
 //! Every guarantee depends on the atomic update of a single word, none on the order in which two words are seen. That
 //! is why the orderings are relaxed, except for those that [`Quota::restart`] needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::QuotaStanding;
+use super::share::{QuotaNeed, QuotaShare};
 
 const COUNT_BITS: u32 = 48;
 /// The largest quota that can be counted.
@@ -68,10 +74,35 @@ impl PeriodCount {
     }
 }
 
+/// A period's number and what other nodes have of it, less what this one has given back.
+#[derive(Clone, Copy, Debug)]
+struct Elsewhere(u64);
+
+impl Elsewhere {
+    /// Added to the count, which may be below zero.
+    const BIAS: i64 = 1 << (COUNT_BITS - 1);
+
+    fn new(period: u64, count: i64) -> Self {
+        let biased = count.clamp(-Self::BIAS, Self::BIAS - 1) + Self::BIAS;
+        Elsewhere(period.min(PERIOD_MAX) << COUNT_BITS | biased.unsigned_abs())
+    }
+
+    /// The count, if it is of that period.
+    fn within(self, period: u64) -> i64 {
+        if self.0 >> COUNT_BITS == period { (self.0 & QUOTA_MAX).cast_signed() - Self::BIAS } else { 0 }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Quota {
     used: AtomicU64,
     granted: AtomicU64,
+    /// Nothing, for a node that is alone.
+    elsewhere: AtomicU64,
+    /// The period and the limit of which the cluster has nothing left.
+    exhausted: AtomicU64,
+    /// The same for a limit that the other nodes need the rest of: no more is asked for than is used at once.
+    scarce: AtomicU64,
     limit: AtomicU64,
     /// The clock's period when it was found to be far behind the stored one.
     behind_since: AtomicU64,
@@ -107,11 +138,29 @@ impl Quota {
         let quota = Quota {
             used: stored.0.into(),
             granted: stored.0.into(),
+            elsewhere: Elsewhere::new(0, 0).0.into(),
+            exhausted: 0.into(),
+            scarce: 0.into(),
             limit: UNLIMITED.into(),
             behind_since: behind_since.unwrap_or(NOT_BEHIND).into(),
         };
         quota.set_limit(limit);
         quota
+    }
+
+    /// The same for a node of a cluster: it has taken nothing yet of what is stored.
+    pub(super) fn shared(limit: Option<u64>, stored: PeriodCount) -> Self {
+        let quota = Quota::new(limit, PeriodCount::opening(stored.period()), None);
+        quota.set_elsewhere(stored.period(), stored.count().cast_signed());
+        quota
+    }
+
+    fn set_elsewhere(&self, period: u64, count: i64) {
+        self.elsewhere.store(Elsewhere::new(period, count).0, Ordering::Relaxed);
+    }
+
+    fn elsewhere(&self, period: u64) -> i64 {
+        Elsewhere(self.elsewhere.load(Ordering::Relaxed)).within(period)
     }
 
     pub(super) fn set_limit(&self, limit: Option<u64>) {
@@ -123,6 +172,9 @@ impl Quota {
     pub(super) fn restart(&self, period: u64) {
         let opening = PeriodCount::opening(period).0;
         self.behind_since.store(NOT_BEHIND, Ordering::Relaxed);
+        self.forget_exhaustion();
+        self.scarce.store(0, Ordering::Relaxed);
+        self.set_elsewhere(period, 0);
         self.granted.store(opening, Ordering::Release);
         self.used.store(opening, Ordering::Release);
     }
@@ -162,12 +214,12 @@ impl Quota {
             let granted = self.granted();
             let before =
                 PeriodCount(current).max(PeriodCount::opening(period)).max(PeriodCount::opening(granted.period()));
-            if let Some(shortage) = shortage(before, granted, limit, units) {
+            if let Some(shortage) = self.shortage(before, granted, limit, units) {
                 return Err(shortage);
             }
             let used = before.plus(units);
             match self.used.compare_exchange_weak(current, used.0, Ordering::Relaxed, Ordering::Acquire) {
-                Ok(_) => return Ok(Taken { used, runs_low: runs_low(used, granted, limit) }),
+                Ok(_) => return Ok(Taken { used, runs_low: self.runs_low(used, granted, limit) }),
                 Err(changed) => current = changed,
             }
         }
@@ -198,7 +250,37 @@ impl Quota {
     /// Whether a request of so many units would have to wait for a lease.
     pub(super) fn needs_lease(&self, period: u64, units: u64) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
-        shortage(self.look(period), self.granted(), limit, units) == Some(Shortage::NeedsLease)
+        self.shortage(self.look(period), self.granted(), limit, units) == Some(Shortage::NeedsLease)
+    }
+
+    fn shortage(&self, used: PeriodCount, granted: PeriodCount, limit: u64, units: u64) -> Option<Shortage> {
+        let exhausted = Shortage::Exhausted { period: used.period() };
+        if limit == UNLIMITED {
+            None
+        } else if used.count() + units > limit {
+            Some(exhausted)
+        } else if used.plus(units) > granted {
+            Some(if self.is_exhausted(used.period(), limit) { exhausted } else { Shortage::NeedsLease })
+        } else {
+            None
+        }
+    }
+
+    fn runs_low(&self, used: PeriodCount, granted: PeriodCount, limit: u64) -> bool {
+        let left = granted.count().saturating_sub(used.count());
+        let given_out = || granted.count().saturating_add_signed(self.elsewhere(granted.period()));
+        limit != UNLIMITED
+            && left < lease_size(limit) / 2
+            && given_out() < limit
+            && !self.is_scarce(granted.period(), limit)
+    }
+
+    fn is_exhausted(&self, period: u64, limit: u64) -> bool {
+        self.exhausted.load(Ordering::Relaxed) == PeriodCount::new(period, limit).0
+    }
+
+    fn is_scarce(&self, period: u64, limit: u64) -> bool {
+        self.scarce.load(Ordering::Relaxed) == PeriodCount::new(period, limit).0
     }
 
     /// The next lease. Never less than the granted count, which may be used up while the lease is being stored.
@@ -206,9 +288,75 @@ impl Quota {
         let limit = self.limit.load(Ordering::Relaxed);
         let used = self.enter(period);
         let granted = self.granted().max(used);
-        let wanted = runs_low(used, granted, limit);
+        let wanted = self.runs_low(used, granted, limit);
         let ahead = if wanted { (used.count() + lease_size(limit)).min(limit) } else { 0 };
         LeasePlan { lease: granted.max(PeriodCount::new(granted.period(), ahead)), wanted }
+    }
+
+    /// The next share, if one is needed. A request waits for `units`, which may be none.
+    pub(super) fn plan_share(&self, period: u64, units: u64) -> Option<QuotaNeed> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit == UNLIMITED {
+            return None;
+        }
+        let used = self.enter(period.max(self.granted().period()));
+        let granted = self.granted().max(used);
+        if self.is_exhausted(granted.period(), limit) {
+            return None;
+        }
+        let left = granted.count() - used.count();
+        let (least, most) = if self.is_scarce(granted.period(), limit) {
+            (units, units)
+        } else {
+            (units.max(lease_size(limit) / 2), lease_size(limit))
+        };
+        let (period, own) = (granted.period_number(), granted.count());
+        (left < least).then(|| QuotaNeed { period, own, wanted: most.saturating_sub(left).max(1), limit })
+    }
+
+    /// Makes a share usable.
+    pub(super) fn grant_share(&self, share: QuotaShare) {
+        let period = u64::from(share.period);
+        let granted = self.granted();
+        if granted.period() > period {
+            return;
+        }
+        let known = if granted.period() == period { granted.count() } else { 0 };
+        if share.before > known {
+            // It was given to this node before it was started: what of it was used is not known.
+            self.used.fetch_max(PeriodCount::new(period, share.before).0, Ordering::Relaxed);
+        }
+        self.set_elsewhere(period, share.total - share.after.cast_signed());
+        self.granted.fetch_max(PeriodCount::new(period, share.after).0, Ordering::Relaxed);
+    }
+
+    /// Gives back what of the share is not used, and returns it.
+    pub(super) fn give_back(&self) -> PeriodCount {
+        let granted = self.granted();
+        let use_up = |word| {
+            let used = PeriodCount(word);
+            (used.period() == granted.period() && used < granted).then_some(granted.0)
+        };
+        let before = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, use_up);
+        let unused = before.map_or(0, |before| granted.count() - PeriodCount(before).count());
+        self.ration();
+        self.set_elsewhere(granted.period(), self.elsewhere(granted.period()) - unused.cast_signed());
+        PeriodCount::new(granted.period(), unused)
+    }
+
+    /// The other nodes need what is left of the period.
+    pub(super) fn ration(&self) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.scarce.store(PeriodCount::new(self.granted().period(), limit).0, Ordering::Relaxed);
+    }
+
+    /// The cluster has nothing left of a period, for the limit that was asked with.
+    pub(super) fn exhaust(&self, need: QuotaNeed) {
+        self.exhausted.store(PeriodCount::new(need.period.into(), need.limit).0, Ordering::Relaxed);
+    }
+
+    pub(super) fn forget_exhaustion(&self) {
+        self.exhausted.store(0, Ordering::Relaxed);
     }
 
     /// Makes a stored lease usable.
@@ -226,21 +374,7 @@ impl Quota {
 
     pub(super) fn standing(&self, used: PeriodCount, reset_s: u32) -> QuotaStanding {
         let limit = self.limit.load(Ordering::Relaxed);
-        QuotaStanding { limit: (limit != UNLIMITED).then_some(limit), used: used.count(), reset_s }
+        let used = used.count().saturating_add_signed(self.elsewhere(used.period()));
+        QuotaStanding { limit: (limit != UNLIMITED).then_some(limit), used, reset_s }
     }
-}
-
-fn shortage(used: PeriodCount, granted: PeriodCount, limit: u64, units: u64) -> Option<Shortage> {
-    if limit == UNLIMITED {
-        None
-    } else if used.count() + units > limit {
-        Some(Shortage::Exhausted { period: used.period() })
-    } else {
-        (used.plus(units) > granted).then_some(Shortage::NeedsLease)
-    }
-}
-
-fn runs_low(used: PeriodCount, granted: PeriodCount, limit: u64) -> bool {
-    let left = granted.count().saturating_sub(used.count());
-    limit != UNLIMITED && granted.count() < limit && left < lease_size(limit) / 2
 }

@@ -1,0 +1,102 @@
+//! The limits of keys, which all nodes use together: what the engine gives to this node, and takes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::engine::{Engine, EngineError, LogIdentity};
+use crate::keys::{KeyId, KeyNeed, KeyShare, LeaseDeclined, LimitSet, Recall, ShareSource, Unused};
+use crate::model::EntryId;
+
+/// How long other nodes have to give back what they do not use. One that does not answer keeps what it has.
+const RECALL_WAIT: Duration = Duration::from_millis(500);
+/// How often it is checked whether they have.
+const RECALL_CHECK: Duration = Duration::from_millis(5);
+/// How long a reading of recalls waits for one.
+const READ_WAIT: Duration = Duration::from_secs(1);
+/// How long to wait before an engine that did not answer is asked again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// See the module.
+#[derive(Debug)]
+pub struct EngineShares<E> {
+    engine: Arc<E>,
+    log: LogIdentity,
+    node: Box<str>,
+}
+
+impl<E: Engine> EngineShares<E> {
+    pub fn new(engine: Arc<E>, log: LogIdentity, node: &str) -> Self {
+        EngineShares { engine, log, node: node.into() }
+    }
+
+    /// Waits until nodes have answered a recall, or do not. Returns whether all have.
+    async fn answered(&self, but: Option<&str>, recall: EntryId) -> Result<bool, EngineError> {
+        let answered = async {
+            while !self.engine.is_recalled(but, recall).await? {
+                tokio::time::sleep(RECALL_CHECK).await;
+            }
+            Ok(())
+        };
+        tokio::time::timeout(RECALL_WAIT, answered).await.map_or(Ok(false), |answered| answered.map(|()| true))
+    }
+
+    /// Counts the use of a key's day and month anew, on all nodes. Returns whether all of them know.
+    pub async fn reset(&self, key: &KeyId) -> Result<bool, EngineError> {
+        let recall = self.engine.recall(key, LimitSet::QUOTAS).await?;
+        self.answered(None, recall).await?;
+        let reset = self.engine.reset_usage(self.log, key).await?;
+        self.answered(None, reset).await
+    }
+
+    /// Passes the recalls on that other nodes make from now on.
+    pub async fn read_recalls(&self, recalls: mpsc::Sender<Recall>) {
+        let mut after = None;
+        while !recalls.is_closed() {
+            if let Err(error) = self.read_some(&mut after, &recalls).await {
+                tracing::debug!(%error, "recalls could not be read");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+
+    async fn read_some(&self, after: &mut Option<EntryId>, recalls: &mpsc::Sender<Recall>) -> Result<(), EngineError> {
+        let Some(known) = *after else {
+            // A node that has just been started has nothing to give back.
+            let last = self.engine.last_recall().await?;
+            self.engine.give_back(self.log, &self.node, &[], Some(last)).await?;
+            *after = Some(last);
+            return Ok(());
+        };
+        for recall in self.engine.recalls(known, READ_WAIT).await? {
+            *after = Some(recall.id);
+            // It fails if nobody gives anything back any more.
+            let _ = recalls.send(recall).await;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Engine> ShareSource for EngineShares<E> {
+    async fn share(&self, needs: &[(KeyId, KeyNeed)]) -> Result<Vec<KeyShare>, LeaseDeclined> {
+        self.engine.share(self.log, &self.node, needs).await.map_err(declined)
+    }
+
+    async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<(), LeaseDeclined> {
+        let recall = self.engine.recall(key, limits).await.map_err(declined)?;
+        self.answered(Some(&self.node), recall).await.map_err(declined)?;
+        Ok(())
+    }
+
+    async fn give_back(&self, unused: &[(KeyId, Unused)], answered: Option<EntryId>) {
+        if let Err(error) = self.engine.give_back(self.log, &self.node, unused, answered).await {
+            tracing::warn!(%error, "what this node has not used of the limits of keys could not be given back: it counts as used");
+        }
+    }
+}
+
+fn declined(error: EngineError) -> LeaseDeclined {
+    tracing::debug!(%error, "the engine gave no share of a key's limits");
+    LeaseDeclined
+}

@@ -1,0 +1,150 @@
+//! The other end of the lease queue in a cluster: meters get shares of what all nodes may use together.
+//!
+//! As long as something is left, a node gets a part of it, the smaller the less is left. When all is given out, the other nodes
+//! are asked to give back what they have not used, before a request is refused. So exactly as many requests pass as the
+//! limit allows, however they are spread over the nodes.
+//!
+//! One task does all of it, one step after the other: what a node gives back is all that it has, never what is on its way.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::keyring::{KeyEntry, Keyring};
+use super::leases::{LeaseDeclined, LeaseRequests};
+use super::meter::{KeyNeed, KeyShare, LimitSet, Unused};
+use super::record::KeyId;
+use crate::clock::Clock;
+use crate::model::EntryId;
+
+/// A recall: nodes give back what they have not used of limits of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    pub id: EntryId,
+    pub key: KeyId,
+    pub limits: LimitSet,
+    /// Whether what was used of these counts anew.
+    pub is_reset: bool,
+}
+
+/// What holds the limits of all nodes together.
+pub trait ShareSource: Send + Sync + 'static {
+    /// Gives shares of the limits of keys, in the order of `needs`. After an error it is not known what was given: it counts
+    /// as used.
+    fn share(&self, needs: &[(KeyId, KeyNeed)]) -> impl Future<Output = Result<Vec<KeyShare>, LeaseDeclined>> + Send;
+
+    /// Asks the other nodes to give back what they have not used of limits of a key; returns when they have, or do not answer.
+    fn recall(&self, key: &KeyId, limits: LimitSet) -> impl Future<Output = Result<(), LeaseDeclined>> + Send;
+
+    /// Takes back what this node has not used, as the answer to a recall or because it stops.
+    fn give_back(&self, unused: &[(KeyId, Unused)], answered: Option<EntryId>) -> impl Future<Output = ()> + Send;
+}
+
+/// A key of which all is given out, after the other nodes were asked to give back what they have not used.
+type Recalled = (Arc<KeyEntry>, KeyNeed, Result<(), LeaseDeclined>);
+
+/// Gets and grants shares until every meter has been dropped, and answers recalls.
+pub async fn serve(
+    mut requests: LeaseRequests,
+    mut recalls: mpsc::Receiver<Recall>,
+    keyring: Arc<Keyring>,
+    clock: Clock,
+    source: Arc<impl ShareSource>,
+) {
+    // Dropped with this future.
+    let mut waiting: JoinSet<Recalled> = JoinSet::new();
+    loop {
+        tokio::select! {
+            keys = requests.next() => {
+                if keys.is_empty() {
+                    return;
+                }
+                for (entry, unmet) in share(&keys, &keyring, &clock, &*source).await {
+                    let source = Arc::clone(&source);
+                    waiting.spawn(async move {
+                        let recalled = source.recall(entry.id(), unmet.limits()).await;
+                        (entry, unmet, recalled)
+                    });
+                }
+            }
+            Some(recalled) = waiting.join_next() => {
+                if let Ok(recalled) = recalled {
+                    share_again(recalled, &clock, &*source).await;
+                }
+            }
+            Some(recall) = recalls.recv() => {
+                let unused = keyring.get(&recall.key).map(|entry| answer(&entry, &recall, &clock));
+                source.give_back(unused.as_slice(), Some(recall.id)).await;
+            }
+        }
+    }
+}
+
+/// What a key has not used, which it then no longer has.
+fn answer(entry: &KeyEntry, recall: &Recall, clock: &Clock) -> (KeyId, Unused) {
+    if recall.is_reset {
+        entry.meter().forget_exhaustion();
+    }
+    (entry.id().clone(), entry.meter().take_unused(recall.limits, clock.now()))
+}
+
+/// Gives back what is not used of any key, when no request can be charged any more.
+pub async fn give_all_back(keyring: &Keyring, clock: &Clock, source: &impl ShareSource) {
+    let take = |entry: Arc<KeyEntry>| (entry.id().clone(), entry.meter().take_unused(LimitSet::ALL, clock.now()));
+    let unused = keyring.list().into_iter().map(take);
+    let unused: Vec<_> = unused.filter(|(_, unused)| !unused.is_empty()).collect();
+    source.give_back(&unused, None).await;
+}
+
+/// Gets shares for keys; returns those of which nodes have all.
+async fn share(
+    keys: &[KeyId],
+    keyring: &Keyring,
+    clock: &Clock,
+    source: &impl ShareSource,
+) -> Vec<(Arc<KeyEntry>, KeyNeed)> {
+    let asked = clock.now();
+    let plan = |id| {
+        let entry = keyring.get(id)?;
+        let need = entry.meter().plan_share(asked)?;
+        Some((entry, need))
+    };
+    let planned: Vec<(Arc<KeyEntry>, KeyNeed)> = keys.iter().filter_map(plan).collect();
+    let needs: Vec<_> = planned.iter().map(|(entry, need)| (entry.id().clone(), *need)).collect();
+    if needs.is_empty() {
+        return Vec::new();
+    }
+    let Ok(shares) = source.share(&needs).await else {
+        planned.iter().for_each(|(entry, _)| entry.meter().decline_lease());
+        return Vec::new();
+    };
+    let mut given_out = Vec::new();
+    for ((entry, need), share) in planned.into_iter().zip(shares) {
+        entry.meter().grant_share(share, asked);
+        let unmet = need.unmet(&share);
+        if unmet.is_empty() {
+            entry.meter().resolve_lease();
+        } else {
+            given_out.push((entry, unmet));
+        }
+    }
+    given_out
+}
+
+/// Asks again for what was not given, now that the other nodes have given back what they do not use.
+async fn share_again((entry, unmet, recalled): Recalled, clock: &Clock, source: &impl ShareSource) {
+    let (meter, asked) = (entry.meter(), clock.now());
+    let shares = match recalled {
+        Ok(()) => source.share(&[(entry.id().clone(), unmet)]).await,
+        Err(LeaseDeclined) => Err(LeaseDeclined),
+    };
+    let Ok(shares) = shares else { return meter.decline_lease() };
+    for share in shares {
+        meter.grant_share(share, asked);
+        meter.ration(unmet);
+        meter.exhaust(unmet.unmet(&share));
+    }
+    meter.resolve_lease();
+}
