@@ -50,31 +50,31 @@ impl<E: Engine> EngineShares<E> {
         self.answered(None, reset).await
     }
 
-    /// Passes the recalls on that other nodes make from now on.
-    pub async fn read_recalls(&self, recalls: mpsc::Sender<Recall>) {
-        let mut after = None;
-        while !recalls.is_closed() {
-            if let Err(error) = self.read_some(&mut after, &recalls).await {
-                tracing::debug!(%error, "recalls could not be read");
-                tokio::time::sleep(RETRY).await;
-            }
-        }
+    /// The last recall, for a node that has nothing to give back: it has just been started. To be called before it takes a
+    /// request.
+    pub async fn begin(&self) -> Result<EntryId, EngineError> {
+        let last = self.engine.last_recall().await?;
+        self.engine.give_back(self.log, &self.node, &[], Some(last)).await?;
+        Ok(last)
     }
 
-    async fn read_some(&self, after: &mut Option<EntryId>, recalls: &mpsc::Sender<Recall>) -> Result<(), EngineError> {
-        let Some(known) = *after else {
-            // A node that has just been started has nothing to give back.
-            let last = self.engine.last_recall().await?;
-            self.engine.give_back(self.log, &self.node, &[], Some(last)).await?;
-            *after = Some(last);
-            return Ok(());
-        };
-        for recall in self.engine.recalls(known, READ_WAIT).await? {
-            *after = Some(recall.id);
-            // It fails if nobody gives anything back any more.
-            let _ = recalls.send(recall).await;
+    /// Passes on the recalls after one.
+    pub async fn read_recalls(&self, mut after: EntryId, recalls: mpsc::Sender<Recall>) {
+        while !recalls.is_closed() {
+            match self.engine.recalls(after, READ_WAIT).await {
+                Ok(read) => {
+                    for recall in read {
+                        after = recall.id;
+                        // It fails if nothing is given back any more.
+                        let _ = recalls.send(recall).await;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "recalls could not be read");
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
         }
-        Ok(())
     }
 }
 

@@ -45,18 +45,21 @@ pub trait ShareSource: Send + Sync + 'static {
 /// A key of which all is given out, after the other nodes were asked to give back what they have not used.
 type Recalled = (Arc<KeyEntry>, KeyNeed, Result<(), LeaseDeclined>);
 
-/// Gets and grants shares until every meter has been dropped, and answers recalls.
+/// Gets and grants shares, and answers recalls, until no request can be charged any more; then gives everything back.
 pub async fn serve(
     mut requests: LeaseRequests,
     mut recalls: mpsc::Receiver<Recall>,
     keyring: Arc<Keyring>,
     clock: Clock,
     source: Arc<impl ShareSource>,
+    stop: impl Future<Output = ()>,
 ) {
+    let mut stop = std::pin::pin!(stop);
     // Dropped with this future.
     let mut waiting: JoinSet<Recalled> = JoinSet::new();
     loop {
         tokio::select! {
+            () = &mut stop => return give_all_back(&keyring, &clock, &*source).await,
             keys = requests.next() => {
                 if keys.is_empty() {
                     return;
@@ -90,8 +93,8 @@ fn answer(entry: &KeyEntry, recall: &Recall, clock: &Clock) -> (KeyId, Unused) {
     (entry.id().clone(), entry.meter().take_unused(recall.limits, clock.now()))
 }
 
-/// Gives back what is not used of any key, when no request can be charged any more.
-pub async fn give_all_back(keyring: &Keyring, clock: &Clock, source: &impl ShareSource) {
+/// Gives back what is not used of any key.
+async fn give_all_back(keyring: &Keyring, clock: &Clock, source: &impl ShareSource) {
     let take = |entry: Arc<KeyEntry>| (entry.id().clone(), entry.meter().take_unused(LimitSet::ALL, clock.now()));
     let unused = keyring.list().into_iter().map(take);
     let unused: Vec<_> = unused.filter(|(_, unused)| !unused.is_empty()).collect();
@@ -122,7 +125,7 @@ async fn share(
     };
     let mut given_out = Vec::new();
     for ((entry, need), share) in planned.into_iter().zip(shares) {
-        entry.meter().grant_share(share, asked);
+        entry.meter().grant_share(need, share, asked);
         let unmet = need.unmet(&share);
         if unmet.is_empty() {
             entry.meter().resolve_lease();
@@ -142,8 +145,7 @@ async fn share_again((entry, unmet, recalled): Recalled, clock: &Clock, source: 
     };
     let Ok(shares) = shares else { return meter.decline_lease() };
     for share in shares {
-        meter.grant_share(share, asked);
-        meter.ration(unmet);
+        meter.grant_share(unmet, share, asked);
         meter.exhaust(unmet.unmet(&share));
     }
     meter.resolve_lease();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::engines::{LOG, beat, on_every_engine};
@@ -52,10 +52,10 @@ fn daily(per_day: u64) -> Limits {
 /// A node with one key.
 struct Metered<E> {
     source: Arc<EngineShares<E>>,
-    keyring: Arc<Keyring>,
     key: Arc<KeyEntry>,
     clock: Clock,
-    tasks: Vec<JoinHandle<()>>,
+    stop: oneshot::Sender<()>,
+    tasks: [JoinHandle<()>; 2],
 }
 
 impl<E: Engine> Metered<E> {
@@ -65,13 +65,22 @@ impl<E: Engine> Metered<E> {
         let keyring = Arc::new(Keyring::new(two_sports(), [(record.clone(), Usage::default())], queue));
         let (clock, source) = (Clock::system(), Arc::new(EngineShares::new(Arc::clone(engine), LOG, name)));
         let (sender, recalls) = mpsc::channel(16);
-        let reading = Arc::clone(&source);
-        let tasks = vec![
-            tokio::spawn(async move { reading.read_recalls(sender).await }),
-            tokio::spawn(shares::serve(requests, recalls, Arc::clone(&keyring), clock.clone(), Arc::clone(&source))),
+        let (stop, stopped) = oneshot::channel::<()>();
+        let stopped = async { drop(stopped.await) };
+        let (reading, after) = (Arc::clone(&source), source.begin().await.unwrap());
+        let tasks = [
+            tokio::spawn(async move { reading.read_recalls(after, sender).await }),
+            tokio::spawn(shares::serve(
+                requests,
+                recalls,
+                Arc::clone(&keyring),
+                clock.clone(),
+                Arc::clone(&source),
+                stopped,
+            )),
         ];
         let key = keyring.get(&record.id).unwrap();
-        Metered { source, keyring, key, clock, tasks }
+        Metered { source, key, clock, stop, tasks }
     }
 
     /// Ends without another word.
@@ -83,8 +92,10 @@ impl<E: Engine> Metered<E> {
     }
 
     async fn stop(self) {
-        shares::give_all_back(&self.keyring, &self.clock, &*self.source).await;
-        self.die().await;
+        let [reading, serving] = self.tasks;
+        drop(self.stop);
+        serving.await.unwrap();
+        reading.abort();
     }
 
     /// Sends requests one after the other; returns how many have passed.

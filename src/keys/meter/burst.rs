@@ -38,7 +38,8 @@ struct ClusterWindow {
     elsewhere: AtomicI64,
     /// The limit of which it has nothing left.
     exhausted: AtomicU32,
-    /// The limit of which the other nodes need the rest: no more is asked for than is used at once.
+    /// The limit of which so little is left that nothing is asked for before a request waits for it: it would be missing
+    /// elsewhere.
     scarce: AtomicU32,
 }
 
@@ -202,29 +203,39 @@ impl Burst {
             return None;
         }
         let is_scarce = own > 0 && self.cluster.scarce.load(Ordering::Relaxed) == limit;
-        let one = u32::from(is_awaited);
-        let (least, most) = if is_scarce { (one, one) } else { (one.max(share_size(limit) / 2), share_size(limit)) };
+        let ahead = if is_scarce { 0 } else { share_size(limit) / 2 };
         let window = self.cluster.number.load(Ordering::Relaxed);
-        (left < least).then(|| BurstNeed { window, own, wanted: most.saturating_sub(left).max(1), limit })
+        let wanted = share_size(limit).saturating_sub(left);
+        (left < ahead.max(is_awaited.into())).then_some(BurstNeed { window, own, wanted, limit })
     }
 
     /// Makes a share usable that was asked for at `asked_mono_ms`. Its window ends no later here than in the cluster.
-    pub(super) fn grant_share(&self, share: BurstShare, asked_mono_ms: u64) {
+    pub(super) fn grant_share(&self, need: BurstNeed, share: BurstShare, asked_mono_ms: u64) {
+        let is_new = self.enter_share(share, asked_mono_ms);
+        if share.after - share.before < need.wanted {
+            self.ration();
+        } else if is_new {
+            self.cluster.scarce.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether its window is another one than before.
+    fn enter_share(&self, share: BurstShare, asked_mono_ms: u64) -> bool {
         let number = self.cluster.number.swap(share.window, Ordering::Relaxed);
         let elsewhere = share.total - i64::from(share.after);
         self.cluster.elsewhere.store(elsewhere, Ordering::Relaxed);
         if number == share.window {
             let known = Window::unpack(self.share.load(Ordering::Relaxed));
             self.share.store(Window { count: share.after, ..known }.pack(), Ordering::Relaxed);
-            return;
+            return false;
         }
         self.cluster.exhausted.store(0, Ordering::Relaxed);
-        self.cluster.scarce.store(0, Ordering::Relaxed);
         // One that was opened before this process was started began with it, for this node: it had nothing of it.
         let opened_ms = asked_mono_ms.saturating_sub(share.elapsed_ms).min(OPENED_MAX);
         // The share first: a request that sees the new window must not see the old share.
         self.share.store(Window { opened_ms, count: share.after }.pack(), Ordering::Relaxed);
         self.window.store(Window { opened_ms, count: share.before }.pack(), Ordering::Release);
+        true
     }
 
     /// Gives back what of the share is not used: the number of its window, and how many.
@@ -245,8 +256,8 @@ impl Burst {
         (number, unused)
     }
 
-    /// The other nodes need what is left of the window.
-    pub(super) fn ration(&self) {
+    /// Little is left of the window.
+    fn ration(&self) {
         self.cluster.scarce.store(self.limit.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 

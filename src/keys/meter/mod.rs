@@ -91,8 +91,6 @@ pub struct Meter {
     last_used: AtomicU32,
     recorder: UseRecorder,
     leases: LeaseRequester,
-    /// The most units that a request waits for.
-    awaited: AtomicU32,
     leasing: Mutex<Leasing>,
     streams: Arc<OpenStreams>,
 }
@@ -104,6 +102,31 @@ struct Leasing {
     is_void: bool,
     /// See [`KeyNeed::resets`].
     resets: u64,
+    /// The units of each request that waits for a lease.
+    awaited: Vec<u64>,
+}
+
+/// A request that waits for a lease, until it is dropped.
+#[derive(Debug)]
+struct Awaiting<'m> {
+    meter: &'m Meter,
+    units: u64,
+}
+
+impl<'m> Awaiting<'m> {
+    fn new(meter: &'m Meter, units: u64) -> Self {
+        meter.leasing().awaited.push(units);
+        Awaiting { meter, units }
+    }
+}
+
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        let awaited = &mut self.meter.leasing().awaited;
+        if let Some(at) = awaited.iter().position(|units| *units == self.units) {
+            awaited.swap_remove(at);
+        }
+    }
 }
 
 impl Meter {
@@ -127,7 +150,6 @@ impl Meter {
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
             recorder: UseRecorder::default(),
             leases: queue.requester(key.id.clone()),
-            awaited: AtomicU32::new(0),
             leasing: Mutex::default(),
             streams: Arc::default(),
         }
@@ -191,7 +213,7 @@ impl Meter {
         let dates = self.dates(now);
         let window = self.burst.take(now.mono_ms).map_err(|shortage| match shortage {
             BurstShortage::Exhausted { retry_after_s } => Refusal::Burst { retry_after_s },
-            BurstShortage::NeedsShare => self.request_lease(&dates, u64::from(cost == Cost::Full)),
+            BurstShortage::NeedsShare => self.request_lease(&dates),
         })?;
         let (day, month) = match cost {
             Cost::Full => self.take_quotas(&dates, 1).inspect_err(|_| self.burst.refund(window))?,
@@ -212,13 +234,13 @@ impl Meter {
     fn take_quotas(&self, dates: &Dates, units: u64) -> Result<(PeriodCount, PeriodCount), Refusal> {
         let day = self.day.take(dates.day, units).map_err(|shortage| match shortage {
             Shortage::Exhausted { period } => self.day_refusal(period, dates),
-            Shortage::NeedsLease => self.request_lease(dates, units),
+            Shortage::NeedsLease => self.request_lease(dates),
         })?;
         let month = self.month.take(dates.month, units).map_err(|shortage| {
             self.day.refund(day.used, units);
             match shortage {
                 Shortage::Exhausted { period } => Refusal::Month { retry_after_s: dates.until_month_ends(period) },
-                Shortage::NeedsLease => self.request_lease(dates, units),
+                Shortage::NeedsLease => self.request_lease(dates),
             }
         })?;
         if day.runs_low || month.runs_low {
@@ -238,11 +260,9 @@ impl Meter {
     }
 
     /// Requests a lease for the current periods, even if the clock has moved on by the time it is planned.
-    fn request_lease(&self, dates: &Dates, units: u64) -> Refusal {
+    fn request_lease(&self, dates: &Dates) -> Refusal {
         self.day.enter(dates.day);
         self.month.enter(dates.month);
-        // A request of the minute alone waits too.
-        self.awaited.fetch_max(u32::try_from(units).unwrap_or(u32::MAX).max(1), Ordering::Relaxed);
         self.leases.request();
         Refusal::NeedsLease
     }
@@ -334,7 +354,7 @@ impl Meter {
     pub fn plan_share(&self, now: Moment) -> Option<KeyNeed> {
         let leasing = self.leasing();
         let dates = self.dates(now);
-        let units = u64::from(self.awaited.swap(0, Ordering::Relaxed));
+        let units = leasing.awaited.iter().copied().max().unwrap_or_default();
         let (day, month) = (self.day.plan_share(dates.day, units), self.month.plan_share(dates.month, units));
         let burst = self.burst.plan_share(now.mono_ms, units > 0);
         let need = KeyNeed { resets: leasing.resets, burst, day, month };
@@ -346,7 +366,7 @@ impl Meter {
     }
 
     /// Makes shares usable that were asked for at a moment.
-    pub fn grant_share(&self, share: KeyShare, asked: Moment) {
+    pub fn grant_share(&self, need: KeyNeed, share: KeyShare, asked: Moment) {
         let mut leasing = self.leasing();
         if leasing.resets != share.resets {
             leasing.resets = share.resets;
@@ -354,11 +374,14 @@ impl Meter {
             self.day.restart(dates.day);
             self.month.restart(dates.month);
         }
-        if let Some(share) = share.burst {
-            self.burst.grant_share(share, asked.mono_ms);
+        if let Some((need, share)) = need.burst.zip(share.burst) {
+            self.burst.grant_share(need, share, asked.mono_ms);
         }
-        share.day.into_iter().for_each(|share| self.day.grant_share(share));
-        share.month.into_iter().for_each(|share| self.month.grant_share(share));
+        for (quota, need, share) in [(&self.day, need.day, share.day), (&self.month, need.month, share.month)] {
+            if let Some((need, share)) = need.zip(share) {
+                quota.grant_share(need, share);
+            }
+        }
     }
 
     /// The cluster has nothing left of these.
@@ -372,13 +395,6 @@ impl Meter {
     pub fn forget_exhaustion(&self) {
         self.day.forget_exhaustion();
         self.month.forget_exhaustion();
-    }
-
-    /// The other nodes need what is left of these.
-    pub fn ration(&self, scarce: KeyNeed) {
-        scarce.burst.into_iter().for_each(|_| self.burst.ration());
-        scarce.day.into_iter().for_each(|_| self.day.ration());
-        scarce.month.into_iter().for_each(|_| self.month.ration());
     }
 
     /// Resolves the pending request, after shares were granted.
@@ -422,7 +438,8 @@ impl Meter {
         if !needs_lease {
             return Ok(());
         }
-        self.request_lease(&dates, units);
+        let _awaiting = Awaiting::new(self, units);
+        self.request_lease(&dates);
         resolution.await
     }
 }

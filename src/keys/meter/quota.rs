@@ -101,7 +101,8 @@ pub(super) struct Quota {
     elsewhere: AtomicU64,
     /// The period and the limit of which the cluster has nothing left.
     exhausted: AtomicU64,
-    /// The same for a limit that the other nodes need the rest of: no more is asked for than is used at once.
+    /// The same for a limit of which so little is left that nothing is asked for before a request waits for it: it would be
+    /// missing elsewhere.
     scarce: AtomicU64,
     limit: AtomicU64,
     /// The clock's period when it was found to be far behind the stored one.
@@ -305,18 +306,18 @@ impl Quota {
             return None;
         }
         let left = granted.count() - used.count();
-        let (least, most) = if self.is_scarce(granted.period(), limit) {
-            (units, units)
-        } else {
-            (units.max(lease_size(limit) / 2), lease_size(limit))
-        };
+        let ahead = if self.is_scarce(granted.period(), limit) { 0 } else { lease_size(limit) / 2 };
         let (period, own) = (granted.period_number(), granted.count());
-        (left < least).then(|| QuotaNeed { period, own, wanted: most.saturating_sub(left).max(1), limit })
+        let wanted = lease_size(limit).saturating_sub(left);
+        (left < units.max(ahead)).then_some(QuotaNeed { period, own, wanted, limit })
     }
 
     /// Makes a share usable.
-    pub(super) fn grant_share(&self, share: QuotaShare) {
+    pub(super) fn grant_share(&self, need: QuotaNeed, share: QuotaShare) {
         let period = u64::from(share.period);
+        if share.after - share.before < need.wanted {
+            self.ration(period);
+        }
         let granted = self.granted();
         if granted.period() > period {
             return;
@@ -339,15 +340,15 @@ impl Quota {
         };
         let before = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, use_up);
         let unused = before.map_or(0, |before| granted.count() - PeriodCount(before).count());
-        self.ration();
+        self.ration(granted.period());
         self.set_elsewhere(granted.period(), self.elsewhere(granted.period()) - unused.cast_signed());
         PeriodCount::new(granted.period(), unused)
     }
 
-    /// The other nodes need what is left of the period.
-    pub(super) fn ration(&self) {
+    /// Little is left of a period.
+    fn ration(&self, period: u64) {
         let limit = self.limit.load(Ordering::Relaxed);
-        self.scarce.store(PeriodCount::new(self.granted().period(), limit).0, Ordering::Relaxed);
+        self.scarce.store(PeriodCount::new(period, limit).0, Ordering::Relaxed);
     }
 
     /// The cluster has nothing left of a period, for the limit that was asked with.
