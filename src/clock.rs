@@ -29,6 +29,11 @@ impl Moment {
         Moment { unix_ms, mono_ms, steady_ms: unix_ms }
     }
 
+    fn plus(self, (wall_ms, steady_ms): (i64, i64)) -> Self {
+        let (unix_ms, steady_ms) = (self.unix_ms.saturating_add(wall_ms), self.steady_ms.saturating_add(steady_ms));
+        Moment { unix_ms, steady_ms, ..self }
+    }
+
     /// The current second of the wall clock.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_unix_ms(self.unix_ms)
@@ -67,9 +72,21 @@ struct SystemStart {
     suspended_ms: i64,
     /// How long it has been suspended since, as last measured.
     slept_ms: AtomicI64,
+    /// What is added to the wall clock: see [`Clock::align`].
+    shift_ms: AtomicI64,
+    /// The same for the steady clock, or [`NOT_ALIGNED`].
+    steady_shift_ms: AtomicI64,
 }
 
+/// The clock of this machine is the only one.
+const NOT_ALIGNED: i64 = i64::MIN;
+
 impl SystemStart {
+    fn shifts(&self) -> (i64, i64) {
+        let steady_ms = self.steady_shift_ms.load(Ordering::Relaxed);
+        (self.shift_ms.load(Ordering::Relaxed), if steady_ms == NOT_ALIGNED { 0 } else { steady_ms })
+    }
+
     /// [`Moment::steady_ms`]. The time suspended is measured only if the wall clock is ahead, which saves the system
     /// calls for nearly every request.
     fn steady_ms(&self, mono_ms: i64, unix_ms: i64) -> i64 {
@@ -99,6 +116,8 @@ impl Clock {
             unix_ms: system_unix_ms(),
             suspended_ms: system_suspended_ms(),
             slept_ms: AtomicI64::new(0),
+            shift_ms: AtomicI64::new(0),
+            steady_shift_ms: AtomicI64::new(NOT_ALIGNED),
         })))
     }
 
@@ -118,7 +137,8 @@ impl Clock {
         match &self.0 {
             ClockSource::System(start) => {
                 let (unix_ms, mono_ms) = (system_unix_ms(), millis(instant.saturating_duration_since(start.instant)));
-                Moment { unix_ms, mono_ms: mono_ms.unsigned_abs(), steady_ms: start.steady_ms(mono_ms, unix_ms) }
+                let steady_ms = start.steady_ms(mono_ms, unix_ms);
+                Moment { unix_ms, mono_ms: mono_ms.unsigned_abs(), steady_ms }.plus(start.shifts())
             }
             ClockSource::Manual(manual) => {
                 let (unix_ms, mono_ms) = (manual.unix_ms.load(Ordering::SeqCst), manual.mono_ms.load(Ordering::SeqCst));
@@ -126,6 +146,17 @@ impl Clock {
                 let elapsed_ms = awake_ms.saturating_add(manual.suspended_ms.load(Ordering::SeqCst));
                 Moment { unix_ms, mono_ms, steady_ms: steady_ms(manual.started_unix_ms, elapsed_ms, unix_ms) }
             }
+        }
+    }
+
+    /// Moves the wall time of the system's clock for this process, so that the nodes of a cluster agree. The steady reading moves
+    /// the first time only: whoever sets the other clock later refunds no quota either. No effect on a manual clock.
+    pub fn align(&self, by_ms: i64) {
+        if let ClockSource::System(start) = &self.0 {
+            let shift_ms = start.shift_ms.fetch_add(by_ms, Ordering::Relaxed).saturating_add(by_ms);
+            let steady_ms = &start.steady_shift_ms;
+            // It fails if this is not the first time.
+            let _ = steady_ms.compare_exchange(NOT_ALIGNED, shift_ms, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -268,6 +299,19 @@ mod tests {
         let now = clock.now();
         assert!((now.unix_ms - now.steady_ms).abs() < 60_000, "{now:?}");
         assert!(system_suspended_ms() >= -1);
+    }
+
+    #[test]
+    fn clock_is_aligned_and_its_steady_reading_once() {
+        let clock = Clock::system();
+        clock.align(DAY_MS);
+        let now = clock.now();
+        assert!((now.unix_ms - system_unix_ms() - DAY_MS).abs() < 60_000);
+        assert!((now.steady_ms - now.unix_ms).abs() < 60_000, "{now:?}");
+        clock.align(-DAY_MS);
+        let later = clock.now();
+        assert!((later.unix_ms - system_unix_ms()).abs() < 60_000);
+        assert!(later.steady_ms >= now.steady_ms, "{now:?}, {later:?}");
     }
 
     #[test]

@@ -2,21 +2,39 @@
 //! whether the writer is running, whether the live world is simulated, and since when prices are known.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 
 use crate::model::{Maintenance, Timestamp, World};
 
 /// Read by every request, stored by the writer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Condition {
     maintenance: ArcSwapOption<Maintenance>,
     unwritable: AtomicBool,
-    writer_ended: AtomicBool,
+    /// See [`Condition::may_serve`].
+    serve_until: AtomicU64,
     simulated_live: AtomicBool,
     /// By [`World::index`]: seconds, or 0 if nothing is logged.
     history_since: [AtomicU32; World::ALL.len()],
+}
+
+/// A process that is alone, or goes on when it is cut off.
+const ALWAYS: u64 = u64::MAX;
+/// The writer has ended.
+const NEVER: u64 = 0;
+
+impl Default for Condition {
+    fn default() -> Self {
+        Condition {
+            maintenance: ArcSwapOption::default(),
+            unwritable: AtomicBool::default(),
+            serve_until: AtomicU64::new(ALWAYS),
+            simulated_live: AtomicBool::default(),
+            history_since: Default::default(),
+        }
+    }
 }
 
 impl Condition {
@@ -36,9 +54,18 @@ impl Condition {
         self.unwritable.load(Ordering::Relaxed)
     }
 
-    /// Whether the writer thread has ended: keys can no longer be revoked, so none may be accepted.
-    pub fn has_writer_ended(&self) -> bool {
-        self.writer_ended.load(Ordering::Relaxed)
+    /// Whether keys may be accepted. Not if one could have been revoked without this process knowing: because its writer has
+    /// ended, or because its lease in a cluster has.
+    ///
+    /// To be asked after a key was found, with the time of the monotonic clock from after that: whatever happens to the
+    /// process in between, the key was in force then.
+    pub fn may_serve(&self, mono_ms: impl FnOnce() -> u64) -> bool {
+        match self.serve_until.load(Ordering::Relaxed) {
+            ALWAYS => true,
+            NEVER => false,
+            // One more than the time: no time is 0.
+            until => mono_ms() < until - 1,
+        }
     }
 
     /// Whether the prices of a world are simulated. The sandbox's always are.
@@ -68,7 +95,14 @@ impl Condition {
         self.unwritable.store(unwritable, Ordering::Relaxed);
     }
 
+    /// Keys may be accepted until then, on the monotonic clock, unless the writer has ended.
+    pub(crate) fn serve_until(&self, mono_ms: u64) {
+        let set = |until| (until != NEVER).then_some(mono_ms.saturating_add(1));
+        // It fails if the writer has ended.
+        let _ = self.serve_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
+    }
+
     pub(crate) fn set_writer_ended(&self) {
-        self.writer_ended.store(true, Ordering::Relaxed);
+        self.serve_until.store(NEVER, Ordering::Relaxed);
     }
 }

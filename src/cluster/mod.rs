@@ -3,10 +3,16 @@
 //! - `entry`: an operation as it is in that log
 //! - `engine`: what holds the log
 //! - `node`: enters operations, and applies those of all nodes
+//! - `lease`: for how long a node may serve without having heard of the others
+//! - `duty`: one node at a time polls and publishes
 //! - `shares`: the limits of keys, which all nodes use together
+//! - `member`: all of that for a server
 
+pub mod duty;
 pub mod engine;
 pub mod entry;
+pub mod lease;
+pub mod member;
 pub mod node;
 pub mod shares;
 

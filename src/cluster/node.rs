@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::engine::{Engine, EngineError, LogEntry, LogIdentity, NewEntry};
 use super::entry;
 use crate::model::{Catalogue, EntryId, Membership};
-use crate::writer::{EnterFuture, SharedLog, SharedOperation, Waiting, WriteError, WriterHandle};
+use crate::writer::{SharedOperation, Waiting, WriteError, WriterHandle};
 
 /// So many entries are read at a time.
 const ENTRIES_READ: usize = 64;
@@ -35,6 +35,17 @@ pub enum Standing {
     Unreadable(Box<str>),
 }
 
+impl Standing {
+    /// Why the node goes no further.
+    pub fn end(&self) -> Option<String> {
+        match self {
+            Standing::Following | Standing::CutOff | Standing::Stalled(_) => None,
+            Standing::Lost => Some("the engine has lost what this node has applied".to_owned()),
+            Standing::Unreadable(reason) => Some(format!("this node cannot follow the others ({reason})")),
+        }
+    }
+}
+
 /// See the module.
 pub struct ClusterNode<E> {
     engine: Arc<E>,
@@ -47,6 +58,8 @@ pub struct ClusterNode<E> {
     next_number: AtomicU64,
     applied: watch::Sender<EntryId>,
     standing: watch::Sender<Standing>,
+    /// An entry was applied that somebody waits for on another node.
+    applied_awaited: Notify,
 }
 
 impl<E> fmt::Debug for ClusterNode<E> {
@@ -75,12 +88,34 @@ impl<E: Engine> ClusterNode<E> {
             next_number: AtomicU64::new(first_number),
             applied: watch::Sender::new(membership.applied),
             standing: watch::Sender::new(Standing::Following),
+            applied_awaited: Notify::new(),
         }
     }
 
     /// The last entry that is in the file.
     pub fn applied(&self) -> watch::Receiver<EntryId> {
         self.applied.subscribe()
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn log(&self) -> LogIdentity {
+        self.log
+    }
+
+    pub fn engine(&self) -> &Arc<E> {
+        &self.engine
+    }
+
+    pub fn writer(&self) -> &WriterHandle {
+        &self.writer
+    }
+
+    /// Ready when an entry was applied that somebody waits for on another node.
+    pub async fn awaited_is_applied(&self) {
+        self.applied_awaited.notified().await;
     }
 
     pub fn standing(&self) -> watch::Receiver<Standing> {
@@ -97,7 +132,10 @@ impl<E: Engine> ClusterNode<E> {
         operation: SharedOperation,
         fence: Option<u64>,
         waiting: Option<Waiting>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<EntryId, WriteError> {
+        if let Some(reason) = self.standing.borrow().end() {
+            return Err(WriteError::not_entered(reason));
+        }
         let bytes = entry::encode(operation, &self.catalogue).map_err(WriteError::not_entered)?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         // Before it is entered: it may be applied before the engine's answer is here.
@@ -106,7 +144,7 @@ impl<E: Engine> ClusterNode<E> {
         }
         let entry = NewEntry { node: &self.name, number, fence, bytes: &bytes };
         match self.engine.append(self.log, entry).await {
-            Ok(_) => Ok(()),
+            Ok(id) => Ok(id),
             Err(error) => {
                 self.waiting().remove(&number);
                 Err(match error {
@@ -119,6 +157,12 @@ impl<E: Engine> ClusterNode<E> {
 
     /// Applies the entries of the log, until the node can go no further.
     pub async fn follow(&self) {
+        self.follow_on().await;
+        // Their entries will not be applied here.
+        self.waiting().clear();
+    }
+
+    async fn follow_on(&self) {
         loop {
             let after = *self.applied.borrow();
             match self.engine.read(after, ENTRIES_READ, READ_WAIT).await {
@@ -148,6 +192,7 @@ impl<E: Engine> ClusterNode<E> {
         }
         let is_own = *entry.node == *self.name;
         let mut waiting = is_own.then(|| self.waiting().remove(&entry.number)).flatten();
+        let mut is_awaited = false;
         loop {
             let operation = match entry::decode(&entry.bytes, &self.catalogue) {
                 Ok(operation) => operation,
@@ -156,6 +201,7 @@ impl<E: Engine> ClusterNode<E> {
                     return false;
                 }
             };
+            is_awaited |= operation.ends_access();
             match self.writer.apply(entry.id, entry.fence, operation, waiting).await {
                 Ok(()) => break,
                 Err((WriteError::Stopped | WriteError::Died, _)) => return false,
@@ -168,20 +214,17 @@ impl<E: Engine> ClusterNode<E> {
             }
         }
         self.applied.send_replace(entry.id);
+        if is_awaited {
+            self.applied_awaited.notify_one();
+        }
         true
     }
 
-    fn stand(&self, standing: Standing) {
+    pub(super) fn stand(&self, standing: Standing) {
         self.standing.send_if_modified(|now| {
             let is_other = *now != standing;
             *now = standing;
             is_other
         });
-    }
-}
-
-impl<E: Engine> SharedLog for ClusterNode<E> {
-    fn enter(&self, operation: SharedOperation, waiting: Waiting) -> EnterFuture<'_> {
-        Box::pin(self.enter_with(operation, None, Some(waiting)))
     }
 }

@@ -32,8 +32,8 @@ pub use keyring::{AuthError, KeyEntry, KeyTicket, Keyring, Keys};
 pub use leases::{LeaseDeclined, LeaseQueue, LeaseRequests, LeaseStore};
 pub use meter::{
     BURST_MAX, BurstNeed, BurstShare, BurstStanding, Charge, Cost, KeyNeed, KeyShare, LimitSet, Meter, PaidCharge,
-    QUOTA_MAX, QuotaNeed, QuotaShare, QuotaStanding, RECENT_DAYS, RECENT_HOURS, RecentUse, Refusal, Standing,
-    UNITS_MAX, Unused, lease_size,
+    QUOTA_MAX, QuotaNeed, QuotaShare, QuotaStanding, RECENT_DAYS, RECENT_HOURS, RecentUse, Refusal, SharedUse,
+    Standing, UNITS_MAX, Unused, lease_size,
 };
 pub use record::{KeyId, KeyKind, KeyRecord, Limits, Retired, SCOPE, SecretHash, Usage};
 pub use secret::{Secret, StoredSecret, last_four_of, looks_like_secret, may_hold_key, without_secrets};

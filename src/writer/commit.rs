@@ -304,7 +304,10 @@ impl Writer {
     /// What the key's meter may hand out, which must be stored before it does.
     fn restore_usage(&self, key: &KeyId) -> Option<Change> {
         let entry = self.keyring.get(key)?;
-        let (usage, last_used) = (entry.meter().granted(), entry.meter().last_used());
+        let (usage, last_used) = match entry.meter().shared_use() {
+            Some(shared) => (shared.usage, shared.last_used),
+            None => (entry.meter().granted(), entry.meter().last_used()),
+        };
         Some(Change::PutUsage { key: key.clone(), usage, last_used })
     }
 
@@ -333,7 +336,7 @@ impl Writer {
 
 /// Whether a change is of this file alone, and of no other node's.
 const fn is_of_this_file(change: &Change) -> bool {
-    matches!(change, Change::PutUsage { .. } | Change::PutRecentUse { .. } | Change::SetMembership(_))
+    matches!(change, Change::SetMembership(_))
 }
 
 enum CommitFailure {

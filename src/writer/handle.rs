@@ -1,13 +1,13 @@
 //! The way to the writer's thread: its operations as asynchronous functions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::operation::{
     EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, Lane, MarkSimulated, Meanwhile, NewsReader,
-    Operation, PublishNow, PutFeedBudget, RetainPolled, RevokeKey, RevokeToken, RotateKey, RotateOwnKey, RotateToken,
-    SetKey, SetMaintenance, SharedOperation, UndoRotation, WriteAudit,
+    Operation, PublishNow, PutFeedBudget, RecordUse, RetainPolled, RevokeKey, RevokeToken, RotateKey, RotateOwnKey,
+    RotateToken, SetKey, SetMaintenance, SharedOperation, UndoRotation, WriteAudit,
 };
 use super::queue::Job;
 use super::shared_log::{SharedLog, Waiting};
@@ -43,7 +43,7 @@ pub struct WriterHandle {
 pub struct OwnRotations {
     fast_queue: mpsc::WeakSender<Job>,
     keyring: Arc<Keyring>,
-    shared: Option<Arc<dyn SharedLog>>,
+    shared: Option<Weak<dyn SharedLog>>,
 }
 
 impl OwnRotations {
@@ -52,7 +52,9 @@ impl OwnRotations {
         let secret = new_secret(&self.keyring, id.as_str())?;
         let rotation = RotateOwnKey { id: id.as_str().into(), presented, secret: secret.stored(), who: who.into() };
         if let Some(log) = &self.shared {
-            let key = enter(&**log, rotation).await??;
+            let log = log.upgrade().ok_or(WriteError::Stopped)?;
+            let key = enter(&*log, rotation).await??;
+            log.settled().await?;
             return Ok(Issued { key, secret });
         }
         let (job, answer) = job(rotation);
@@ -317,7 +319,7 @@ impl WriterHandle {
         OwnRotations {
             fast_queue: self.fast_queue.downgrade(),
             keyring: Arc::clone(&self.keyring),
-            shared: self.shared.clone(),
+            shared: self.shared.as_ref().map(Arc::downgrade),
         }
     }
 
@@ -326,7 +328,37 @@ impl WriterHandle {
     }
 
     pub async fn set_key(&self, id: &str, change: KeyChange, who: &str) -> Result<Arc<KeyEntry>, KeyError> {
-        self.run(SetKey { id: id.into(), change, who: who.into() }).await?
+        let resets = change.reset_usage;
+        let key = self.run(SetKey { id: id.into(), change, who: who.into() }).await??;
+        if let Some(log) = self.shared.as_ref().filter(|_| resets) {
+            log.reset_usage(key.id()).await?;
+        }
+        Ok(key)
+    }
+
+    /// Waits until every node has what this one has: see [`SharedLog::settled`].
+    pub async fn settled(&self) -> Result<Vec<Box<str>>, WriteError> {
+        match &self.shared {
+            Some(log) => log.settled().await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Enters what keys have used on this node in the log that the nodes share.
+    pub async fn record_use(&self) -> Result<(), WriteError> {
+        let taken = |key: &Arc<KeyEntry>| key.meter().take_use().map(|(units, used)| (key.id().clone(), units, used));
+        let uses: Vec<_> = self.keyring.list().iter().filter_map(taken).collect();
+        if uses.is_empty() {
+            return Ok(());
+        }
+        let taken: Vec<_> = uses.iter().map(|(key, units, _)| (key.clone(), *units)).collect();
+        let recorded = self.run(RecordUse { uses }).await;
+        if let Err(WriteError::NotEntered(_)) = &recorded {
+            for (key, units) in taken {
+                self.keyring.get(&key).into_iter().for_each(|key| key.meter().keep_use(units));
+            }
+        }
+        recorded?
     }
 
     pub async fn issue_token(&self, name: &str, world: World, who: &str) -> Result<IssuedToken, FeederError> {
@@ -440,7 +472,11 @@ impl WriterHandle {
             return self.run_here(PublishNow { world }).await;
         }
         let plan = self.ask(Lane::Other, move |writer| writer.plan_unpublished(world)).await?;
-        self.run(plan).await?
+        self.publish(plan).await
+    }
+
+    pub async fn publish(&self, publication: Publication) -> Result<(), WriteError> {
+        self.run(publication).await?
     }
 
     /// Returns once the writer has answered.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::operation::{IssueKey, RotateKey, RotateOwnKey};
 use super::{WriteError, Writer};
 use crate::keys::issue::{self, IssueError, KeyChange, NewKey, SELF_ROTATION_S};
-use crate::keys::{KeyEntry, KeyId, KeyRecord, RandomError, RecentUse, Secret, Usage, last_four_of, looks_like_secret};
+use crate::keys::{
+    KeyEntry, KeyId, KeyRecord, RandomError, RecentUse, Secret, SharedUse, Usage, last_four_of, looks_like_secret,
+};
 use crate::model::Timestamp;
 use crate::store::Change;
 
@@ -122,7 +124,11 @@ impl Writer {
         let now = self.clock.now();
         let (key, usage) = (record.id.clone(), Usage::fresh(now));
         let record = KeyRecord { last_used: record.last_used.min(Some(now.timestamp())), ..record };
-        let last_used = entry.meter().last_used().min(Some(now.timestamp()));
+        let last_used = match entry.meter().shared_use() {
+            Some(shared) => shared.last_used,
+            None => entry.meter().last_used(),
+        };
+        let last_used = last_used.min(Some(now.timestamp()));
         let note = self.note(who, "set", key.as_str(), format!("{detail}, day and month begun anew"));
         let put = Change::PutKey(Arc::new(record.clone()));
         self.commit(&[put, Change::PutUsage { key, usage, last_used }, Change::Audit(note)])?;
@@ -138,6 +144,24 @@ impl Writer {
         let leases = leases.iter().filter(|(id, _)| !is_void(id));
         let changes: Vec<_> = leases.filter_map(|(id, usage)| self.usage_change(id, *usage)).collect();
         self.commit(&changes)
+    }
+
+    /// Records what keys have used on one of the nodes.
+    pub(super) fn record_use(&mut self, uses: &[(KeyId, u64, Timestamp)]) -> Result<(), WriteError> {
+        let now = self.now();
+        let recorded = |(id, units, used): &(KeyId, u64, Timestamp)| {
+            let key = self.keyring.get(id)?;
+            let shared = key.meter().shared_use()?.plus(*units, *used, now);
+            Some((key, shared))
+        };
+        let recorded: Vec<_> = uses.iter().filter_map(recorded).collect();
+        let changes = recorded.iter().flat_map(|(key, SharedUse { usage, recent, last_used })| {
+            let usage = Change::PutUsage { key: key.id().clone(), usage: *usage, last_used: *last_used };
+            [usage, Change::PutRecentUse { key: key.id().clone(), recent: Box::new(*recent) }]
+        });
+        self.commit(&changes.collect::<Vec<_>>())?;
+        recorded.iter().for_each(|(key, shared)| key.meter().put_shared_use(*shared));
+        Ok(())
     }
 
     /// Stores that keys whose counters were lost count as exhausted, so that this ends with their day and their month,

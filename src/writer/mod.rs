@@ -67,10 +67,12 @@ pub use operation::{NewsReader, SharedOperation};
 pub use owners::Sender;
 pub use poll::{Poll, PollPart, PollReport, PollScope};
 pub use publish::{DueSport, Publication};
+#[cfg(test)]
+pub(crate) use queue::spawn_task;
 pub use queue::{Stopped, WriterEnd, spawn};
 pub use report::IngestReport;
 pub use shared::Applied;
-pub use shared_log::{Delivery, EnterFuture, SharedLog, Waiting};
+pub use shared_log::{Delivery, LogFuture, SharedLog, Waiting};
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
 pub use upkeep::Sweep;
 
@@ -207,7 +209,8 @@ impl Writer {
         for (key, usage) in loaded.keys.iter_mut().filter(|(key, _)| loaded.damaged_usage.contains(&key.id)) {
             *usage = Usage::exhausted(key.limits, now);
         }
-        let (queue, lease_requests) = LeaseQueue::open();
+        let is_member = loaded.membership.is_some();
+        let (queue, lease_requests) = if is_member { LeaseQueue::open_shared() } else { LeaseQueue::open() };
         let keyring = Arc::new(Keyring::new(Arc::clone(&catalogue), loaded.keys, queue));
         keyring.restore_recent_use(loaded.recent_use);
         let feeders = Arc::new(Feeders::new(loaded.feeders));

@@ -151,6 +151,16 @@ pub fn spawn(mut writer: Writer) -> io::Result<(WriterHandle, Stopped)> {
     Ok((handle, stopped))
 }
 
+/// Runs the writer as a task, for tests whose time is simulated.
+#[cfg(test)]
+pub(crate) fn spawn_task(mut writer: Writer) -> (WriterHandle, tokio::task::JoinHandle<Result<(), WriteError>>) {
+    writer.has_own_thread = false;
+    let (fast_queue, queue, lanes) = Lanes::open();
+    let handle = WriterHandle::new(queue, fast_queue, &writer);
+    let running = RunningGuard { boards: Arc::clone(&writer.boards), _ends: watch::channel(()).0 };
+    (handle, tokio::spawn(serve(writer, lanes, running)))
+}
+
 async fn serve(mut writer: Writer, mut lanes: Lanes, running: RunningGuard) -> Result<(), WriteError> {
     // Dropped before the queue, so that the condition is set when the queue is found closed.
     let _running = running;

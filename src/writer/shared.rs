@@ -83,7 +83,7 @@ impl Writer {
             return Ok(Applied::Before);
         }
         let next = Membership { applied: id, fence: membership.fence.max(fence.unwrap_or_default()), ..membership };
-        self.clock.set_unix_ms(unix_ms(id));
+        self.clock = Clock::manual(unix_ms(id));
         self.applying = Some(Applying { next, commit: CommitState::None });
         let is_fenced = fence.is_some_and(|fence| fence < membership.fence);
         let done = if is_fenced { Applied::Fenced } else { Applied::Done(run(self)) };

@@ -10,14 +10,22 @@ use tokio::sync::oneshot;
 
 use super::operation::{Operation, SharedOperation};
 use super::{WriteError, Writer};
+use crate::keys::KeyId;
 
-pub type EnterFuture<'a> = Pin<Box<dyn Future<Output = Result<(), WriteError>> + Send + 'a>>;
+pub type LogFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, WriteError>> + Send + 'a>>;
 
 /// A log that nodes share.
 pub trait SharedLog: fmt::Debug + Send + Sync {
     /// Enters an operation. Whoever waits for its answer gets it when the entry is applied here, and none if it is not known
     /// whether the operation has been entered.
-    fn enter(&self, operation: SharedOperation, waiting: Waiting) -> EnterFuture<'_>;
+    fn enter(&self, operation: SharedOperation, waiting: Waiting) -> LogFuture<'_, ()>;
+
+    /// Waits until no node serves by what was before the entries that are in the log by now. Names those that may
+    /// nevertheless: they are cut off, and go on.
+    fn settled(&self) -> LogFuture<'_, Vec<Box<str>>>;
+
+    /// Counts what is used of a key's day and month anew, on all nodes.
+    fn reset_usage<'a>(&'a self, key: &'a KeyId) -> LogFuture<'a, ()>;
 }
 
 /// Hands the answer to an operation over, once the operation is in the file.

@@ -91,7 +91,9 @@ impl State {
             BurstShare { window, elapsed_ms, before: count(before), after: count(after), total }
         });
         let mut quota = |limit: Limit, asked: QuotaNeed| {
-            let given = self.limits.entry((key.clone(), limit)).or_default();
+            let stored = if resets == 0 { asked.stored.cast_signed() } else { 0 };
+            let unknown = || Given { total: stored, ..Given::default() };
+            let given = self.limits.entry((key.clone(), limit)).or_insert_with(unknown);
             let own = if need.resets == resets { asked.own } else { 0 };
             let (before, after, total) = given.give(node, (own, asked.wanted, asked.limit), live);
             QuotaShare { period: asked.period, before, after, total }
@@ -195,7 +197,7 @@ impl Engine for MemoryEngine {
             return Ok(None);
         }
         let begin = EntryId { ms: now_ms, number: 0 };
-        *state = State { log: Some(log), last: begin, trimmed: begin, since_ms: now_ms, ..State::default() };
+        *state = State { log: Some(log), last: begin, trimmed: begin, ..State::default() };
         Ok(Some(begin))
     }
 
@@ -255,7 +257,8 @@ impl Engine for MemoryEngine {
             state.is_lost = true;
             return Err(EngineError::Lost);
         }
-        let until_ms = now_ms + millis(beat.lease);
+        let granted_ms = state.nodes.get(beat.node).map_or(0, |node| node.until_ms);
+        let until_ms = granted_ms.max(if beat.lease.is_zero() { 0 } else { now_ms + millis(beat.lease) });
         state.nodes.insert(beat.node.into(), Node { applied: beat.applied, details: beat.details.into(), until_ms });
         let nodes = state.nodes.iter().map(|(name, node)| NodeView {
             node: name.clone(),

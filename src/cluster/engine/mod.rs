@@ -52,6 +52,7 @@ pub struct Heartbeat<'a> {
     pub applied: EntryId,
     /// For whoever looks at the cluster.
     pub details: &'a str,
+    /// From now on; one that was granted before stays. None if it is zero.
     pub lease: Duration,
 }
 

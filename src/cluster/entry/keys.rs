@@ -8,7 +8,7 @@ use crate::keys::{FieldEdit, KeyChange, KeyId, KeyKind, KeyTicket, Limits, NewKe
 use crate::model::Timestamp;
 use crate::model::text::hex;
 use crate::writer::SharedOperation;
-use crate::writer::operation::{IssueKey, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
+use crate::writer::operation::{IssueKey, RecordUse, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
@@ -19,6 +19,7 @@ pub(super) enum KeyFields {
     UndoRotation { id: Box<str>, who: Box<str> },
     Revoke { id: Box<str>, who: Box<str> },
     Set { id: Box<str>, change: Box<KeyChangeFields>, who: Box<str> },
+    RecordUse { uses: Vec<(String, u64, u32)> },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -81,8 +82,7 @@ impl KeyFields {
     pub(super) fn operation(self) -> Result<SharedOperation, EntryError> {
         Ok(match self {
             KeyFields::Issue { id, new, secret, who } => {
-                let id = KeyId::new(&id).ok_or_else(|| EntryError::unreadable(format!("{id:?} is no id of a key")))?;
-                IssueKey { new: new.new_key()?, id, secret: secret.secret()?, who }.into()
+                IssueKey { new: new.new_key()?, id: read_key(&id)?, secret: secret.secret()?, who }.into()
             }
             KeyFields::Rotate { id, secret, grace_s, who } => {
                 RotateKey { id, secret: secret.secret()?, grace_s, who }.into()
@@ -94,6 +94,12 @@ impl KeyFields {
             KeyFields::UndoRotation { id, who } => UndoRotation { id, who }.into(),
             KeyFields::Revoke { id, who } => RevokeKey { id, who }.into(),
             KeyFields::Set { id, change, who } => SetKey { id, change: change.change(), who }.into(),
+            KeyFields::RecordUse { uses } => {
+                let read = |(key, units, used): (String, u64, u32)| {
+                    read_key(&key).map(|key| (key, units, Timestamp::from_unix(used)))
+                };
+                RecordUse { uses: uses.into_iter().map(read).collect::<Result<_, EntryError>>()? }.into()
+            }
         })
     }
 }
@@ -135,6 +141,17 @@ impl From<SetKey> for KeyFields {
     fn from(SetKey { id, change, who }: SetKey) -> Self {
         KeyFields::Set { id, change: Box::new(KeyChangeFields::of(change)), who }
     }
+}
+
+impl From<RecordUse> for KeyFields {
+    fn from(RecordUse { uses }: RecordUse) -> Self {
+        let written = |(key, units, used): (KeyId, u64, Timestamp)| (key.to_string(), units, used.unix());
+        KeyFields::RecordUse { uses: uses.into_iter().map(written).collect() }
+    }
+}
+
+fn read_key(text: &str) -> Result<KeyId, EntryError> {
+    KeyId::new(text).ok_or_else(|| EntryError::unreadable(format!("{text:?} is no id of a key")))
 }
 
 impl NewKeyFields {

@@ -105,6 +105,7 @@ fn split(operation: SharedOperation, catalogue: &Catalogue) -> (Header, Option<N
         Op::UndoRotation(operation) => Header::Key(operation.into()),
         Op::RevokeKey(operation) => Header::Key(operation.into()),
         Op::SetKey(operation) => Header::Key(operation.into()),
+        Op::RecordUse(operation) => Header::Key(operation.into()),
         Op::IssueToken(operation) => Header::Token(operation.into()),
         Op::RotateToken(operation) => Header::Token(operation.into()),
         Op::RevokeToken(operation) => Header::Token(operation.into()),

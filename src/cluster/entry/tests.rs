@@ -10,8 +10,9 @@ use crate::model::{
     Bookmaker, EventId, FeedBudget, Maintenance, News, Region, Regions, ReportedCredits, SportId, Timestamp, World,
 };
 use crate::writer::operation::{
-    EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, MarkSimulated, PutFeedBudget, RetainPolled,
-    RevokeKey, RevokeToken, RotateKey, RotateOwnKey, RotateToken, SetKey, SetMaintenance, UndoRotation, WriteAudit,
+    EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, MarkSimulated, PutFeedBudget, RecordUse,
+    RetainPolled, RevokeKey, RevokeToken, RotateKey, RotateOwnKey, RotateToken, SetKey, SetMaintenance, UndoRotation,
+    WriteAudit,
 };
 use crate::writer::{DueSport, FeedCharge, Poll, PollPart, PollScope, Publication, Sender, Sweep, Whole};
 
@@ -87,6 +88,7 @@ fn key_operations() -> Vec<SharedOperation> {
         UndoRotation { id: id.clone(), who: who.clone() }.into(),
         RevokeKey { id: id.clone(), who: who.clone() }.into(),
         SetKey { id: id.clone(), change, who: who.clone() }.into(),
+        RecordUse { uses: vec![(KeyId::new(&id).unwrap(), 12, at(8))] }.into(),
         SetKey { id, change: KeyChange::default(), who: who.clone() }.into(),
         IssueToken { name: "scraper".into(), world: World::Sandbox, token: secret(3), who: who.clone() }.into(),
         RotateToken { name: "scraper".into(), token: secret(4), grace_s: 0, who: who.clone() }.into(),
@@ -167,7 +169,7 @@ fn every_operation_is_read_back_as_it_was_written() {
         kinds.insert(format!("{:?}", std::mem::discriminant(&read)));
         assert_eq!(described(read), described(same));
     }
-    assert_eq!(kinds.len(), 21, "of every kind: {kinds:?}");
+    assert_eq!(kinds.len(), 22, "of every kind: {kinds:?}");
 }
 
 #[test]

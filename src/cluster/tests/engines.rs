@@ -1,12 +1,16 @@
 //! The engines that tests run on: each test of what an engine decides runs on all of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::cluster::engine::memory::MemoryEngine;
 use crate::cluster::engine::{Engine, Heartbeat, LogIdentity};
+use crate::cluster::lease::{NodeDetails, WhenCutOff};
+use crate::cluster::member::MemberOptions;
 use crate::model::EntryId;
 
+pub(super) const LEASE: Duration = Duration::from_secs(10);
 pub(super) const LOG: LogIdentity = LogIdentity { cluster: 7, epoch: 1 };
 
 /// Runs tests on an engine in memory, and on a real server if there is one.
@@ -42,5 +46,12 @@ pub(super) async fn memory() -> Arc<MemoryEngine> {
 
 /// A report of a node that has applied so much.
 pub(super) fn beat(node: &str, applied: EntryId, lease_ms: u64) -> Heartbeat<'_> {
-    Heartbeat { node, applied, details: "{}", lease: std::time::Duration::from_millis(lease_ms) }
+    Heartbeat { node, applied, details: "{}", lease: Duration::from_millis(lease_ms) }
+}
+
+/// A node of a name with the usual lease.
+pub(super) fn member_options(name: &str) -> MemberOptions {
+    let (when_cut_off, version) = (WhenCutOff::Refuse, "test".to_owned());
+    let details = NodeDetails { version, address: None, when_cut_off, started: 0 };
+    MemberOptions { name: name.into(), lease: LEASE, details }
 }

@@ -2,10 +2,12 @@
 //! was closed and opened.
 
 mod engines;
+mod faults;
 mod nodes;
 #[cfg(feature = "cluster")]
 mod redis;
 mod shares;
+mod simulation;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,16 +19,17 @@ use crate::admin::{HistoryRange, export_history, export_world};
 use crate::clock::{Clock, Moment};
 use crate::config::catalogue;
 use crate::ingest::wire;
-use crate::keys::{FieldEdit, KeyChange, KeyId, KeyKind, Limits, NewKey, Secret, StoredSecret};
+use crate::keys::{FieldEdit, KeyChange, KeyId, KeyKind, KeyRecord, Limits, NewKey, Secret, StoredSecret};
 use crate::model::{Catalogue, EntryId, EventId, FeedBudget, Membership, News, Timestamp, World};
 use crate::store::{Store, StoreOptions};
 use crate::testing::short_or_long;
 use crate::writer::operation::{
-    EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, MarkSimulated, NewsReader, PutFeedBudget,
+    EndPoll, EndRound, Ingest, IngestWhole, IssueKey, IssueToken, MarkSimulated, NewsReader, PutFeedBudget, RecordUse,
     RetainPolled, RevokeKey, RevokeToken, RotateKey, SetKey, SetMaintenance, UndoRotation, WriteAudit,
 };
 use crate::writer::{
-    Applied, FeedCharge, Poll, PollPart, PollScope, Sender, SharedOperation, Whole, WriteError, Writer, WriterOptions,
+    Applied, FeedCharge, Opened, Poll, PollPart, PollScope, Sender, SharedOperation, Whole, WriteError, Writer,
+    WriterOptions,
 };
 
 /// Two sports, so that a file is opened quickly.
@@ -76,11 +79,14 @@ impl Node {
     /// Opens the file on a machine whose clock is wrong: nothing may depend on it.
     fn open(&mut self, unix_ms: u64) {
         self.writer = None;
+        let opened = self.open_with(Clock::manual(i64::try_from(unix_ms).unwrap()));
+        self.writer = Some(opened.writer);
+    }
+
+    fn open_with(&self, clock: Clock) -> Opened {
         let path = self.directory.path().join("file");
         let store = Store::open(&path, Arc::clone(&self.catalogue), StoreOptions::default()).unwrap();
-        let clock = Clock::manual(i64::try_from(unix_ms).unwrap());
-        let opened = Writer::open(store, Arc::clone(&self.catalogue), clock, WriterOptions::default()).unwrap();
-        self.writer = Some(opened.writer);
+        Writer::open(store, Arc::clone(&self.catalogue), clock, WriterOptions::default()).unwrap()
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -127,7 +133,10 @@ impl Node {
             let uses = writer.feeder_uses(world).map(|(name, used)| (name, used.on(0)));
             shown.extend(uses.filter(|(_, used)| !used.is_unused()).map(|used| format!("{world} {used:?}")));
         }
-        shown.extend(writer.keyring().list().iter().map(|key| format!("{:?}", key.record())));
+        let keys = writer.keyring().list();
+        // Of the last use, a record has what was known when it was read.
+        let without_use = |record: &KeyRecord| KeyRecord { last_used: None, ..record.clone() };
+        shown.extend(keys.iter().map(|key| format!("{:?} {:?}", without_use(key.record()), key.meter().shared_use())));
         shown.extend(writer.feeders().list().iter().map(|feeder| format!("{feeder:?}")));
         shown.extend(writer.read_audit(None, usize::MAX).unwrap().iter().map(|entry| format!("{entry:?}")));
         shown.push(format!("{:?} {:?}", boards.condition().is_simulated(World::Live), writer.feed_budget("feed")));
@@ -145,6 +154,7 @@ async fn lines(mut source: crate::admin::PieceSource) -> Vec<String> {
 }
 
 /// A small generator of random numbers (splitmix64).
+#[derive(Debug)]
 struct Random(u64);
 
 impl Random {
@@ -298,8 +308,13 @@ impl Clients {
             reset_usage: self.random.is(50),
             ..KeyChange::default()
         };
-        match self.random.below(7) {
+        let used = self.ago();
+        match self.random.below(8) {
             0 | 1 => self.new_key(),
+            7 => {
+                let key = KeyId::new(&id).unwrap();
+                RecordUse { uses: vec![(key, self.random.below(9), used)] }.into()
+            }
             2 => RotateKey { id, secret, grace_s: 60, who }.into(),
             3 => UndoRotation { id, who }.into(),
             4 => RevokeKey { id, who }.into(),

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
+use super::engines::{LOG, member_options};
 use super::{Node, START_MS, new_key};
 use crate::clock::Clock;
+use crate::cluster::engine::Engine;
 use crate::cluster::engine::memory::MemoryEngine;
-use crate::cluster::engine::{Engine, LogIdentity};
-use crate::cluster::node::{ClusterNode, Standing};
+use crate::cluster::member::{Member, MemberParts};
+use crate::cluster::node::Standing;
 use crate::model::{EntryId, Membership, World};
 use crate::writer::{Stopped, WriteError, WriterHandle, spawn};
 
-const LOG: LogIdentity = LogIdentity { cluster: 7, epoch: 1 };
 /// Far beyond what any wait here takes, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct RunningNode {
-    node: Arc<ClusterNode<MemoryEngine>>,
+    member: Arc<Member<MemoryEngine>>,
     /// For whoever asks for something.
     writer: WriterHandle,
     following: JoinHandle<()>,
@@ -32,35 +33,42 @@ impl RunningNode {
         file.open(0);
         let writer = file.writer.take().unwrap();
         let membership = writer.membership().unwrap();
+        let (boards, keyring) = (Arc::clone(writer.boards()), Arc::clone(writer.keyring()));
         let (writer, stopped) = spawn(writer).unwrap();
-        let parts = (Arc::clone(&file.catalogue), writer.clone());
-        let node = Arc::new(ClusterNode::new(Arc::clone(engine), name, membership, parts, 1 << 40));
+        let parts = MemberParts {
+            catalogue: Arc::clone(&file.catalogue),
+            writer,
+            boards,
+            keyring,
+            clock: Clock::manual(i64::try_from(START_MS).unwrap()),
+        };
+        let member = Member::new(Arc::clone(engine), member_options(name), membership, parts, 1 << 40);
         let following = tokio::spawn({
-            let node = Arc::clone(&node);
-            async move { node.follow().await }
+            let member = Arc::clone(&member);
+            async move { member.node().follow().await }
         });
-        RunningNode { writer: writer.sharing(Arc::clone(&node) as _), node, following, stopped, file }
+        RunningNode { writer: member.writer(), member, following, stopped, file }
     }
 
     /// Waits until it has applied an entry.
     async fn reached(&self, id: EntryId) {
-        let mut applied = self.node.applied();
+        let mut applied = self.member.node().applied();
         let reached = applied.wait_for(|applied| *applied >= id);
         tokio::time::timeout(PATIENCE, reached).await.unwrap().unwrap();
     }
 
     /// Waits until it stands so.
     async fn stands(&self, expected: &Standing) {
-        let mut standing = self.node.standing();
+        let mut standing = self.member.node().standing();
         let stands = standing.wait_for(|standing| standing == expected);
         tokio::time::timeout(PATIENCE, stands).await.unwrap().unwrap();
     }
 
     async fn stop(self) -> Node {
-        let RunningNode { node, writer, following, stopped, file } = self;
+        let RunningNode { member, writer, following, stopped, file } = self;
         following.abort();
         let _ = following.await;
-        drop((writer, node));
+        drop((writer, member));
         tokio::task::spawn_blocking(|| stopped.join()).await.unwrap().unwrap();
         file
     }

@@ -196,6 +196,7 @@ async fn reset_begins_anew_on_every_node<E: Engine>(engine: Arc<E>) {
     assert_eq!(send_everywhere(&nodes, &[50, 50, 50]).await, 100);
     assert!(nodes[1].source.reset(&record.id).await.unwrap());
     assert_eq!(send_everywhere(&nodes, &[50, 50, 50]).await, 100);
+    assert_eq!(nodes[2].send(1).await, 0);
     assert_eq!(nodes[2].key.meter().standing(nodes[2].clock.now()).day.remaining(), Some(0));
 }
 

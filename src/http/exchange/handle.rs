@@ -116,11 +116,12 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
         return exchange.fail(&error).into();
     }
     // 4. The key.
-    if service.boards.condition().has_writer_ended() {
+    let keys = service.keyring.load();
+    let authenticated = exchange.authenticate(&keys);
+    if !service.boards.condition().may_serve(|| service.clock.now().mono_ms) {
         return exchange.fail(&ApiError::overloaded()).into();
     }
-    let keys = service.keyring.load();
-    let grant = match exchange.authenticate(&keys) {
+    let grant = match authenticated {
         Ok(grant) => grant,
         Err(error) => return exchange.refuse_key(error).into(),
     };

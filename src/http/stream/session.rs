@@ -366,7 +366,7 @@ impl EventStream {
     /// Whether the stream may not go on, by the state of its key and of the service.
     fn reason_to_end(&mut self) -> Option<EndReason> {
         let condition = self.context.boards.condition();
-        if self.context.is_stopping() || condition.has_writer_ended() {
+        if self.context.is_stopping() || !condition.may_serve(|| self.context.clock.now().mono_ms) {
             return Some(EndReason::Shutdown);
         }
         let changes = self.seat.changes();

@@ -37,7 +37,7 @@ use crate::model::Timestamp;
 
 pub use self::burst::BURST_MAX;
 pub use self::quota::{QUOTA_MAX, lease_size};
-pub use self::recent::{RECENT_DAYS, RECENT_HOURS, RecentUse};
+pub use self::recent::{RECENT_DAYS, RECENT_HOURS, RecentUse, SharedUse};
 pub use self::share::{BurstNeed, BurstShare, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Unused};
 
 /// The most units that one request may take: less than half of the smallest lease, which is requested when that is left.
@@ -137,18 +137,19 @@ impl Meter {
         let day_behind = last.filter(|last| last.is_far_day(day.period())).map(|last| last.clock_day);
         let month_behind = last.filter(|last| last.is_far_month(month.period())).map(|last| last.clock_month);
         let Limits { burst_per_minute, per_day, per_month, .. } = key.limits;
-        let (burst, day, month) = if queue.is_shared() {
-            (Burst::shared(burst_per_minute), Quota::shared(per_day, day), Quota::shared(per_month, month))
+        let (burst, day, month, recorder) = if queue.is_shared() {
+            let recorder = UseRecorder::shared(stored, key.last_used);
+            (Burst::shared(burst_per_minute), Quota::shared(per_day, day), Quota::shared(per_month, month), recorder)
         } else {
             let day = Quota::new(per_day, day, day_behind);
-            (Burst::new(burst_per_minute), day, Quota::new(per_month, month, month_behind))
+            (Burst::new(burst_per_minute), day, Quota::new(per_month, month, month_behind), UseRecorder::default())
         };
         Meter {
             burst,
             day,
             month,
             last_used: AtomicU32::new(key.last_used.map_or(0, Timestamp::unix)),
-            recorder: UseRecorder::default(),
+            recorder,
             leases: queue.requester(key.id.clone()),
             leasing: Mutex::default(),
             streams: Arc::default(),
@@ -163,6 +164,11 @@ impl Meter {
     /// Resets the day and the month to those of `fresh` with nothing used, on an operator's request. The minute is not
     /// reset. `fresh` must have been stored before.
     pub fn restart(&self, fresh: Usage, now: Moment) {
+        if let Some(shared) = self.recorder.shared_use() {
+            // What nodes may use of it is reset by what gives them their shares.
+            let last_used = shared.last_used.min(Some(now.timestamp()));
+            return self.recorder.put_shared_use(SharedUse { usage: fresh, last_used, ..shared });
+        }
         let mut leasing = self.leasing();
         leasing.is_void = true;
         self.day.restart(fresh.day.into());
@@ -318,6 +324,30 @@ impl Meter {
     /// Continues from the stored recent use.
     pub fn restore_recent_use(&self, recent: RecentUse) {
         self.recorder.restore(recent);
+    }
+
+    /// In a cluster, what all nodes have used, as far as their log has it.
+    pub fn shared_use(&self) -> Option<SharedUse> {
+        self.recorder.shared_use()
+    }
+
+    /// An entry of the log has changed it.
+    pub fn put_shared_use(&self, shared: SharedUse) {
+        self.recorder.put_shared_use(shared);
+        if let Some(used) = shared.last_used {
+            self.last_used.fetch_max(used.unix(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the units that were used here since this was last called, and when they were last, to enter both in the log.
+    pub fn take_use(&self) -> Option<(u64, Timestamp)> {
+        let last_used = self.last_used()?;
+        Some(self.recorder.take_units()).filter(|units| *units > 0).map(|units| (units, last_used))
+    }
+
+    /// Units that were taken could not be entered.
+    pub fn keep_use(&self, units: u64) {
+        self.recorder.keep_units(units);
     }
 
     pub fn last_used(&self) -> Option<Timestamp> {

@@ -105,6 +105,8 @@ pub(super) struct Quota {
     /// missing elsewhere.
     scarce: AtomicU64,
     limit: AtomicU64,
+    /// What was used when the process was started.
+    stored: PeriodCount,
     /// The clock's period when it was found to be far behind the stored one.
     behind_since: AtomicU64,
 }
@@ -143,6 +145,7 @@ impl Quota {
             exhausted: 0.into(),
             scarce: 0.into(),
             limit: UNLIMITED.into(),
+            stored,
             behind_since: behind_since.unwrap_or(NOT_BEHIND).into(),
         };
         quota.set_limit(limit);
@@ -151,7 +154,7 @@ impl Quota {
 
     /// The same for a node of a cluster: it has taken nothing yet of what is stored.
     pub(super) fn shared(limit: Option<u64>, stored: PeriodCount) -> Self {
-        let quota = Quota::new(limit, PeriodCount::opening(stored.period()), None);
+        let quota = Quota { stored, ..Quota::new(limit, PeriodCount::opening(stored.period()), None) };
         quota.set_elsewhere(stored.period(), stored.count().cast_signed());
         quota
     }
@@ -309,7 +312,8 @@ impl Quota {
         let ahead = if self.is_scarce(granted.period(), limit) { 0 } else { lease_size(limit) / 2 };
         let (period, own) = (granted.period_number(), granted.count());
         let wanted = lease_size(limit).saturating_sub(left);
-        (left < units.max(ahead)).then_some(QuotaNeed { period, own, wanted, limit })
+        let stored = if self.stored.period() == granted.period() { self.stored.count() } else { 0 };
+        (left < units.max(ahead)).then_some(QuotaNeed { period, own, stored, wanted, limit })
     }
 
     /// Makes a share usable.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::calendar::Dates;
+use crate::keys::record::Usage;
 use crate::model::Timestamp;
 
 const HOUR_S: u32 = 3_600;
@@ -93,6 +95,38 @@ struct Recorded {
     /// Nothing for a key that was not used lately.
     recent: Option<Box<RecentUse>>,
     is_unstored: bool,
+    /// Present in a cluster, where use is recorded by entries of the log that the nodes share.
+    shared: Option<SharedUse>,
+}
+
+/// What all nodes of a cluster have used of a key, as far as their log has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedUse {
+    pub usage: Usage,
+    pub recent: RecentUse,
+    pub last_used: Option<Timestamp>,
+}
+
+impl SharedUse {
+    /// The same with what one of the nodes has used since.
+    #[must_use]
+    pub fn plus(mut self, units: u64, used: Timestamp, at: Timestamp) -> Self {
+        let Dates { clock_day, clock_month, .. } = Dates::at(at);
+        let Usage { day, day_used, month, month_used } = &mut self.usage;
+        add_to_period((day, day_used), clock_day, units);
+        add_to_period((month, month_used), clock_month, units);
+        self.recent.add(u32::try_from(units).unwrap_or(u32::MAX), at);
+        self.last_used = self.last_used.max(Some(used));
+        self
+    }
+}
+
+fn add_to_period((period, used): (&mut u32, &mut u64), now: u64, units: u64) {
+    let now = u32::try_from(now).unwrap_or(u32::MAX);
+    if now > *period {
+        (*period, *used) = (now, 0);
+    }
+    *used = used.saturating_add(units);
 }
 
 impl UseRecorder {
@@ -104,18 +138,62 @@ impl UseRecorder {
         self.total.fetch_sub(units, Ordering::Relaxed);
     }
 
+    /// In a cluster, from what the log has.
+    pub(super) fn shared(usage: Usage, last_used: Option<Timestamp>) -> Self {
+        let shared = SharedUse { usage, last_used, ..SharedUse::default() };
+        UseRecorder {
+            recorded: Mutex::new(Recorded { shared: Some(shared), ..Recorded::default() }),
+            ..Self::default()
+        }
+    }
+
     /// Continues from what was stored.
     pub(super) fn restore(&self, recent: RecentUse) {
-        self.recorded().recent = Some(Box::new(recent));
+        let mut recorded = self.recorded();
+        match &mut recorded.shared {
+            Some(shared) => shared.recent = recent,
+            None => recorded.recent = Some(Box::new(recent)),
+        }
     }
 
     /// The use up to now.
     pub(super) fn recent(&self, now: Timestamp) -> RecentUse {
+        let recorded = self.recorded();
+        if let Some(SharedUse { mut recent, .. }) = recorded.shared {
+            let units = self.total.load(Ordering::Relaxed).saturating_sub(recorded.total);
+            recent.add(u32::try_from(units).unwrap_or(u32::MAX), now);
+            return recent;
+        }
+        drop(recorded);
         self.record(now).recent.as_deref().copied().unwrap_or_default()
+    }
+
+    pub(super) fn shared_use(&self) -> Option<SharedUse> {
+        self.recorded().shared
+    }
+
+    pub(super) fn put_shared_use(&self, shared: SharedUse) {
+        self.recorded().shared = Some(shared);
+    }
+
+    /// Takes what was used here since this was last called, to enter it in the log.
+    pub(super) fn take_units(&self) -> u64 {
+        let mut recorded = self.recorded();
+        let total = self.total.load(Ordering::Relaxed).max(recorded.total);
+        total - std::mem::replace(&mut recorded.total, total)
+    }
+
+    /// Units that were taken could not be entered.
+    pub(super) fn keep_units(&self, units: u64) {
+        let mut recorded = self.recorded();
+        recorded.total = recorded.total.saturating_sub(units);
     }
 
     /// The use up to now, if it is not what was stored last; from then on it counts as stored.
     pub(super) fn take_unstored(&self, now: Timestamp) -> Option<RecentUse> {
+        if self.shared_use().is_some() {
+            return None;
+        }
         let mut recorded = self.record(now);
         if !std::mem::take(&mut recorded.is_unstored) {
             return None;

@@ -6,6 +6,8 @@ pub struct QuotaNeed {
     pub period: u32,
     /// What this node has of it.
     pub own: u64,
+    /// What all nodes had used of it when this one was started: for an engine that knows nothing of it.
+    pub stored: u64,
     /// How much more would be good.
     pub wanted: u64,
     pub limit: u64,

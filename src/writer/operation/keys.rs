@@ -2,6 +2,7 @@
 
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{KeyId, KeyTicket, StoredSecret};
+use crate::model::Timestamp;
 
 #[derive(Debug)]
 pub struct IssueKey {
@@ -45,4 +46,11 @@ pub struct SetKey {
     pub id: Box<str>,
     pub change: KeyChange,
     pub who: Box<str>,
+}
+
+/// What keys have used on one of the nodes, since it last said so.
+#[derive(Debug)]
+pub struct RecordUse {
+    /// Units, and when they were last used.
+    pub uses: Vec<(KeyId, u64, Timestamp)>,
 }

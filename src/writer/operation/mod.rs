@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::{FeederError, IngestReport, KeyError, Poll, PollReport, Publication, Sweep, WriteError, Writer};
 use crate::keys::{Feeder, KeyEntry};
 
-pub use keys::{IssueKey, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
+pub use keys::{IssueKey, RecordUse, RevokeKey, RotateKey, RotateOwnKey, SetKey, UndoRotation};
 pub use news::{EndPoll, EndRound, Ingest, IngestWhole, NewsReader, PutFeedBudget, RetainPolled};
 pub use service::{MarkSimulated, PublishNow, SetMaintenance, WriteAudit};
 pub use tokens::{IssueToken, RevokeToken, RotateToken};
@@ -68,6 +68,7 @@ operations! {
     Fast UndoRotation -> KeyAnswer = |undo, writer, _| writer.undo_rotation(&undo.id, &undo.who);
     Fast RevokeKey -> KeyAnswer = |revocation, writer, _| writer.revoke_key(&revocation.id, &revocation.who);
     Fast SetKey -> KeyAnswer = |set, writer, _| writer.set_key(&set.id, set.change, &set.who);
+    Fast RecordUse -> WriteAnswer = |record, writer, _| writer.record_use(&record.uses);
 
     Fast IssueToken -> TokenAnswer = |issue, writer, _| writer.put_new_token(issue);
     Fast RotateToken -> TokenAnswer = |rotation, writer, _| writer.put_rotated_token(rotation);
@@ -124,6 +125,21 @@ macro_rules! shared_operations {
         })*
 
         impl SharedOperation {
+            /// Whether it may end what a key or a token can do: whoever asked for it waits until every node has done it.
+            pub fn ends_access(&self) -> bool {
+                use SharedOperation as Op;
+                matches!(
+                    self,
+                    Op::RotateKey(_)
+                        | Op::RotateOwnKey(_)
+                        | Op::UndoRotation(_)
+                        | Op::RevokeKey(_)
+                        | Op::SetKey(_)
+                        | Op::RotateToken(_)
+                        | Op::RevokeToken(_)
+                )
+            }
+
             /// For an operation that nobody here waits for.
             pub fn run_unanswered(self, writer: &mut Writer) {
                 match self {
@@ -135,7 +151,7 @@ macro_rules! shared_operations {
 }
 
 shared_operations! {
-    IssueKey RotateKey RotateOwnKey UndoRotation RevokeKey SetKey
+    IssueKey RotateKey RotateOwnKey UndoRotation RevokeKey SetKey RecordUse
     IssueToken RotateToken RevokeToken
     Ingest IngestWhole Poll EndRound RetainPolled EndPoll PutFeedBudget
     SetMaintenance MarkSimulated WriteAudit

@@ -1,4 +1,4 @@
--- Reports a node. KEYS: the name of the cluster. ARGV: identity, node, applied ms, applied number, details, lease in ms.
+-- Reports a node. KEYS: the name of the cluster. ARGV: identity, node, applied ms, applied number, details, lease in ms or 0.
 -- Returns the time, since when this server has had the data, the last entry, who has the duty, and all nodes, as JSON.
 local name = KEYS[1]
 local log, last, lost, server, since = unpack(redis.call('HMGET', name .. ':cluster', 'log', 'last', 'lost', 'server', 'since'))
@@ -18,10 +18,14 @@ local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local replication = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local running = run .. ' ' .. replication
 if server ~= running then
-  since = string.format('%.0f', now)
+  -- The one on which the log was begun has lost nothing.
+  since = server and string.format('%.0f', now) or '0'
   redis.call('HSET', name .. ':cluster', 'server', running, 'since', since)
 end
-local ends = now + tonumber(ARGV[6])
+local ends = tonumber(redis.call('ZSCORE', name .. ':leases', ARGV[2]) or 0)
+if ARGV[6] ~= '0' then
+  ends = math.max(ends, now + tonumber(ARGV[6]))
+end
 redis.call('HSET', name .. ':nodes', ARGV[2], cjson.encode({ applied = ARGV[3] .. '-' .. ARGV[4], details = ARGV[5] }))
 redis.call('ZADD', name .. ':leases', string.format('%.0f', ends), ARGV[2])
 local nodes = {}

@@ -4,7 +4,7 @@ use redis::streams::StreamId;
 use serde::Deserialize;
 
 use super::super::{ClusterView, DutyHolder, EngineError, LogEntry, LogIdentity, NodeView};
-use crate::keys::{BurstShare, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare};
+use crate::keys::{BurstNeed, BurstShare, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare};
 use crate::model::EntryId;
 
 #[derive(Debug, Deserialize)]
@@ -44,18 +44,17 @@ impl ViewFields {
 /// So many numbers answer for a key.
 pub(super) const SHARE_NUMBERS: usize = 14;
 
-/// The arguments of a need: resets, and window or period, what the node has, wanted, limit, for each of three limits.
-pub(super) fn need_arguments(need: &KeyNeed) -> [i64; 13] {
-    let none = [0, 0, 0, -1];
+/// The arguments of a need: resets; window or period, what the node has, wanted, limit and stored, for each of three limits.
+pub(super) fn need_arguments(need: &KeyNeed) -> Vec<i64> {
+    let none = [0, 0, 0, -1, 0];
     let quota = |need: QuotaNeed| {
-        [need.period.into(), need.own.cast_signed(), need.wanted.cast_signed(), need.limit.cast_signed()]
+        let [own, wanted, limit, stored] = [need.own, need.wanted, need.limit, need.stored].map(u64::cast_signed);
+        [need.period.into(), own, wanted, limit, stored]
     };
-    let burst = need
-        .burst
-        .map_or(none, |need| [need.window.cast_signed(), need.own.into(), need.wanted.into(), need.limit.into()]);
-    let (day, month) = (need.day.map_or(none, quota), need.month.map_or(none, quota));
-    let [[b0, b1, b2, b3], [d0, d1, d2, d3], [m0, m1, m2, m3]] = [burst, day, month];
-    [need.resets.cast_signed(), b0, b1, b2, b3, d0, d1, d2, d3, m0, m1, m2, m3]
+    let burst =
+        |need: BurstNeed| [need.window.cast_signed(), need.own.into(), need.wanted.into(), need.limit.into(), 0];
+    let limits = [need.burst.map_or(none, burst), need.day.map_or(none, quota), need.month.map_or(none, quota)];
+    std::iter::once(need.resets.cast_signed()).chain(limits.into_iter().flatten()).collect()
 }
 
 /// The shares of a key, for each limit of which it needed more.

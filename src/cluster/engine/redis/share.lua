@@ -1,5 +1,6 @@
 -- Gives shares of limits. KEYS: the name of the cluster. ARGV: identity, node, and for each key: key, resets, then for the
--- burst, the day and the month: window or period, what the node has of it, wanted, limit, or -1 if it needs no more of it.
+-- burst, the day and the month: window or period, what the node has of it, wanted, limit, or -1 if it needs no more of it,
+-- and what all nodes had used of it when this one was started.
 -- Returns for each key, in the same order: resets; window, elapsed, before, after, total; period, before, after, total, twice.
 local name = KEYS[1]
 local log, lost = unpack(redis.call('HMGET', name .. ':cluster', 'log', 'lost'))
@@ -35,11 +36,14 @@ end
 local answer = {}
 
 local function quota(key, at, resets, is_same, keep_s)
-  local period, own, wanted, limit = unpack(ARGV, at, at + 3)
+  local period, own, wanted, limit, stored = unpack(ARGV, at, at + 4)
   local before, after, total = 0, 0, 0
   if tonumber(limit) >= 0 then
     own = is_same and own or 0
     key = key .. ':' .. period .. ':' .. resets
+    if resets == '0' and tonumber(stored) > 0 and redis.call('EXISTS', key) == 0 then
+      redis.call('HSET', key, 'total', stored)
+    end
     before, after, total = give(key, tonumber(own), tonumber(wanted), tonumber(limit))
     redis.call('EXPIRE', key, keep_s)
   end
@@ -69,12 +73,12 @@ local function burst(key, at)
   end
 end
 
-for at = 3, #ARGV, 14 do
+for at = 3, #ARGV, 17 do
   local key, known = ARGV[at], ARGV[at + 1]
   local resets = redis.call('HGET', name .. ':resets', key) or '0'
   table.insert(answer, tonumber(resets))
   burst(name .. ':burst:' .. key, at + 2)
-  quota(name .. ':day:' .. key, at + 6, resets, resets == known, 3 * 86400)
-  quota(name .. ':month:' .. key, at + 10, resets, resets == known, 40 * 86400)
+  quota(name .. ':day:' .. key, at + 7, resets, resets == known, 3 * 86400)
+  quota(name .. ':month:' .. key, at + 12, resets, resets == known, 40 * 86400)
 end
 return answer
