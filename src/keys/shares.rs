@@ -120,7 +120,9 @@ async fn share(
         return Vec::new();
     }
     let Ok(shares) = source.share(&needs).await else {
-        planned.iter().for_each(|(entry, _)| entry.meter().decline_lease());
+        for (entry, _) in planned {
+            entry.meter().decline_lease();
+        }
         return Vec::new();
     };
     let mut given_out = Vec::new();

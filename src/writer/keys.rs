@@ -160,7 +160,9 @@ impl Writer {
             [usage, Change::PutRecentUse { key: key.id().clone(), recent: Box::new(*recent) }]
         });
         self.commit(&changes.collect::<Vec<_>>())?;
-        recorded.iter().for_each(|(key, shared)| key.meter().put_shared_use(*shared));
+        for (key, shared) in recorded {
+            key.meter().put_shared_use(shared);
+        }
         Ok(())
     }
 

@@ -328,7 +328,9 @@ impl Engine for MemoryEngine {
         answered: Option<EntryId>,
     ) -> Result<(), EngineError> {
         let mut state = self.state_of(log)?;
-        unused.iter().for_each(|(key, unused)| state.give_back(key, unused));
+        for (key, unused) in unused {
+            state.give_back(key, unused);
+        }
         if let Some(recall) = answered {
             state.recalled.insert(node.into(), recall);
         }

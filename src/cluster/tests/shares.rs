@@ -130,6 +130,12 @@ async fn start_all<E: Engine>(engine: &Arc<E>, record: &KeyRecord) -> Vec<Metere
     nodes
 }
 
+fn set_limits<E>(nodes: &[Metered<E>], limits: Limits) {
+    for node in nodes {
+        node.key.meter().set_limits(limits);
+    }
+}
+
 /// Sends requests to all nodes at once, of which some get more than others; returns how many have passed.
 async fn send_everywhere<E: Engine>(nodes: &[Metered<E>], counts: &[u64]) -> u64 {
     let mut clients = JoinSet::new();
@@ -204,9 +210,9 @@ async fn limit_can_be_raised_and_lowered<E: Engine>(engine: Arc<E>) {
     let record = key(daily(60));
     let nodes = start_all(&engine, &record).await;
     assert_eq!(send_everywhere(&nodes, &[40, 40, 40]).await, 60);
-    nodes.iter().for_each(|node| node.key.meter().set_limits(daily(90)));
+    set_limits(&nodes, daily(90));
     assert_eq!(send_everywhere(&nodes, &[40, 40, 40]).await, 30);
-    nodes.iter().for_each(|node| node.key.meter().set_limits(daily(80)));
+    set_limits(&nodes, daily(80));
     assert_eq!(send_everywhere(&nodes, &[5, 5, 5]).await, 0);
 }
 

@@ -90,6 +90,7 @@ pub struct Unused {
 
 impl KeyNeed {
     /// The limits of which nothing was given, because nodes have all of it.
+    #[must_use]
     pub fn unmet(&self, share: &KeyShare) -> KeyNeed {
         let burst = self.burst.filter(|need| {
             share.burst.is_some_and(|share| share.after == share.before && share.total >= i64::from(need.limit))

@@ -179,7 +179,7 @@ impl Engine for RedisEngine {
         let mut call = self.script(&self.scripts.share);
         call.arg(identity_text(log)).arg(node);
         for (key, need) in needs {
-            call.arg(key.as_str()).arg(&need_arguments(need));
+            call.arg(key.as_str()).arg(need_arguments(need));
         }
         let numbers: Vec<i64> = self.invoke(&call).await?;
         if numbers.len() != needs.len() * SHARE_NUMBERS {
