@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::engine::Engine;
 use super::lease::Lease;
+use super::millis;
 use super::node::ClusterNode;
 use crate::clock::{Clock, Moment};
 use crate::writer::{SharedOperation, WriteError};
@@ -130,8 +131,4 @@ impl<E: Engine> Duty<E> {
         let _ = tokio::time::timeout(APPLY_WAIT, is_applied).await;
         Ok(())
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::engine::{ClusterView, Engine, EngineError, Heartbeat, NodeView};
+use super::millis;
 use super::node::{ClusterNode, Standing};
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
@@ -250,8 +251,4 @@ impl<E: Engine> Lease<E> {
 fn goes_on(node: &NodeView) -> bool {
     let details = serde_json::from_str::<NodeDetails>(&node.details);
     details.map_or(true, |details| details.when_cut_off == WhenCutOff::Serve)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

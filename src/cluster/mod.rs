@@ -18,3 +18,10 @@ pub mod shares;
 
 #[cfg(test)]
 mod tests;
+
+use std::time::Duration;
+
+/// The whole milliseconds of a duration.
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

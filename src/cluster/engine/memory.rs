@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::{ClusterView, DutyHolder, Engine, EngineError, Heartbeat, LogEntry, LogIdentity, NewEntry, NodeView};
 use crate::clock::Clock;
+use crate::cluster::millis;
 use crate::keys::{BurstNeed, BurstShare, KeyId, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Recall, Unused};
 use crate::model::EntryId;
 
@@ -371,8 +372,4 @@ impl Engine for MemoryEngine {
         }
         recalls()
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

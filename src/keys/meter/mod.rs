@@ -11,14 +11,17 @@
 //!    charge again;
 //! 3. when less than half a lease is left, the next one is requested while requests continue.
 //!
-//! In a cluster, leases are shares of what all nodes may use together: see `share`, and the other end in
+//! In a cluster, leases are shares of what all nodes may use together: see `shared`, and the other end in
 //! [`super::shares`].
 
 mod burst;
 mod calendar;
+mod charge;
 mod quota;
 mod recent;
 mod share;
+mod shared;
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -36,9 +39,11 @@ use crate::clock::Moment;
 use crate::model::Timestamp;
 
 pub use self::burst::BURST_MAX;
+pub use self::charge::{Charge, PaidCharge};
 pub use self::quota::{QUOTA_MAX, lease_size};
 pub use self::recent::{RECENT_DAYS, RECENT_HOURS, RecentUse, SharedUse};
 pub use self::share::{BurstNeed, BurstShare, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Unused};
+pub use self::standing::{BurstStanding, QuotaStanding, Standing};
 
 /// The most units that one request may take: less than half of the smallest lease, which is requested when that is left.
 pub const UNITS_MAX: u64 = 49;
@@ -234,7 +239,7 @@ impl Meter {
         let standing = self.standing_of(window, day, month, now.mono_ms, &dates);
         let units = u64::from(cost == Cost::Full);
         self.recorder.count(units);
-        Ok(Charge { meter: self, units, window, day, month, standing })
+        Ok(PaidCharge { units, window, day, month, standing }.attach(self))
     }
 
     fn take_quotas(&self, dates: &Dates, units: u64) -> Result<(PeriodCount, PeriodCount), Refusal> {
@@ -326,30 +331,6 @@ impl Meter {
         self.recorder.restore(recent);
     }
 
-    /// In a cluster, what all nodes have used, as far as their log has it.
-    pub fn shared_use(&self) -> Option<SharedUse> {
-        self.recorder.shared_use()
-    }
-
-    /// An entry of the log has changed it.
-    pub fn put_shared_use(&self, shared: SharedUse) {
-        self.recorder.put_shared_use(shared);
-        if let Some(used) = shared.last_used {
-            self.last_used.fetch_max(used.unix(), Ordering::Relaxed);
-        }
-    }
-
-    /// Takes the units that were used here since this was last called, and when they were last, to enter both in the log.
-    pub fn take_use(&self) -> Option<(u64, Timestamp)> {
-        let last_used = self.last_used()?;
-        Some(self.recorder.take_units()).filter(|units| *units > 0).map(|units| (units, last_used))
-    }
-
-    /// Units that were taken could not be entered.
-    pub fn keep_use(&self, units: u64) {
-        self.recorder.keep_units(units);
-    }
-
     pub fn last_used(&self) -> Option<Timestamp> {
         Some(self.last_used.load(Ordering::Relaxed)).filter(|second| *second > 0).map(Timestamp::from_unix)
     }
@@ -379,74 +360,6 @@ impl Meter {
         self.leases.resolve();
     }
 
-    /// What a node of a cluster needs more of, to be granted, exhausted or declined afterwards. `None` if nothing is needed,
-    /// which resolves the pending request.
-    pub fn plan_share(&self, now: Moment) -> Option<KeyNeed> {
-        let leasing = self.leasing();
-        let dates = self.dates(now);
-        let units = leasing.awaited.iter().copied().max().unwrap_or_default();
-        let (day, month) = (self.day.plan_share(dates.day, units), self.month.plan_share(dates.month, units));
-        let burst = self.burst.plan_share(now.mono_ms, units > 0);
-        let need = KeyNeed { resets: leasing.resets, burst, day, month };
-        if need.is_empty() {
-            self.leases.resolve();
-            return None;
-        }
-        Some(need)
-    }
-
-    /// Makes shares usable that were asked for at a moment.
-    pub fn grant_share(&self, need: KeyNeed, share: KeyShare, asked: Moment) {
-        let mut leasing = self.leasing();
-        if leasing.resets != share.resets {
-            leasing.resets = share.resets;
-            let dates = self.dates(asked);
-            self.day.restart(dates.day);
-            self.month.restart(dates.month);
-        }
-        if let Some((need, share)) = need.burst.zip(share.burst) {
-            self.burst.grant_share(need, share, asked.mono_ms);
-        }
-        for (quota, need, share) in [(&self.day, need.day, share.day), (&self.month, need.month, share.month)] {
-            if let Some((need, share)) = need.zip(share) {
-                quota.grant_share(need, share);
-            }
-        }
-    }
-
-    /// The cluster has nothing left of these.
-    pub fn exhaust(&self, nothing_left: KeyNeed) {
-        nothing_left.burst.into_iter().for_each(|need| self.burst.exhaust(need));
-        nothing_left.day.into_iter().for_each(|need| self.day.exhaust(need));
-        nothing_left.month.into_iter().for_each(|need| self.month.exhaust(need));
-    }
-
-    /// What was used of the day and of the month counts anew.
-    pub fn forget_exhaustion(&self) {
-        self.day.forget_exhaustion();
-        self.month.forget_exhaustion();
-    }
-
-    /// Resolves the pending request, after shares were granted.
-    pub fn resolve_lease(&self) {
-        self.leases.resolve();
-    }
-
-    /// Takes what is not used of this node's shares of limits, to give it back to the cluster.
-    pub fn take_unused(&self, limits: LimitSet, now: Moment) -> Unused {
-        let leasing = self.leasing();
-        let quota = |quota: &Quota| {
-            let unused = quota.give_back();
-            (unused.period_number(), unused.count())
-        };
-        Unused {
-            resets: leasing.resets,
-            burst: if limits.burst { self.burst.give_back(now.mono_ms) } else { (0, 0) },
-            day: if limits.day { quota(&self.day) } else { (0, 0) },
-            month: if limits.month { quota(&self.month) } else { (0, 0) },
-        }
-    }
-
     /// Reports that a planned lease could not be stored.
     pub fn decline_lease(&self) {
         self.leases.decline();
@@ -471,76 +384,6 @@ impl Meter {
         let _awaiting = Awaiting::new(self, units);
         self.request_lease(&dates);
         resolution.await
-    }
-}
-
-/// A request that has been charged.
-#[derive(Debug)]
-pub struct Charge<'m> {
-    meter: &'m Meter,
-    /// What it takes of the day and of the month.
-    units: u64,
-    window: Window,
-    day: PeriodCount,
-    month: PeriodCount,
-    standing: Standing,
-}
-
-impl Charge<'_> {
-    /// The key's standing after this request.
-    pub fn standing(&self) -> &Standing {
-        &self.standing
-    }
-
-    pub fn units(&self) -> u64 {
-        self.units
-    }
-
-    /// The charge without its meter, for a request that has to wait. Dropping it does not refund it.
-    pub fn detach(self) -> PaidCharge {
-        let Charge { units, window, day, month, standing, .. } = self;
-        PaidCharge { units, window, day, month, standing }
-    }
-
-    /// Takes more units of the day and of the month, all of them or none. At most [`UNITS_MAX`] in all, so that one lease
-    /// is enough.
-    pub fn add(&mut self, units: u64, now: Moment) -> Result<(), Refusal> {
-        debug_assert!(self.units + units <= UNITS_MAX);
-        let dates = self.meter.dates(now);
-        (self.day, self.month) = self.meter.take_quotas(&dates, units)?;
-        self.units += units;
-        self.meter.recorder.count(units);
-        let Meter { day, month, .. } = self.meter;
-        self.standing.day = day.standing(self.day, dates.until_day_ends(self.day.period()));
-        self.standing.month = month.standing(self.month, dates.until_month_ends(self.month.period()));
-        Ok(())
-    }
-
-    /// Refunds a request that failed through no fault of the client, and returns the standing without it.
-    pub fn refund(self) -> Standing {
-        self.meter.burst.refund(self.window);
-        self.meter.day.refund(self.day, self.units);
-        self.meter.month.refund(self.month, self.units);
-        self.meter.recorder.refund(self.units);
-        self.standing.without(self.units)
-    }
-}
-
-/// A charge that is kept while its request waits.
-#[derive(Debug)]
-pub struct PaidCharge {
-    units: u64,
-    window: Window,
-    day: PeriodCount,
-    month: PeriodCount,
-    standing: Standing,
-}
-
-impl PaidCharge {
-    /// The charge again, of the meter that it was taken from.
-    pub fn attach(self, meter: &Meter) -> Charge<'_> {
-        let PaidCharge { units, window, day, month, standing } = self;
-        Charge { meter, units, window, day, month, standing }
     }
 }
 
@@ -574,50 +417,4 @@ fn month_of(usage: Usage) -> PeriodCount {
 
 fn usage_of(day: PeriodCount, month: PeriodCount) -> Usage {
     Usage { day: day.period_number(), day_used: day.count(), month: month.period_number(), month_used: month.count() }
-}
-
-/// A key's use of all its limits at one moment, as responses report it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    pub burst: BurstStanding,
-    pub day: QuotaStanding,
-    pub month: QuotaStanding,
-}
-
-impl Standing {
-    /// The quota that responses report first: the day's, or the month's for a key that has only a monthly one.
-    pub fn quota(&self) -> QuotaStanding {
-        if self.day.limit.is_none() && self.month.limit.is_some() { self.month } else { self.day }
-    }
-
-    /// The standing without the request that it includes, which took so many units.
-    fn without(mut self, units: u64) -> Self {
-        self.burst.remaining = self.burst.remaining.saturating_add(1).min(self.burst.limit);
-        self.day.used = self.day.used.saturating_sub(units);
-        self.month.used = self.month.used.saturating_sub(units);
-        self
-    }
-}
-
-/// The one-minute window. If no window is open, `remaining` is the limit and `reset_s` is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BurstStanding {
-    pub limit: u32,
-    pub remaining: u32,
-    pub reset_s: u32,
-}
-
-/// The use of a UTC day or month.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuotaStanding {
-    /// `None` if unlimited; use is counted anyway.
-    pub limit: Option<u64>,
-    pub used: u64,
-    pub reset_s: u32,
-}
-
-impl QuotaStanding {
-    pub fn remaining(&self) -> Option<u64> {
-        self.limit.map(|limit| limit.saturating_sub(self.used))
-    }
 }

@@ -89,7 +89,7 @@ pub struct Unused {
 }
 
 impl KeyNeed {
-    /// The limits of which nothing was given, because nodes have all of it.
+    /// The limits that are used up or held by other nodes, so that the share has nothing of them.
     #[must_use]
     pub fn unmet(&self, share: &KeyShare) -> KeyNeed {
         let burst = self.burst.filter(|need| {

@@ -24,6 +24,7 @@ use self::replies::{
     read_limits, read_share, unexpected,
 };
 use super::{ClusterView, Engine, EngineError, Heartbeat, LogEntry, LogIdentity, NewEntry};
+use crate::cluster::millis;
 use crate::keys::{KeyId, KeyNeed, KeyShare, LimitSet, Recall, Unused};
 use crate::model::EntryId;
 
@@ -248,8 +249,4 @@ impl Engine for RedisEngine {
         };
         recalls.map(recall).collect()
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the scripts are told and what they answer.
+//! The arguments of the scripts, and their replies.
 
 use redis::streams::StreamId;
 use serde::Deserialize;

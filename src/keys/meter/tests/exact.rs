@@ -98,7 +98,7 @@ fn change_of_day_under_load_neither_loses_nor_adds_a_request() {
         storm(&meter, wanted, 800, |number| {
             let now = if number < 400 { wall(NOON) } else { wall(NOON + 86_400) };
             if let Ok(charge) = charge_waiting(&meter, now) {
-                passed[usize::from(charge.day.period() == 20_772)].fetch_add(1, Ordering::Relaxed);
+                passed[usize::from(charge.paid.day.period() == 20_772)].fetch_add(1, Ordering::Relaxed);
             }
         });
         let [first, second] = passed.map(AtomicU64::into_inner);
