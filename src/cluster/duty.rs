@@ -20,6 +20,12 @@ const MARGIN: Duration = Duration::from_millis(300);
 const RENEW_EVERY: Duration = Duration::from_millis(500);
 /// How often it is checked whether something is due.
 const TICK_EVERY: Duration = Duration::from_millis(25);
+/// Old entries are removed this often.
+const TRIM_EVERY: Duration = Duration::from_secs(30);
+/// A node that was away for less catches up from the log; after more it takes a copy from another node.
+const LOG_KEPT: Duration = Duration::from_secs(3600);
+/// The log takes at most about so much of the engine's memory.
+const LOG_BYTES_MAX: u64 = 256 << 20;
 /// How long an entry of this node takes at most until it is applied here, unless something is wrong.
 const APPLY_WAIT: Duration = Duration::from_secs(2);
 
@@ -99,6 +105,18 @@ impl<E: Engine> Duty<E> {
         self.set_turn(None);
         if let Err(error) = self.node.engine().drop_duty(self.node.name()).await {
             tracing::debug!(%error, "the duty could not be given up");
+        }
+    }
+
+    /// Removes old entries of the log, for as long as the node has the duty.
+    pub async fn trim(&self) {
+        loop {
+            tokio::time::sleep(TRIM_EVERY).await;
+            if self.fence().is_some()
+                && let Err(error) = self.node.engine().trim(self.node.log(), LOG_KEPT, LOG_BYTES_MAX).await
+            {
+                tracing::warn!(%error, "failed to remove old entries of the cluster's log; trying again");
+            }
         }
     }
 

@@ -8,10 +8,12 @@
 //! node whose lease had ended, or which has just been started, serves nothing before it has applied all that was in
 //! the log when its new lease began.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::engine::{ClusterView, Engine, EngineError, Heartbeat, NodeView};
@@ -19,6 +21,7 @@ use super::millis;
 use super::node::{ClusterNode, Standing};
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
+use crate::keys::Keyring;
 use crate::model::EntryId;
 
 /// A node serves for so much less than its lease: clocks do not run equally fast.
@@ -52,7 +55,13 @@ pub struct NodeDetails {
     pub when_cut_off: WhenCutOff,
     /// When it was started, in seconds.
     pub started: u32,
+    /// What must be the same on all nodes: they apply the same entries, and must come to the same state.
+    #[serde(default)]
+    pub settings: SharedSettings,
 }
+
+/// Settings by their names.
+pub type SharedSettings = BTreeMap<String, String>;
 
 /// The cluster as a node last saw it.
 #[derive(Clone, Debug)]
@@ -70,6 +79,16 @@ struct State {
     until_ms: u64,
     /// The last entry of the log when the lease began, if it has not been applied yet.
     missing: Option<EntryId>,
+    /// Since when another node has its name, on the monotonic clock.
+    taken_ms: Option<u64>,
+}
+
+/// What a node serves from.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    pub clock: Clock,
+    pub boards: Arc<Boards>,
+    pub keyring: Arc<Keyring>,
 }
 
 /// See the module.
@@ -78,10 +97,18 @@ pub struct Lease<E> {
     node: Arc<ClusterNode<E>>,
     length: Duration,
     details: NodeDetails,
+    /// The same as the engine gets it.
+    details_text: String,
+    settings_digest: String,
     clock: Clock,
     boards: Arc<Boards>,
+    keyring: Arc<Keyring>,
     state: Mutex<State>,
+    /// Held while streams end whose keys have changed.
+    settling: tokio::sync::Mutex<()>,
     contact: watch::Sender<Option<Contact>>,
+    /// Why the last report was not taken.
+    failure: watch::Sender<Option<EngineError>>,
     /// Until when it may serve, on the monotonic clock.
     until_ms: watch::Sender<Option<u64>>,
 }
@@ -92,23 +119,35 @@ impl<E: Engine> Lease<E> {
         node: Arc<ClusterNode<E>>,
         length: Duration,
         details: NodeDetails,
-        (clock, boards): (Clock, Arc<Boards>),
+        Serving { clock, boards, keyring }: Serving,
     ) -> Self {
+        let details_text = serde_json::to_string(&details).unwrap_or_default();
+        let settings_digest = digest(&details.settings);
         boards.condition().serve_until(0);
         Lease {
             node,
             length,
             details,
+            details_text,
+            settings_digest,
             clock,
             boards,
+            keyring,
             state: Mutex::default(),
+            settling: tokio::sync::Mutex::default(),
             contact: watch::Sender::new(None),
+            failure: watch::Sender::new(None),
             until_ms: watch::Sender::new(None),
         }
     }
 
     pub fn contact(&self) -> watch::Receiver<Option<Contact>> {
         self.contact.subscribe()
+    }
+
+    /// Why the last report was not taken.
+    pub fn failure(&self) -> Option<EngineError> {
+        self.failure.borrow().clone()
     }
 
     /// Ready once the node has had its first lease: it is up to date.
@@ -122,16 +161,26 @@ impl<E: Engine> Lease<E> {
         self.until_ms.borrow().is_some_and(|until_ms| now.mono_ms < until_ms)
     }
 
+    /// How many nodes there were when this one last heard of them.
+    pub fn nodes(&self) -> Option<u64> {
+        let contact = self.contact.borrow();
+        let nodes = contact.as_ref()?.view.nodes.iter().filter(|node| !node.has_left).count();
+        Some(u64::try_from(nodes).unwrap_or(u64::MAX).max(1))
+    }
+
     /// Reports the node for as long as it runs.
     pub async fn run(&self) {
         loop {
-            let wait = match self.beat().await {
-                Ok(_) => BEAT_EVERY,
-                Err(error) => {
-                    tracing::debug!(%error, "the node could not be reported");
-                    RETRY
+            let error = self.beat().await.err();
+            let wait = if error.is_some() { RETRY } else { BEAT_EVERY };
+            if *self.failure.borrow() != error {
+                if let Some(error) = &error {
+                    tracing::warn!(%error, "the node cannot be reported; trying again");
+                } else {
+                    tracing::info!("the node is reported again");
                 }
-            };
+                self.failure.send_replace(error);
+            }
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = self.node.awaited_is_applied() => {}
@@ -155,23 +204,64 @@ impl<E: Engine> Lease<E> {
         let applied = *self.node.applied().borrow();
         let is_current = self.state().expected.is_some_and(|expected| applied >= expected);
         let lease = if is_current { self.length } else { Duration::ZERO };
-        let details = serde_json::to_string(&self.details).unwrap_or_default();
-        let beat = Heartbeat { node: self.node.name(), applied, details: &details, lease };
+        self.settle_streams().await;
+        let beat = Heartbeat {
+            node: self.node.name(),
+            file: self.node.file(),
+            applied,
+            details: &self.details_text,
+            settings: &self.settings_digest,
+            lease,
+        };
         let view = match self.node.engine().beat(self.node.log(), beat).await {
             Ok(view) => view,
-            Err(EngineError::Lost) => {
-                self.node.stand(Standing::Lost);
-                return Err(EngineError::Lost);
+            Err(error) => {
+                self.note_refusal(&error, sent).await;
+                return Err(error);
             }
-            Err(error) => return Err(error),
         };
-        self.state().expected = Some(view.last);
+        if applied < view.trimmed {
+            self.node.stand(Standing::Behind);
+            return Err(EngineError::Behind);
+        }
+        {
+            let mut state = self.state();
+            state.expected = Some(view.last);
+            state.taken_ms = None;
+        }
         self.align(sent, &view);
         if is_current {
             self.extend(sent, &view);
         }
         self.contact.send_replace(Some(Contact { view: view.clone(), sent }));
         Ok(view)
+    }
+
+    /// Waits until no stream goes on by what was before a change of its key: a report says that it does not.
+    async fn settle_streams(&self) {
+        let _settling = self.settling.lock().await;
+        if self.node.take_ended_access() {
+            self.keyring.streams_settled().await;
+        }
+    }
+
+    /// What an engine that refuses a report says of the node.
+    async fn note_refusal(&self, error: &EngineError, sent: Moment) {
+        match error {
+            EngineError::Lost => self.node.stand(Standing::Lost),
+            EngineError::Disagrees => {
+                let view = self.node.engine().look(self.node.log()).await.unwrap_or_default();
+                self.node.stand(Standing::Disagrees(difference(&self.details.settings, self.node.name(), &view)));
+            }
+            EngineError::NameTaken => {
+                // A node that was killed, and is back with another file, has its name for as long as its lease.
+                let since_ms = *self.state().taken_ms.get_or_insert(sent.mono_ms);
+                if sent.mono_ms.saturating_sub(since_ms) > millis(self.length * 2) {
+                    self.node.stand(Standing::NameTaken);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -247,8 +337,42 @@ impl<E: Engine> Lease<E> {
     }
 }
 
+/// Short, and different for different settings.
+fn digest(settings: &SharedSettings) -> String {
+    let text = serde_json::to_string(settings).unwrap_or_default();
+    hex_digest(text.as_bytes())
+}
+
+/// The first half of a SHA-256 digest.
+pub fn hex_digest(bytes: &[u8]) -> String {
+    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    format!("{:032x}", u128::from_be_bytes(half))
+}
+
+/// The first setting in which other nodes differ from this one.
+fn difference(own: &SharedSettings, name: &str, view: &ClusterView) -> Box<str> {
+    let others = view.nodes.iter().filter(|node| *node.node != *name && node.lease_ms > 0);
+    for other in others {
+        let Ok(details) = serde_json::from_str::<NodeDetails>(&other.details) else { continue };
+        let names = own.keys().chain(details.settings.keys());
+        let differs = |name: &&String| own.get(*name) != details.settings.get(*name);
+        if let Some(setting) = names.into_iter().find(differs) {
+            let value =
+                |settings: &SharedSettings| settings.get(setting).cloned().unwrap_or_else(|| "not known".to_owned());
+            let (here, there) = (value(own), value(&details.settings));
+            return format!("{setting} is {here} here and {there} on node {}", other.node).into();
+        }
+    }
+    "another node has other settings".into()
+}
+
 /// Whether a node goes on when it is cut off. One of which that cannot be read may.
 fn goes_on(node: &NodeView) -> bool {
+    if node.has_left {
+        return false;
+    }
     let details = serde_json::from_str::<NodeDetails>(&node.details);
     details.map_or(true, |details| details.when_cut_off == WhenCutOff::Serve)
 }

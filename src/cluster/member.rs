@@ -9,15 +9,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::duty::Duty;
-use super::engine::{Engine, EngineError, LogIdentity};
-use super::lease::{Lease, NodeDetails};
-use super::node::ClusterNode;
+use super::engine::{Engine, EngineError};
+use super::lease::{Contact, Lease, NodeDetails, Serving, WhenCutOff};
+use super::node::{ClusterNode, Standing};
 use super::shares::EngineShares;
 use crate::board::Boards;
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::keys::{KeyId, Keyring, LeaseRequests, shares};
-use crate::model::{Catalogue, Membership};
-use crate::writer::{LogFuture, SharedLog, SharedOperation, Waiting, WriteError, WriterHandle};
+use crate::model::{Catalogue, EntryId, Membership};
+use crate::writer::{LogFuture, NodesFuture, SharedLog, SharedOperation, Waiting, WriteError, WriterHandle};
 
 /// What keys have used on a node is entered in the log about this often.
 const RECORD_USE_EVERY: Duration = Duration::from_secs(10);
@@ -35,6 +35,50 @@ pub struct MemberOptions {
     pub details: NodeDetails,
 }
 
+/// Where a node stands.
+#[derive(Clone, Debug)]
+pub struct ClusterStanding {
+    pub node: Box<str>,
+    pub standing: Standing,
+    /// The last entry that is in its file.
+    pub applied: EntryId,
+    /// Whether its lease holds.
+    pub has_lease: bool,
+    /// Whether it polls and publishes.
+    pub has_duty: bool,
+    /// The cluster as it last saw it.
+    pub contact: Option<Contact>,
+    /// Why the engine took no report of it.
+    pub failure: Option<EngineError>,
+    pub now: Moment,
+}
+
+impl ClusterStanding {
+    /// Where it stands, in a word or two: one of [`Standing::NAMES`].
+    pub fn name(&self) -> &'static str {
+        match &self.standing {
+            Standing::Following if self.failure.is_some() => Standing::CutOff.name(),
+            standing => standing.name(),
+        }
+    }
+
+    /// How long ago the node sent the last report that the engine answered; `None` if never.
+    pub fn contact_ms(&self) -> Option<u64> {
+        self.contact.as_ref().map(|contact| self.now.mono_ms.saturating_sub(contact.sent.mono_ms))
+    }
+
+    /// How much older the last entry in its file is than the last of the log, as of the last contact.
+    pub fn behind_ms(&self) -> Option<u64> {
+        self.contact.as_ref().map(|contact| contact.view.last.ms.saturating_sub(self.applied.ms))
+    }
+
+    /// The nodes that have a lease, as of the last contact.
+    pub fn leased_nodes(&self) -> usize {
+        let nodes = self.contact.iter().flat_map(|contact| &contact.view.nodes);
+        nodes.filter(|node| node.lease_ms > 0).count()
+    }
+}
+
 /// What a node is made of.
 #[derive(Clone, Debug)]
 pub struct MemberParts {
@@ -43,6 +87,17 @@ pub struct MemberParts {
     pub boards: Arc<Boards>,
     pub keyring: Arc<Keyring>,
     pub clock: Clock,
+}
+
+/// Why a node did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error(transparent)]
+    Engine(EngineError),
+    #[error("{0}")]
+    Ended(String),
 }
 
 /// See the module.
@@ -71,13 +126,17 @@ impl<E: Engine> Member<E> {
         first_number: u64,
     ) -> Arc<Self> {
         let MemberOptions { name, lease, details } = options;
+        let when_cut_off = details.when_cut_off;
         let MemberParts { catalogue, writer, boards, keyring, clock } = parts;
-        let log = LogIdentity { cluster: membership.cluster, epoch: membership.epoch };
-        let shares = Arc::new(EngineShares::new(Arc::clone(&engine), log, &name));
         let node = Arc::new(ClusterNode::new(engine, &name, membership, (catalogue, writer), first_number));
-        let lease = Arc::new(Lease::new(Arc::clone(&node), lease, details, (clock.clone(), boards)));
+        let serving = Serving { clock: clock.clone(), boards, keyring: Arc::clone(&keyring) };
+        let lease = Arc::new(Lease::new(Arc::clone(&node), lease, details, serving));
+        let mut shares = EngineShares::new(Arc::clone(node.engine()), node.log(), node.name());
+        if when_cut_off == WhenCutOff::Serve {
+            shares = shares.going_on(Arc::clone(&lease), clock.clone());
+        }
         let duty = Arc::new(Duty::new(Arc::clone(&node), Arc::clone(&lease), clock.clone()));
-        Arc::new(Member { node, lease, duty, shares, keyring, clock })
+        Arc::new(Member { node, lease, duty, shares: Arc::new(shares), keyring, clock })
     }
 
     pub fn node(&self) -> &ClusterNode<E> {
@@ -88,25 +147,68 @@ impl<E: Engine> Member<E> {
         &self.lease
     }
 
+    pub fn standing(&self) -> ClusterStanding {
+        let now = self.clock.now();
+        ClusterStanding {
+            node: self.node.name().into(),
+            standing: self.node.standing().borrow().clone(),
+            applied: *self.node.applied().borrow(),
+            has_lease: self.lease.is_held(now),
+            has_duty: self.duty.fence().is_some(),
+            contact: self.lease.contact().borrow().clone(),
+            failure: self.lease.failure(),
+            now,
+        }
+    }
+
     pub fn duty(&self) -> &Arc<Duty<E>> {
         &self.duty
     }
 
     /// Begins to follow the others. Returns when the node is up to date and may serve; its tasks go on until they are dropped.
-    pub async fn start(self: &Arc<Self>, tasks: &mut JoinSet<()>) -> Result<(), WriteError> {
+    pub async fn start(self: &Arc<Self>, tasks: &mut JoinSet<()>) -> Result<(), StartError> {
+        self.meet().await?;
         let (node, lease) = (Arc::clone(&self.node), Arc::clone(&self.lease));
         tasks.spawn(async move { node.follow().await });
         tasks.spawn(async move { lease.run().await });
-        self.lease.is_granted().await;
+        tokio::select! {
+            () = self.lease.is_granted() => {}
+            standing = self.node.ended() => return Err(StartError::Ended(standing.end().unwrap_or_default())),
+        }
         // Whoever reads from this node gets what is published everywhere.
         let publication = self.node.writer().plan_full_publication().await?;
         self.writer().publish(publication).await?;
         let (holding, publishing) = (Arc::clone(&self.duty), Arc::clone(&self.duty));
         tasks.spawn(async move { holding.hold().await });
         tasks.spawn(async move { publishing.publish().await });
+        let trimming = Arc::clone(&self.duty);
+        tasks.spawn(async move { trimming.trim().await });
         let recording = Arc::clone(self);
         tasks.spawn(async move { recording.record_use().await });
         Ok(())
+    }
+
+    /// Waits for the first answer of the engine. One that refuses a node does so later on, too.
+    async fn meet(&self) -> Result<(), StartError> {
+        let mut has_warned = false;
+        loop {
+            match self.node.engine().look(self.node.log()).await {
+                Ok(view) => {
+                    let behind_ms = view.last.ms.saturating_sub(self.node.applied().borrow().ms);
+                    tracing::info!(node = self.node.name(), behind_ms, "catching up with the cluster");
+                    return Ok(());
+                }
+                Err(EngineError::Unreachable(reason)) => {
+                    if !has_warned {
+                        tracing::warn!(%reason, "the engine of the cluster does not answer; waiting for it");
+                        has_warned = true;
+                    }
+                    tokio::time::sleep(RETRY).await;
+                }
+                Err(EngineError::Lost) => return Err(StartError::Ended(Standing::Lost.end().unwrap_or_default())),
+                Err(error) => return Err(StartError::Engine(error)),
+            }
+        }
     }
 
     /// Hands out this node's shares of the limits of keys until `stop` is ready, and gives back what is left of them.
@@ -145,6 +247,14 @@ impl<E: Engine> Member<E> {
         self.node.writer().clone().sharing(Arc::new(TurnLog { member: Arc::clone(self), fence }))
     }
 
+    /// Every other node, as far as is known. Never none: there may be some that have joined since.
+    fn others(&self) -> Vec<Box<str>> {
+        let contact = self.lease.contact().borrow().clone();
+        let nodes = contact.into_iter().flat_map(|contact| contact.view.nodes);
+        let others: Vec<_> = nodes.map(|node| node.node).filter(|name| **name != *self.node.name()).collect();
+        if others.is_empty() { vec!["nodes that this one has not heard of".into()] } else { others }
+    }
+
     async fn record_use(self: &Arc<Self>) {
         loop {
             tokio::time::sleep(RECORD_USE_EVERY).await;
@@ -171,8 +281,8 @@ impl<E: Engine> SharedLog for Member<E> {
         Box::pin(async move { self.node.enter_with(operation, None, Some(waiting)).await.map(|_| ()) })
     }
 
-    fn settled(&self) -> LogFuture<'_, Vec<Box<str>>> {
-        Box::pin(async move { self.lease.settled().await.map_err(unconfirmed) })
+    fn settled(&self) -> NodesFuture<'_> {
+        Box::pin(async move { self.lease.settled().await.unwrap_or_else(|_| self.others()) })
     }
 
     fn reset_usage<'a>(&'a self, key: &'a KeyId) -> LogFuture<'a, ()> {
@@ -202,8 +312,12 @@ impl<E: Engine> SharedLog for TurnLog<E> {
         Box::pin(async move { entered.await.map(|_| ()) })
     }
 
-    fn settled(&self) -> LogFuture<'_, Vec<Box<str>>> {
+    fn settled(&self) -> NodesFuture<'_> {
         self.member.settled()
+    }
+
+    fn is_in_turn(&self) -> bool {
+        self.member.duty.fence() == Some(self.fence)
     }
 
     fn reset_usage<'a>(&'a self, key: &'a KeyId) -> LogFuture<'a, ()> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +20,9 @@ const READ_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait before an engine that did not answer is asked again, or an entry is applied again.
 const RETRY: Duration = Duration::from_millis(200);
 
+/// How long an operation waits for an engine that was restarted. No lease is longer.
+const SETTLING_MAX: Duration = Duration::from_secs(65);
+
 /// Where a node stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -29,20 +32,60 @@ pub enum Standing {
     CutOff,
     /// The file does not take an entry.
     Stalled(Box<str>),
-    /// The engine has lost what this node has applied: it goes no further.
+    // In all that follow it goes no further.
+    /// The engine has lost what this node has applied.
     Lost,
-    /// An entry that this version cannot read: it goes no further.
+    /// The engine has removed what this node has not applied.
+    Behind,
+    /// An entry that this version cannot read.
     Unreadable(Box<str>),
+    /// Other nodes have other settings.
+    Disagrees(Box<str>),
+    NameTaken,
 }
 
 impl Standing {
-    /// Why the node goes no further.
+    /// The name of each of them.
+    pub const NAMES: [&str; 8] =
+        ["following", "cut off", "stalled", "lost", "behind", "unreadable", "disagrees", "name taken"];
+
+    pub fn name(&self) -> &'static str {
+        Self::NAMES[match self {
+            Standing::Following => 0,
+            Standing::CutOff => 1,
+            Standing::Stalled(_) => 2,
+            Standing::Lost => 3,
+            Standing::Behind => 4,
+            Standing::Unreadable(_) => 5,
+            Standing::Disagrees(_) => 6,
+            Standing::NameTaken => 7,
+        }]
+    }
+
+    /// Why the node goes no further, and what to do.
     pub fn end(&self) -> Option<String> {
-        match self {
-            Standing::Following | Standing::CutOff | Standing::Stalled(_) => None,
-            Standing::Lost => Some("the engine has lost what this node has applied".to_owned()),
-            Standing::Unreadable(reason) => Some(format!("this node cannot follow the others ({reason})")),
-        }
+        Some(match self {
+            Standing::Following | Standing::CutOff | Standing::Stalled(_) => return None,
+            Standing::Lost => {
+                "the engine has lost what this node has applied, or holds another cluster: stop all nodes, \
+                               and run `oddsbox cluster reseed` on the one with the highest position"
+                    .to_owned()
+            }
+            Standing::Behind => {
+                "the log of the cluster no longer reaches back to where this node was: start it again, and \
+                                 it takes a copy from another node"
+                    .to_owned()
+            }
+            Standing::Unreadable(reason) => {
+                format!("this node cannot follow the others ({reason}): run the same version on all of them")
+            }
+            Standing::Disagrees(setting) => {
+                format!("{setting}: set it to the same on all nodes, and stop all of them to change it")
+            }
+            Standing::NameTaken => {
+                "another node has the name of this one: give each its own with cluster.node".to_owned()
+            }
+        })
     }
 }
 
@@ -51,6 +94,7 @@ pub struct ClusterNode<E> {
     engine: Arc<E>,
     name: Box<str>,
     log: LogIdentity,
+    file: u64,
     catalogue: Arc<Catalogue>,
     writer: WriterHandle,
     /// Who waits for entries of this node, by their numbers.
@@ -60,6 +104,8 @@ pub struct ClusterNode<E> {
     standing: watch::Sender<Standing>,
     /// An entry was applied that somebody waits for on another node.
     applied_awaited: Notify,
+    /// The same, until the streams have been told.
+    has_ended_access: AtomicBool,
 }
 
 impl<E> fmt::Debug for ClusterNode<E> {
@@ -82,6 +128,7 @@ impl<E: Engine> ClusterNode<E> {
             engine,
             name: name.into(),
             log: LogIdentity { cluster: membership.cluster, epoch: membership.epoch },
+            file: membership.file,
             catalogue,
             writer,
             waiting: Mutex::default(),
@@ -89,6 +136,7 @@ impl<E: Engine> ClusterNode<E> {
             applied: watch::Sender::new(membership.applied),
             standing: watch::Sender::new(Standing::Following),
             applied_awaited: Notify::new(),
+            has_ended_access: AtomicBool::new(false),
         }
     }
 
@@ -105,6 +153,11 @@ impl<E: Engine> ClusterNode<E> {
         self.log
     }
 
+    /// See [`Membership::file`].
+    pub fn file(&self) -> u64 {
+        self.file
+    }
+
     pub fn engine(&self) -> &Arc<E> {
         &self.engine
     }
@@ -116,6 +169,11 @@ impl<E: Engine> ClusterNode<E> {
     /// Ready when an entry was applied that somebody waits for on another node.
     pub async fn awaited_is_applied(&self) {
         self.applied_awaited.notified().await;
+    }
+
+    /// Whether an entry has ended access since this was last asked.
+    pub(super) fn take_ended_access(&self) -> bool {
+        self.has_ended_access.swap(false, Ordering::AcqRel)
     }
 
     pub fn standing(&self) -> watch::Receiver<Standing> {
@@ -143,16 +201,26 @@ impl<E: Engine> ClusterNode<E> {
             self.waiting().insert(number, waiting);
         }
         let entry = NewEntry { node: &self.name, number, fence, bytes: &bytes };
-        match self.engine.append(self.log, entry).await {
-            Ok(id) => Ok(id),
-            Err(error) => {
-                self.waiting().remove(&number);
-                Err(match error {
-                    EngineError::Unreachable(reason) => WriteError::Unconfirmed(reason),
-                    error => WriteError::not_entered(error),
-                })
+        self.append(entry).await.map_err(|error| {
+            self.waiting().remove(&number);
+            match error {
+                EngineError::Unreachable(reason) => WriteError::Unconfirmed(reason),
+                error => WriteError::not_entered(error),
             }
-        }
+        })
+    }
+
+    /// Waits for an engine that was restarted.
+    async fn append(&self, entry: NewEntry<'_>) -> Result<EntryId, EngineError> {
+        let settled = async {
+            loop {
+                match self.engine.append(self.log, entry.clone()).await {
+                    Err(EngineError::Settling) => tokio::time::sleep(RETRY).await,
+                    answer => return answer,
+                }
+            }
+        };
+        tokio::time::timeout(SETTLING_MAX, settled).await.unwrap_or(Err(EngineError::Settling))
     }
 
     /// Applies the entries of the log, until the node can go no further.
@@ -175,6 +243,7 @@ impl<E: Engine> ClusterNode<E> {
                     }
                 }
                 Err(EngineError::Lost) => return self.stand(Standing::Lost),
+                Err(EngineError::Behind) => return self.stand(Standing::Behind),
                 Err(error) => {
                     tracing::debug!(%error, "the log of the cluster could not be read");
                     self.stand(Standing::CutOff);
@@ -186,8 +255,9 @@ impl<E: Engine> ClusterNode<E> {
 
     /// Applies an entry, as often as it takes. Returns whether the node goes on.
     async fn take(&self, entry: LogEntry) -> bool {
-        if entry.previous != *self.applied.borrow() {
-            self.stand(Standing::Lost);
+        let applied = *self.applied.borrow();
+        if entry.previous != applied {
+            self.stand(if entry.previous > applied { Standing::Behind } else { Standing::Lost });
             return false;
         }
         let is_own = *entry.node == *self.name;
@@ -213,6 +283,7 @@ impl<E: Engine> ClusterNode<E> {
                 }
             }
         }
+        self.has_ended_access.fetch_or(is_awaited, Ordering::AcqRel);
         self.applied.send_replace(entry.id);
         if is_awaited {
             self.applied_awaited.notify_one();
@@ -220,11 +291,26 @@ impl<E: Engine> ClusterNode<E> {
         true
     }
 
+    /// Ready when the node goes no further.
+    pub async fn ended(&self) -> Standing {
+        let mut standing = self.standing();
+        // The sender is here, so it cannot end without.
+        let ended = standing.wait_for(|standing| standing.end().is_some()).await;
+        ended.map_or(Standing::Lost, |ended| ended.clone())
+    }
+
+    /// One that goes no further stays so.
     pub(super) fn stand(&self, standing: Standing) {
         self.standing.send_if_modified(|now| {
-            let is_other = *now != standing;
+            let is_other = *now != standing && now.end().is_none();
+            if !is_other {
+                return false;
+            }
+            if let Some(reason) = standing.end() {
+                tracing::error!("{reason}");
+            }
             *now = standing;
-            is_other
+            true
         });
     }
 }

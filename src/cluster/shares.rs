@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::alone::AloneShares;
 use super::engine::{Engine, EngineError, LogIdentity};
+use super::lease::Lease;
+use crate::clock::Clock;
 use crate::keys::{KeyId, KeyNeed, KeyShare, LeaseDeclined, LimitSet, Recall, ShareSource, Unused};
 use crate::model::EntryId;
 
@@ -24,11 +27,28 @@ pub struct EngineShares<E> {
     engine: Arc<E>,
     log: LogIdentity,
     node: Box<str>,
+    /// Of a node that goes on when it is cut off.
+    going_on: Option<(Arc<Lease<E>>, Clock)>,
+    alone: AloneShares,
 }
 
 impl<E: Engine> EngineShares<E> {
     pub fn new(engine: Arc<E>, log: LogIdentity, node: &str) -> Self {
-        EngineShares { engine, log, node: node.into() }
+        EngineShares { engine, log, node: node.into(), going_on: None, alone: AloneShares::default() }
+    }
+
+    /// Counts alone when the lease has ended.
+    #[must_use]
+    pub fn going_on(self, lease: Arc<Lease<E>>, clock: Clock) -> Self {
+        EngineShares { going_on: Some((lease, clock)), ..self }
+    }
+
+    /// Of how many nodes this one is, if it is cut off and goes on, and the time.
+    fn is_alone_of(&self) -> Option<(u64, u64)> {
+        let (lease, clock) = self.going_on.as_ref()?;
+        let now = clock.now();
+        let nodes = if lease.is_held(now) { None } else { lease.nodes() };
+        nodes.map(|nodes| (nodes, u64::try_from(now.unix_ms).unwrap_or_default()))
     }
 
     /// Waits until nodes have answered a recall, or do not. Returns whether all have.
@@ -53,6 +73,7 @@ impl<E: Engine> EngineShares<E> {
     /// The last recall, for a node that has nothing to give back: it has just been started. To be called before it takes a
     /// request.
     pub async fn begin(&self) -> Result<EntryId, EngineError> {
+        self.engine.end_streams(&self.node).await?;
         let last = self.engine.last_recall().await?;
         self.engine.give_back(self.log, &self.node, &[], Some(last)).await?;
         Ok(last)
@@ -80,13 +101,35 @@ impl<E: Engine> EngineShares<E> {
 
 impl<E: Engine> ShareSource for EngineShares<E> {
     async fn share(&self, needs: &[(KeyId, KeyNeed)]) -> Result<Vec<KeyShare>, LeaseDeclined> {
-        self.engine.share(self.log, &self.node, needs).await.map_err(declined)
+        if let Some((nodes, now_ms)) = self.is_alone_of() {
+            return Ok(self.alone.share(needs, nodes, now_ms));
+        }
+        match self.engine.share(self.log, &self.node, needs).await {
+            Ok(shares) => {
+                if self.going_on.is_some() {
+                    self.alone.note(needs, &shares);
+                }
+                Ok(shares)
+            }
+            Err(error) => Err(declined(error)),
+        }
     }
 
     async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<(), LeaseDeclined> {
+        if self.is_alone_of().is_some() {
+            // There is nobody to give anything back.
+            return Ok(());
+        }
         let recall = self.engine.recall(key, limits).await.map_err(declined)?;
         self.answered(Some(&self.node), recall).await.map_err(declined)?;
         Ok(())
+    }
+
+    async fn put_streams(&self, key: &KeyId, open: u32, streams_max: u32) -> Result<bool, LeaseDeclined> {
+        if let Some((nodes, _)) = self.is_alone_of() {
+            return Ok(u64::from(open) <= (u64::from(streams_max) / nodes).max(1));
+        }
+        self.engine.put_streams(self.log, &self.node, key, open, streams_max).await.map_err(declined)
     }
 
     async fn give_back(&self, unused: &[(KeyId, Unused)], answered: Option<EntryId>) {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use foldhash::fast::RandomState;
+use tokio::task::JoinSet;
 
 use crate::attachment::Attachment;
 use crate::clock::Moment;
@@ -276,6 +277,20 @@ impl Keyring {
         let mut entries: Vec<_> = self.map.load().by_id.values().cloned().collect();
         entries.sort_by_key(|entry| entry.position);
         entries
+    }
+
+    /// Waits until the streams of all keys have checked the last changes of their keys: see [`OpenStreams::settled`].
+    ///
+    /// [`OpenStreams::settled`]: super::streams::OpenStreams::settled
+    pub async fn streams_settled(&self) {
+        let mut settling = JoinSet::new();
+        for entry in self.list() {
+            let streams = Arc::clone(entry.meter().streams());
+            if streams.count() > 0 {
+                settling.spawn(async move { streams.settled().await });
+            }
+        }
+        settling.join_all().await;
     }
 }
 

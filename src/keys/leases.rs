@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::keyring::{KeyEntry, Keyring};
 use super::record::{KeyId, Usage};
+use super::streams::{OpenStreams, StreamCounter, StreamNotice};
 use crate::clock::Clock;
 
 /// The maximum number of leases stored in one batch.
@@ -34,14 +35,23 @@ pub struct LeaseDeclined;
 #[derive(Clone, Debug)]
 pub struct LeaseQueue {
     sender: UnboundedSender<KeyId>,
-    /// Whether leases are shares of what the nodes of a cluster may use.
-    is_shared: bool,
+    /// In a cluster, where leases are shares of what all nodes may use, and streams are those of all nodes.
+    streams: Option<UnboundedSender<StreamNotice>>,
 }
 
 /// The receiving half of the queue.
 #[derive(Debug)]
 pub struct LeaseRequests {
     receiver: UnboundedReceiver<KeyId>,
+    streams: UnboundedReceiver<StreamNotice>,
+}
+
+/// What [`LeaseRequests::next_or_stream`] has received.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// Keys that need a lease; empty once every meter has been dropped.
+    Leases(Vec<KeyId>),
+    Stream(StreamNotice),
 }
 
 impl LeaseQueue {
@@ -56,11 +66,18 @@ impl LeaseQueue {
 
     fn open_with(is_shared: bool) -> (LeaseQueue, LeaseRequests) {
         let (sender, receiver) = unbounded_channel();
-        (LeaseQueue { sender, is_shared }, LeaseRequests { receiver })
+        let (notices, streams) = unbounded_channel();
+        (LeaseQueue { sender, streams: is_shared.then_some(notices) }, LeaseRequests { receiver, streams })
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        self.is_shared
+        self.streams.is_some()
+    }
+
+    /// The streams of a key.
+    pub(super) fn streams_of(&self, key: KeyId) -> OpenStreams {
+        let counter = self.streams.clone().map(|notices| StreamCounter { key, notices });
+        counter.map_or_else(OpenStreams::default, OpenStreams::counted_by)
     }
 
     pub(super) fn requester(&self, id: KeyId) -> LeaseRequester {
@@ -75,6 +92,15 @@ impl LeaseRequests {
         let mut keys = Vec::new();
         self.receiver.recv_many(&mut keys, BATCH_MAX).await;
         keys
+    }
+
+    /// The same, or a message about streams.
+    pub(super) async fn next_or_stream(&mut self) -> Request {
+        let mut keys = Vec::new();
+        tokio::select! {
+            _ = self.receiver.recv_many(&mut keys, BATCH_MAX) => Request::Leases(keys),
+            Some(notice) = self.streams.recv() => Request::Stream(notice),
+        }
     }
 
     /// Removes all pending requests and returns their number.

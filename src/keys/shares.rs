@@ -13,9 +13,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::keyring::{KeyEntry, Keyring};
-use super::leases::{LeaseDeclined, LeaseRequests};
+use super::leases::{LeaseDeclined, LeaseRequests, Request};
 use super::meter::{KeyNeed, KeyShare, LimitSet, Unused};
 use super::record::KeyId;
+use super::streams::StreamNotice;
 use crate::clock::Clock;
 use crate::model::EntryId;
 
@@ -37,6 +38,14 @@ pub trait ShareSource: Send + Sync + 'static {
 
     /// Asks the other nodes to give back what they have not used of limits of a key; returns when they have, or do not answer.
     fn recall(&self, key: &KeyId, limits: LimitSet) -> impl Future<Output = Result<(), LeaseDeclined>> + Send;
+
+    /// This node has so many streams of a key open. Returns whether all nodes together may have as many.
+    fn put_streams(
+        &self,
+        key: &KeyId,
+        open: u32,
+        streams_max: u32,
+    ) -> impl Future<Output = Result<bool, LeaseDeclined>> + Send;
 
     /// Takes back what this node has not used, as the answer to a recall or because it stops.
     fn give_back(&self, unused: &[(KeyId, Unused)], answered: Option<EntryId>) -> impl Future<Output = ()> + Send;
@@ -60,18 +69,19 @@ pub async fn serve(
     loop {
         tokio::select! {
             () = &mut stop => return give_all_back(&keyring, &clock, &*source).await,
-            keys = requests.next() => {
-                if keys.is_empty() {
-                    return;
+            request = requests.next_or_stream() => match request {
+                Request::Leases(keys) if keys.is_empty() => return,
+                Request::Leases(keys) => {
+                    for (entry, unmet) in share(&keys, &keyring, &clock, &*source).await {
+                        let source = Arc::clone(&source);
+                        waiting.spawn(async move {
+                            let recalled = source.recall(entry.id(), unmet.limits()).await;
+                            (entry, unmet, recalled)
+                        });
+                    }
                 }
-                for (entry, unmet) in share(&keys, &keyring, &clock, &*source).await {
-                    let source = Arc::clone(&source);
-                    waiting.spawn(async move {
-                        let recalled = source.recall(entry.id(), unmet.limits()).await;
-                        (entry, unmet, recalled)
-                    });
-                }
-            }
+                Request::Stream(notice) => count_streams(notice, &keyring, &*source).await,
+            },
             Some(recalled) = waiting.join_next() => {
                 if let Ok(recalled) = recalled {
                     share_again(recalled, &clock, &*source).await;
@@ -82,6 +92,17 @@ pub async fn serve(
                 source.give_back(unused.as_slice(), Some(recall.id)).await;
             }
         }
+    }
+}
+
+/// Tells how many streams of a key are open here, and answers whether that is allowed.
+async fn count_streams(StreamNotice { key, reply }: StreamNotice, keyring: &Keyring, source: &impl ShareSource) {
+    let Some(entry) = keyring.get(&key) else { return };
+    let open = u32::try_from(entry.meter().streams().count()).unwrap_or(u32::MAX);
+    let allowed = source.put_streams(&key, open, entry.record().limits.streams).await;
+    if let Some(reply) = reply {
+        // Whoever asked may be gone.
+        let _ = reply.send(allowed);
     }
 }
 

@@ -4,17 +4,38 @@
 //! A stream has a [`StreamSeat`]. After a change of its key it checks whether it may go on, and says so; one that may not ends,
 //! and its seat is free. [`OpenStreams::settled`] waits for both, and aborts the connections of streams that do neither,
 //! because their clients do not read.
+//!
+//! In a cluster the limit is that of all nodes: what is opened and closed here is told to whoever counts for all of them, through
+//! the lease queue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Notify, oneshot};
 
+use super::leases::LeaseDeclined;
+use super::record::KeyId;
 use crate::wake::WakeSlot;
 
 /// How long a stream has to end by itself, and how long its connection has after that.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A question or a message to whoever counts the streams of all nodes.
+#[derive(Debug)]
+pub(super) struct StreamNotice {
+    pub(super) key: KeyId,
+    /// Whether this node may have the streams that it has now; nobody asks when one was closed.
+    pub(super) reply: Option<oneshot::Sender<Result<bool, LeaseDeclined>>>,
+}
+
+/// The way to whoever counts the streams of all nodes.
+#[derive(Clone, Debug)]
+pub(super) struct StreamCounter {
+    pub(super) key: KeyId,
+    pub(super) notices: UnboundedSender<StreamNotice>,
+}
 
 /// The streams of one key.
 #[derive(Debug, Default)]
@@ -24,6 +45,8 @@ pub struct OpenStreams {
     /// Counts the changes of the key.
     changes: AtomicU64,
     progress: Notify,
+    /// Present in a cluster.
+    counter: Option<StreamCounter>,
 }
 
 #[derive(Debug)]
@@ -36,6 +59,20 @@ struct Seat {
 }
 
 impl OpenStreams {
+    /// In a cluster.
+    pub(super) fn counted_by(counter: StreamCounter) -> Self {
+        OpenStreams { counter: Some(counter), ..OpenStreams::default() }
+    }
+
+    /// Whether all nodes together may have the streams that are open. To be asked for each that is opened.
+    pub(crate) async fn are_allowed(&self) -> Result<bool, LeaseDeclined> {
+        let Some(StreamCounter { key, notices }) = &self.counter else { return Ok(true) };
+        let (reply, answer) = oneshot::channel();
+        let notice = StreamNotice { key: key.clone(), reply: Some(reply) };
+        notices.send(notice).map_err(|_| LeaseDeclined)?;
+        answer.await.unwrap_or(Err(LeaseDeclined))
+    }
+
     /// Opens a stream, unless there are as many as the key may have. `abort` closes its connection.
     pub(crate) fn open(
         self: &Arc<Self>,
@@ -129,6 +166,10 @@ impl Drop for StreamSeat {
     fn drop(&mut self) {
         self.streams.seats().retain(|seat| !Arc::ptr_eq(seat, &self.seat));
         self.streams.progress.notify_waiters();
+        if let Some(StreamCounter { key, notices }) = &self.streams.counter {
+            // It fails if nobody counts any more.
+            let _ = notices.send(StreamNotice { key: key.clone(), reply: None });
+        }
     }
 }
 

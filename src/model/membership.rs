@@ -31,6 +31,8 @@ pub struct Membership {
     pub cluster: u64,
     /// Begins at 1. A log that was begun anew after the engine has lost the last one has the next.
     pub epoch: u64,
+    /// A random number of the file: two of them are not the same node, whatever their names.
+    pub file: u64,
     /// The last entry whose changes are in the file.
     pub applied: EntryId,
     /// The highest number of those that polled and published, one after the other. Entries of earlier ones are ignored.

@@ -20,7 +20,7 @@ use crate::clock::Moment;
 use crate::keys::issue::{KeyChange, NewKey};
 use crate::keys::{FeedToken, Feeder, KeyEntry, KeyId, KeyTicket, Keyring, LeaseDeclined, LeaseStore, Secret, Usage};
 use crate::metrics::WriterMetrics;
-use crate::model::{EntryId, EventId, FeedBudget, Maintenance, News, SportId, World};
+use crate::model::{EntryId, EventId, FeedBudget, Maintenance, Membership, News, SportId, World};
 use crate::store::{
     AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, HistoryReader, ImportedLog, PreparedForget,
 };
@@ -54,7 +54,10 @@ impl OwnRotations {
         if let Some(log) = &self.shared {
             let log = log.upgrade().ok_or(WriteError::Stopped)?;
             let key = enter(&*log, rotation).await??;
-            log.settled().await?;
+            let unconfirmed = log.settled().await;
+            if !unconfirmed.is_empty() {
+                tracing::warn!(key = %id.as_str(), nodes = %unconfirmed.join(", "), "nodes have not confirmed a rotation");
+            }
             return Ok(Issued { key, secret });
         }
         let (job, answer) = job(rotation);
@@ -336,11 +339,21 @@ impl WriterHandle {
         Ok(key)
     }
 
+    /// See [`SharedLog::is_in_turn`].
+    pub fn is_in_turn(&self) -> bool {
+        self.shared.as_ref().is_none_or(|log| log.is_in_turn())
+    }
+
+    /// Whether the file is that of a node of a cluster.
+    pub async fn membership(&self) -> Result<Option<Membership>, WriteError> {
+        self.ask(Lane::Fast, |writer| writer.membership()).await
+    }
+
     /// Waits until every node has what this one has: see [`SharedLog::settled`].
-    pub async fn settled(&self) -> Result<Vec<Box<str>>, WriteError> {
+    pub async fn settled(&self) -> Vec<Box<str>> {
         match &self.shared {
             Some(log) => log.settled().await,
-            None => Ok(Vec::new()),
+            None => Vec::new(),
         }
     }
 

@@ -87,6 +87,7 @@ impl Writer {
 
     /// Deletes an event from a piece of the log.
     pub fn forget(&mut self, prepared: &PreparedForget) -> Result<ForgetOutcome, WriteError> {
+        self.refuse_in_cluster()?;
         // A write that was refused may have to be taken back from the log first.
         if self.is_unwritable() {
             return Err(StoreError::NeedsReopen.into());
@@ -105,6 +106,7 @@ impl Writer {
 
     /// Deletes the lines of an event that the log no longer has.
     pub fn forget_lines(&mut self, event: &ForgottenEvent) -> Result<bool, WriteError> {
+        self.refuse_in_cluster()?;
         self.line_job = None;
         let had_lines = self.store.forget_lines(event)?;
         self.read_log_heads()?;

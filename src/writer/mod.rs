@@ -72,7 +72,7 @@ pub(crate) use queue::spawn_task;
 pub use queue::{Stopped, WriterEnd, spawn};
 pub use report::IngestReport;
 pub use shared::Applied;
-pub use shared_log::{Delivery, LogFuture, SharedLog, Waiting};
+pub use shared_log::{Delivery, LogFuture, NodesFuture, SharedLog, Waiting};
 pub use snapshot_job::{SnapshotJob, SnapshotJobError, SnapshotJobGuard, SnapshotJobProgress};
 pub use upkeep::Sweep;
 
@@ -126,6 +126,12 @@ pub enum WriteError {
     Unconfirmed(Box<str>),
     #[error("{0}; nothing was changed")]
     NotEntered(Box<str>),
+    #[error(
+        "history is not imported or deleted on one node of a cluster; nothing was changed: stop all nodes, run `oddsbox \
+         cluster leave` and then this command on one of them, make it the first node again with `oddsbox cluster init \
+         --replace`, and start the others on empty directories"
+    )]
+    OneNode,
     #[error(
         "this file belongs to a cluster, whose changes come from the log that its nodes share: nothing was changed"
     )]

@@ -60,6 +60,11 @@ impl Writer {
         self.membership
     }
 
+    /// Imports and deletions of history are not in the log that nodes share.
+    pub(super) fn refuse_in_cluster(&self) -> Result<(), WriteError> {
+        if self.is_member() { Err(WriteError::OneNode) } else { Ok(()) }
+    }
+
     /// Makes the file one of a cluster, or of a single node again.
     pub fn set_membership(&mut self, membership: Option<Membership>) -> Result<(), WriteError> {
         // What was committed and not published would not be in the log of changes.

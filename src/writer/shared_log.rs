@@ -14,6 +14,9 @@ use crate::keys::KeyId;
 
 pub type LogFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, WriteError>> + Send + 'a>>;
 
+/// The names of nodes.
+pub type NodesFuture<'a> = Pin<Box<dyn Future<Output = Vec<Box<str>>> + Send + 'a>>;
+
 /// A log that nodes share.
 pub trait SharedLog: fmt::Debug + Send + Sync {
     /// Enters an operation. Whoever waits for its answer gets it when the entry is applied here, and none if it is not known
@@ -22,7 +25,12 @@ pub trait SharedLog: fmt::Debug + Send + Sync {
 
     /// Waits until no node serves by what was before the entries that are in the log by now. Names those that may
     /// nevertheless: they are cut off, and go on.
-    fn settled(&self) -> LogFuture<'_, Vec<Box<str>>>;
+    fn settled(&self) -> NodesFuture<'_>;
+
+    /// Whether what is entered now is done. Not if it is for one node at a time, and another one's turn has begun.
+    fn is_in_turn(&self) -> bool {
+        true
+    }
 
     /// Counts what is used of a key's day and month anew, on all nodes.
     fn reset_usage<'a>(&'a self, key: &'a KeyId) -> LogFuture<'a, ()>;

@@ -30,14 +30,18 @@ struct State {
     /// Before the first entry that is kept.
     trimmed: EntryId,
     entries: Vec<LogEntry>,
+    settings: Box<str>,
+    lease_ms: u64,
     nodes: BTreeMap<Box<str>, Node>,
     duty: Option<(DutyHolder, u64)>,
     fence: u64,
     /// When it was last restarted.
     since_ms: u64,
     is_lost: bool,
+    saved: Option<Box<State>>,
     limits: BTreeMap<(KeyId, Limit), Given>,
     resets: BTreeMap<KeyId, u64>,
+    streams: BTreeMap<(Box<str>, KeyId), u32>,
     recalls: Vec<Recall>,
     recalled: BTreeMap<Box<str>, EntryId>,
 }
@@ -73,6 +77,39 @@ impl Given {
 }
 
 impl State {
+    /// Whether no node has ever followed it.
+    fn is_unused(&self) -> bool {
+        self.nodes.is_empty() && self.last == self.trimmed
+    }
+
+    fn begin(&mut self, log: LogIdentity, now_ms: u64) -> EntryId {
+        // A clock that was set back does not make the next log begin before the last one.
+        let ms = now_ms.max(self.last.ms + u64::from(self.log.is_some()));
+        let begin = EntryId { ms, number: 0 };
+        *self = State { log: Some(log), last: begin, trimmed: begin, ..State::default() };
+        begin
+    }
+
+    fn view(&self, now_ms: u64) -> ClusterView {
+        let nodes = self.nodes.iter().map(|(name, node)| NodeView {
+            node: name.clone(),
+            applied: node.applied,
+            behind_ms: node.behind_ms,
+            details: node.details.clone(),
+            lease_ms: node.until_ms.saturating_sub(now_ms),
+            has_left: node.has_left,
+        });
+        let duty = self.duty.as_ref().filter(|(_, until_ms)| *until_ms > now_ms).map(|(holder, _)| holder.clone());
+        ClusterView {
+            now_ms,
+            since_ms: self.since_ms,
+            last: self.last,
+            trimmed: self.trimmed,
+            nodes: nodes.collect(),
+            duty,
+        }
+    }
+
     fn live(&self, now_ms: u64) -> u64 {
         self.nodes.values().filter(|node| node.until_ms > now_ms).count().max(1) as u64
     }
@@ -118,9 +155,12 @@ impl State {
 
 #[derive(Clone, Debug)]
 struct Node {
+    file: u64,
     applied: EntryId,
+    behind_ms: u64,
     details: Box<str>,
     until_ms: u64,
+    has_left: bool,
 }
 
 impl MemoryEngine {
@@ -143,11 +183,33 @@ impl MemoryEngine {
         state.since_ms = self.now_ms();
     }
 
+    /// Keeps the state of this moment on its disk.
+    pub fn save(&self) {
+        let mut state = self.state();
+        state.saved = None;
+        let saved = state.clone();
+        state.saved = Some(Box::new(saved));
+    }
+
+    /// Is restarted with what is on its disk, except that it has forgotten nothing of limits.
+    pub fn restart(&self) {
+        let mut state = self.state();
+        let Some(saved) = state.saved.take() else { return };
+        let (limits, resets) = (std::mem::take(&mut state.limits), std::mem::take(&mut state.resets));
+        let (recalls, recalled) = (std::mem::take(&mut state.recalls), std::mem::take(&mut state.recalled));
+        *state = State { limits, resets, recalls, recalled, since_ms: self.now_ms(), ..*saved };
+    }
+
     /// Removes the entries up to one.
-    pub fn trim(&self, to: EntryId) {
+    pub fn trim_to(&self, to: EntryId) {
         let mut state = self.state();
         state.entries.retain(|entry| entry.id > to);
         state.trimmed = state.trimmed.max(to);
+    }
+
+    /// Whether it has lost what a node has applied, and knows.
+    pub fn has_lost(&self) -> bool {
+        self.state().is_lost
     }
 
     pub fn last(&self) -> EntryId {
@@ -194,12 +256,19 @@ impl Engine for MemoryEngine {
     async fn create(&self, log: LogIdentity) -> Result<Option<EntryId>, EngineError> {
         let now_ms = self.now_ms();
         let mut state = self.reach()?;
-        if state.log.is_some() {
+        if state.log.is_some() && !state.is_unused() {
             return Ok(None);
         }
-        let begin = EntryId { ms: now_ms, number: 0 };
-        *state = State { log: Some(log), last: begin, trimmed: begin, ..State::default() };
-        Ok(Some(begin))
+        Ok(Some(state.begin(log, now_ms)))
+    }
+
+    async fn create_anew(&self, lost: LogIdentity, log: LogIdentity) -> Result<Option<EntryId>, EngineError> {
+        let now_ms = self.now_ms();
+        let mut state = self.reach()?;
+        if state.log.is_some_and(|held| held != lost) {
+            return Ok(None);
+        }
+        Ok(Some(state.begin(log, now_ms)))
     }
 
     async fn identity(&self) -> Result<Option<LogIdentity>, EngineError> {
@@ -216,6 +285,9 @@ impl Engine for MemoryEngine {
             if !state.duty.as_ref().is_some_and(is_held) {
                 return Err(EngineError::Fenced);
             }
+        }
+        if state.since_ms > 0 && now_ms < state.since_ms + state.lease_ms {
+            return Err(EngineError::Settling);
         }
         let previous = state.last;
         // A clock that goes back does not make the log do so.
@@ -238,8 +310,11 @@ impl Engine for MemoryEngine {
         appended.as_mut().enable();
         let entries = || {
             let state = self.reach()?;
-            if after < state.trimmed || after > state.last {
+            if after > state.last {
                 return Err(EngineError::Lost);
+            }
+            if after < state.trimmed {
+                return Err(EngineError::Behind);
             }
             let first = state.entries.partition_point(|entry| entry.id <= after);
             Ok(state.entries[first..].iter().take(count).cloned().collect::<Vec<_>>())
@@ -254,27 +329,61 @@ impl Engine for MemoryEngine {
     async fn beat(&self, log: LogIdentity, beat: Heartbeat<'_>) -> Result<ClusterView, EngineError> {
         let now_ms = self.now_ms();
         let mut state = self.state_of(log)?;
-        if beat.applied > state.last {
+        let is_known = state.entries.binary_search_by_key(&beat.applied, |entry| entry.id).is_ok();
+        if beat.applied > state.trimmed && !is_known {
             state.is_lost = true;
             return Err(EngineError::Lost);
         }
-        let granted_ms = state.nodes.get(beat.node).map_or(0, |node| node.until_ms);
+        let known = state.nodes.get(beat.node);
+        if known.is_some_and(|node| node.file != beat.file && node.until_ms > now_ms) {
+            return Err(EngineError::NameTaken);
+        }
+        if !beat.lease.is_zero() && *state.settings != *beat.settings {
+            if state.nodes.iter().any(|(name, node)| **name != *beat.node && node.until_ms > now_ms) {
+                return Err(EngineError::Disagrees);
+            }
+            state.settings = beat.settings.into();
+        }
+        if !beat.lease.is_zero() {
+            state.lease_ms = millis(beat.lease);
+        }
+        let known = state.nodes.get(beat.node);
+        let granted_ms = known.map_or(0, |node| node.until_ms);
         let until_ms = granted_ms.max(if beat.lease.is_zero() { 0 } else { now_ms + millis(beat.lease) });
-        state.nodes.insert(beat.node.into(), Node { applied: beat.applied, details: beat.details.into(), until_ms });
-        let nodes = state.nodes.iter().map(|(name, node)| NodeView {
-            node: name.clone(),
-            applied: node.applied,
-            details: node.details.clone(),
-            lease_ms: node.until_ms.saturating_sub(now_ms),
-        });
-        let duty = state.duty.as_ref().filter(|(_, until_ms)| *until_ms > now_ms).map(|(holder, _)| holder.clone());
-        Ok(ClusterView { now_ms, since_ms: state.since_ms, last: state.last, nodes: nodes.collect(), duty })
+        let Heartbeat { file, applied, details, .. } = beat;
+        let behind_ms = state.last.ms.saturating_sub(applied.ms);
+        state.nodes.insert(
+            beat.node.into(),
+            Node { file, applied, behind_ms, details: details.into(), until_ms, has_left: false },
+        );
+        Ok(state.view(now_ms))
+    }
+
+    async fn trim(&self, log: LogIdentity, keep: Duration, _: u64) -> Result<(), EngineError> {
+        let now_ms = self.now_ms();
+        let state = self.state_of(log)?;
+        let live = state.nodes.values().filter(|node| node.until_ms > now_ms);
+        let before_ms = live.map(|node| node.applied.ms).fold(now_ms.saturating_sub(millis(keep)), u64::min);
+        let removed = state.entries.iter().take_while(|entry| entry.id.ms < before_ms).last().map(|entry| entry.id);
+        drop(state);
+        if let Some(last) = removed {
+            self.trim_to(last);
+        }
+        Ok(())
+    }
+
+    async fn look(&self, log: LogIdentity) -> Result<ClusterView, EngineError> {
+        let now_ms = self.now_ms();
+        Ok(self.state_of(log)?.view(now_ms))
     }
 
     async fn hold_duty(&self, log: LogIdentity, node: &str, lease: Duration) -> Result<Option<u64>, EngineError> {
         let now_ms = self.now_ms();
         let mut state = self.state_of(log)?;
         let until = now_ms + millis(lease);
+        if state.since_ms > 0 && now_ms < state.since_ms + millis(lease) {
+            return Ok(None);
+        }
         match &mut state.duty {
             Some((holder, until_ms)) if *until_ms > now_ms => {
                 if *holder.node != *node {
@@ -307,7 +416,7 @@ impl Engine for MemoryEngine {
             return Ok(state.nodes.remove(node).is_some());
         }
         let known = state.nodes.get_mut(node);
-        Ok(known.map(|known| known.until_ms = 0).is_some())
+        Ok(known.map(|known| (known.until_ms, known.has_left) = (0, true)).is_some())
     }
 
     async fn share(
@@ -341,6 +450,31 @@ impl Engine for MemoryEngine {
     async fn reset_usage(&self, log: LogIdentity, key: &KeyId) -> Result<EntryId, EngineError> {
         *self.state_of(log)?.resets.entry(key.clone()).or_default() += 1;
         self.add_recall(key, LimitSet::QUOTAS, true)
+    }
+
+    async fn put_streams(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        key: &KeyId,
+        open: u32,
+        streams_max: u32,
+    ) -> Result<bool, EngineError> {
+        let now_ms = self.now_ms();
+        let mut state = self.state_of(log)?;
+        let of = |name: &str| state.streams.get(&(Box::from(name), key.clone())).copied().unwrap_or_default();
+        let others = state.nodes.iter().filter(|(name, other)| ***name != *node && other.until_ms > now_ms);
+        let elsewhere: u32 = others.map(|(name, _)| of(name)).sum();
+        if open > of(node) && open.saturating_add(elsewhere) > streams_max {
+            return Ok(false);
+        }
+        state.streams.insert((node.into(), key.clone()), open);
+        Ok(true)
+    }
+
+    async fn end_streams(&self, node: &str) -> Result<(), EngineError> {
+        self.reach()?.streams.retain(|(name, _), _| **name != *node);
+        Ok(())
     }
 
     async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<EntryId, EngineError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::cluster::engine::memory::MemoryEngine;
 use crate::cluster::engine::{Engine, Heartbeat, LogIdentity};
-use crate::cluster::lease::{NodeDetails, WhenCutOff};
+use crate::cluster::lease::{NodeDetails, SharedSettings, WhenCutOff};
 use crate::cluster::member::MemberOptions;
 use crate::model::EntryId;
 
@@ -46,12 +46,12 @@ pub(super) async fn memory() -> Arc<MemoryEngine> {
 
 /// A report of a node that has applied so much.
 pub(super) fn beat(node: &str, applied: EntryId, lease_ms: u64) -> Heartbeat<'_> {
-    Heartbeat { node, applied, details: "{}", lease: Duration::from_millis(lease_ms) }
+    Heartbeat { node, file: 1, applied, details: "{}", settings: "", lease: Duration::from_millis(lease_ms) }
 }
 
 /// A node of a name with the usual lease.
 pub(super) fn member_options(name: &str) -> MemberOptions {
     let (when_cut_off, version) = (WhenCutOff::Refuse, "test".to_owned());
-    let details = NodeDetails { version, address: None, when_cut_off, started: 0 };
+    let details = NodeDetails { version, address: None, when_cut_off, started: 0, settings: SharedSettings::new() };
     MemberOptions { name: name.into(), lease: LEASE, details }
 }

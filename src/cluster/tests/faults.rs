@@ -67,6 +67,10 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.faults.pass(self.inner.create(log)).await
     }
 
+    async fn create_anew(&self, lost: LogIdentity, log: LogIdentity) -> Result<Option<EntryId>, EngineError> {
+        self.faults.pass(self.inner.create_anew(lost, log)).await
+    }
+
     async fn identity(&self) -> Result<Option<LogIdentity>, EngineError> {
         self.faults.pass(self.inner.identity()).await
     }
@@ -79,8 +83,16 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.faults.pass(self.inner.read(after, count, wait)).await
     }
 
+    async fn trim(&self, log: LogIdentity, keep: Duration, bytes_max: u64) -> Result<(), EngineError> {
+        self.faults.pass(self.inner.trim(log, keep, bytes_max)).await
+    }
+
     async fn beat(&self, log: LogIdentity, beat: Heartbeat<'_>) -> Result<ClusterView, EngineError> {
         self.faults.pass(self.inner.beat(log, beat)).await
+    }
+
+    async fn look(&self, log: LogIdentity) -> Result<ClusterView, EngineError> {
+        self.faults.pass(self.inner.look(log)).await
     }
 
     async fn hold_duty(&self, log: LogIdentity, node: &str, lease: Duration) -> Result<Option<u64>, EngineError> {
@@ -116,6 +128,21 @@ impl<E: Engine> Engine for FaultyEngine<E> {
 
     async fn reset_usage(&self, log: LogIdentity, key: &KeyId) -> Result<EntryId, EngineError> {
         self.faults.pass(self.inner.reset_usage(log, key)).await
+    }
+
+    async fn put_streams(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        key: &KeyId,
+        open: u32,
+        streams_max: u32,
+    ) -> Result<bool, EngineError> {
+        self.faults.pass(self.inner.put_streams(log, node, key, open, streams_max)).await
+    }
+
+    async fn end_streams(&self, node: &str) -> Result<(), EngineError> {
+        self.faults.pass(self.inner.end_streams(node)).await
     }
 
     async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<EntryId, EngineError> {

@@ -8,6 +8,7 @@ mod nodes;
 mod redis;
 mod shares;
 mod simulation;
+mod views;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,8 @@ bookmakers = [
 "#;
 
 const START_MS: u64 = 1_794_657_600_000;
-const BEGIN: Membership = Membership { cluster: 7, epoch: 1, applied: EntryId { ms: START_MS, number: 0 }, fence: 1 };
+const BEGIN: Membership =
+    Membership { cluster: 7, epoch: 1, file: 1, applied: EntryId { ms: START_MS, number: 0 }, fence: 1 };
 
 fn two_sports() -> Arc<Catalogue> {
     Arc::new(catalogue::parse(CATALOGUE).unwrap())

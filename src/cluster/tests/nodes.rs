@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::engines::{LOG, member_options};
-use super::{Node, START_MS, new_key};
+use super::{BEGIN, Node, START_MS, new_key};
 use crate::clock::Clock;
 use crate::cluster::engine::Engine;
 use crate::cluster::engine::memory::MemoryEngine;
@@ -78,7 +78,7 @@ impl RunningNode {
 async fn start(engine: &Arc<MemoryEngine>) -> Vec<RunningNode> {
     let begin = engine.create(LOG).await.unwrap().unwrap();
     let mut first = Node::new();
-    let membership = Membership { cluster: LOG.cluster, epoch: LOG.epoch, applied: begin, fence: 0 };
+    let membership = Membership { applied: begin, fence: 0, ..BEGIN };
     first.writer().set_membership(Some(membership)).unwrap();
     let files = [Node::copy(&mut first), Node::copy(&mut first), first];
     files.into_iter().zip(["a", "b", "c"]).map(|(file, name)| RunningNode::start(file, name, engine)).collect()

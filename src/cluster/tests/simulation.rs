@@ -1,10 +1,10 @@
 //! Nodes and their engine in one process, with simulated time: messages are delayed and lost, nodes are cut off, killed and
-//! started again. Whatever happens:
+//! started again, and the engine is restarted with what it had a second before. Whatever happens:
 //!
 //! - a key whose revocation was confirmed is let in nowhere,
 //! - no more requests pass than the limits allow,
 //! - at most one node has the duty,
-//! - and when everything works again, all nodes are alike.
+//! - and when everything works again, all nodes are alike; or, if the engine has lost what a node has applied, none serves.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::engines::{LOG, member_options};
 use super::faults::{Faults, FaultyEngine};
-use super::{Clients, Node, Random, START_MS, new_key};
+use super::{BEGIN, Clients, Node, Random, START_MS, new_key};
 use crate::board::Boards;
 use crate::clock::Clock;
 use crate::cluster::engine::Engine;
@@ -75,6 +75,8 @@ impl SimulatedNode {
             let mut inner = JoinSet::new();
             while running.start(&mut inner).await.is_err() {
                 inner.shutdown().await;
+                // As whoever starts it again does.
+                tokio::time::sleep(Duration::from_secs(1)).await;
             }
             running.hand_out_shares(requests, std::future::pending()).await;
         });
@@ -124,7 +126,7 @@ impl Simulation {
         let limits = Limits { burst_per_minute: 1_000_000, per_day: Some(PER_DAY), per_month: None, streams: 1 };
         let issued = first.writer().issue_key(NewKey { limits, ..new_key() }, "test").unwrap();
         let metered = (issued.key.id().clone(), issued.secret.expose().to_owned());
-        let membership = Membership { cluster: LOG.cluster, epoch: LOG.epoch, applied: begin, fence: 0 };
+        let membership = Membership { applied: begin, fence: 0, ..BEGIN };
         first.writer().set_membership(Some(membership)).unwrap();
         let count = 3 + random.below(3);
         let files: Vec<Node> = (1..count).map(|_| Node::copy(&mut first)).collect();
@@ -157,6 +159,9 @@ impl Simulation {
             tokio::time::sleep(STEP).await;
             passed += STEP;
             self.now_ms += 5;
+            if self.now_ms.is_multiple_of(1_000) {
+                self.engine.save();
+            }
             for (number, clock) in self.clocks.iter().enumerate() {
                 clock.advance(STEP);
                 // Clocks do not run equally fast: some are ahead by two in a hundred.
@@ -230,7 +235,7 @@ impl Simulation {
                 let Some((id, secret)) = known.keys.lock().unwrap().pop() else { return };
                 running.clients.spawn(async move {
                     let revoked = writer.revoke_key(id.as_str(), "ada").await;
-                    if revoked.is_ok() && writer.settled().await.is_ok_and(|unconfirmed| unconfirmed.is_empty()) {
+                    if revoked.is_ok() && writer.settled().await.is_empty() {
                         known.revoked.lock().unwrap().push((id, secret));
                     }
                 });
@@ -249,8 +254,8 @@ impl Simulation {
         }
     }
 
-    /// Everything works again: nodes come to the same, and serve.
-    async fn heal(&mut self) {
+    /// Everything works again: nodes come to the same, and serve. Returns whether they do.
+    async fn heal(&mut self) -> bool {
         for at in 0..self.nodes.len() {
             let faults = &self.nodes[at].faults;
             faults.is_cut.store(false, Ordering::SeqCst);
@@ -261,6 +266,13 @@ impl Simulation {
             }
         }
         self.pass(Duration::from_secs(40)).await;
+        if self.engine.has_lost() {
+            for node in &self.nodes {
+                let running = node.running.as_ref().unwrap();
+                assert!(!accepts(running, &node.clock, &self.metered.1), "{} serves without what is lost", node.name);
+            }
+            return false;
+        }
         let last = self.engine.last();
         for node in &mut self.nodes {
             let running = node.running.as_mut().unwrap();
@@ -269,6 +281,7 @@ impl Simulation {
             assert!(accepts(running, &node.clock, &self.metered.1), "{} serves", node.name);
             assert_eq!(*running.member.node().applied().borrow(), last, "{}", node.name);
         }
+        true
     }
 
     /// What clients and operators see of each node.
@@ -322,7 +335,11 @@ async fn run(seed: u64) {
         simulation.start(at);
     }
     simulation.pass(Duration::from_secs(3)).await;
-    for _ in 0..60 {
+    let restart_at = simulation.random.below(180);
+    for step in 0..60 {
+        if step == restart_at {
+            simulation.engine.restart();
+        }
         if simulation.random.is(40) {
             simulation.disturb().await;
         }
@@ -330,7 +347,9 @@ async fn run(seed: u64) {
         let wait = simulation.random.below(900);
         simulation.pass(Duration::from_millis(wait)).await;
     }
-    simulation.heal().await;
+    if !simulation.heal().await {
+        return;
+    }
     let shown = simulation.shown().await;
     let (first, expected) = shown.first_key_value().unwrap();
     assert!(expected.len() > 5, "{expected:#?}");

@@ -14,7 +14,7 @@ use crate::http::exchange::handle::{self, Handled};
 use crate::http::exchange::service::Service;
 use crate::http::exchange::waits::PaidRequest;
 use crate::http::transport::AbortConnection;
-use crate::keys::KeyTicket;
+use crate::keys::{KeyTicket, LeaseDeclined};
 use crate::wake::WakeSlot;
 
 /// Boards with more records than this are counted on a thread of their own.
@@ -54,6 +54,20 @@ impl Service {
                 return handle::refused(self, request, paid.refund().grant(), self.clock.now(), &error).into();
             }
         };
+        match streams.are_allowed().await {
+            Ok(true) => {}
+            Ok(false) => {
+                let message = format!(
+                    "This key has {streams_max} streams open, as many as it may have. Close one of them first."
+                );
+                let error = ApiError::new(Code::TooManyStreams, message).retry_after(RETRY_AFTER_S);
+                return handle::refused(self, request, paid.refund().grant(), self.clock.now(), &error).into();
+            }
+            Err(LeaseDeclined) => {
+                let error = ApiError::overloaded();
+                return handle::refused(self, request, paid.refund().grant(), self.clock.now(), &error).into();
+            }
+        }
         let world = self.streams.boards.load_full(plan.world);
         let is_new = plan.since.is_none() && plan.wants_snapshot;
         let rows = if is_new { count(&world, &plan.filter).await } else { 0 };

@@ -126,6 +126,10 @@ impl Poller {
             }
             Ok(()) => {}
         }
+        // The process may have been stopped meanwhile, and another node polls by now.
+        if !self.context.writer.is_in_turn() {
+            return Err(WriteError::Stopped);
+        }
         self.schedule.set_in_flight(id, true);
         let (client, catalogue) = (self.client.clone(), self.context.boards.catalogue().clone());
         self.in_flight.spawn(request.send(client, catalogue, self.context.clock.clone(), self.accounted));
@@ -187,7 +191,7 @@ impl Poller {
             self.spending.note_used_up(cost, now);
         }
         let is_asked = self.quota_asked_ms.is_some_and(|asked| now.mono_ms.saturating_sub(asked) < CREDITS_EVERY_MS);
-        if wait_ms == 0 || is_asked || !self.spending.is_unconfirmed() {
+        if wait_ms == 0 || is_asked || !self.spending.is_unconfirmed() || !self.context.writer.is_in_turn() {
             return wait_ms;
         }
         self.quota_asked_ms = Some(now.mono_ms);

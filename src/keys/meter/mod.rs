@@ -157,7 +157,7 @@ impl Meter {
             recorder,
             leases: queue.requester(key.id.clone()),
             leasing: Mutex::default(),
-            streams: Arc::default(),
+            streams: Arc::new(queue.streams_of(key.id.clone())),
         }
     }
 

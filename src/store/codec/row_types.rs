@@ -211,6 +211,7 @@ pub(in crate::store) enum MetaRow {
     Membership {
         cluster: u64,
         epoch: u64,
+        file: u64,
         applied: (u64, u64),
         fence: u64,
     },

@@ -9,19 +9,22 @@ mod loaded;
 mod sport;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use redb::{ReadTransaction, ReadableTableMetadata};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
 pub use loaded::{Loaded, LoadedEvent, LoadedPoll, LoadedSport, LoadedWorld, UnservedSport};
 use sport::{RowCounts, SportLoader, SportPart};
 
 use super::codec::{BookStanding, Flaw, PollRow};
-use super::error::{DamageList, StoreError};
+use super::error::{DamageList, OpenError, StoreError};
+use super::handle::{Store, StoreOptions};
 use super::id_maps::NamesByNumber;
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
+use super::open::{Location, OpenMode};
 use super::scan::{guarded, scan};
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
@@ -349,6 +352,21 @@ impl Meta {
             Ok(())
         })?;
         Ok(meta)
+    }
+}
+
+impl Store {
+    /// The membership stored in the file at `path`, if it has one. `None` if there is no file.
+    pub fn stored_membership(path: &Path, options: StoreOptions) -> Result<Option<Option<Membership>>, OpenError> {
+        let location = Location::Path(path.to_owned());
+        let file = match location.open(&options, OpenMode::Inspect) {
+            Err(OpenError::Gone { .. }) => return Ok(None),
+            opened => opened?,
+        };
+        let meta = guarded(|| Meta::read(&file.db.begin_read()?, &mut DamageList::default()));
+        file.close();
+        let meta = meta.map_err(|error| OpenError::from_store(&location.to_string(), error))?;
+        Ok(Some(meta.membership))
     }
 }
 

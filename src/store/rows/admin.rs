@@ -135,14 +135,14 @@ impl MetaRow {
     }
 
     pub(in crate::store) fn of_membership(membership: Membership) -> Self {
-        let Membership { cluster, epoch, applied, fence } = membership;
-        MetaRow::Membership { cluster, epoch, applied: (applied.ms, applied.number), fence }
+        let Membership { cluster, epoch, file, applied, fence } = membership;
+        MetaRow::Membership { cluster, epoch, file, applied: (applied.ms, applied.number), fence }
     }
 
     pub(in crate::store) fn membership(&self) -> Result<Membership, Flaw> {
         match *self {
-            MetaRow::Membership { cluster, epoch, applied: (ms, number), fence } => {
-                Ok(Membership { cluster, epoch, applied: EntryId { ms, number }, fence })
+            MetaRow::Membership { cluster, epoch, file, applied: (ms, number), fence } => {
+                Ok(Membership { cluster, epoch, file, applied: EntryId { ms, number }, fence })
             }
             _ => Err(Flaw::Invalid("it is another kind of row")),
         }

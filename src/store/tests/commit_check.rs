@@ -59,7 +59,7 @@ batch_of_each! {
     PutFeederUse => [put_use("token/old", 2)],
     SetMaintenance => [Change::SetMaintenance(Some(Maintenance { since: at(1), until: None }))],
     SetSimulated => [Change::SetSimulated(true)],
-    SetMembership => [Change::SetMembership(Some(Membership { cluster: 1, epoch: 2, applied: EntryId { ms: 3, number: 4 }, fence: 5 }))],
+    SetMembership => [Change::SetMembership(Some(Membership { cluster: 1, epoch: 2, file: 6, applied: EntryId { ms: 3, number: 4 }, fence: 5 }))],
     PutFeedBudget => [put_budget("new", 1)],
     RemoveFeedBudget => [Change::RemoveFeedBudget { feed: "old".into() }],
     Log => [log_tick(World::Sandbox)],

@@ -42,6 +42,7 @@ pub(super) fn filled() -> Memory {
             Change::SetMembership(Some(Membership {
                 cluster: 1,
                 epoch: 2,
+                file: 6,
                 applied: EntryId { ms: 3, number: 4 },
                 fence: 5,
             })),

@@ -216,8 +216,8 @@ fn bytes_of_administrative_rows_are_pinned() {
         "0104fb245101fb2c01040000ba44d40b",
     );
     let applied = EntryId { ms: 1_794_657_600_000, number: 3 };
-    let membership = MetaRow::of_membership(Membership { cluster: 7, epoch: 1, applied, fence: 9 });
-    check("membership", &META.seal(&"membership", &membership).unwrap(), "01080701fd00c2edd9a1010000030955139c7e");
+    let membership = MetaRow::of_membership(Membership { cluster: 7, epoch: 1, file: 4, applied, fence: 9 });
+    check("membership", &META.seal(&"membership", &membership).unwrap(), "0108070104fd00c2edd9a1010000030907ae0508");
     check("simulated", &META.seal(&"simulated", &MetaRow::Simulated).unwrap(), "010262dbf65f");
 }
 

@@ -326,7 +326,7 @@ fn market_change(kind: u8, world: World, market: Market) -> Change {
 
 fn membership(seed: [u8; 8]) -> Membership {
     let applied = EntryId { ms: seed[5].into(), number: seed[7].into() };
-    Membership { cluster: 1, epoch: 2, applied, fence: seed[3].into() }
+    Membership { cluster: 1, epoch: 2, file: 6, applied, fence: seed[3].into() }
 }
 
 fn competition_change(kind: u8, world: World, sport: SportId, key: Arc<str>, title: u8) -> Change {

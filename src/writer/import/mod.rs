@@ -44,6 +44,7 @@ pub enum ImportEnd {
 impl Writer {
     /// Begins an import for a sport. It must be ended.
     pub fn begin_import(&mut self, world: World, sport: SportId) -> Result<ImportStart, WriteError> {
+        self.refuse_in_cluster()?;
         if self.is_unwritable() {
             return Err(StoreError::NeedsReopen.into());
         }

@@ -183,7 +183,7 @@ batches_of_each! { base;
     PutFeederUse => [[put_use("token/old")], [put_use("token/new")]],
     SetMaintenance => [[Change::SetMaintenance(Some(Maintenance { since: now(), until: None }))]],
     SetSimulated => [[Change::SetSimulated(true)]],
-    SetMembership => [[Change::SetMembership(Some(Membership { cluster: 1, epoch: 1, applied: EntryId { ms: 1, number: 0 }, fence: 1 }))]],
+    SetMembership => [[Change::SetMembership(Some(Membership { cluster: 1, epoch: 1, file: 2, applied: EntryId { ms: 1, number: 0 }, fence: 1 }))]],
     PutFeedBudget => [[put_budget("old")], [put_budget("new")]],
     RemoveFeedBudget => [[Change::RemoveFeedBudget { feed: "old".into() }]],
     Log => [[base.log_entry("a")], [base.log_entry("new")]],

@@ -1,12 +1,16 @@
--- Begins a log. KEYS: the name of the cluster. ARGV: the identity of the log.
--- Returns the id before its first entry; false if there is a log.
+-- Begins a log. KEYS: the name of the cluster. ARGV: the identity of the log, that of the log in whose place it is or ''.
+-- Returns the id before its first entry; false if there is another log, which a node has followed.
 local name = KEYS[1]
-if redis.call('EXISTS', name .. ':cluster') == 1 then
+local held, last, begun = unpack(redis.call('HMGET', name .. ':cluster', 'log', 'last', 'begun'))
+local is_unused = last == begun and redis.call('EXISTS', name .. ':nodes') == 0
+if held and held ~= ARGV[2] and not is_unused then
   return false
 end
-redis.call('DEL', name .. ':log', name .. ':nodes', name .. ':leases', name .. ':duty', name .. ':recalls', name .. ':recalled', name .. ':resets')
+redis.call('DEL', name .. ':log', name .. ':nodes', name .. ':leases', name .. ':duty', name .. ':cluster')
+-- What is used of limits stays, and with it how often it was reset.
+redis.call('DEL', name .. ':recalls', name .. ':recalled')
 -- An entry that is no operation, so that the stream has an id to begin with. It is gone before any node reads.
 local id = redis.call('XADD', name .. ':log', '*', 'begin', ARGV[1])
 redis.call('XTRIM', name .. ':log', 'MAXLEN', 0)
-redis.call('HSET', name .. ':cluster', 'log', ARGV[1], 'last', id, 'fence', 0)
+redis.call('HSET', name .. ':cluster', 'log', ARGV[1], 'last', id, 'begun', id, 'trimmed', id, 'fence', 0)
 return id

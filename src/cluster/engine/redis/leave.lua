@@ -9,4 +9,12 @@ if ARGV[2] == '1' then
   redis.call('HDEL', name .. ':recalled', ARGV[1])
   return redis.call('ZREM', name .. ':leases', ARGV[1])
 end
-return redis.call('ZADD', name .. ':leases', 'XX', 'CH', 0, ARGV[1])
+local known = redis.call('HGET', name .. ':nodes', ARGV[1])
+if not known then
+  return 0
+end
+local report = cjson.decode(known)
+report.left = true
+redis.call('HSET', name .. ':nodes', ARGV[1], cjson.encode(report))
+redis.call('ZADD', name .. ':leases', 'XX', 0, ARGV[1])
+return 1

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, RedisError};
+use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError};
 use tokio::sync::Mutex;
 
 use super::super::EngineError;
@@ -51,9 +51,15 @@ impl Link {
 
 /// What an error of the client means. Only what the server itself refuses was surely not done.
 fn error_of(error: &RedisError) -> EngineError {
+    if error.kind() == ErrorKind::AuthenticationFailed {
+        return EngineError::Refused(error.to_string().into());
+    }
     match error.code() {
         Some("LOST") => EngineError::Lost,
+        Some("DISAGREES") => EngineError::Disagrees,
         Some("FENCED") => EngineError::Fenced,
+        Some("SETTLING") => EngineError::Settling,
+        Some("TAKEN") => EngineError::NameTaken,
         // It is starting, or a replica was asked that has not taken over.
         Some("LOADING" | "MASTERDOWN" | "READONLY" | "CLUSTERDOWN") | None => {
             EngineError::Unreachable(error.to_string().into())

@@ -2,12 +2,14 @@
 //!
 //! | key, after the name of the cluster | |
 //! |---|---|
-//! | `:cluster` | the identity of the log, its last entry, the last fence, which server has it since when |
+//! | `:cluster` | the identity of the log, its last entry, the last that was removed, the last fence, the settings of the nodes, which server has it since when |
 //! | `:log` | a stream with the entries |
 //! | `:nodes`, `:leases` | what each node reported last, and when its lease ends |
 //! | `:duty` | who polls and publishes; gone when its lease ends |
 //! | `:burst:KEY`, `:day:KEY:DAY:RESETS`, `:month:KEY:MONTH:RESETS` | what all nodes, and each of them, have of a limit |
 //! | `:resets` | how often what a key has used was reset |
+//! | `:streams:NODE` | how many streams of each key are open on a node |
+//! | `:asked`, `:copy:NAME` | copies of a file that nodes which join have asked for, and the pieces of each that are on their way |
 //! | `:recalls`, `:recalled` | a stream with recalls, and which of them each node has answered |
 
 mod link;
@@ -16,14 +18,17 @@ mod replies;
 use std::time::Duration;
 
 use redis::streams::StreamReadReply;
-use redis::{Client, Cmd, FromRedisValue, Script, ScriptInvocation};
+use redis::{
+    Client, ClientTlsConfig, Cmd, ConnectionAddr, FromRedisValue, IntoConnectionInfo, RedisError, Script,
+    ScriptInvocation, TlsCertificates,
+};
 
 use self::link::Link;
 use self::replies::{
     SHARE_NUMBERS, ViewFields, identity_text, limits_text, need_arguments, read_entry, read_id, read_identity,
     read_limits, read_share, unexpected,
 };
-use super::{ClusterView, Engine, EngineError, Heartbeat, LogEntry, LogIdentity, NewEntry};
+use super::{ClusterView, CopyRelay, Engine, EngineError, EngineOptions, Heartbeat, LogEntry, LogIdentity, NewEntry};
 use crate::cluster::millis;
 use crate::keys::{KeyId, KeyNeed, KeyShare, LimitSet, Recall, Unused};
 use crate::model::EntryId;
@@ -32,6 +37,10 @@ use crate::model::EntryId;
 const ANSWER: Duration = Duration::from_secs(2);
 /// So many recalls are kept: a node that is further behind has given nothing back for long.
 const RECALLS_KEPT: usize = 10_000;
+/// How long a copy counts as asked for, unless it is asked for again.
+const ASKED_FOR: Duration = Duration::from_secs(5);
+/// How long pieces of a copy are kept that nobody takes.
+const COPY_KEPT: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug)]
@@ -49,6 +58,7 @@ pub struct RedisEngine {
 struct Scripts {
     create: Script,
     append: Script,
+    trim: Script,
     beat: Script,
     leave: Script,
     duty: Script,
@@ -56,10 +66,36 @@ struct Scripts {
     share: Script,
     give_back: Script,
     reset_usage: Script,
+    streams: Script,
     recalled: Script,
+    ask: Script,
 }
 
 impl RedisEngine {
+    /// The engine that is reached so. It is not asked for anything yet.
+    pub fn connect(options: &EngineOptions) -> Result<Self, EngineError> {
+        let invalid = |error: RedisError| EngineError::Refused(error.to_string().into());
+        let info = (&*options.url).into_connection_info().map_err(invalid)?;
+        let mut settings = info.redis_settings().clone();
+        if let Some(user) = &options.user {
+            settings = settings.set_username(user);
+        }
+        if let Some(password) = &options.password {
+            settings = settings.set_password(password);
+        }
+        let info = info.set_redis_settings(settings);
+        let client = if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            let client_tls = options.client.as_ref().map(|client| ClientTlsConfig {
+                client_cert: client.certificate.clone(),
+                client_key: client.key.clone(),
+            });
+            Client::build_with_tls(info, TlsCertificates { client_tls, root_cert: options.ca.clone() })
+        } else {
+            Client::open(info)
+        };
+        Ok(RedisEngine::new(client.map_err(invalid)?, &options.name))
+    }
+
     /// An engine for the cluster of a name. It is not asked for anything yet.
     pub fn new(client: Client, name: &str) -> Self {
         RedisEngine {
@@ -68,6 +104,7 @@ impl RedisEngine {
             scripts: Scripts {
                 create: Script::new(include_str!("create.lua")),
                 append: Script::new(include_str!("append.lua")),
+                trim: Script::new(include_str!("trim.lua")),
                 beat: Script::new(include_str!("beat.lua")),
                 leave: Script::new(include_str!("leave.lua")),
                 duty: Script::new(include_str!("duty.lua")),
@@ -75,7 +112,9 @@ impl RedisEngine {
                 share: Script::new(include_str!("share.lua")),
                 give_back: Script::new(include_str!("give_back.lua")),
                 reset_usage: Script::new(include_str!("reset_usage.lua")),
+                streams: Script::new(include_str!("streams.lua")),
                 recalled: Script::new(include_str!("recalled.lua")),
+                ask: Script::new(include_str!("ask.lua")),
             },
             calls: Link::default(),
             entries: Link::default(),
@@ -104,6 +143,18 @@ impl RedisEngine {
         link.checked(answer).await
     }
 
+    async fn begin(&self, log: LogIdentity, in_place_of: String) -> Result<Option<EntryId>, EngineError> {
+        let mut call = self.script(&self.scripts.create);
+        let begun: Option<String> = self.invoke(call.arg(identity_text(log)).arg(in_place_of)).await?;
+        begun.map(|id| read_id(&id)).transpose()
+    }
+
+    async fn view(&self, call: &ScriptInvocation<'_>) -> Result<ClusterView, EngineError> {
+        let view: String = self.invoke(call).await?;
+        let view: ViewFields = serde_json::from_str(&view).map_err(unexpected)?;
+        view.view()
+    }
+
     /// Reads a stream; waits if there is nothing after an entry.
     async fn read_stream(
         &self,
@@ -123,9 +174,11 @@ impl RedisEngine {
 
 impl Engine for RedisEngine {
     async fn create(&self, log: LogIdentity) -> Result<Option<EntryId>, EngineError> {
-        let mut call = self.script(&self.scripts.create);
-        let begun: Option<String> = self.invoke(call.arg(identity_text(log))).await?;
-        begun.map(|id| read_id(&id)).transpose()
+        self.begin(log, String::new()).await
+    }
+
+    async fn create_anew(&self, lost: LogIdentity, log: LogIdentity) -> Result<Option<EntryId>, EngineError> {
+        self.begin(log, identity_text(lost)).await
     }
 
     async fn identity(&self) -> Result<Option<LogIdentity>, EngineError> {
@@ -147,12 +200,23 @@ impl Engine for RedisEngine {
         entries.map(|entry| read_entry(&entry)).collect()
     }
 
+    async fn trim(&self, log: LogIdentity, keep: Duration, bytes_max: u64) -> Result<(), EngineError> {
+        let mut call = self.script(&self.scripts.trim);
+        let _: bool = self.invoke(call.arg(identity_text(log)).arg(millis(keep)).arg(bytes_max)).await?;
+        Ok(())
+    }
+
     async fn beat(&self, log: LogIdentity, beat: Heartbeat<'_>) -> Result<ClusterView, EngineError> {
         let mut call = self.script(&self.scripts.beat);
         call.arg(identity_text(log)).arg(beat.node).arg(beat.applied.ms).arg(beat.applied.number);
-        let view: String = self.invoke(call.arg(beat.details).arg(millis(beat.lease))).await?;
-        let view: ViewFields = serde_json::from_str(&view).map_err(unexpected)?;
-        view.view()
+        call.arg(beat.details).arg(millis(beat.lease)).arg(format!("{:016x}", beat.file)).arg(beat.settings);
+        self.view(&call).await
+    }
+
+    async fn look(&self, log: LogIdentity) -> Result<ClusterView, EngineError> {
+        let mut call = self.script(&self.scripts.beat);
+        call.arg(identity_text(log)).arg("").arg(0).arg(0).arg("").arg(0).arg("").arg("");
+        self.view(&call).await
     }
 
     async fn hold_duty(&self, log: LogIdentity, node: &str, lease: Duration) -> Result<Option<u64>, EngineError> {
@@ -220,6 +284,24 @@ impl Engine for RedisEngine {
         read_id(&id)
     }
 
+    async fn put_streams(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        key: &KeyId,
+        open: u32,
+        streams_max: u32,
+    ) -> Result<bool, EngineError> {
+        let mut call = self.script(&self.scripts.streams);
+        self.invoke(call.arg(identity_text(log)).arg(node).arg(key.as_str()).arg(open).arg(streams_max)).await
+    }
+
+    async fn end_streams(&self, node: &str) -> Result<(), EngineError> {
+        let end = redis::cmd("DEL").arg(self.key(&format!("streams:{node}"))).to_owned();
+        let _: u64 = self.query(&self.calls, &end, ANSWER).await?;
+        Ok(())
+    }
+
     async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<EntryId, EngineError> {
         let mut add = redis::cmd("XADD");
         add.arg(self.key("recalls")).arg("MAXLEN").arg("~").arg(RECALLS_KEPT).arg("*");
@@ -248,5 +330,52 @@ impl Engine for RedisEngine {
             Ok(Recall { id: read_id(&entry.id)?, key, limits, is_reset: entry.contains_key("reset") })
         };
         recalls.map(recall).collect()
+    }
+}
+
+impl CopyRelay for RedisEngine {
+    async fn ask_for_copy(&self, copy: &str) -> Result<(), EngineError> {
+        let mut ask = self.script(&self.scripts.ask);
+        let _: Option<String> = self.invoke(ask.arg(copy).arg(millis(ASKED_FOR))).await?;
+        Ok(())
+    }
+
+    async fn withdraw_ask(&self, copy: &str) -> Result<(), EngineError> {
+        let withdraw = redis::cmd("ZREM").arg(self.key("asked")).arg(copy).to_owned();
+        let _: u64 = self.query(&self.calls, &withdraw, ANSWER).await?;
+        Ok(())
+    }
+
+    async fn next_asked(&self) -> Result<Option<String>, EngineError> {
+        let mut next = self.script(&self.scripts.ask);
+        self.invoke(next.arg("").arg(millis(ASKED_FOR))).await
+    }
+
+    async fn put_piece(&self, copy: &str, piece: &[u8]) -> Result<usize, EngineError> {
+        let key = self.key(&format!("copy:{copy}"));
+        let push = redis::cmd("RPUSH").arg(&key).arg(piece).to_owned();
+        let expire = redis::cmd("PEXPIRE").arg(&key).arg(millis(COPY_KEPT)).to_owned();
+        let waiting = self.query(&self.calls, &push, ANSWER).await?;
+        let _: bool = self.query(&self.calls, &expire, ANSWER).await?;
+        Ok(waiting)
+    }
+
+    async fn pieces_waiting(&self, copy: &str) -> Result<usize, EngineError> {
+        let waiting = redis::cmd("LLEN").arg(self.key(&format!("copy:{copy}"))).to_owned();
+        self.query(&self.calls, &waiting, ANSWER).await
+    }
+
+    async fn take_piece(&self, copy: &str, wait: Duration) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut take = redis::cmd("BLPOP");
+        // To wait for zero seconds is to wait for ever.
+        take.arg(self.key(&format!("copy:{copy}"))).arg(wait.as_secs_f64().max(0.01));
+        let taken: Option<(String, Vec<u8>)> = self.query(&self.entries, &take, wait + ANSWER).await?;
+        Ok(taken.map(|(_, piece)| piece))
+    }
+
+    async fn drop_pieces(&self, copy: &str) -> Result<(), EngineError> {
+        let drop = redis::cmd("DEL").arg(self.key(&format!("copy:{copy}"))).to_owned();
+        let _: u64 = self.query(&self.calls, &drop, ANSWER).await?;
+        Ok(())
     }
 }

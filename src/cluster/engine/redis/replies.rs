@@ -12,7 +12,9 @@ pub(super) struct ViewFields {
     now: u64,
     since: u64,
     last: String,
+    trimmed: String,
     duty: Option<String>,
+    #[serde(default)]
     nodes: Vec<NodeFields>,
 }
 
@@ -20,16 +22,21 @@ pub(super) struct ViewFields {
 struct NodeFields {
     node: Box<str>,
     applied: String,
+    behind: u64,
     details: Box<str>,
     ends: u64,
+    #[serde(default)]
+    left: bool,
+    // Its file concerns the script alone.
 }
 
 impl ViewFields {
     pub(super) fn view(self) -> Result<ClusterView, EngineError> {
-        let ViewFields { now, since, last, duty, nodes } = self;
+        let ViewFields { now, since, last, trimmed, duty, nodes } = self;
         let node = |fields: NodeFields| {
-            let NodeFields { node, applied, details, ends } = fields;
-            Ok(NodeView { node, applied: read_id(&applied)?, details, lease_ms: ends.saturating_sub(now) })
+            let NodeFields { node, applied, behind, details, ends, left } = fields;
+            let (applied, lease_ms) = (read_id(&applied)?, ends.saturating_sub(now));
+            Ok(NodeView { node, applied, behind_ms: behind, details, lease_ms, has_left: left })
         };
         let mut nodes: Vec<NodeView> = nodes.into_iter().map(node).collect::<Result<_, EngineError>>()?;
         nodes.sort_by(|one, other| one.node.cmp(&other.node));
@@ -37,7 +44,8 @@ impl ViewFields {
             let (node, fence) = held.rsplit_once(' ').ok_or_else(|| unexpected(&held))?;
             Ok(DutyHolder { node: node.into(), fence: fence.parse().map_err(unexpected)? })
         });
-        Ok(ClusterView { now_ms: now, since_ms: since, last: read_id(&last)?, nodes, duty: duty.transpose()? })
+        let (last, trimmed) = (read_id(&last)?, read_id(&trimmed)?);
+        Ok(ClusterView { now_ms: now, since_ms: since, last, trimmed, nodes, duty: duty.transpose()? })
     }
 }
 
