@@ -24,11 +24,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("http", &["model", "keys", "board"]),
     // The listener in front of the push interface is that of the public one.
     ("ingest", &["model", "keys", "board", "writer", "config", "http"]),
-    ("cluster", &["model", "keys", "board", "writer", "ingest", "config"]),
+    ("cluster", &["model", "store", "keys", "board", "writer", "ingest", "config"]),
     // The console shares the listener and the content negotiation of the public API.
-    ("admin", &["model", "store", "keys", "board", "ingest", "writer", "config", "http"]),
-    ("server", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "admin"]),
-    ("cli", &["admin", "board", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
+    ("admin", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "cluster"]),
+    ("server", &["model", "store", "keys", "board", "ingest", "writer", "config", "http", "admin", "cluster"]),
+    ("cli", &["admin", "board", "cluster", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
 ];
 /// Modules that every module may use.
 const LEAVES: &[&str] = &["attachment", "clock", "log", "metrics", "nearest", "networks", "tls", "wake"];
@@ -40,6 +40,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("anyhow", &["cli"]),
     ("indicatif", &["cli"]),
+    ("redis", &["cluster"]),
     ("hyper", &["http", "admin", "ingest"]),
     ("hyper_util", &["http", "admin", "ingest"]),
     ("serde", &["http", "ingest", "admin", "config", "cli", "cluster"]),

@@ -8,6 +8,7 @@ use super::console::ConsoleSessions;
 use super::data_dir::DataDir;
 use crate::board::Boards;
 use crate::clock::{Clock, Moment};
+use crate::cluster::member::ClusterStanding;
 use crate::http::Heads;
 use crate::ingest::{IngestContext, Ledger};
 use crate::keys::{Feeders, Keyring};
@@ -30,6 +31,8 @@ pub trait ServerFacts: fmt::Debug + Send + Sync {
     fn traffic(&self) -> &Traffic;
     /// The unfinished heads of all listeners.
     fn heads(&self) -> &Heads;
+    /// Where it stands in its cluster; `None` for a single node.
+    fn cluster(&self) -> Option<ClusterStanding>;
     /// Connections open now.
     fn connections(&self) -> u64;
     /// Requests answered since the start.

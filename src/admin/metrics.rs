@@ -1,12 +1,16 @@
 //! `/metrics`: all counters, read for each request.
 //!
 //! Nothing here waits for the writer, so that the page is available when the writer is stuck. The labels are
-//! routes, statuses, reasons, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
+//! routes, statuses, reasons, states, kinds of log lines, worlds, sports, bookmakers and feeds, which the operator has set; never a key or a client.
+
+use std::time::Duration;
 
 use super::context::{Context, ServerFacts};
 use super::execute::key_counts;
 use crate::board::SportBoard;
 use crate::clock::Moment;
+use crate::cluster::member::ClusterStanding;
+use crate::cluster::node::Standing;
 use crate::ingest::Ledger;
 use crate::log::{self, LineKind};
 use crate::metrics::{Kind, MetricsPage, process};
@@ -20,6 +24,9 @@ pub(super) fn page(context: &Context) -> String {
     if let Some(server) = context.server.as_deref() {
         requests(&mut page, server);
         connections(&mut page, server);
+        if let Some(standing) = server.cluster() {
+            cluster(&mut page, &standing);
+        }
     }
     board(&mut page, context);
     sources(&mut page, context, now.timestamp());
@@ -116,6 +123,29 @@ fn connections(page: &mut MetricsPage, server: &dyn ServerFacts) {
     page.family("oddsbox_http_heads_refused_total", Kind::Counter, help).sample(&[], heads.refused());
     page.family("oddsbox_tls_handshakes_failed_total", Kind::Counter, "TLS handshakes that failed.")
         .sample(&[], traffic.handshakes_failed());
+}
+
+/// A single node has none of these.
+fn cluster(page: &mut MetricsPage, standing: &ClusterStanding) {
+    let is_following = standing.name() == Standing::Following.name();
+    let help = "Whether this node follows the log of its cluster, and its lease holds.";
+    page.family("oddsbox_cluster_up", Kind::Gauge, help).sample(&[], u8::from(is_following && standing.has_lease));
+    page.family("oddsbox_cluster_standing", Kind::Gauge, "Where this node stands: 1 for one of the states.");
+    for name in Standing::NAMES {
+        page.sample(&[("state", &name.replace(' ', "_"))], u8::from(name == standing.name()));
+    }
+    page.family("oddsbox_cluster_duty", Kind::Gauge, "Whether this node polls and publishes.")
+        .sample(&[], u8::from(standing.has_duty));
+    // Without a contact, these are not known.
+    let (Some(contact_ms), Some(behind_ms)) = (standing.contact_ms(), standing.behind_ms()) else { return };
+    let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
+    let help = "Since this node last reported itself to the engine and got an answer.";
+    page.family("oddsbox_cluster_contact_age_seconds", Kind::Gauge, help).sample(&[], seconds(contact_ms));
+    let help =
+        "How much older the last entry that this node has applied is than the last of the log, as of that answer.";
+    page.family("oddsbox_cluster_behind_seconds", Kind::Gauge, help).sample(&[], seconds(behind_ms));
+    page.family("oddsbox_cluster_nodes", Kind::Gauge, "Nodes with a lease, as of that answer.")
+        .sample(&[], standing.leased_nodes());
 }
 
 fn board(page: &mut MetricsPage, context: &Context) {
@@ -302,8 +332,69 @@ impl std::fmt::Display for Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::engine::{ClusterView, NodeView};
+    use crate::cluster::lease::Contact;
     use crate::ingest::{FeedKind, Upstream};
-    use crate::model::Reason;
+    use crate::model::{EntryId, Reason};
+
+    fn samples(page: MetricsPage) -> Vec<String> {
+        page.finish().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    fn node(name: &str, lease_ms: u64) -> NodeView {
+        let applied = EntryId { ms: 10_000, number: 0 };
+        NodeView { node: name.into(), applied, behind_ms: 0, details: "".into(), lease_ms, has_left: false }
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_reports_its_standing_and_its_lag() {
+        let at = |mono_ms| Moment::unset(1_794_699_540_000, mono_ms);
+        let last = EntryId { ms: 12_500, number: 3 };
+        let nodes = vec![node("a", 4500), node("b", 0), node("c", 100)];
+        let view = ClusterView { last, nodes, ..ClusterView::default() };
+        let standing = ClusterStanding {
+            node: "a".into(),
+            standing: Standing::Following,
+            applied: EntryId { ms: 11_000, number: 0 },
+            has_lease: true,
+            has_duty: true,
+            contact: Some(Contact { view, sent: at(5000) }),
+            failure: None,
+            now: at(5250),
+        };
+        let mut page = MetricsPage::default();
+        cluster(&mut page, &standing);
+        let following = samples(page);
+        assert_eq!(
+            following,
+            [
+                "oddsbox_cluster_up 1",
+                r#"oddsbox_cluster_standing{state="following"} 1"#,
+                r#"oddsbox_cluster_standing{state="cut_off"} 0"#,
+                r#"oddsbox_cluster_standing{state="stalled"} 0"#,
+                r#"oddsbox_cluster_standing{state="lost"} 0"#,
+                r#"oddsbox_cluster_standing{state="behind"} 0"#,
+                r#"oddsbox_cluster_standing{state="unreadable"} 0"#,
+                r#"oddsbox_cluster_standing{state="disagrees"} 0"#,
+                r#"oddsbox_cluster_standing{state="name_taken"} 0"#,
+                "oddsbox_cluster_duty 1",
+                "oddsbox_cluster_contact_age_seconds 0.25",
+                "oddsbox_cluster_behind_seconds 1.5",
+                "oddsbox_cluster_nodes 2",
+            ]
+        );
+        for (state, has_lease) in [(Standing::Following, false), (Standing::CutOff, true)] {
+            let contact = None;
+            let mut page = MetricsPage::default();
+            cluster(
+                &mut page,
+                &ClusterStanding { standing: state, has_lease, has_duty: false, contact, ..standing.clone() },
+            );
+            let samples = samples(page);
+            assert_eq!(samples[0], "oddsbox_cluster_up 0");
+            assert_eq!(samples.last().unwrap(), "oddsbox_cluster_duty 0", "what is not known is left out");
+        }
+    }
 
     #[test]
     fn feeds_are_told_by_name_and_reason() {
@@ -316,10 +407,8 @@ mod tests {
         ledger.count(odd, at, 0, std::iter::empty());
         let mut page = MetricsPage::default();
         feeds(&mut page, &ledger);
-        let page = page.finish();
-        let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(
-            samples,
+            samples(page),
             [
                 r#"oddsbox_feed_lines_accepted_total{feed="a\"b",world="sandbox"} 0"#,
                 r#"oddsbox_feed_lines_accepted_total{feed="acme",world="live"} 3"#,

@@ -8,6 +8,7 @@
 //! - `access` is a command's side: the server behind the socket (`client`) if one runs, else the file (`local`)
 //! - `console` is the interface for an operator's browser
 //! - `restore` replaces the file by a backup while no server runs
+//! - `cluster` makes the file that of a node of a cluster, or of a single node again, while no server runs
 //! - `clear_demo` deletes a simulated live world, so that the directory can be served
 //! - `data_dir` the paths in the data directory, `who` the name of the acting user
 //!
@@ -16,11 +17,13 @@
 mod access;
 mod clear_demo;
 mod client;
+mod cluster;
 mod console;
 mod context;
 mod data_dir;
 mod execute;
 mod export;
+mod join;
 mod local;
 mod metrics;
 mod monitor;
@@ -35,6 +38,7 @@ mod who;
 
 pub use access::{Access, AdminAccess, AdminError, PieceSource};
 pub use clear_demo::{ClearAnswer, ClearError, clear_demo};
+pub use cluster::{ClusterError, MembershipAnswer, init_cluster, leave_cluster, reseed_cluster};
 pub use console::{
     CONNECTIONS_MAX as CONSOLE_CONNECTIONS_MAX, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions,
     NewLink, NoRandom,
@@ -45,15 +49,17 @@ pub use execute::execute;
 pub use export::{ExportOptions, HistoryRange};
 #[cfg(test)]
 pub(crate) use export::{export_history, export_world};
+pub use join::{JoinError, join_cluster};
 pub use local::{CatalogueOrigin, LocalError, Setup, SetupError};
 pub use monitor::{Monitor, MonitorError};
 pub use protocol::{
-    AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem, Command,
-    ConsoleAnswer, CountsAnswer, DerivedKind, DerivedOrder, DroppedAnswer, Failure, FailureAnswer, FailureCode,
-    FeedAnswer, FeedsAnswer, FieldSetting, ForgetOrder, ForgottenAnswer, HistoryAnswer, HistoryOrder, IssueKey,
-    KeyAnswer, KeyCounts, LimitsAnswer, LineAnswer, MaintenanceAnswer, MaintenanceSpan, OutcomeAnswer, PlanAnswer,
-    PointAnswer, ProgressAnswer, ReadyAnswer, RejectedAnswer, SecretText, ServerAnswer, SetKey, SignedOutAnswer,
-    SkippedAnswer, SourceAnswer, StatusAnswer, TokenAnswer, UpstreamAnswer, WorldAnswer, WorldName,
+    AddedAnswer, Answer, AuditAnswer, BackupAnswer, BackupOrder, CheckAnswer, CheckOptions, CheckProblem,
+    ClusterAnswer, ClusterStatus, Command, ConsoleAnswer, CountsAnswer, DerivedKind, DerivedOrder, DroppedAnswer,
+    Failure, FailureAnswer, FailureCode, FeedAnswer, FeedsAnswer, FieldSetting, ForgetOrder, ForgottenAnswer,
+    HistoryAnswer, HistoryOrder, IssueKey, KeyAnswer, KeyCounts, LimitsAnswer, LineAnswer, MaintenanceAnswer,
+    MaintenanceSpan, NodeAnswer, OutcomeAnswer, PlanAnswer, PointAnswer, ProgressAnswer, ReadyAnswer, RejectedAnswer,
+    SecretText, ServerAnswer, SetKey, SignedOutAnswer, SkippedAnswer, SourceAnswer, StatusAnswer, TokenAnswer,
+    UpstreamAnswer, WorldAnswer, WorldName,
 };
 pub use restore::{Carried, RestoreAnswer, RestoreError, RestoreOrder, restore};
 pub use socket::{BindError, Listener};

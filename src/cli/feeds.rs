@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::cluster::confirmed;
 use super::flags::{self, shown_seconds};
 use super::invocation::{Invocation, block_on};
 use super::output::{Output, or_dash};
@@ -120,7 +121,8 @@ impl TokenArgs {
         if self.revoke {
             let revoked: TokenAnswer =
                 invocation.ask(Access::Existing, Command::FeedsTokenRevoke { name: self.name })?;
-            return invocation.output.answer(&revoked, |_| format!("Revoked the token of {}.\n", revoked.name));
+            invocation.output.answer(&revoked, |_| format!("Revoked the token of {}.\n", revoked.name))?;
+            return confirmed(&revoked.unconfirmed);
         }
         let (access, command) = if self.rotate {
             (Access::Existing, Command::FeedsTokenRotate { name: self.name, grace_s: self.grace })
@@ -140,7 +142,8 @@ impl TokenArgs {
         let ingest_url = ingest_url(invocation, status);
         let shown = ShownToken { token: &issued, ingest_url: ingest_url.as_deref() };
         let done = if self.rotate { "Rotated the token of" } else { "Issued a token for" };
-        invocation.output.answer(&shown, |output| issued_token(output, done, &shown))
+        invocation.output.answer(&shown, |output| issued_token(output, done, &shown))?;
+        confirmed(&issued.unconfirmed)
     }
 }
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
 
+use super::cluster::confirmed;
 use super::flags::{self, Groups};
 use super::invocation::{Invocation, block_on};
 use super::output::{Output, or_dash, pairs};
@@ -129,7 +130,8 @@ fn show_secret(invocation: &Invocation, access: Access, command: Command, done: 
         }
         Ok((answer?, base_url(invocation, status)))
     })?;
-    invocation.output.answer(&key, |output| issued_text(output, done, &key, &base))
+    invocation.output.answer(&key, |output| issued_text(output, done, &key, &base))?;
+    confirmed(&key.unconfirmed)
 }
 
 /// The service's address from this machine: as the running server reports it, else as configured.
@@ -208,7 +210,8 @@ impl RotateArgs {
     fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
         if self.undo {
             let key: KeyAnswer = invocation.ask(Access::Existing, Command::KeysRotateUndo { id: self.id })?;
-            return invocation.output.answer(&key, |_| undone_text(&key));
+            invocation.output.answer(&key, |_| undone_text(&key))?;
+            return confirmed(&key.unconfirmed);
         }
         let command = Command::KeysRotate { id: self.id, grace_s: self.grace };
         show_secret(invocation, Access::Existing, command, "Rotated")
@@ -232,7 +235,8 @@ pub(super) struct RevokeArgs {
 impl RevokeArgs {
     fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
         let key: KeyAnswer = invocation.ask(Access::Existing, Command::KeysRevoke { id: self.id })?;
-        invocation.output.answer(&key, |_| format!("{} ({}) is revoked.\n", key.id, key.name))
+        invocation.output.answer(&key, |_| format!("{} ({}) is revoked.\n", key.id, key.name))?;
+        confirmed(&key.unconfirmed)
     }
 }
 
@@ -305,7 +309,8 @@ impl SetArgs {
 
     fn run(self, invocation: &Invocation) -> anyhow::Result<()> {
         let key: KeyAnswer = invocation.ask(Access::Existing, self.command())?;
-        invocation.output.answer(&key, |_| key_text(&key))
+        invocation.output.answer(&key, |_| key_text(&key))?;
+        confirmed(&key.unconfirmed)
     }
 }
 

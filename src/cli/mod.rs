@@ -10,6 +10,7 @@ mod audit;
 mod backup;
 mod catalogue;
 mod check;
+mod cluster;
 mod config;
 mod console;
 mod demo;
@@ -104,6 +105,7 @@ enum CliCommand {
     Edges(derived::EdgesArgs),
     History(history::HistoryArgs),
     Console(console::ConsoleArgs),
+    Cluster(cluster::ClusterArgs),
     Status(status::StatusArgs),
     #[command(subcommand)]
     Maintenance(maintenance::MaintenanceCommand),
@@ -174,6 +176,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<ExitCode> {
         CliCommand::Edges(edges) => edges.run(&invocation),
         CliCommand::History(history) => history.run(&invocation),
         CliCommand::Console(console) => console.run(&invocation),
+        CliCommand::Cluster(cluster) => cluster.run(&invocation),
         CliCommand::Status(status::StatusArgs {}) => status::StatusArgs::run(&invocation),
         CliCommand::Maintenance(maintenance) => maintenance.run(&invocation),
         CliCommand::Ready(status::ReadyArgs {}) => status::ReadyArgs::run(&invocation),

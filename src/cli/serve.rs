@@ -9,7 +9,7 @@ use serde_json::json;
 use super::demo;
 use super::invocation::Invocation;
 use super::output::{self, Output};
-use crate::admin::{ConsoleSessions, Setup};
+use crate::admin::{ConsoleSessions, Setup, join_cluster};
 use crate::config::{Config, SettingOrigin, Settings};
 use crate::server::{Reload, ServeOptions, Server, SimulatedWorlds, base_url, bind, hang_ups, init_logging, signals};
 
@@ -96,10 +96,17 @@ fn for_demo(settings: Settings, demo: bool) -> (Settings, bool) {
 async fn serve(invocation: &Invocation, config: Config, extras: ServeOptions) -> anyhow::Result<()> {
     let is_demo = extras.is_demo();
     let (stop, hurry) = signals()?;
+    let mut stop = std::pin::pin!(stop);
+    let setup = Setup::of(&config)?;
+    if let Some(cluster) = &config.cluster {
+        tokio::select! {
+            joined = join_cluster(&invocation.data, &setup, cluster) => joined?,
+            () = &mut stop => return Ok(()),
+        }
+    }
     let listener = bind(config.listen)?;
     let address = listener.local_addr()?;
     let base = base_url(&config, address);
-    let setup = Setup::of(&config)?;
     let server = Server::open(invocation.data.clone(), config, setup)?;
     let ready = async |server: &Server, console: Option<&ConsoleSessions>| {
         let announced = if is_demo {

@@ -9,7 +9,7 @@ use indicatif::HumanBytes;
 use super::flags::shown_seconds;
 use super::invocation::{Invocation, block_on};
 use super::output::pairs;
-use crate::admin::{Access, AdminAccess, Command, ReadyAnswer, StatusAnswer, WorldAnswer};
+use crate::admin::{Access, AdminAccess, ClusterStatus, Command, ReadyAnswer, ServerAnswer, StatusAnswer, WorldAnswer};
 
 /// How long `ready` waits for the server's answer.
 const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -37,7 +37,13 @@ fn shown(status: &StatusAnswer, invocation: &Invocation) -> String {
         let data = invocation.data.path().display();
         return format!("No server runs on {data}; its data file has:\n\n{}", pairs(&file_rows(status)));
     };
-    let server = format!(
+    let rows = [("status", status.status.clone())].into_iter().chain(server_rows(server)).chain(file_rows(status));
+    pairs(&rows.collect::<Vec<_>>())
+}
+
+/// The rows of a server that runs.
+fn server_rows(server: &ServerAnswer) -> Vec<(&'static str, String)> {
+    let running = format!(
         "{}://{}, up {}, {} connections, {} requests, {:.1} a second",
         server.scheme(),
         server.address,
@@ -46,8 +52,11 @@ fn shown(status: &StatusAnswer, invocation: &Invocation) -> String {
         server.requests,
         server.requests_per_second
     );
-    let rows = [("status", status.status.clone()), ("server", server)];
-    pairs(&rows.into_iter().chain(file_rows(status)).collect::<Vec<_>>())
+    let cluster = server.cluster.as_ref().map(|cluster| {
+        let ClusterStatus { node, standing, leased_nodes } = cluster;
+        ("cluster", format!("node {node}, {standing}, {leased_nodes} nodes with a lease"))
+    });
+    [("server", running)].into_iter().chain(cluster).collect()
 }
 
 /// The rows that need no server.
@@ -133,5 +142,34 @@ async fn ask(invocation: &Invocation) -> anyhow::Result<()> {
         anyhow::bail!(
             "the server on {data} is starting or stopping, or its writer does not answer: see its log, or try again"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_of_a_cluster_has_one_more_row() {
+        let single = ServerAnswer {
+            ready: true,
+            address: ([127, 0, 0, 1], 8080).into(),
+            ingest_address: None,
+            tls: false,
+            started: "2026-11-14T12:00:00Z".into(),
+            uptime_s: 60,
+            connections: 1,
+            requests: 2,
+            requests_per_second: 0.5,
+            cluster: None,
+        };
+        let rows = server_rows(&single);
+        assert_eq!(
+            rows,
+            [("server", "http://127.0.0.1:8080, up 1m, 1 connections, 2 requests, 0.5 a second".to_owned())]
+        );
+        let cluster = ClusterStatus { node: "a".into(), standing: "cut off".into(), leased_nodes: 3 };
+        let rows = server_rows(&ServerAnswer { cluster: Some(cluster), ..single });
+        assert_eq!(rows[1..], [("cluster", "node a, cut off, 3 nodes with a lease".to_owned())]);
     }
 }

@@ -2,6 +2,7 @@
 //! once into [`Config`].
 
 pub mod catalogue;
+mod cluster;
 mod feeds;
 #[cfg(test)]
 mod reference;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use crate::model::FeederQuota;
 use crate::nearest::nearest;
 use crate::networks::Networks;
+pub use cluster::ClusterConfig;
 pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, FeedSecret, ShownField};
 pub use settings::{Setting, SettingOrigin, SettingValue, Settings};
 
@@ -122,6 +124,40 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting { name: "console.listen", default: "", help: "address of the web console; empty is off" },
     Setting { name: "console.host", default: "", help: "host name under which the console is also reachable" },
+    Setting {
+        name: "cluster.url",
+        default: "",
+        help: "Redis or Valkey server of the cluster, such as redis://10.0.0.5:6379, or rediss:// for TLS; empty is a single node",
+    },
+    Setting {
+        name: "cluster.name",
+        default: "oddsbox",
+        help: "name of the cluster: what its keys on that server begin with",
+    },
+    Setting { name: "cluster.node", default: "", help: "name of this node; empty is the name of the machine" },
+    Setting {
+        name: "cluster.lease",
+        default: "10s",
+        help: "how long a node serves without having reached that server; the same on every node",
+    },
+    Setting {
+        name: "cluster.when_cut_off",
+        default: "refuse",
+        help: "what a node does then: refuse requests with 503, or serve its last prices",
+    },
+    Setting { name: "cluster.user", default: "", help: "user on that server; empty is its default user" },
+    Setting { name: "cluster.password_file", default: "", help: "file with the password for that server" },
+    Setting {
+        name: "cluster.ca",
+        default: "",
+        help: "PEM file of the certificate authority of that server, if it is a private one",
+    },
+    Setting {
+        name: "cluster.certificate",
+        default: "",
+        help: "PEM file of the certificate with which this node identifies itself to that server",
+    },
+    Setting { name: "cluster.key", default: "", help: "PEM file of that certificate's private key" },
 ];
 
 /// Environment variables that are not settings. The last two are read by clients (see `examples`): exporting them for a
@@ -202,6 +238,8 @@ pub struct Config {
     /// `None` if the console is off.
     pub console_listen: Option<SocketAddr>,
     pub console_host: Option<String>,
+    /// `None` for a single node.
+    pub cluster: Option<ClusterConfig>,
 }
 
 impl Config {
@@ -235,6 +273,7 @@ impl Config {
             ingest_quota: running.ingest_quota,
             console_listen: running.console_listen,
             console_host: running.console_host.clone(),
+            cluster: running.cluster.clone(),
             ..self
         }
     }
@@ -325,7 +364,7 @@ impl Settings {
             idle_timeout: self.duration("idle_timeout", 1, 86_400)?,
             write_timeout: self.duration("write_timeout", 1, 3600)?,
             drain_timeout: self.duration("drain_timeout", 0, 3600)?,
-            tls: self.tls_files()?,
+            tls: self.pair_of_files("tls.certificate", "tls.key")?,
             ingest_listen: self.ingest_listen()?,
             ingest_drop: path("ingest.drop"),
             ingest_inflated_max: (self.number("ingest.inflated_max", 1, 1 << 20)? as u64) << 20,
@@ -351,6 +390,7 @@ impl Settings {
                 let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
                 is_name.then(|| (!text.is_empty()).then(|| text.to_owned()))
             })?,
+            cluster: self.cluster()?,
         })
     }
 
@@ -381,15 +421,20 @@ impl Settings {
         })
     }
 
-    fn tls_files(&self) -> Result<Option<TlsFiles>, ConfigError> {
-        let (certificate, key) = (self.get("tls.certificate"), self.get("tls.key"));
+    /// A certificate and its key, which are set both or neither.
+    fn pair_of_files(
+        &self,
+        certificate_name: &'static str,
+        key_name: &'static str,
+    ) -> Result<Option<TlsFiles>, ConfigError> {
+        let (certificate, key) = (self.get(certificate_name), self.get(key_name));
         let (name, other, missing) = match (certificate.text.is_empty(), key.text.is_empty()) {
             (true, true) => return Ok(None),
             (false, false) => {
                 return Ok(Some(TlsFiles { certificate: certificate.text.into(), key: key.text.into() }));
             }
-            (true, false) => ("tls.certificate", "tls.key", certificate),
-            (false, true) => ("tls.key", "tls.certificate", key),
+            (true, false) => (certificate_name, key_name, certificate),
+            (false, true) => (key_name, certificate_name, key),
         };
         let takes = format!("takes a PEM file, as {other} is set: set both or neither");
         Err(ConfigError::Value { name, value: missing.text, origin: missing.origin, takes })

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::cluster::ServedMember;
 use super::writer_watch::WriterWatch;
 use crate::admin::ServerFacts;
-use crate::clock::Moment;
+use crate::board::Boards;
+use crate::clock::{Clock, Moment};
+use crate::cluster::member::ClusterStanding;
 use crate::http;
 use crate::metrics::Traffic;
 
@@ -18,6 +21,8 @@ const WRITER_PATIENCE: Duration = Duration::from_secs(5);
 /// The phase of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
+    /// Its data is not up to date yet.
+    Starting,
     Serving,
     /// No connection is accepted any more; responses in flight are finished.
     Draining,
@@ -34,13 +39,18 @@ pub(super) struct Facts {
     pub(super) heads: Arc<http::Heads>,
     pub(super) phase: watch::Receiver<Phase>,
     pub(super) writer: Arc<WriterWatch>,
+    pub(super) boards: Arc<Boards>,
+    pub(super) clock: Clock,
+    pub(super) member: Option<Arc<ServedMember>>,
 }
 
 impl ServerFacts for Facts {
-    /// The admin socket opens when boards are full, so a server that can be asked is ready until it stops accepting, as
-    /// long as its writer answers: without it no key can be revoked.
+    /// A server is ready when its boards are full and until it stops accepting, as long as its writer answers, and its lease
+    /// in a cluster holds: without these no key can be revoked.
     fn is_ready(&self) -> bool {
-        *self.phase.borrow() == Phase::Serving && self.writer.answers_or_checks(WRITER_PATIENCE)
+        *self.phase.borrow() == Phase::Serving
+            && self.writer.answers_or_checks(WRITER_PATIENCE)
+            && self.boards.condition().may_serve(|| self.clock.now().mono_ms)
     }
 
     fn started(&self) -> Moment {
@@ -65,6 +75,10 @@ impl ServerFacts for Facts {
 
     fn heads(&self) -> &http::Heads {
         &self.heads
+    }
+
+    fn cluster(&self) -> Option<ClusterStanding> {
+        self.member.as_ref().map(|member| member.standing())
     }
 
     fn connections(&self) -> u64 {

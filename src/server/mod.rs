@@ -1,15 +1,17 @@
 //! Composition: everything that a server does, in order:
 //!
 //! 1. open the file and load everything from it,
-//! 2. fill the simulated worlds,
-//! 3. open the admin interface and the console, then the public interface,
-//! 4. poll the feeds and serve, until a signal,
+//! 2. open the admin interface and the console,
+//! 3. in a cluster, catch up with the other nodes,
+//! 4. fill the simulated worlds, poll the feeds and serve, until a signal,
 //! 5. stop accepting and finish the responses in flight,
 //! 6. stop the feeds, then write the last counters and close the file.
 
 mod bounds;
+mod cluster;
 mod facts;
 mod history;
+mod inputs;
 mod intakes;
 mod logging;
 mod notify;
@@ -36,9 +38,12 @@ use crate::admin::{
 };
 use crate::board::Boards;
 use crate::clock::Clock;
+use crate::cluster::connect::ConnectError;
+use crate::cluster::copies;
+use crate::cluster::member::{Member, MemberParts, StartError};
 use crate::config::{Config, TlsFiles};
 use crate::http;
-use crate::ingest::{DropError, Feed, FeedError, IngestContext, Ledger, PollSettings, Pollers, Simulation, Simulator};
+use crate::ingest::{DropError, Feed, FeedError, IngestContext, Ledger, PollSettings, Pollers};
 use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
@@ -52,8 +57,10 @@ pub use signals::{hang_ups, signals};
 pub use validate::{InvalidConfig, validate};
 
 use bounds::Bounds;
+use cluster::ServedMember;
 use facts::{Facts, Phase};
 use history::LogHistory;
+use inputs::Inputs;
 use intakes::Intakes;
 use reload::Reloading;
 use rotations::WriterRotations;
@@ -102,6 +109,24 @@ pub enum ServeError {
         data = .0.display()
     )]
     NotSimulated(PathBuf),
+    #[error(
+        "{data} belongs to a cluster, and cluster.url is not set: set it, or make this a single node with \
+         `oddsbox cluster leave`",
+        data = .0.display()
+    )]
+    NoEngine(PathBuf),
+    #[error(
+        "cluster.url is set, and {data} does not belong to a cluster: make it the first node of a new one with \
+         `oddsbox cluster init`, or name an empty directory with --data to join one",
+        data = .0.display()
+    )]
+    NoMember(PathBuf),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Member(#[from] StartError),
+    #[error("{0}")]
+    Behind(String),
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
 }
@@ -124,17 +149,19 @@ pub struct Server {
     lease_requests: LeaseRequests,
     stale_after_s: u32,
     demo_keys: http::DemoKeys,
+    /// `None` for a single node.
+    member: Option<Arc<ServedMember>>,
 }
 
 impl Server {
     /// Opens the data directory and loads everything that it holds.
     pub fn open(data: DataDir, config: Config, setup: Setup) -> Result<Server, ServeError> {
         let tls = config.tls.as_ref().map(acceptor).transpose()?;
-        let Setup { catalogue, origin, store, writer, clock } = setup;
-        let stale_after_s = writer.stale_after_s;
+        let Setup { catalogue, origin, store, writer: options, clock } = setup;
+        let stale_after_s = options.stale_after_s;
         let mut store = Store::open(&data.file(), Arc::clone(&catalogue), store)?;
         store.store_catalogue(&origin.text)?;
-        let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), writer)?;
+        let opened = Writer::open(store, Arc::clone(&catalogue), clock.clone(), options)?;
         for damage in opened.damage.listed() {
             tracing::error!(%damage, "a damaged record is left out; `oddsbox check` lists them all");
         }
@@ -143,7 +170,19 @@ impl Server {
         let feeders = Arc::clone(opened.writer.feeders());
         let ledger = Arc::default();
         Feed::open_accounts(&opened.writer, &ledger);
+        let membership = opened.writer.membership();
         let (writer, stopped) = writer::spawn(opened.writer)?;
+        let parts = MemberParts {
+            catalogue: Arc::clone(&catalogue),
+            writer: writer.clone(),
+            boards: Arc::clone(&boards),
+            keyring: Arc::clone(&keyring),
+            clock: clock.clone(),
+        };
+        let settings = |config: &_| cluster::shared_settings(config, &options, &origin.text);
+        let member =
+            cluster::member(config.cluster.as_ref(), membership, parts, (data.path(), config.listen), settings)?;
+        let writer = member.as_ref().map_or(writer, Member::writer);
         let lease_requests = opened.lease_requests;
         let config = watch::Sender::new(Arc::new(config));
         Ok(Server {
@@ -162,6 +201,7 @@ impl Server {
             lease_requests,
             stale_after_s,
             demo_keys: http::DemoKeys::default(),
+            member,
         })
     }
 
@@ -203,45 +243,44 @@ impl Server {
         stop: impl Future<Output = ()>,
         hurry: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
-        self.claim_live_world(extras.is_demo()).await?;
         let opened = Arc::clone(&self.config.borrow());
         let intakes = Intakes::open(&opened)?;
+        Pollers::validate(&opened.feeds, &self.catalogue)?;
         let mut tasks = JoinSet::new();
-        let pollers = Pollers::open(self.ingest_context(), self.poll_settings(), self.config())?;
-        for mut simulation in self.simulations(extras.simulated) {
-            simulation.fill().await?;
-            tasks.spawn(simulation.run());
-        }
         let service = Arc::new(self.service(extras.is_demo()));
         tasks.spawn(count_seconds(Arc::clone(service.traffic()), self.clock.clone()));
-        let (phase, phases) = watch::channel(Phase::Serving);
+        let (phase, phases) = watch::channel(Phase::Starting);
         let address = listener.local_addr()?;
         let writer_watch = Arc::new(WriterWatch::new(self.writer.clone()));
         let bounds = Bounds::new(&self.config.borrow(), self.tls.clone());
         let counted = (service.traffic(), &bounds.heads);
         let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
-        let console = self.bind_console(extras.console_any_port).await?;
-        let sessions = console.as_ref().map(|listener| Arc::clone(listener.sessions()));
-        let context = self.context(facts, sessions.clone());
-        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
-        let console = console.map(|listener| {
-            let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
-            tokio::spawn(listener.serve(context, options, closed(phases.clone())))
-        });
-        let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases, &mut tasks);
-        self.writer.audit("oddsbox", "start", "service", opened.summary()).await?;
-        tasks.spawn(pollers.run());
-        ready(&self, sessions.as_deref()).await;
-        let status = format!("serving on {}", base_url(&self.config.borrow(), address));
-        notify::ready(&status);
+        let interfaces = self.open_interfaces(facts, &bounds, extras.console_any_port, &phases).await?;
+        let mut stop = std::pin::pin!(stop);
+        let begun = unless(stop.as_mut(), self.begin(extras.simulated, &mut tasks)).await;
+        if !matches!(begun, Some(Ok(()))) {
+            let _ = phase.send(Phase::Closed);
+            interfaces.closed().await;
+            tasks.shutdown().await;
+            return begun.unwrap_or(Ok(()));
+        }
+        let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases.clone(), &mut tasks);
+        self.writer.audit("oddsbox", "start", "service", self.summary(&opened)).await?;
+        let _ = phase.send(Phase::Serving);
+        ready(&self, interfaces.sessions.as_deref()).await;
+        let status = notify::ready_on(&base_url(&self.config.borrow(), address));
         tasks.spawn(notify::watchdog(Arc::clone(service.traffic()), Arc::clone(&writer_watch)));
         tasks.spawn(async move { writer_watch.run().await });
 
-        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, .. } = self;
-        tasks.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone()));
+        let Server { config, tls, clock, keyring, writer, stopped, lease_requests, member, .. } = self;
+        let leases = match member.clone() {
+            Some(member) => tokio::spawn(member.hand_out_shares(lease_requests, closed(phases))),
+            None => tokio::spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone())),
+        };
         let (end, streams) = (stopped.end(), Arc::clone(&service));
+        let mut behind = None;
         let stop = async {
-            or_ended(stop, end.clone()).await;
+            behind = cluster::must_restart(member.clone(), or_ended(stop, end.clone())).await;
             drain(&streams, &phase);
         };
         let options = bounds.public.subscribe();
@@ -267,14 +306,66 @@ impl Server {
         }
         // The writer ends with its last handle, after it has written the counters: no request can change them now.
         let _ = phase.send(Phase::Closed);
-        let _ = admin.await;
-        if let Some(console) = console {
-            let _ = console.await;
-        }
+        interfaces.closed().await;
+        cluster::leave(member, leases).await;
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
-        // While there were handles, the writer had no reason to end.
-        if has_died { Err(WriteError::Died.into()) } else { Ok(()) }
+        match behind {
+            // While there were handles, the writer had no reason to end.
+            _ if has_died => Err(WriteError::Died.into()),
+            Some(reason) => Err(ServeError::Behind(reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Catches up with the other nodes, if there are any, and begins to poll and to simulate.
+    async fn begin(&self, simulated: SimulatedWorlds, tasks: &mut JoinSet<()>) -> Result<(), ServeError> {
+        let inputs = Inputs {
+            context: self.ingest_context(),
+            settings: PollSettings { stale_after_s: self.stale_after_s, random },
+            config: self.config(),
+            catalogue: Arc::clone(&self.catalogue),
+            simulated,
+        };
+        if let Some(member) = &self.member {
+            member.start(tasks).await?;
+            tasks.spawn(copies::send_all(Arc::clone(member), self.data.path().to_owned()));
+        }
+        self.claim_live_world(simulated == SimulatedWorlds::Both).await?;
+        if let Some(member) = &self.member {
+            tasks.spawn(inputs.take_turns(Arc::clone(member)));
+        } else {
+            let pollers = inputs.start(tasks).await?;
+            tasks.spawn(pollers.run());
+        }
+        Ok(())
+    }
+
+    /// What the audit log says of a start.
+    fn summary(&self, config: &Config) -> String {
+        match &self.member {
+            Some(member) => format!("node {}, {}", member.node().name(), config.summary()),
+            None => config.summary(),
+        }
+    }
+
+    /// Opens the admin interface, the monitoring address and the console.
+    async fn open_interfaces(
+        &self,
+        facts: Facts,
+        bounds: &Bounds,
+        console_any_port: bool,
+        phases: &watch::Receiver<Phase>,
+    ) -> Result<Interfaces, ServeError> {
+        let console = self.bind_console(console_any_port).await?;
+        let sessions = console.as_ref().map(|listener| Arc::clone(listener.sessions()));
+        let context = self.context(facts, sessions.clone());
+        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
+        let console = console.map(|listener| {
+            let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
+            tokio::spawn(listener.serve(context, options, closed(phases.clone())))
+        });
+        Ok(Interfaces { admin, console, sessions })
     }
 
     /// What the admin interface can say of this server. `addresses` are those of the public interface and for feeders.
@@ -294,6 +385,9 @@ impl Server {
             heads: Arc::clone(heads),
             phase,
             writer: Arc::clone(writer),
+            boards: Arc::clone(&self.boards),
+            clock: self.clock.clone(),
+            member: self.member.clone(),
         }
     }
 
@@ -363,10 +457,6 @@ impl Server {
         }
     }
 
-    fn poll_settings(&self) -> PollSettings {
-        PollSettings { stale_after_s: self.stale_after_s, random }
-    }
-
     /// Takes the console's address, if there is to be a console.
     async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleListener>, ConsoleError> {
         let config = Arc::clone(&self.config.borrow());
@@ -390,21 +480,6 @@ impl Server {
             console,
         }
     }
-
-    fn simulations(&self, simulated: SimulatedWorlds) -> Vec<Simulation> {
-        let seed = self.config.borrow().simulator_seed;
-        let (sandbox, live) = ((World::Sandbox, seed), (World::Live, seed.wrapping_add(1)));
-        let worlds = match simulated {
-            SimulatedWorlds::Sandbox => vec![sandbox],
-            SimulatedWorlds::Both => vec![sandbox, live],
-            SimulatedWorlds::Neither => Vec::new(),
-        };
-        let simulation = |(world, seed)| {
-            let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.ingest_context())
-        };
-        worlds.into_iter().map(simulation).collect()
-    }
 }
 
 /// Any number; 0 if the system has no randomness.
@@ -412,6 +487,24 @@ fn random() -> u32 {
     let mut bytes = [0; 4];
     let _ = getrandom::fill(&mut bytes);
     u32::from_ne_bytes(bytes)
+}
+
+/// What operators reach the server by.
+struct Interfaces {
+    admin: JoinHandle<()>,
+    console: Option<JoinHandle<()>>,
+    /// Of the console, if it is served.
+    sessions: Option<Arc<ConsoleSessions>>,
+}
+
+impl Interfaces {
+    /// Waits until they are closed.
+    async fn closed(self) {
+        let _ = self.admin.await;
+        if let Some(console) = self.console {
+            let _ = console.await;
+        }
+    }
 }
 
 /// Which worlds are simulated.
@@ -478,6 +571,14 @@ async fn or_ended(asked: impl Future<Output = ()>, end: WriterEnd) {
     tokio::select! {
         () = asked => {}
         () = end.reached() => {}
+    }
+}
+
+/// What comes of `work`; `None` if `stop` is ready before.
+async fn unless<T>(stop: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        () = stop => None,
     }
 }
 

@@ -21,6 +21,13 @@ pub(super) fn ready(status: &str) {
     tell(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
+/// The first time; returns the status.
+pub(super) fn ready_on(base: &str) -> String {
+    let status = format!("serving on {base}");
+    ready(&status);
+    status
+}
+
 /// A reload has begun; [`ready`] ends it.
 pub(super) fn reloading() {
     // The time tells the manager's own signal from an older one.

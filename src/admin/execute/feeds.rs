@@ -13,22 +13,26 @@ use crate::writer::{FeederError, IssuedToken};
 const SECONDS_PER_DAY: u32 = 86_400;
 
 pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
-    Ok(issued(&context.writer.issue_token(name, world.into(), who).await?, context))
+    let IssuedToken { feeder, token } = context.writer.issue_token(name, world.into(), who).await?;
+    Ok(answer(&feeder, Some(&token), Vec::new(), context))
 }
 
 pub(super) async fn rotate(name: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
-    Ok(issued(&context.writer.rotate_token(name, grace_s, who).await?, context))
+    let IssuedToken { feeder, token } = context.writer.rotate_token(name, grace_s, who).await?;
+    Ok(answer(&feeder, Some(&token), context.writer.settled().await, context))
 }
 
 pub(super) async fn revoke(name: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
     let revoked = context.writer.revoke_token(name, who).await?;
-    Ok(Answer::Token(Box::new(shown(&revoked, context.clock.now().timestamp()))))
+    Ok(answer(&revoked, None, context.writer.settled().await, context))
 }
 
-/// The one answer that carries a token.
-fn issued(issued: &IssuedToken, context: &Context) -> Answer {
-    let token = Some(SecretText::new(issued.token.expose()));
-    Answer::Token(Box::new(TokenAnswer { token, ..shown(&issued.feeder, context.clock.now().timestamp()) }))
+/// The one answer that can carry a token. Nodes may not have confirmed what it says.
+fn answer(feeder: &Feeder, token: Option<&FeedToken>, unconfirmed: Vec<Box<str>>, context: &Context) -> Answer {
+    let token = token.map(|token| SecretText::new(token.expose()));
+    let unconfirmed = unconfirmed.into_iter().map(String::from).collect();
+    let now = context.clock.now().timestamp();
+    Answer::Token(Box::new(TokenAnswer { token, unconfirmed, ..shown(feeder, now) }))
 }
 
 /// Everything, or one world's.
@@ -152,6 +156,7 @@ fn shown(feeder: &Feeder, now: Timestamp) -> TokenAnswer {
         created: feeder.created.to_string(),
         revoked: feeder.revoked.map(|at| at.to_string()),
         old_secret_until: feeder.grace_until(now).map(|until| until.to_string()),
+        unconfirmed: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::protocol::{Answer, Failure, FailureCode, ForgetOrder, Forgotte
 use super::history::{find, not_in_history};
 use crate::model::{EventId, SportId, World};
 use crate::store::{ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError, PreparedForget};
-use crate::writer::HistoryImport;
+use crate::writer::{HistoryImport, WriteError};
 
 pub(super) async fn forget(order: ForgetOrder, context: &Context, who: &str) -> Result<Answer, Failure> {
     let world = World::from(order.world);
@@ -15,6 +15,9 @@ pub(super) async fn forget(order: ForgetOrder, context: &Context, who: &str) -> 
         None => sport_of(world, &id, context).await?.ok_or_else(|| not_in_history(world, &order.event))?,
     };
     refuse_on_board((world, sport), &id, context)?;
+    if context.writer.membership().await?.is_some() {
+        return Err(WriteError::OneNode.into());
+    }
     // Before anything is deleted, so that whatever becomes of the command is on record.
     let sport_key = context.boards.catalogue()[sport].key.to_string();
     context.writer.audit(who, "forget history", &order.event, format!("{world} {sport_key}")).await?;

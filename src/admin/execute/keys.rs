@@ -28,28 +28,32 @@ pub(super) fn show(key: &str, context: &Context) -> Result<Answer, Failure> {
 pub(super) async fn rotate(key: &str, grace_s: u32, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = find(key, context)?;
     let rotated = context.writer.rotate_key(key.id().as_str(), grace_s, who).await?;
-    rotated.key.meter().streams().settled().await;
-    Ok(issued(&rotated, context.clock.now()))
+    let secret = Some(SecretText::new(rotated.secret.expose()));
+    Ok(changed(&rotated.key, secret, context).await)
 }
 
 pub(super) async fn undo_rotation(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = context.writer.undo_rotation(find(key, context)?.id().as_str(), who).await?;
-    key.meter().streams().settled().await;
-    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+    Ok(changed(&key, None, context).await)
 }
 
 pub(super) async fn revoke(key: &str, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = context.writer.revoke_key(find(key, context)?.id().as_str(), who).await?;
-    key.meter().streams().settled().await;
-    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+    Ok(changed(&key, None, context).await)
 }
 
 pub(super) async fn set(change: SetKey, context: &Context, who: &str) -> Result<Answer, Failure> {
     let key = find(&change.id, context)?;
     let change = key_change(change, context.clock.now());
     let key = context.writer.set_key(key.id().as_str(), change, who).await?;
-    key.meter().streams().settled().await;
-    Ok(Answer::Key(Box::new(shown(&key, context.clock.now()))))
+    Ok(changed(&key, None, context).await)
+}
+
+/// The answer about a key that was changed, when nobody goes by what it was before.
+async fn changed(key: &KeyEntry, secret: Option<SecretText>, context: &Context) -> Answer {
+    let ((), unconfirmed) = tokio::join!(key.meter().streams().settled(), context.writer.settled());
+    let unconfirmed = unconfirmed.into_iter().map(String::from).collect();
+    Answer::Key(Box::new(KeyAnswer { key: secret, unconfirmed, ..shown(key, context.clock.now()) }))
 }
 
 /// The key with this id or else with this name, which must belong to one key only.
@@ -157,6 +161,7 @@ fn shown(key: &KeyEntry, now: Moment) -> KeyAnswer {
         old_secret_until: time(graces().filter(is_ahead).max()),
         undo_until: time(graces().next_back().filter(is_ahead).filter(|_| status == ACTIVE)),
         self_service: record.self_service,
+        unconfirmed: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Doing what a command asks. It does not matter where the command came from: a server and a command that opened the
 //! file itself both end up here.
 
+mod cluster;
 mod console;
 pub(super) mod derived;
 mod feeds;
@@ -49,6 +50,7 @@ pub async fn execute(command: Command, context: &Context, who: &str) -> Result<A
         Command::Backup(order) => file::backup(order, context, who).await,
         Command::Progress => Ok(file::progress(context)),
         Command::Ready => Ok(Answer::Ready(ready(context))),
+        Command::Cluster => cluster::cluster(context).await,
         Command::ConsoleLink => console::link(context, who),
         Command::ConsoleSignOut => console::sign_out(context, who).await,
     }

@@ -1,9 +1,12 @@
 //! The state of the service: what its clients see, and what only its operator needs to know.
 
 use super::super::context::{Context, ServerFacts};
-use super::super::protocol::{Answer, CountsAnswer, Failure, KeyCounts, ServerAnswer, StatusAnswer, WorldAnswer};
+use super::super::protocol::{
+    Answer, ClusterStatus, CountsAnswer, Failure, KeyCounts, ServerAnswer, StatusAnswer, WorldAnswer,
+};
 use super::{keys, span};
 use crate::clock::Moment;
+use crate::cluster::member::ClusterStanding;
 use crate::model::{Timestamp, World};
 
 const OK: &str = "ok";
@@ -76,6 +79,15 @@ fn server(facts: &dyn ServerFacts, now: Moment) -> ServerAnswer {
         connections: facts.connections(),
         requests: facts.requests(),
         requests_per_second: facts.requests_per_second(),
+        cluster: facts.cluster().map(cluster),
+    }
+}
+
+fn cluster(standing: ClusterStanding) -> ClusterStatus {
+    ClusterStatus {
+        standing: standing.name().to_owned(),
+        leased_nodes: standing.leased_nodes(),
+        node: standing.node.into(),
     }
 }
 

@@ -23,6 +23,9 @@ pub struct TokenAnswer {
     /// Until when a token that was rotated out is still accepted.
     #[serde(default)]
     pub old_secret_until: Option<String>,
+    /// Nodes of the cluster that may still go by what was before, because they are cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconfirmed: Vec<String>,
 }
 
 /// Every feed and every source.

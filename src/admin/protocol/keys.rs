@@ -120,6 +120,9 @@ pub struct KeyAnswer {
     pub undo_until: Option<String>,
     /// Whether its holder may rotate it.
     pub self_service: bool,
+    /// Nodes of the cluster that may still go by what was before, because they are cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconfirmed: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 //! A command is an object with its name in `command`: `{"command":"keys-revoke","id":"key_…"}`. Times are whole seconds
 //! in ISO form, durations are numbers of seconds, and an answer names every field, `null` where there is no value.
 
+mod cluster;
 mod derived;
 mod failure;
 mod feeds;
@@ -15,6 +16,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use cluster::{ClusterAnswer, ClusterStatus, NodeAnswer};
 pub use derived::{DerivedKind, DerivedOrder};
 pub(super) use failure::FailureBody;
 pub use failure::{Failure, FailureCode};
@@ -106,6 +108,8 @@ pub enum Command {
     /// The progress of the running check or backup.
     Progress,
     Ready,
+    /// The nodes of the cluster.
+    Cluster,
     /// A link that opens the console once.
     ConsoleLink,
     /// Ends every session of the console.
@@ -138,6 +142,7 @@ pub enum Answer {
     Backup(BackupAnswer),
     Progress(ProgressAnswer),
     Ready(ReadyAnswer),
+    Cluster(Box<ClusterAnswer>),
     Console(ConsoleAnswer),
     SignedOut(SignedOutAnswer),
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::cluster::ClusterStatus;
 use super::keys::SecretText;
 
 /// One entry of the audit log.
@@ -50,6 +51,9 @@ pub struct ServerAnswer {
     pub connections: u64,
     pub requests: u64,
     pub requests_per_second: f64,
+    /// `null` for a single node.
+    #[serde(default)]
+    pub cluster: Option<ClusterStatus>,
 }
 
 impl ServerAnswer {

@@ -94,6 +94,7 @@ fn key() -> KeyAnswer {
         old_secret_until: None,
         undo_until: None,
         self_service: false,
+        unconfirmed: Vec::new(),
     }
 }
 

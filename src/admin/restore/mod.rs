@@ -188,6 +188,8 @@ impl Restore {
             _ => Default::default(),
         };
         // Clients of the file in place must not go on in the log of another one.
+        // It is not what the other nodes of a cluster go on from.
+        changes.push(Change::SetMembership(None));
         changes.push(Change::RenewEpochs([new_epoch()?, new_epoch()?]));
         changes.push(Change::Audit(self.note(&carried, replaced_empty, now.timestamp())));
         store.commit(&changes)?;
@@ -300,7 +302,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// The copy, if it is still there, and what opening one of an older format kept of it.
-fn remove_leftovers(copy: &Path) {
+pub(super) fn remove_leftovers(copy: &Path) {
     let _ = fs::remove_file(copy);
     let (Some(parent), Some(name)) = (copy.parent(), copy.file_name()) else { return };
     let begins = format!("{}.v", name.to_string_lossy());

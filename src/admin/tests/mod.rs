@@ -18,6 +18,7 @@ use super::{
     Listener, ServerFacts, Setup,
 };
 use crate::clock::{Clock, Moment};
+use crate::cluster::member::ClusterStanding;
 use crate::config::catalogue;
 use crate::http::Heads;
 use crate::metrics::Traffic;
@@ -53,6 +54,9 @@ impl ServerFacts for Facts {
     }
     fn heads(&self) -> &Heads {
         &self.2
+    }
+    fn cluster(&self) -> Option<ClusterStanding> {
+        None
     }
     fn connections(&self) -> u64 {
         3
