@@ -16,9 +16,15 @@ export const PATIENCE_MS = 60_000;
 export class Service {
   /** Starts `serve`, or `demo`, with settings as environment variables. */
   static async start(command = "serve", settings = {}) {
+    const service = await Service.prepare();
+    await service.run(command, settings);
+    return service;
+  }
+
+  /** A server that does not run yet: its directory. */
+  static async prepare() {
     const service = new Service();
     service.data = await mkdtemp(join(tmpdir(), "oddsbox-console-"));
-    await service.run(command, settings);
     return service;
   }
 

@@ -38,6 +38,7 @@ const ALL: &[(&str, &str, &str)] = files![
     "/keys.js" "keys.js" JAVASCRIPT,
     "/audit.js" "audit.js" JAVASCRIPT,
     "/service.js" "service.js" JAVASCRIPT,
+    "/cluster.js" "cluster.js" JAVASCRIPT,
     "/dialog.js" "dialog.js" JAVASCRIPT,
     "/filters.js" "filters.js" JAVASCRIPT,
     "/prices.js" "prices.js" JAVASCRIPT,

@@ -277,6 +277,7 @@ fn is_for_console(command: &Command) -> bool {
             | Command::FeedsToken { .. }
             | Command::FeedsTokenRevoke { .. }
             | Command::Progress
+            | Command::Cluster
     )
 }
 

@@ -10,14 +10,16 @@ import { feeds } from "./feeds.js";
 import { keys } from "./keys.js";
 import { audit } from "./audit.js";
 import { service } from "./service.js";
+import { cluster } from "./cluster.js";
 
-const PAGES = { overview, board, event, edges, feeds, keys, audit, service };
+const PAGES = { overview, board, event, edges, feeds, keys, audit, service, cluster };
 const LOOK_EVERY_MS = 1000;
 const STATUS_EVERY = 5;
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 const out = document.getElementById("sign-out");
+const clusterLink = document.getElementById("cluster-link");
 
 /** The page that is shown, and how many times it has looked. */
 let shown = null;
@@ -93,6 +95,7 @@ function showStatus(status) {
   state.hidden = false;
   state.className = `state ${{ ok: "good", degraded: "warn" }[status.status] ?? "bad"}`;
   setText(state, status.status);
+  clusterLink.hidden = !status.server?.cluster;
 }
 
 function signedOut(message) {

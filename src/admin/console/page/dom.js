@@ -101,6 +101,12 @@ export const stackedTable = (heads, body) => {
   return h("table", { role: "table", class: "stacked" }, h("thead", { role: "rowgroup" }, stackedRow({}, ...heads)), body);
 };
 
+/** A value with its name, in a list of `facts`. */
+export function fact(name) {
+  const value = h("dd", {}, "–");
+  return { value, item: h("div", { class: "fact" }, h("dt", {}, name), value) };
+}
+
 let hiding;
 
 /** A line that is read out and goes away by itself. */

@@ -1,7 +1,7 @@
 // Feeds: what each feed brought and what was rejected, the tokens of feeders, and how fresh each source is.
 
-import { dialog, field, showSecret, text } from "./dialog.js";
-import { count, counted, h, interval, notify, redraw, seconds, stackedCell, stackedRow, stackedTable, time, titlesOf, words } from "./dom.js";
+import { dialog, done, field, showSecret, text, unconfirmed } from "./dialog.js";
+import { count, counted, h, interval, redraw, seconds, stackedCell, stackedRow, stackedTable, time, titlesOf, words } from "./dom.js";
 import { strip } from "./plot.js";
 import { command, view } from "./server.js";
 
@@ -136,8 +136,8 @@ export function feeds(root) {
 
   function revoke(token) {
     dialog(`Revoke the token of ${token.name}?`, [h("p", {}, "A request in progress ends with its next batch.")], "Revoke", async () => {
-      await command("feeds-token-revoke", { name: token.name });
-      notify(`Token of ${token.name} revoked`);
+      const { unconfirmed: nodes } = await command("feeds-token-revoke", { name: token.name });
+      done(`Token of ${token.name} revoked`, unconfirmed(nodes, `run oddsbox feeds token ${token.name} --revoke`));
     }, "danger");
   }
 

@@ -1,11 +1,13 @@
 // Keys: who may read, and how much of their limits they use.
 
-import { dialog, field, showSecret, text, whole } from "./dialog.js";
-import { count, counted, h, notify, redraw, setText, stackedCell, stackedRow, stackedTable, time } from "./dom.js";
+import { dialog, done, field, showSecret, text, unconfirmed, whole } from "./dialog.js";
+import { count, counted, h, redraw, setText, stackedCell, stackedRow, stackedTable, time } from "./dom.js";
 import { command, who } from "./server.js";
 
 const LOOK_EVERY = 3;
 const DAY_S = 86_400;
+/** Any change of a key is confirmed together with those before it. */
+const SAVE_AGAIN = "edit the key and save it again";
 
 const column = (name, kind) => h("th", { scope: "col", class: kind ?? null }, name);
 
@@ -84,8 +86,8 @@ export function keys(root) {
       if (form.day.value.trim()) fields.requests_per_day = numberOf(form.day.value);
       if (form.month.value.trim()) fields.requests_per_month = numberOf(form.month.value);
       const key = await command("keys-issue", fields);
-      await refresh();
       showSecret(key.key, `Key ${key.name} issued`);
+      await refreshSoon();
     });
   }
 
@@ -94,8 +96,8 @@ export function keys(root) {
       .map(([value, label]) => h("option", { value }, label)));
     dialog(`Rotate ${key.name}`, [h("p", {}, "The key gets a new secret and keeps its limits and counters."), field("The old secret", grace)], "Rotate", async (form) => {
       const rotated = await command("keys-rotate", { id: key.id, grace_s: Number(form.grace.value) });
-      await refresh();
-      showSecret(rotated.key, `New secret of ${key.name}`);
+      showSecret(rotated.key, `New secret of ${key.name}`, unconfirmed(rotated.unconfirmed, SAVE_AGAIN));
+      await refreshSoon();
     });
   }
 
@@ -104,16 +106,16 @@ export function keys(root) {
       h("p", {}, "Its old secret is the key's secret again, without an end, and the new one ends at once."),
       h("p", {}, "If somebody else has the old secret, rotate the key after this."),
     ], "Undo rotation", async () => {
-      await command("keys-rotate-undo", { id: key.id });
-      notify(`Rotation of ${key.name} undone`);
+      const { unconfirmed: nodes } = await command("keys-rotate-undo", { id: key.id });
+      done(`Rotation of ${key.name} undone`, unconfirmed(nodes, SAVE_AGAIN));
       await refresh();
     }, "danger");
   }
 
   function revoke(key) {
     dialog(`Revoke ${key.name}?`, [h("p", {}, "No later request with this key succeeds, and it cannot be brought back.")], "Revoke", async () => {
-      await command("keys-revoke", { id: key.id });
-      notify(`Key ${key.name} revoked`);
+      const { unconfirmed: nodes } = await command("keys-revoke", { id: key.id });
+      done(`Key ${key.name} revoked`, unconfirmed(nodes, `run oddsbox keys revoke ${key.id}`));
       await refresh();
     }, "danger");
   }
@@ -132,8 +134,8 @@ export function keys(root) {
       if (isLive) fields.groups = checkedGroups(form);
       const expires = form.expires.value.trim();
       if (expires) fields.expires_in_s = expires === "never" ? null : daysToSeconds(expires);
-      await command("keys-set", fields);
-      notify(`Key ${fields.name} saved`);
+      const { unconfirmed: nodes } = await command("keys-set", fields);
+      done(`Key ${fields.name} saved`, unconfirmed(nodes, SAVE_AGAIN));
       await refresh();
     });
   }
@@ -150,6 +152,9 @@ export function keys(root) {
       redraw(rows, shown.length ? shown.map(row) : [stackedRow({}, stackedCell(null, { colspan: "7", class: "soft" }, all.length ? "No key is active." : "There are no keys yet."))]);
     }
   }
+
+  /** The same after a secret was shown, which must stay whatever comes of this: the next look draws the rows in any case. */
+  const refreshSoon = () => refresh().catch(() => {});
 
   return { look: (number) => (number % LOOK_EVERY === 0 ? refresh() : undefined) };
 }

@@ -1,6 +1,6 @@
 // Overview: how the service is, what it answered in the last hour, and what each world holds.
 
-import { bytes, count, counted, h, redraw, seconds, setText, short, time } from "./dom.js";
+import { bytes, count, counted, fact, h, redraw, seconds, setText, short, time } from "./dom.js";
 import { plot } from "./plot.js";
 import { command, view } from "./server.js";
 
@@ -9,11 +9,6 @@ const SPORTS_EVERY = 5;
 
 const rate = (value) => (value >= 100 ? short(Math.round(value)) : value.toFixed(1));
 const millis = (value) => (value >= 100 ? `${Math.round(value)} ms` : `${value.toFixed(value < 1 ? 2 : 1)} ms`);
-
-function fact(name) {
-  const value = h("dd", {}, "–");
-  return { value, item: h("div", { class: "fact" }, h("dt", {}, name), value) };
-}
 
 function world(title) {
   const status = h("span", { class: "state" }, "–");
@@ -27,12 +22,13 @@ function world(title) {
 export function overview(root) {
   const facts = Object.fromEntries(
     [["status", "Status"], ["rate", "Requests a second"], ["requests", "Requests since start"], ["connections", "Connections"],
-      ["uptime", "Up"], ["keys", "Active keys"], ["file", "File"], ["version", "Version"]].map(([key, name]) => [key, fact(name)]));
+      ["uptime", "Up"], ["keys", "Active keys"], ["file", "File"], ["version", "Version"], ["cluster", "Cluster"]].map(([key, name]) => [key, fact(name)]));
   const plots = {
     rate: plot("Requests a second", [{ name: "requests", tone: "a" }], rate),
     latency: plot("Latency", [{ name: "p50", tone: "a" }, { name: "p99", tone: "b" }], millis),
     errors: plot("Errors a minute", [{ name: "failed", tone: "bad" }, { name: "refused", tone: "b" }], short),
   };
+  facts.cluster.item.hidden = true;
   const worlds = { live: world("Live"), sandbox: world("Sandbox") };
   const maintenance = h("p", { class: "banner warn", hidden: true });
   root.append(
@@ -51,6 +47,8 @@ export function overview(root) {
     setText(facts.keys.value, count(status.keys.active));
     setText(facts.file.value, bytes(status.file_bytes));
     setText(facts.version.value, status.version);
+    facts.cluster.item.hidden = !server.cluster;
+    if (server.cluster) setText(facts.cluster.value, `${server.cluster.node}, ${server.cluster.standing}`);
     const span = status.maintenance;
     maintenance.hidden = !span;
     if (span) setText(maintenance, `Closed for maintenance since ${time(span.since)}${span.until ? `, until ${time(span.until)}` : ""}.`);
