@@ -17,6 +17,10 @@ mod api;
 /// The binary in a process of its own: keys, limits, crashes and the command line.
 mod process;
 
+/// Nodes of a cluster in processes of their own, on a real Redis server.
+#[cfg(feature = "cluster")]
+mod cluster;
+
 /// Guarantees under power loss, failing disks, corrupt files, clock changes and overload.
 mod crash;
 

@@ -280,6 +280,16 @@ async fn console_session_cannot_issue_links_or_check_the_file() {
 }
 
 #[tokio::test]
+async fn single_node_has_no_cluster_to_show() {
+    let console = Console::start().await;
+    let browser = console.sign_in().await;
+    let status = console.command(&browser, &json!({"command": "status"})).await;
+    assert_eq!(status.json()["server"].as_object().unwrap().get("cluster"), Some(&Value::Null));
+    let refused = console.command(&browser, &json!({"command": "cluster"})).await;
+    assert_eq!((refused.status, refused.code()), (400, "refused".to_owned()));
+}
+
+#[tokio::test]
 async fn every_console_response_has_security_headers() {
     let console = Console::start().await;
     let browser = console.sign_in().await;

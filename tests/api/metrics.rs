@@ -149,6 +149,7 @@ async fn metrics_cover_writer_file_and_process_without_labels_per_key() {
         assert!(figures.get(name, "").is_some_and(|value| value > 0.0), "{name}");
     }
     assert_eq!(figures.get("oddsbox_keys", "state=active"), Some(2.0));
+    assert_eq!(figures.get("oddsbox_cluster_up", ""), None, "it is a single node");
     let known = ["bookmaker", "feed", "kind", "le", "reason", "route", "sport", "state", "status", "version", "world"];
     assert!(figures.label_names().is_subset(&known.into()), "{:?}", figures.label_names());
 }

@@ -49,6 +49,15 @@ impl Directory {
         run(self.path(), line)
     }
 
+    /// The same with environment variables, on the sports of [`Directory::serve_with`].
+    #[cfg(feature = "cluster")]
+    pub fn run_with(&self, variables: &[(&str, &str)], line: &str) -> Done {
+        let catalogue = self.few_sports();
+        let variables = [&[("ODDSBOX_CATALOGUE", catalogue.as_str())], variables].concat();
+        let arguments: Vec<&str> = line.split(' ').collect();
+        Started::from(binary(self.path(), &variables), &arguments).done()
+    }
+
     /// Runs a command with `--json`. It must succeed and print exactly one document.
     pub fn json(&self, line: &str) -> Value {
         self.run(&format!("{line} --json")).succeeded().document()
@@ -61,12 +70,24 @@ impl Directory {
     /// Starts a server with environment variables, and waits until it listens. It has three sports: most of the start of a debug
     /// build is the simulation of the sandbox world.
     pub fn serve_with(&self, variables: &[(&str, &str)]) -> Server {
+        let mut server = self.spawn_with(variables);
+        server.wait_until_ready();
+        server
+    }
+
+    /// The same without waiting.
+    pub fn spawn_with(&self, variables: &[(&str, &str)]) -> Server {
+        let catalogue = self.few_sports();
+        Server::spawn(self.path(), &[&[("ODDSBOX_CATALOGUE", catalogue.as_str())], variables].concat())
+    }
+
+    /// The path of a catalogue with three sports.
+    fn few_sports(&self) -> String {
         let file = self.path().join("few_sports.toml");
         if !file.exists() {
             fs::write(&file, few_sports()).expect("a file");
         }
-        let catalogue = [("ODDSBOX_CATALOGUE", file.to_str().expect("a text"))];
-        self.serve_all_sports(&[&catalogue, variables].concat())
+        file.to_str().expect("a text").to_owned()
     }
 
     /// The same with the built-in catalogue.
@@ -360,6 +381,17 @@ impl Server {
         self.whole_log()
     }
 
+    /// Stops its threads where they are, until it is resumed.
+    #[cfg(feature = "cluster")]
+    pub fn pause(&self) {
+        signal("STOP", self.running.0.id());
+    }
+
+    #[cfg(feature = "cluster")]
+    pub fn resume(&self) {
+        signal("CONT", self.running.0.id());
+    }
+
     pub fn terminate(&self) {
         signal("TERM", self.running.0.id());
     }
@@ -377,6 +409,13 @@ impl Server {
         let code = self.running.wait().code();
         let log = self.whole_log();
         (code, self.lines.iter().collect(), log)
+    }
+
+    /// Has it end by itself; returns the exit code, the rest of standard output and the whole log.
+    #[cfg(feature = "cluster")]
+    pub fn terminated(self) -> (Option<i32>, Vec<String>, String) {
+        self.terminate();
+        self.end()
     }
 
     /// Waits for it to fail; returns the only line on standard error.
