@@ -13,11 +13,12 @@ pub(super) struct Chapter {
     text: &'static str,
 }
 
-pub(super) const CHAPTERS: [Chapter; 8] = [
+pub(super) const CHAPTERS: [Chapter; 9] = [
     Chapter { path: "api", title: "API", text: include_str!("guide/api.md") },
     Chapter { path: "sports", title: "Sports and markets", text: include_str!("guide/sports.md") },
     Chapter { path: "feeds", title: "Feeds", text: include_str!("guide/feeds.md") },
     Chapter { path: "operating", title: "Operating", text: include_str!("guide/operating.md") },
+    Chapter { path: "cluster", title: "More than one machine", text: include_str!("guide/cluster.md") },
     Chapter { path: "configuration", title: "Configuration", text: include_str!("guide/configuration.md") },
     Chapter { path: "guarantees", title: "Guarantees", text: include_str!("guide/guarantees.md") },
     Chapter { path: "performance", title: "Performance", text: include_str!("guide/performance.md") },
