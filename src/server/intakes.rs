@@ -71,7 +71,7 @@ async fn push(
     let silence_max = options.borrow().deadlines.idle;
     let interface = PushInterface::new(context, silence_max, inflated_max, stopping);
     let shutdown = async {
-        let _ = phases.wait_for(|phase| *phase != Phase::Serving).await;
+        let _ = phases.wait_for(|phase| matches!(phase, Phase::Draining | Phase::Closed)).await;
         let _ = stop.send(true);
     };
     let summary = http::run(listener, Arc::new(interface), options, shutdown, std::future::pending()).await;
