@@ -104,7 +104,7 @@ pub struct ClusterNode<E> {
     standing: watch::Sender<Standing>,
     /// An entry was applied that somebody waits for on another node.
     applied_awaited: Notify,
-    /// The same, until the streams have been told.
+    /// An entry has ended access, and the streams have not been checked since.
     has_ended_access: AtomicBool,
 }
 

@@ -5,8 +5,8 @@
 //! and its seat is free. [`OpenStreams::settled`] waits for both, and aborts the connections of streams that do neither,
 //! because their clients do not read.
 //!
-//! In a cluster the limit is that of all nodes: what is opened and closed here is told to whoever counts for all of them, through
-//! the lease queue.
+//! In a cluster the limit holds for all nodes together: each stream that is opened or closed here is reported through the lease
+//! queue to the task that counts with the engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
