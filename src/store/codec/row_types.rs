@@ -150,7 +150,7 @@ impl BincodeRow for FeederRow {
 impl BincodeRow for BudgetRow {}
 impl BincodeRow for AuditRow {}
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum MetaRow {
     /// The next free numbers. They only grow, so that none is used twice.
     Counters {
@@ -218,15 +218,15 @@ pub(in crate::store) enum MetaRow {
 }
 
 /// A piece of the catalogue's text.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct CatalogueRow(pub(in crate::store) String);
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct SportRow {
     pub(in crate::store) key: String,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct BookRow {
     pub(in crate::store) key: String,
     pub(in crate::store) title: String,
@@ -246,24 +246,24 @@ pub(in crate::store) enum BookStanding {
 }
 
 /// The key of a bookmaker or of a market in the lines.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct LineKeyRow(pub(in crate::store) String);
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct NameRow(pub(in crate::store) String);
 
 /// A competition that the world has had an event of.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct CompetitionRow {
     pub(in crate::store) sport: u16,
     pub(in crate::store) title: String,
 }
 
 /// A market that the world has had a price of.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct MarketRow;
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct EventRow {
     pub(in crate::store) id: String,
     pub(in crate::store) competition: u32,
@@ -276,20 +276,20 @@ pub(in crate::store) struct EventRow {
     pub(in crate::store) owner: OwnerRow,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum OwnerRow {
     Unknown,
     Operator,
     Feeder { name: u32 },
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum ContestRow {
     Sides { home: u32, away: u32 },
     Tournament { title: u32 },
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct ScoreRow {
     pub(in crate::store) status: u8,
     pub(in crate::store) points: Option<(i32, i32)>,
@@ -299,7 +299,7 @@ pub(in crate::store) struct ScoreRow {
 }
 
 /// A record, or with no outcomes the mark of a closed market. The outcomes come first: see [`super::is_closed_mark`].
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct OddsRow {
     pub(in crate::store) outcomes: Vec<OutcomeRow>,
     /// Little-endian seconds: as a varint they would take five bytes.
@@ -310,7 +310,7 @@ pub(in crate::store) struct OddsRow {
     pub(in crate::store) bookmaker_later_s: i64,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct OutcomeRow {
     pub(in crate::store) name: u32,
     pub(in crate::store) profit: u32,
@@ -318,7 +318,7 @@ pub(in crate::store) struct OutcomeRow {
 }
 
 /// The formats of a record's prices: one byte where they are all the same, as they nearly always are.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum QuotedRow {
     American,
     Decimal,
@@ -327,14 +327,14 @@ pub(in crate::store) enum QuotedRow {
 }
 
 /// The points of a record's outcomes in thousandths.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum PointsRow {
     None,
     All(Vec<i32>),
     Some(Vec<Option<i32>>),
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct SourceRow {
     pub(in crate::store) last_read: u32,
     pub(in crate::store) latency_ms: u32,
@@ -342,7 +342,7 @@ pub(in crate::store) struct SourceRow {
 }
 
 /// What the last complete poll of a scope brought: one row for the scope, one for each event.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum PollRow {
     Scope {
         sport: u16,
@@ -356,14 +356,14 @@ pub(in crate::store) enum PollRow {
 }
 
 /// [`PollRow`] in format 3 and before.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) enum PollRowBefore {
     Scope { sport: u16, stale_after_s: u32, books: Vec<u16> },
     Event { records: Vec<(u16, u8)> },
 }
 impl BincodeRow for PollRowBefore {}
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct KeyRow {
     pub(in crate::store) kind: u8,
     pub(in crate::store) name: String,
@@ -386,7 +386,7 @@ pub(in crate::store) struct KeyRow {
     pub(in crate::store) self_rotated: Option<u32>,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct UsageRow {
     pub(in crate::store) day: u32,
     pub(in crate::store) day_used: u64,
@@ -395,7 +395,7 @@ pub(in crate::store) struct UsageRow {
     pub(in crate::store) last_used: Option<u32>,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct RecentUseRow {
     /// Counted from 1970.
     pub(in crate::store) last_hour: u32,
@@ -403,7 +403,7 @@ pub(in crate::store) struct RecentUseRow {
     pub(in crate::store) days: Vec<u32>,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct FeederRow {
     pub(in crate::store) world: u8,
     pub(in crate::store) created: u32,
@@ -415,7 +415,7 @@ pub(in crate::store) struct FeederRow {
 
 /// What a polled feed spent on a day, and what its upstream last reported: credits left, and when. Checksums say which
 /// account that is of, and what was asked for.
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct BudgetRow {
     pub(in crate::store) day: u32,
     pub(in crate::store) spent: u64,
@@ -425,7 +425,7 @@ pub(in crate::store) struct BudgetRow {
     pub(in crate::store) scope: u32,
 }
 
-#[derive(Debug, Encode, Decode)]
+#[derive(Debug, PartialEq, Encode, Decode)]
 pub(in crate::store) struct AuditRow {
     pub(in crate::store) at: u32,
     pub(in crate::store) who: String,

@@ -14,6 +14,7 @@ mod lines;
 mod lost_books;
 mod lost_usage;
 mod open;
+mod own_decoder;
 mod property;
 mod redb_layout;
 mod round_trip;
