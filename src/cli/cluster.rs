@@ -10,6 +10,7 @@ use crate::admin::{self, Access, ClusterAnswer, Command, MembershipAnswer, NodeA
 use crate::cluster::connect::connect;
 use crate::cluster::engine::Engine;
 use crate::config::{ClusterConfig, Config};
+use crate::log::escaped;
 
 /// Show the nodes of the cluster: positions, lag, leases, and who polls and publishes
 ///
@@ -164,7 +165,8 @@ fn remove(invocation: &Invocation, node: &str) -> anyhow::Result<()> {
 
 fn shown(output: Output, answer: &ClusterAnswer) -> String {
     let contact = answer.contact_ms.map_or("never".to_owned(), |ms| format!("{} ago", seconds(ms)));
-    let detail = answer.detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    // The engine may have worded it.
+    let detail = answer.detail.as_ref().map(|detail| format!(" ({})", escaped(detail))).unwrap_or_default();
     let head = format!(
         "This is {}: {}{detail}, at {}; last contact with the engine {contact}.\n\n",
         answer.node, answer.standing, answer.position

@@ -58,7 +58,7 @@ impl ConfigCommand {
 
 fn rows(settings: &Settings) -> Vec<SettingRow> {
     let row = |setting: &crate::config::Setting| {
-        let SettingValue { text, origin } = settings.get(setting.name);
+        let SettingValue { text, origin } = settings.shown(setting.name);
         SettingRow {
             name: setting.name.to_owned(),
             value: text,

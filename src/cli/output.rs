@@ -4,6 +4,7 @@
 //! Aligned tables and colours are for terminals; in a pipe, a table is one line per row with tabs between the fields. A
 //! closed pipe is not an error.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::keys::without_secrets;
+use crate::log::escaped;
 
 const ANNOUNCE_WITHIN: Duration = Duration::from_secs(1);
 
@@ -66,6 +68,7 @@ impl Output {
     pub(super) fn diagnostic_line(self, level: &str, text: &str) -> String {
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let message = lines.join(" ");
+        let message = escaped(&message);
         if self.json { json!({ (level): { "message": message } }).to_string() } else { format!("{level}: {message}") }
     }
 
@@ -86,8 +89,10 @@ impl Output {
         if self.has_colours { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// A table. The first column is never wrapped, so that it can be copied.
+    /// A table. The first column is never wrapped, so that it can be copied. What a cell has may come from anybody.
     pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
+        let rows: Vec<Vec<Cow<'_, str>>> =
+            rows.iter().map(|row| row.iter().map(|cell| escaped(cell)).collect()).collect();
         if !self.is_terminal {
             let header = header.join("\t");
             let rows = rows.iter().map(|row| row.join("\t"));

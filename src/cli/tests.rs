@@ -151,3 +151,15 @@ fn options_of_every_command_stand_between_a_command_and_its_subcommand() {
         );
     }
 }
+
+#[test]
+fn what_others_have_named_controls_no_terminal() {
+    let output = output::Output::new(false);
+    let hostile = "b\u{1b}]0;title\u{7}\nc\t10.0 s\u{202e}".to_owned();
+    let table =
+        output.table(&["NODE", "LEASE"], &[vec!["a".to_owned(), "-".to_owned()], vec![hostile, "-".to_owned()]]);
+    assert_eq!(table.lines().count(), 3, "{table:?}");
+    let line = output.diagnostic_line("error", "the engine refuses: \u{1b}[2J");
+    assert_eq!(line, "error: the engine refuses: \\u{1b}[2J");
+    assert!(!format!("{table}{line}").contains(['\u{1b}', '\u{7}', '\u{202e}']), "{table:?}");
+}

@@ -61,17 +61,21 @@ impl Settings {
             return Ok(None);
         }
         let (scheme, rest) = text.split_once("://").unwrap_or_default();
-        let has_password = rest.contains('@') || rest.contains("pass=");
-        let takes = if has_password {
+        let takes = if has_password(&text) {
             "takes no user and no password: set cluster.user and cluster.password_file"
         } else if !["redis", "rediss", "redis+unix"].contains(&scheme) || rest.is_empty() {
             "takes an address such as redis://10.0.0.5:6379, rediss://redis.example:6380 or redis+unix:///run/redis.sock"
         } else {
             return Ok(Some(text.into()));
         };
-        // An address with a password is not repeated.
-        let value = if has_password { format!("{scheme}://…") } else { text };
+        let value = without_password(text);
         Err(ConfigError::Value { name: "cluster.url", value, origin, takes: takes.to_owned() })
+    }
+
+    /// A value as it may be shown.
+    pub fn shown(&self, name: &str) -> SettingValue {
+        let SettingValue { text, origin } = self.get(name);
+        SettingValue { text: if name == "cluster.url" { without_password(text) } else { text }, origin }
     }
 
     /// Settings of a cluster without its address would have no effect.
@@ -87,8 +91,27 @@ impl Settings {
     fn name_of(&self, name: &'static str) -> Result<Option<Box<str>>, ConfigError> {
         let takes = format!("takes up to {NAME_MAX} letters, digits, dots, hyphens and underscores");
         self.parse(name, &takes, |text| {
-            let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-            (is_name && text.len() <= NAME_MAX).then(|| (!text.is_empty()).then(|| text.into()))
+            (text.is_empty() || is_node_name(text)).then(|| (!text.is_empty()).then(|| text.into()))
         })
     }
+}
+
+/// Whether a node, or a cluster, can be named so.
+pub fn is_node_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+/// Whether an address may have a password, also one that is not well-formed.
+fn has_password(url: &str) -> bool {
+    let (_, query) = url.split_once('?').unwrap_or_default();
+    url.contains('@') || query.to_ascii_lowercase().contains("pass")
+}
+
+/// An address that may have a password is not repeated.
+fn without_password(url: String) -> String {
+    if !has_password(&url) {
+        return url;
+    }
+    url.split_once("://").map_or("…".to_owned(), |(scheme, _)| format!("{scheme}://…"))
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::model::FeederQuota;
 use crate::nearest::nearest;
 use crate::networks::Networks;
-pub use cluster::ClusterConfig;
+pub use cluster::{ClusterConfig, is_node_name};
 pub use feeds::{FEED_SETTINGS, FeedConfig, FeedKey, FeedSecret, ShownField};
 pub use settings::{Setting, SettingOrigin, SettingValue, Settings};
 

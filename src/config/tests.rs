@@ -117,6 +117,26 @@ fn invalid_feed_is_reported_with_its_field() {
 }
 
 #[test]
+fn address_of_an_engine_has_no_password_and_one_that_has_is_not_repeated() {
+    for url in [
+        "redis://:hush@10.0.0.5:6379",
+        "rediss://user:hush@redis.example",
+        "redis+unix:///run/redis.sock?user=u&pass=hush",
+        "redis+unix:///run/redis.sock?Password=hush",
+        "redis:/:hush@10.0.0.5",
+        "user:hush@10.0.0.5:6379",
+    ] {
+        let settings = gather("", &[("ODDSBOX_CLUSTER_URL", url)]).unwrap();
+        let refused = settings.read().unwrap_err().to_string();
+        assert!(refused.contains("takes no user and no password") && !refused.contains("hush"), "{refused}");
+        assert!(!settings.shown("cluster.url").text.contains("hush"), "{url}");
+    }
+    let settings = gather("", &[("ODDSBOX_CLUSTER_URL", "redis://10.0.0.5:6379")]).unwrap();
+    assert_eq!(settings.shown("cluster.url").text, "redis://10.0.0.5:6379");
+    assert!(settings.read().unwrap().cluster.is_some());
+}
+
+#[test]
 fn monitoring_address_must_be_on_loopback() {
     let read = |address: &str| gather(&format!("[admin]\nlisten = \"{address}\""), &[]).unwrap().read();
     for address in ["127.0.0.1:9100", "127.1.2.3:0", "[::1]:9100"] {

@@ -15,7 +15,7 @@ mod limiter;
 mod writer;
 
 pub use limiter::{LINES_PER_SECOND, LineKind, admit, suppressed};
-pub use writer::{Escaping, LogWriter, dropped, flush, install, print};
+pub use writer::{Escaping, LogWriter, dropped, escaped, flush, install, print};
 
 /// Logs an event of a [`LineKind`], unless its limit for this second is reached.
 macro_rules! limited {

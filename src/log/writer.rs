@@ -4,6 +4,7 @@
 //! dropped and counted if the buffer is full or the write fails. After the next successful write, a line reports how
 //! many were dropped.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -213,6 +214,22 @@ fn push_escaped(lines: &mut Vec<u8>, line: &[u8], has_colours: bool) {
     lines.extend_from_slice(end.as_bytes());
 }
 
+/// A text on one line that controls no terminal, whoever it comes from.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_control(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
 /// Control characters, and Unicode characters that end a line or change the direction of text.
 fn is_control(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -298,14 +315,15 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_within_a_line() {
-        let escaped = |line: &str, has_colours| {
+        let pushed = |line: &str, has_colours| {
             let mut lines = Vec::new();
             push_escaped(&mut lines, line.as_bytes(), has_colours);
             String::from_utf8(lines).unwrap()
         };
         let line = "name=a\nERROR forged\r\u{9b}\u{1b}[2J\u{202e}é\n";
-        assert_eq!(escaped(line, false), "name=a\\nERROR forged\\r\\u{9b}\\u{1b}[2J\\u{202e}é\n");
-        assert_eq!(escaped("\u{1b}[1mbold\u{1b}[0m\n", true), "\u{1b}[1mbold\u{1b}[0m\n");
-        assert_eq!(escaped("plain\n", false), "plain\n");
+        assert_eq!(pushed(line, false), "name=a\\nERROR forged\\r\\u{9b}\\u{1b}[2J\\u{202e}é\n");
+        assert_eq!(pushed("\u{1b}[1mbold\u{1b}[0m\n", true), "\u{1b}[1mbold\u{1b}[0m\n");
+        assert_eq!(pushed("plain\n", false), "plain\n");
+        assert_eq!(escaped("a\nb\u{1b}[2J\u{202e}é"), "a\\nb\\u{1b}[2J\\u{202e}é");
     }
 }
