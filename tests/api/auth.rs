@@ -1,9 +1,11 @@
 //! Authentication: every kind of key on every route.
 
 use super::fixture::{ROUTES, error, every_sport, key, message, restricted};
-use crate::harness::Service;
+use crate::harness::follower::Follower;
+use crate::harness::{START, Service};
 use oddsbox::keys::{KeyKind, Secret};
 use oddsbox::model::Timestamp;
+use serde_json::json;
 
 const OPEN: [&str; 5] = ["/", "/docs", "/openapi.json", "/healthz", "/docs/"];
 
@@ -45,6 +47,84 @@ async fn invalid_key_is_401_on_every_route() {
             assert!(secret.is_none_or(|secret| secret.is_empty() || !answer.text().contains(secret)), "{answer:?}");
         }
     }
+}
+
+/// A request for each operation that needs a key, about MMA wherever it is about a sport. The document has all of them.
+async fn documented(service: &Service) -> Vec<(String, String)> {
+    let document = service.send("GET", "/openapi.json", &[]).await.json();
+    let mut requests = Vec::new();
+    for (template, operations) in document["paths"].as_object().unwrap() {
+        let (v1, v4) = ("mma", "mma_mixed_martial_arts");
+        let path = template.replace("{sport_key}", v1).replace("{sport}", v4);
+        let path = path.replace("{event_id}", "m1").replace("{hour}", "2026-11-14T22");
+        let query = match path.rsplit('/').next().unwrap() {
+            "stream" | "changes" => "?sports=mma".to_owned(),
+            _ if path.starts_with("/v4") => format!("?regions=us&date={START}"),
+            "odds" | "best" | "fair" => "?include=event".to_owned(),
+            "edges" => "?kind=ev&min=0&include=event".to_owned(),
+            "closing" => "?date=2026-11-15".to_owned(),
+            _ => String::new(),
+        };
+        let methods =
+            operations.as_object().unwrap().iter().filter(|(_, operation)| operation["responses"].is_object());
+        let keyed = methods.filter(|(_, operation)| operation["security"] != json!([]));
+        requests.extend(keyed.map(|(method, _)| (method.to_uppercase(), format!("{path}{query}"))));
+    }
+    assert!(requests.len() > 30, "{requests:?}");
+    requests
+}
+
+#[tokio::test]
+async fn no_documented_operation_is_for_an_invalid_key() {
+    let service = with_data().await;
+    let unknown = Secret::generate(KeyKind::Production).unwrap().expose().to_owned();
+    let revoked = key(&service, KeyKind::Production, |new| new.self_service = true).await;
+    service.writer().revoke_key(&revoked.id, "test").await.unwrap();
+    let expires = Some(Timestamp::from_unix_ms(crate::harness::START_MS).plus_seconds(10));
+    let outdated = key(&service, KeyKind::Production, |new| new.expires = expires).await.secret;
+    service.pass(10);
+    for secret in [None, Some(&unknown), Some(&revoked.secret), Some(&outdated)] {
+        let header = secret.map(|secret| ("x-api-key", secret.as_str()));
+        for (method, target) in documented(&service).await {
+            let answer = service.send(&method, &target, header.as_slice()).await;
+            assert_eq!((answer.status, answer.header("x-requests-used")), (401, None), "{method} {target}");
+            assert!(secret.is_none_or(|secret| !answer.text().contains(secret.as_str())), "{answer:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn documented_operations_have_nothing_of_other_groups_for_a_restricted_key() {
+    let service = with_data().await;
+    let golf = restricted(&service, &["golf"]).await.secret;
+    for (method, target) in documented(&service).await.into_iter().filter(|(method, _)| method == "GET") {
+        let answer = service.get_as(&golf, &target).await;
+        let expected = if target.contains("mma") { 403 } else { 200 };
+        assert_eq!(answer.status, expected, "{method} {target}");
+        assert!(!answer.text().contains("Home m1"), "{method} {target}");
+    }
+}
+
+#[tokio::test]
+async fn documented_operations_have_nothing_of_the_live_world_for_a_sandbox_key() {
+    let service = with_data().await;
+    let mut seen = 0;
+    for (method, target) in documented(&service).await.into_iter().filter(|(method, _)| method == "GET") {
+        let texts = if target.starts_with("/v1/stream") {
+            let read = async |secret: &str| {
+                let mut follower = Follower::open_as(&service, secret, &format!("{target}&include=event"), None).await;
+                format!("{:?}", follower.until("ready").await)
+            };
+            [read(&service.live).await, read(&service.sandbox).await]
+        } else {
+            let read = async |secret: &str| service.get_as(secret, &target).await.text().to_owned();
+            [read(&service.live).await, read(&service.sandbox).await]
+        };
+        let [live, sandbox] = texts.map(|text| text.contains("Home m1"));
+        assert!(!sandbox, "{method} {target}");
+        seen += u32::from(live);
+    }
+    assert!(seen >= 12, "the live key gets it from {seen} of them");
 }
 
 #[tokio::test]

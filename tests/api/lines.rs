@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{closed, error, event, event_with, limited, moneyline_at, odds_at, remove, score, time};
+use super::fixture::{
+    bookmaker, closed, error, event, event_with, limited, moneyline_at, odds_at, remove, score, time,
+};
 use crate::harness::{Answer, Service};
 
 const LINES: &str = "/v1/sports/mma/events/m1/lines";
@@ -232,4 +234,21 @@ async fn long_answers_cost_more() {
     let too_much = get("1s", 501).await;
     assert_eq!((error(&too_much), &*used(&too_much)), ((429, "quota_exceeded".into()), "4"), "one is charged");
     assert!(too_much.text().contains("costs 2 requests"), "{}", too_much.text());
+}
+
+#[tokio::test]
+async fn answer_of_too_many_points_is_refused() {
+    let service = Service::start().await;
+    service.ingest(&event("mma", "m1", &time(5000))).await;
+    let books = (0..21).map(|at| format!("book_{at}"));
+    let lines: String = books
+        .map(|book| bookmaker(&book, "A book", r#"["us"]"#) + &moneyline_at("mma", "m1", &book, &time(0), 110, -150))
+        .collect();
+    service.ingest(&lines).await;
+    service.go_to(1000).await;
+    let refused = service.get(&format!("{LINES}?every=1s&limit=1000")).await;
+    assert_eq!((error(&refused), refused.header("x-requests-used")), ((400, "invalid_parameter".into()), Some("1")));
+    assert!(refused.text().contains("more than 20000 points"), "{}", refused.text());
+    let fewer = service.get(&format!("{LINES}?every=1s&limit=900")).await;
+    assert_eq!((fewer.status, fewer.header("x-requests-used")), (200, Some("39")), "18,900 points are 38 requests");
 }

@@ -146,6 +146,19 @@ async fn rows_are_bounded_and_the_rest_can_be_asked_for() {
 }
 
 #[tokio::test]
+async fn arguments_are_no_longer_than_a_url_may_be() {
+    let service = Service::start().await;
+    service.ingest(&every_sport()).await;
+    let ids = |count: usize| (0..count).map(|at| format!("{at:090}")).collect::<Vec<_>>();
+    let few = call(&service, "find_events", json!({ "sport": "mma", "event_ids": ids(80) })).await;
+    assert_eq!(few["data"], json!([]));
+    let many = failure(&service, &service.live, "find_events", json!({ "sport": "mma", "event_ids": ids(100) })).await;
+    assert!(many.contains("longer than 8 KiB"), "{many}");
+    let api = service.get(&format!("/v1/sports/mma/events?event_ids={}", ids(100).join(","))).await;
+    assert_eq!(error(&api), (414, "uri_too_long".into()));
+}
+
+#[tokio::test]
 async fn errors_of_tools_have_the_message_of_the_api() {
     let service = Service::start().await;
     service.ingest(&every_sport()).await;

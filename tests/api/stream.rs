@@ -387,6 +387,36 @@ async fn snapshot_costs_as_much_as_its_records() {
 }
 
 #[tokio::test]
+async fn position_that_the_log_lacks_costs_as_much_as_the_snapshot_that_follows() {
+    let service = Service::start().await;
+    let events: String = (0..601).map(|at| event("tennis", &format!("e{at:03}"), EVENING)).collect();
+    service.ingest(&events).await;
+    let prices: String =
+        (0..601).map(|at| super::fixture::moneyline("tennis", &format!("e{at:03}"), "betmgm", -110, -110)).collect();
+    service.ingest(&prices).await;
+    let position = service.get("/v1/sports/tennis/odds?limit=1").await.header("x-position").unwrap().to_owned();
+    let epoch = position.split('.').next().unwrap();
+    let mut used = 1;
+    let lost = [("0000000000000001.1.0".to_owned(), "epoch"), (format!("{epoch}.9999999.0"), "epoch")];
+    for (since, why) in lost.into_iter().chain([(format!("{epoch}.0.0"), "trimmed")]) {
+        let path = format!("/v1/stream?sports=tennis&since={since}");
+        let mut follower = Follower::open(&service, &path).await;
+        used += 2;
+        assert!(follower.head.contains(&format!("x-requests-used: {used}\r\n")), "{since}: {}", follower.head);
+        follower.expect("hello").await;
+        assert_eq!(follower.expect("reset").await.data["why"], why);
+        follower.expect("snapshot").await;
+        // Without a snapshot it costs one.
+        let follower = Follower::open(&service, &format!("{path}&snapshot=false")).await;
+        used += 1;
+        assert!(follower.head.contains(&format!("x-requests-used: {used}\r\n")), "{since}: {}", follower.head);
+        let key = service.issue(oddsbox::keys::KeyKind::Production, |new| new.limits.per_day = Some(1)).await;
+        let refused = service.get_as(key.secret.expose(), &path).await;
+        assert_eq!((refused.status, refused.code().as_str()), (429, "quota_exceeded"), "{since}");
+    }
+}
+
+#[tokio::test]
 async fn reader_that_is_slow_gets_the_last_state_of_what_it_missed() {
     let service = Service::start().await;
     let count = 25;

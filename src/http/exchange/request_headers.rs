@@ -18,7 +18,8 @@ const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-v
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-const URI_BYTES_MAX: usize = 8 << 10;
+/// The longest path and query.
+pub(crate) const URI_BYTES_MAX: usize = 8 << 10;
 const HEADER_BYTES_MAX: usize = 16 << 10;
 const HEADERS_MAX: usize = 64;
 

@@ -6,6 +6,7 @@ use crate::board::{Cursor, Encoding};
 use crate::http::exchange::error::ApiError;
 use crate::http::exchange::history::Stop;
 use crate::http::exchange::reply::Content;
+use crate::http::exchange::request_headers::URI_BYTES_MAX;
 use crate::http::exchange::route::Route;
 use crate::http::exchange::service::Authorized;
 use crate::http::v1;
@@ -23,6 +24,10 @@ pub(crate) fn answer(authorized: &Authorized<'_>, call: &ToolCall) -> Result<(Mc
         Ok(target) => target,
         Err(error) => return Ok((refused(call, &error), false)),
     };
+    if target.len() > URI_BYTES_MAX {
+        let message = "The arguments are longer than 8 KiB as a URL. Ask for fewer events at a time.";
+        return Ok((refused(call, &super::invalid(message.to_owned())), false));
+    }
     let request = authorized.request.for_target(&target);
     let called = Authorized { request: &request, ..*authorized };
     match data(&called, call) {

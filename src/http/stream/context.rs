@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use foldhash::HashMap;
 use tokio::sync::Semaphore;
 
-use crate::board::{Boards, ChangeEntry, ChangeFilter, FilterSpec};
+use crate::board::{Boards, ChangeEntry, ChangeFilter, FilterSpec, NextChange};
 use crate::clock::Clock;
 use crate::http::exchange::history::{EntriesRead, History, HistoryFailure};
 use crate::http::transport::{AddressCount, Addresses};
@@ -133,6 +133,34 @@ impl StreamContext {
         let reading = tokio::task::spawn_blocking(move || history.entries(read));
         reading.await.unwrap_or(Err(HistoryFailure::Unavailable))
     }
+
+    /// What a stream finds that continues after a position: what it says itself is not to be relied on.
+    pub(super) async fn following(self: &Arc<Self>, world: World, since: Position, end: Position) -> Following {
+        if since.epoch != end.epoch || since.is_after(end) {
+            return Following::Gone;
+        }
+        let is_in_memory = || matches!(self.boards.feed(world).next(since, u64::MAX), NextChange::Entry(..));
+        if since.sequence >= end.sequence || is_in_memory() {
+            return Following::Kept;
+        }
+        match Arc::clone(self).entries(world, since, end).await {
+            Ok(entries) if entries.iter().any(|entry| entry.sequence == since.sequence) => Following::Read(entries),
+            // The stream tries again, and has no snapshot if that fails.
+            Err(HistoryFailure::Unavailable) => Following::Kept,
+            Ok(_) | Err(_) => Following::Gone,
+        }
+    }
+}
+
+/// What follows a position.
+#[derive(Debug)]
+pub(super) enum Following {
+    /// In memory, if there is anything.
+    Kept,
+    /// These entries of the log.
+    Read(Arc<[Arc<ChangeEntry>]>),
+    /// The log does not have it: the stream begins anew.
+    Gone,
 }
 
 /// One of the places for streams, until it is dropped.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::Request;
 use tokio::sync::Notify;
 
+use super::context::Following;
 use super::request::StreamPlan;
 use super::session::{EventStream, StreamStart};
 use crate::board::{ChangeFilter, WorldBoard};
@@ -69,10 +70,15 @@ impl Service {
             }
         }
         let world = self.streams.boards.load_full(plan.world);
-        let is_new = plan.since.is_none() && plan.wants_snapshot;
-        let rows = if is_new { count(&world, &plan.filter).await } else { 0 };
+        let following = match plan.since {
+            Some(since) => self.streams.following(plan.world, since, world.position()).await,
+            None => Following::Gone,
+        };
+        let has_snapshot = plan.wants_snapshot && matches!(following, Following::Gone);
+        let rows = if has_snapshot { count(&world, &plan.filter).await } else { 0 };
+        let read = if let Following::Read(entries) = following { Some(entries) } else { None };
         let context = Arc::clone(&self.streams);
-        let start = StreamStart { plan, world, ticket, seat, place, slot };
+        let start = StreamStart { plan, world, read, ticket, seat, place, slot };
         let stream = EventStream::new(context, start);
         handle::opened(self, request, self.clock.now(), paid, rows, stream)
     }

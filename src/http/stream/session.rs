@@ -39,6 +39,8 @@ type Reading = Pin<Box<dyn Future<Output = Result<Entries, HistoryFailure>> + Se
 pub(crate) struct StreamStart {
     pub plan: StreamPlan,
     pub world: Arc<WorldBoard>,
+    /// Entries of the log that it continues with.
+    pub read: Option<Entries>,
     pub ticket: KeyTicket,
     pub seat: StreamSeat,
     pub(super) place: StreamPlace,
@@ -130,7 +132,7 @@ impl EndReason {
 
 impl EventStream {
     pub(super) fn new(context: Arc<StreamContext>, start: StreamStart) -> Self {
-        let StreamStart { plan, world, ticket, seat, place, slot } = start;
+        let StreamStart { plan, world, read, ticket, seat, place, slot } = start;
         let number = context.boards.feed(plan.world).add_follower(&slot);
         EventStream {
             seen_beat: context.boards.feed(plan.world).last_beat(),
@@ -139,7 +141,7 @@ impl EventStream {
             queue: VecDeque::new(),
             is_catching_up: true,
             reading: None,
-            read: None,
+            read,
             is_current: false,
             timer: StreamTimer::new(),
             checked: None,
