@@ -6,6 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use tokio::task::JoinHandle;
+
 use super::error::{IngestError, IngestErrorKind};
 use super::feed::{Feed, IngestContext};
 use super::ledger::FeedKind;
@@ -67,6 +69,14 @@ impl DeliveryBatch {
             Some(DeliveryBatch { news, origins: origins.by_ref().take(size).collect(), text: Vec::new() })
         })
     }
+}
+
+/// A batch that the writer has been handed.
+#[derive(Debug)]
+pub(super) struct SentBatch {
+    report: JoinHandle<Result<IngestReport, WriteError>>,
+    origins: Vec<NewsOrigin>,
+    text: Vec<u8>,
 }
 
 /// An input on its way to the writer.
@@ -153,6 +163,24 @@ impl Delivery {
     pub(super) async fn send(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<(), IngestError> {
         self.feed.check(self.context.clock.now().timestamp())?;
         Ok(self.write(batch, is_end).await?)
+    }
+
+    /// Hands a batch to the writer, to be waited for with [`Delivery::complete`].
+    pub(super) async fn begin(&mut self, batch: DeliveryBatch, is_end: bool) -> Result<SentBatch, IngestError> {
+        self.feed.check(self.context.clock.now().timestamp())?;
+        let DeliveryBatch { news, origins, text } = batch;
+        let (writer, world, sender) = (self.context.writer.clone(), self.options.world, self.feed.sender());
+        let report = tokio::spawn(async move { writer.ingest_sent(world, news, is_end, sender).await });
+        // It is on its way before the next lines are read.
+        tokio::task::yield_now().await;
+        Ok(SentBatch { report, origins, text })
+    }
+
+    /// Waits for a batch, and counts what has become of it.
+    pub(super) async fn complete(&mut self, sent: SentBatch) -> Result<(), IngestError> {
+        let report = sent.report.await.map_err(|_| WriteError::Stopped)??;
+        self.record(&report, &sent.origins, &sent.text);
+        Ok(())
     }
 
     /// The same for a feed whose right to send cannot be revoked.

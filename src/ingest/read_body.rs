@@ -65,7 +65,7 @@ pub async fn read_lines(
     match finished {
         Ok(summary) => Ok(summary),
         Err(error) => {
-            lines.fail(&error);
+            lines.fail(&error).await;
             drain(body).await;
             Err(InterruptedInput { error, taken_lines: lines.taken_lines() })
         }

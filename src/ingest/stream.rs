@@ -1,12 +1,12 @@
 //! A stream of feed lines on its way in.
 //!
-//! Bytes come in chunks of any size; whole lines are read, collected into batches and handed to the writer, which is
-//! waited for: no more than one batch and one line are ever in memory. A strict input is spooled instead, and written
-//! at its end.
+//! Bytes come in chunks of any size; whole lines are read, collected into batches and handed to the writer. The next batch
+//! is read while the writer has one, and then waits for it: no more than two batches and one line are ever in memory. A
+//! strict input is spooled instead, and written at its end.
 
 use std::sync::Arc;
 
-use super::delivery::{Delivery, DeliveryBatch, describe};
+use super::delivery::{Delivery, DeliveryBatch, SentBatch, describe};
 use super::error::IngestError;
 use super::feed::{Feed, IngestContext};
 use super::lines::{LineSplitter, SplitLine};
@@ -24,6 +24,8 @@ const BATCH_BYTES_MAX: usize = 1 << 20;
 pub struct LineStream {
     splitter: LineSplitter,
     reader: LineReader,
+    /// The batch that the writer has, and the lines up to its end.
+    sent: Option<(SentBatch, u64)>,
     /// See [`LineStream::taken_lines`].
     taken_lines: u64,
     /// Where a strict input waits.
@@ -51,7 +53,7 @@ impl LineStream {
             batch_bytes: 0,
             line_count: 0,
         };
-        Ok(LineStream { splitter: LineSplitter::default(), reader, taken_lines: 0, spool })
+        Ok(LineStream { splitter: LineSplitter::default(), reader, sent: None, taken_lines: 0, spool })
     }
 
     /// The lines from the start of the stream that are done with: written, or rejected and counted. They need not be
@@ -60,7 +62,7 @@ impl LineStream {
         self.taken_lines
     }
 
-    /// Reads the next chunk of the stream, and waits for the writer when a batch is full.
+    /// Reads the next chunk of the stream, and waits for the writer when a batch is full and another one is with it.
     pub async fn push(&mut self, mut bytes: &[u8]) -> Result<(), IngestError> {
         if let Some(spool) = &mut self.spool {
             spool.write(bytes).await?;
@@ -80,7 +82,12 @@ impl LineStream {
 
     /// Hands on the lines that have come so far, for a stream that pauses.
     pub async fn pause(&mut self) -> Result<(), IngestError> {
-        if self.taken_lines == self.reader.line_count { Ok(()) } else { self.flush(false).await }
+        self.settle().await?;
+        if self.taken_lines == self.reader.line_count {
+            return Ok(());
+        }
+        self.flush(false).await?;
+        self.settle().await
     }
 
     /// Ends the stream: what is left is written, and a strict input as a whole.
@@ -89,6 +96,7 @@ impl LineStream {
             self.reader.read(line);
         }
         self.flush(true).await?;
+        self.settle().await?;
         if let Some(spool) = self.spool.take() {
             self.finish_spooled(spool).await?;
         }
@@ -111,13 +119,23 @@ impl LineStream {
         if self.spool.is_some() {
             return Ok(());
         }
-        self.reader.delivery.send(batch, is_end).await?;
-        self.taken_lines = self.reader.line_count;
+        self.settle().await?;
+        self.sent = Some((self.reader.delivery.begin(batch, is_end).await?, self.reader.line_count));
         Ok(())
     }
 
-    /// Notes in the feed's account that the stream failed.
-    pub(super) fn fail(&mut self, error: &IngestError) {
+    /// Waits for the batch that the writer has.
+    async fn settle(&mut self) -> Result<(), IngestError> {
+        if let Some((sent, line_count)) = self.sent.take() {
+            self.reader.delivery.complete(sent).await?;
+            self.taken_lines = line_count;
+        }
+        Ok(())
+    }
+
+    /// Notes in the feed's account that the stream failed. What the writer has by then still counts.
+    pub(super) async fn fail(&mut self, error: &IngestError) {
+        let _ = self.settle().await;
         self.reader.delivery.fail(error);
     }
 }

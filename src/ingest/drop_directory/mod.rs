@@ -261,7 +261,7 @@ async fn ingest_lines(mut file: Contents, context: &IngestContext) -> Result<Ing
     };
     let read = read.await;
     if let Err(error) = &read {
-        lines.fail(error);
+        lines.fail(error).await;
     }
     read
 }
