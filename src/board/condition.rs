@@ -96,7 +96,7 @@ impl Condition {
     }
 
     /// Keys may be accepted until then, on the monotonic clock, unless the writer has ended.
-    pub(crate) fn serve_until(&self, mono_ms: u64) {
+    pub fn serve_until(&self, mono_ms: u64) {
         let set = |until| (until != NEVER).then_some(mono_ms.saturating_add(1));
         // It fails if the writer has ended.
         let _ = self.serve_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);

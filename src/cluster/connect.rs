@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::engine::{ClientCertificate, EngineError, EngineOptions, ServedEngine};
-use crate::config::{ClusterConfig, TlsFiles};
+use crate::config::{ClusterConfig, TlsFiles, is_node_name};
 
 /// Why there is no engine, or no name for the node.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum ConnectError {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("cluster.url: {0}")]
     Engine(EngineError),
-    #[error("the name of this machine is not known: set cluster.node")]
+    #[error("this machine has no name that can be a node's: set cluster.node")]
     NoName,
 }
 
@@ -44,7 +44,7 @@ pub fn node_name(config: &ClusterConfig) -> Result<Box<str>, ConnectError> {
     let of_machine = || {
         let system = rustix::system::uname();
         let name = system.nodename().to_string_lossy();
-        (!name.is_empty()).then(|| name.as_ref().into())
+        is_node_name(&name).then(|| name.as_ref().into())
     };
     config.node.clone().or_else(of_machine).ok_or(ConnectError::NoName)
 }

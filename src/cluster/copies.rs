@@ -25,6 +25,8 @@ const WORKING: u8 = b'W';
 const END: u8 = b'E';
 const FAILED: u8 = b'X';
 
+/// The longest name of a copy.
+const NAME_BYTES_MAX: usize = 64;
 const PIECE_BYTES: usize = 1 << 20;
 /// So many pieces may be on their way.
 const WAITING_MAX: usize = 16;
@@ -110,7 +112,7 @@ pub async fn send_all<E: Engine + CopyRelay>(member: Arc<Member<E>>, directory: 
         }
         let Ok(Some(copy)) = engine.next_asked().await else { continue };
         // The name is that of a file, and comes from the engine.
-        if copy.is_empty() || !copy.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        if !(1..=NAME_BYTES_MAX).contains(&copy.len()) || !copy.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             continue;
         }
         tracing::info!(%copy, "a node joins: sending it a copy of the data");
@@ -186,4 +188,72 @@ async fn put<E: CopyRelay>(engine: &E, copy: &str, piece: &[u8]) -> Result<(), C
     room?;
     engine.put_piece(copy, piece).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// The pieces that arrive for a node which joins.
+    struct Pieces(Mutex<VecDeque<Vec<u8>>>);
+
+    impl CopyRelay for Pieces {
+        async fn ask_for_copy(&self, _: &str) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        async fn withdraw_ask(&self, _: &str) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        async fn next_asked(&self) -> Result<Option<String>, EngineError> {
+            Ok(None)
+        }
+
+        async fn put_piece(&self, _: &str, _: &[u8]) -> Result<usize, EngineError> {
+            Ok(0)
+        }
+
+        async fn pieces_waiting(&self, _: &str) -> Result<usize, EngineError> {
+            Ok(0)
+        }
+
+        async fn take_piece(&self, _: &str, _: Duration) -> Result<Option<Vec<u8>>, EngineError> {
+            Ok(self.0.lock().unwrap().pop_front())
+        }
+
+        async fn drop_pieces(&self, _: &str) -> Result<(), EngineError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn copy_that_is_not_what_was_sent_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("copy");
+        let receive = async |pieces: &[Vec<u8>]| {
+            let pieces = Pieces(Mutex::new(pieces.iter().cloned().collect()));
+            receive(&pieces, "c", &path, drop).await
+        };
+        let (first, second) = (b"Done ".to_vec(), b"Dtwo".to_vec());
+        let digest: [u8; 32] = Sha256::digest(b"one two").into();
+        let end = [&[END], &digest[..]].concat();
+        receive(&[vec![WORKING], first.clone(), second.clone(), end.clone()]).await.unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one two");
+        for damaged in [
+            vec![first.clone(), end.clone()],
+            vec![second, first.clone(), end],
+            vec![first.clone(), vec![END]],
+            vec![first.clone(), vec![]],
+            vec![vec![b'?']],
+        ] {
+            assert!(matches!(receive(&damaged).await, Err(CopyError::Damaged)), "{damaged:?}");
+        }
+        assert!(matches!(receive(std::slice::from_ref(&first)).await, Err(CopyError::Silent)));
+        let failed = receive(&[first, b"Xthe disk is full".to_vec()]).await.unwrap_err();
+        assert_eq!(failed.to_string(), "the other node could not make a copy: the disk is full");
+    }
 }

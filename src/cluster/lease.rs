@@ -9,6 +9,7 @@
 //! the log when its new lease began.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -98,7 +99,7 @@ pub struct Lease<E> {
     length: Duration,
     details: NodeDetails,
     /// The same as the engine gets it.
-    details_text: String,
+    details_text: watch::Sender<String>,
     settings_digest: String,
     clock: Clock,
     boards: Arc<Boards>,
@@ -121,7 +122,7 @@ impl<E: Engine> Lease<E> {
         details: NodeDetails,
         Serving { clock, boards, keyring }: Serving,
     ) -> Self {
-        let details_text = serde_json::to_string(&details).unwrap_or_default();
+        let details_text = watch::Sender::new(as_text(&details));
         let settings_digest = digest(&details.settings);
         boards.condition().serve_until(0);
         Lease {
@@ -139,6 +140,12 @@ impl<E: Engine> Lease<E> {
             failure: watch::Sender::new(None),
             until_ms: watch::Sender::new(None),
         }
+    }
+
+    /// Tells the others where this node listens, with its next report.
+    pub fn set_address(&self, address: SocketAddr) {
+        let details = NodeDetails { address: Some(address.to_string()), ..self.details.clone() };
+        self.details_text.send_replace(as_text(&details));
     }
 
     pub fn contact(&self) -> watch::Receiver<Option<Contact>> {
@@ -205,11 +212,12 @@ impl<E: Engine> Lease<E> {
         let is_current = self.state().expected.is_some_and(|expected| applied >= expected);
         let lease = if is_current { self.length } else { Duration::ZERO };
         self.settle_streams().await;
+        let details = self.details_text.borrow().clone();
         let beat = Heartbeat {
             node: self.node.name(),
             file: self.node.file(),
             applied,
-            details: &self.details_text,
+            details: &details,
             settings: &self.settings_digest,
             lease,
         };
@@ -335,6 +343,11 @@ impl<E: Engine> Lease<E> {
             tokio::time::sleep(CONFIRM_CHECK).await;
         }
     }
+}
+
+/// Details as they are reported.
+fn as_text(details: &NodeDetails) -> String {
+    serde_json::to_string(details).unwrap_or_default()
 }
 
 /// Short, and different for different settings.

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::duty::Duty;
 use super::engine::{Engine, EngineError};
-use super::lease::{Contact, Lease, NodeDetails, Serving, WhenCutOff};
+use super::lease::{Contact, Lease, NodeDetails, Serving};
 use super::node::{ClusterNode, Standing};
 use super::shares::EngineShares;
 use crate::board::Boards;
@@ -131,12 +131,10 @@ impl<E: Engine> Member<E> {
         let node = Arc::new(ClusterNode::new(engine, &name, membership, (catalogue, writer), first_number));
         let serving = Serving { clock: clock.clone(), boards, keyring: Arc::clone(&keyring) };
         let lease = Arc::new(Lease::new(Arc::clone(&node), lease, details, serving));
-        let mut shares = EngineShares::new(Arc::clone(node.engine()), node.log(), node.name());
-        if when_cut_off == WhenCutOff::Serve {
-            shares = shares.going_on(Arc::clone(&lease), clock.clone());
-        }
+        let shares = EngineShares::new(Arc::clone(node.engine()), node.log(), node.name());
+        let shares = Arc::new(shares.with_lease(Arc::clone(&lease), clock.clone(), when_cut_off));
         let duty = Arc::new(Duty::new(Arc::clone(&node), Arc::clone(&lease), clock.clone()));
-        Arc::new(Member { node, lease, duty, shares: Arc::new(shares), keyring, clock })
+        Arc::new(Member { node, lease, duty, shares, keyring, clock })
     }
 
     pub fn node(&self) -> &ClusterNode<E> {

@@ -262,7 +262,7 @@ impl<E: Engine> ClusterNode<E> {
         }
         let is_own = *entry.node == *self.name;
         let mut waiting = is_own.then(|| self.waiting().remove(&entry.number)).flatten();
-        let mut is_awaited = false;
+        let (mut is_awaited, mut ends_access) = (false, false);
         loop {
             let operation = match entry::decode(&entry.bytes, &self.catalogue) {
                 Ok(operation) => operation,
@@ -271,7 +271,8 @@ impl<E: Engine> ClusterNode<E> {
                     return false;
                 }
             };
-            is_awaited |= operation.ends_access();
+            is_awaited |= operation.is_awaited();
+            ends_access |= operation.ends_access();
             match self.writer.apply(entry.id, entry.fence, operation, waiting).await {
                 Ok(()) => break,
                 Err((WriteError::Stopped | WriteError::Died, _)) => return false,
@@ -283,7 +284,7 @@ impl<E: Engine> ClusterNode<E> {
                 }
             }
         }
-        self.has_ended_access.fetch_or(is_awaited, Ordering::AcqRel);
+        self.has_ended_access.fetch_or(ends_access, Ordering::AcqRel);
         self.applied.send_replace(entry.id);
         if is_awaited {
             self.applied_awaited.notify_one();

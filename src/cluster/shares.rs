@@ -1,13 +1,14 @@
 //! The limits of keys, which all nodes use together: what the engine gives to this node, and takes back.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::alone::AloneShares;
 use super::engine::{Engine, EngineError, LogIdentity};
-use super::lease::Lease;
+use super::lease::{Contact, Lease, WhenCutOff};
 use crate::clock::Clock;
 use crate::keys::{KeyId, KeyNeed, KeyShare, LeaseDeclined, LimitSet, Recall, ShareSource, Unused};
 use crate::model::EntryId;
@@ -27,25 +28,29 @@ pub struct EngineShares<E> {
     engine: Arc<E>,
     log: LogIdentity,
     node: Box<str>,
-    /// Of a node that goes on when it is cut off.
-    going_on: Option<(Arc<Lease<E>>, Clock)>,
+    lease: Option<(Arc<Lease<E>>, Clock)>,
+    /// Whether it counts alone when the lease has ended.
+    goes_on: bool,
     alone: AloneShares,
+    /// The restart of the engine after which this node has told what it has.
+    restated_ms: AtomicU64,
 }
 
 impl<E: Engine> EngineShares<E> {
     pub fn new(engine: Arc<E>, log: LogIdentity, node: &str) -> Self {
-        EngineShares { engine, log, node: node.into(), going_on: None, alone: AloneShares::default() }
+        let (node, alone) = (node.into(), AloneShares::default());
+        EngineShares { engine, log, node, lease: None, goes_on: false, alone, restated_ms: AtomicU64::new(0) }
     }
 
-    /// Counts alone when the lease has ended.
+    /// The same with a lease, by which it knows when the engine was restarted, and when to count alone.
     #[must_use]
-    pub fn going_on(self, lease: Arc<Lease<E>>, clock: Clock) -> Self {
-        EngineShares { going_on: Some((lease, clock)), ..self }
+    pub fn with_lease(self, lease: Arc<Lease<E>>, clock: Clock, when_cut_off: WhenCutOff) -> Self {
+        EngineShares { lease: Some((lease, clock)), goes_on: when_cut_off == WhenCutOff::Serve, ..self }
     }
 
     /// Of how many nodes this one is, if it is cut off and goes on, and the time.
     fn is_alone_of(&self) -> Option<(u64, u64)> {
-        let (lease, clock) = self.going_on.as_ref()?;
+        let (lease, clock) = self.lease.as_ref().filter(|_| self.goes_on)?;
         let now = clock.now();
         let nodes = if lease.is_held(now) { None } else { lease.nodes() };
         nodes.map(|nodes| (nodes, u64::try_from(now.unix_ms).unwrap_or_default()))
@@ -106,13 +111,32 @@ impl<E: Engine> ShareSource for EngineShares<E> {
         }
         match self.engine.share(self.log, &self.node, needs).await {
             Ok(shares) => {
-                if self.going_on.is_some() {
+                if self.goes_on {
                     self.alone.note(needs, &shares);
                 }
                 Ok(shares)
             }
             Err(error) => Err(declined(error)),
         }
+    }
+
+    async fn has_forgotten(&self) -> u64 {
+        let Some((lease, _)) = &self.lease else { return std::future::pending().await };
+        let mut contact = lease.contact();
+        let since = |contact: &Option<Contact>| contact.as_ref().map_or(0, |contact| contact.view.since_ms);
+        let later = contact.wait_for(|contact| since(contact) > self.restated_ms.load(Ordering::Relaxed)).await;
+        let since = later.ok().map(|contact| since(&contact));
+        // Without it, the node has ended.
+        match since {
+            Some(since) => since,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn restate(&self, holdings: &[(KeyId, KeyNeed)], forgotten: u64) -> Result<(), LeaseDeclined> {
+        self.engine.restate(self.log, &self.node, holdings, forgotten).await.map_err(declined)?;
+        self.restated_ms.store(forgotten, Ordering::Relaxed);
+        Ok(())
     }
 
     async fn recall(&self, key: &KeyId, limits: LimitSet) -> Result<(), LeaseDeclined> {

@@ -8,6 +8,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -19,6 +20,9 @@ use super::record::KeyId;
 use super::streams::StreamNotice;
 use crate::clock::Clock;
 use crate::model::EntryId;
+
+/// How long to wait before what did not arrive is told again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// A recall: nodes give back what they have not used of limits of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,16 @@ pub trait ShareSource: Send + Sync + 'static {
     /// Gives shares of the limits of keys, in the order of `needs`. After an error it is not known what was given: it counts
     /// as used.
     fn share(&self, needs: &[(KeyId, KeyNeed)]) -> impl Future<Output = Result<Vec<KeyShare>, LeaseDeclined>> + Send;
+
+    /// Ready when what this node has may have been forgotten. To be told again, with the number that is returned.
+    fn has_forgotten(&self) -> impl Future<Output = u64> + Send;
+
+    /// Tells again what this node has. Until all nodes have done so, nothing is given.
+    fn restate(
+        &self,
+        holdings: &[(KeyId, KeyNeed)],
+        forgotten: u64,
+    ) -> impl Future<Output = Result<(), LeaseDeclined>> + Send;
 
     /// Asks the other nodes to give back what they have not used of limits of a key; returns when they have, or do not answer.
     fn recall(&self, key: &KeyId, limits: LimitSet) -> impl Future<Output = Result<(), LeaseDeclined>> + Send;
@@ -69,6 +83,7 @@ pub async fn serve(
     loop {
         tokio::select! {
             () = &mut stop => return give_all_back(&keyring, &clock, &*source).await,
+            forgotten = source.has_forgotten() => restate(forgotten, &keyring, &clock, &*source).await,
             request = requests.next_or_stream() => match request {
                 Request::Leases(keys) if keys.is_empty() => return,
                 Request::Leases(keys) => {
@@ -120,6 +135,15 @@ async fn give_all_back(keyring: &Keyring, clock: &Clock, source: &impl ShareSour
     let unused = keyring.list().into_iter().map(take);
     let unused: Vec<_> = unused.filter(|(_, unused)| !unused.is_empty()).collect();
     source.give_back(&unused, None).await;
+}
+
+/// Tells what this node has of all keys. One that did not arrive is told again.
+async fn restate(forgotten: u64, keyring: &Keyring, clock: &Clock, source: &impl ShareSource) {
+    let holdings = |entry: Arc<KeyEntry>| Some((entry.id().clone(), entry.meter().holdings(clock.now())?));
+    let holdings: Vec<_> = keyring.list().into_iter().filter_map(holdings).collect();
+    if source.restate(&holdings, forgotten).await.is_err() {
+        tokio::time::sleep(RETRY).await;
+    }
 }
 
 /// Gets shares for keys; returns those of which nodes have all.

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +60,7 @@ pub(super) fn member(
     config: Option<&ClusterConfig>,
     membership: Option<Membership>,
     parts: MemberParts,
-    (data, address): (&Path, SocketAddr),
+    data: &Path,
     settings: impl FnOnce(&ClusterConfig) -> SharedSettings,
 ) -> Result<Option<Arc<ServedMember>>, ServeError> {
     let (config, membership) = match (config, membership) {
@@ -73,7 +72,8 @@ pub(super) fn member(
     let when_cut_off = if config.serves_when_cut_off { WhenCutOff::Serve } else { WhenCutOff::Refuse };
     let details = NodeDetails {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        address: Some(address.to_string()),
+        // It is known when the server listens.
+        address: None,
         when_cut_off,
         started: parts.clock.now().timestamp().unix(),
         settings: settings(config),
@@ -81,6 +81,13 @@ pub(super) fn member(
     let options = MemberOptions { name: node_name(config)?, lease: config.lease, details };
     let engine = Arc::new(connect(config)?);
     Ok(Some(Member::new(engine, options, membership, parts, random_number()?)))
+}
+
+/// Says how the engine is set up in ways that cost data.
+pub(super) async fn warn_of_engine(member: &ServedMember) {
+    for shortcoming in member.node().engine().shortcomings().await.unwrap_or_default() {
+        tracing::warn!("{shortcoming}");
+    }
 }
 
 /// The last words of a server, when no request can be charged any more. `leases` ends by itself in a node, which gives back what

@@ -9,10 +9,12 @@
 
 mod bounds;
 mod cluster;
+mod error;
 mod facts;
 mod history;
 mod inputs;
 mod intakes;
+mod interfaces;
 mod logging;
 mod notify;
 mod reload;
@@ -24,7 +26,6 @@ mod writer_watch;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,25 +33,22 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::admin::{
-    self, BindError, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions, DataDir, Monitor, MonitorError,
-    Setup,
-};
+use crate::admin::{self, ConsoleSessions, DataDir, Setup};
 use crate::board::Boards;
 use crate::clock::Clock;
-use crate::cluster::connect::ConnectError;
 use crate::cluster::copies;
-use crate::cluster::member::{Member, MemberParts, StartError};
+use crate::cluster::member::{Member, MemberParts};
 use crate::config::{Config, TlsFiles};
 use crate::http;
-use crate::ingest::{DropError, Feed, FeedError, IngestContext, Ledger, PollSettings, Pollers};
+use crate::ingest::{Feed, IngestContext, Ledger, PollSettings, Pollers};
 use crate::keys::{Feeders, Keyring, LeaseRequests, leases};
 use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
-use crate::store::{HistoryReader, OpenError, Store, StoreError};
-use crate::tls::{self, CertificateError};
+use crate::store::{HistoryReader, Store};
+use crate::tls;
 use crate::writer::{self, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
 
+pub use error::{ListenError, ServeError};
 pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
 pub use reload::Reload;
 pub use signals::{hang_ups, signals};
@@ -68,68 +66,6 @@ use writer_watch::WriterWatch;
 
 /// Who simulates the live world and issues the keys of a demo, as the audit log has it.
 pub const DEMO: &str = "oddsbox demo";
-
-/// How long commands under way have to end when the server stops.
-const ADMIN_GRACE: Duration = Duration::from_secs(2);
-
-/// Why a server did not start, or did not stop cleanly.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    #[error("TLS cannot be set up: {0}")]
-    Tls(#[from] rustls::Error),
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error("the data cannot be loaded: {0}")]
-    Load(#[from] StoreError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    #[error(transparent)]
-    Drop(#[from] DropError),
-    #[error(transparent)]
-    Admin(#[from] BindError),
-    #[error(transparent)]
-    Console(#[from] ConsoleError),
-    #[error(transparent)]
-    Monitor(#[from] MonitorError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    #[error(transparent)]
-    Feed(#[from] FeedError),
-    #[error(
-        "the live world in {data} was filled by `oddsbox demo`, and production keys would be served invented prices: \
-         delete it with `oddsbox demo clear --data {data}`, or choose another directory with --data",
-        data = .0.display()
-    )]
-    Simulated(PathBuf),
-    #[error(
-        "the live world in {data} has data that was not simulated, and `oddsbox demo` would mix invented prices into it: \
-         choose another directory with --data, or serve this one with `oddsbox serve --data {data}`",
-        data = .0.display()
-    )]
-    NotSimulated(PathBuf),
-    #[error(
-        "{data} belongs to a cluster, and cluster.url is not set: set it, or make this a single node with \
-         `oddsbox cluster leave`",
-        data = .0.display()
-    )]
-    NoEngine(PathBuf),
-    #[error(
-        "cluster.url is set, and {data} does not belong to a cluster: make it the first node of a new one with \
-         `oddsbox cluster init`, or name an empty directory with --data to join one",
-        data = .0.display()
-    )]
-    NoMember(PathBuf),
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error(transparent)]
-    Member(#[from] StartError),
-    #[error("{0}")]
-    Behind(String),
-    #[error("the system refused a thread, a signal or a socket: {0}")]
-    System(#[from] io::Error),
-}
 
 /// A service with its data loaded, not yet serving.
 #[derive(Debug)]
@@ -180,8 +116,7 @@ impl Server {
             clock: clock.clone(),
         };
         let settings = |config: &_| cluster::shared_settings(config, &options, &origin.text);
-        let member =
-            cluster::member(config.cluster.as_ref(), membership, parts, (data.path(), config.listen), settings)?;
+        let member = cluster::member(config.cluster.as_ref(), membership, parts, data.path(), settings)?;
         let writer = member.as_ref().map_or(writer, Member::writer);
         let lease_requests = opened.lease_requests;
         let config = watch::Sender::new(Arc::new(config));
@@ -257,7 +192,7 @@ impl Server {
         let facts = self.facts((address, intakes.address()), counted, phases.clone(), &writer_watch);
         let interfaces = self.open_interfaces(facts, &bounds, extras.console_any_port, &phases).await?;
         let mut stop = std::pin::pin!(stop);
-        let begun = unless(stop.as_mut(), self.begin(extras.simulated, &mut tasks)).await;
+        let begun = unless(stop.as_mut(), self.begin(address, extras.simulated, &mut tasks)).await;
         if !matches!(begun, Some(Ok(()))) {
             let _ = phase.send(Phase::Closed);
             interfaces.closed().await;
@@ -319,7 +254,12 @@ impl Server {
     }
 
     /// Catches up with the other nodes, if there are any, and begins to poll and to simulate.
-    async fn begin(&self, simulated: SimulatedWorlds, tasks: &mut JoinSet<()>) -> Result<(), ServeError> {
+    async fn begin(
+        &self,
+        address: SocketAddr,
+        simulated: SimulatedWorlds,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<(), ServeError> {
         let inputs = Inputs {
             context: self.ingest_context(),
             settings: PollSettings { stale_after_s: self.stale_after_s, random },
@@ -328,7 +268,9 @@ impl Server {
             simulated,
         };
         if let Some(member) = &self.member {
+            member.lease().set_address(address);
             member.start(tasks).await?;
+            cluster::warn_of_engine(member).await;
             tasks.spawn(copies::send_all(Arc::clone(member), self.data.path().to_owned()));
         }
         self.claim_live_world(simulated == SimulatedWorlds::Both).await?;
@@ -347,25 +289,6 @@ impl Server {
             Some(member) => format!("node {}, {}", member.node().name(), config.summary()),
             None => config.summary(),
         }
-    }
-
-    /// Opens the admin interface, the monitoring address and the console.
-    async fn open_interfaces(
-        &self,
-        facts: Facts,
-        bounds: &Bounds,
-        console_any_port: bool,
-        phases: &watch::Receiver<Phase>,
-    ) -> Result<Interfaces, ServeError> {
-        let console = self.bind_console(console_any_port).await?;
-        let sessions = console.as_ref().map(|listener| Arc::clone(listener.sessions()));
-        let context = self.context(facts, sessions.clone());
-        let admin = tokio::spawn(self.open_admin(context.clone(), phases.clone()).await?);
-        let console = console.map(|listener| {
-            let options = http::Options { drain: ADMIN_GRACE, ..bounds.console.clone() };
-            tokio::spawn(listener.serve(context, options, closed(phases.clone())))
-        });
-        Ok(Interfaces { admin, console, sessions })
     }
 
     /// What the admin interface can say of this server. `addresses` are those of the public interface and for feeders.
@@ -419,32 +342,6 @@ impl Server {
         if is_demo { service.with_demo_keys(self.demo_keys.clone()) } else { service }
     }
 
-    /// Opens the admin interface and the monitoring address; the returned future serves both until the server closes.
-    async fn open_admin(
-        &self,
-        context: admin::Context,
-        phases: watch::Receiver<Phase>,
-    ) -> Result<impl Future<Output = ()> + use<>, ServeError> {
-        let admin_listen = self.config.borrow().admin_listen;
-        let monitor = match admin_listen {
-            Some(address) => Some(Monitor::bind(address).await?),
-            None => None,
-        };
-        if let Some(monitor) = &monitor {
-            tracing::info!(address = %monitor.address()?, "monitoring address");
-        }
-        let socket = admin::Listener::bind(&self.data).await?;
-        let watched = context.clone();
-        Ok(async move {
-            let watching = async {
-                if let Some(monitor) = monitor {
-                    monitor.serve(watched, closed(phases.clone())).await;
-                }
-            };
-            tokio::join!(socket.serve(context, closed(phases.clone()), ADMIN_GRACE), watching);
-        })
-    }
-
     /// What every input is taken in with.
     fn ingest_context(&self) -> IngestContext {
         IngestContext {
@@ -455,14 +352,6 @@ impl Server {
             clock: self.clock.clone(),
             data: self.data.path().to_owned(),
         }
-    }
-
-    /// Takes the console's address, if there is to be a console.
-    async fn bind_console(&self, any_port: bool) -> Result<Option<ConsoleListener>, ConsoleError> {
-        let config = Arc::clone(&self.config.borrow());
-        let Some(address) = config.console_listen else { return Ok(None) };
-        let place = ConsoleAddress { address, any_port, host: config.console_host.clone(), is_tls: self.tls.is_some() };
-        ConsoleListener::bind(place, self.clock.clone(), &self.data).await.map(Some)
     }
 
     /// What commands work on.
@@ -487,24 +376,6 @@ fn random() -> u32 {
     let mut bytes = [0; 4];
     let _ = getrandom::fill(&mut bytes);
     u32::from_ne_bytes(bytes)
-}
-
-/// What operators reach the server by.
-struct Interfaces {
-    admin: JoinHandle<()>,
-    console: Option<JoinHandle<()>>,
-    /// Of the console, if it is served.
-    sessions: Option<Arc<ConsoleSessions>>,
-}
-
-impl Interfaces {
-    /// Waits until they are closed.
-    async fn closed(self) {
-        let _ = self.admin.await;
-        if let Some(console) = self.console {
-            let _ = console.await;
-        }
-    }
 }
 
 /// Which worlds are simulated.
@@ -543,15 +414,6 @@ pub fn base_url(config: &Config, address: SocketAddr) -> String {
 /// Binds the address of the public interface.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     http::listen(address).map_err(|error| ListenError { address, error, setting: "--listen" })
-}
-
-/// An address that cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address} ({error}): stop what uses that address, or choose another with {setting}")]
-pub struct ListenError {
-    address: SocketAddr,
-    error: io::Error,
-    setting: &'static str,
 }
 
 /// Stores the leases of meters ahead of use, for as long as the server runs.

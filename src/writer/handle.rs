@@ -1,6 +1,7 @@
 //! The way to the writer's thread: its operations as asynchronous functions.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,6 +25,9 @@ use crate::model::{EntryId, EventId, FeedBudget, Maintenance, Membership, News, 
 use crate::store::{
     AuditEntry, CheckReport, ForgetOutcome, ForgottenEvent, HistoryReader, ImportedLog, PreparedForget,
 };
+
+/// How long other nodes are waited for that need not have what is new at once.
+const SPREAD_WITHIN: Duration = Duration::from_secs(1);
 
 /// Sends operations to the writer. When every handle is dropped, the writer ends.
 #[derive(Clone, Debug)]
@@ -355,6 +359,12 @@ impl WriterHandle {
             Some(log) => log.settled().await,
             None => Vec::new(),
         }
+    }
+
+    /// Waits until every node has what this one has, so that what is new works wherever it is used first. A node that takes
+    /// longer than others usually do is not waited for.
+    pub async fn spread(&self) {
+        let _ = tokio::time::timeout(SPREAD_WITHIN, self.settled()).await;
     }
 
     /// Enters what keys have used on this node in the log that the nodes share.

@@ -14,6 +14,7 @@ const SECONDS_PER_DAY: u32 = 86_400;
 
 pub(super) async fn issue(name: &str, world: WorldName, context: &Context, who: &str) -> Result<Answer, Failure> {
     let IssuedToken { feeder, token } = context.writer.issue_token(name, world.into(), who).await?;
+    context.writer.spread().await;
     Ok(answer(&feeder, Some(&token), Vec::new(), context))
 }
 

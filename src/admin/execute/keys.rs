@@ -13,7 +13,9 @@ use crate::writer::{Issued, KeyError};
 
 pub(super) async fn issue(new: IssueKey, context: &Context, who: &str) -> Result<Answer, Failure> {
     let new = new_key(new, context.clock.now())?;
-    Ok(issued(&context.writer.issue_key(new, who).await?, context.clock.now()))
+    let key = context.writer.issue_key(new, who).await?;
+    context.writer.spread().await;
+    Ok(issued(&key, context.clock.now()))
 }
 
 pub(super) fn list(context: &Context) -> Answer {

@@ -230,13 +230,23 @@ pub trait Engine: Send + Sync + 'static {
     /// Ends a node's lease, and forgets the node if it will not come back. Returns whether there was such a node.
     fn end_lease(&self, node: &str, is_forgotten: bool) -> impl Future<Output = Result<bool, EngineError>> + Send;
 
-    /// Gives a node shares of the limits of keys, in the order of `needs`.
+    /// Gives a node shares of the limits of keys, in the order of `needs`. `Settling` while it may have forgotten what it gave
+    /// to a node that has not restated it.
     fn share(
         &self,
         log: LogIdentity,
         node: &str,
         needs: &[(KeyId, KeyNeed)],
     ) -> impl Future<Output = Result<Vec<KeyShare>, EngineError>> + Send;
+
+    /// A node tells again what it has of limits, after a restart at `since_ms`.
+    fn restate(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        holdings: &[(KeyId, KeyNeed)],
+        since_ms: u64,
+    ) -> impl Future<Output = Result<(), EngineError>> + Send;
 
     /// Takes back what a node has not used, as the answer to a recall or because the node ends.
     fn give_back(

@@ -1,5 +1,6 @@
 //! No engine, for a build without any: there is no value of it, so nothing here is ever called.
 
+use std::future::Ready;
 use std::time::Duration;
 
 use super::{ClusterView, CopyRelay, Engine, EngineError, EngineOptions, Heartbeat, LogEntry, LogIdentity, NewEntry};
@@ -13,6 +14,10 @@ pub enum NoEngine {}
 impl NoEngine {
     pub fn connect(_: &EngineOptions) -> Result<Self, EngineError> {
         Err(EngineError::Refused("this binary was built without the feature `cluster`".into()))
+    }
+
+    pub fn shortcomings(&self) -> Ready<Result<Vec<&'static str>, EngineError>> {
+        match *self {}
     }
 }
 
@@ -62,6 +67,10 @@ impl Engine for NoEngine {
     }
 
     async fn share(&self, _: LogIdentity, _: &str, _: &[(KeyId, KeyNeed)]) -> Result<Vec<KeyShare>, EngineError> {
+        match *self {}
+    }
+
+    async fn restate(&self, _: LogIdentity, _: &str, _: &[(KeyId, KeyNeed)], _: u64) -> Result<(), EngineError> {
         match *self {}
     }
 

@@ -14,7 +14,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ const PLAIN_BYTES_MAX: usize = 512;
 const LEVEL: i32 = 1;
 /// The longest entry. The engine keeps all of them in memory.
 pub const ENTRY_BYTES_MAX: usize = 64 << 20;
+/// The longest entry before it is compressed.
+const TEXT_BYTES_MAX: u64 = 512 << 20;
 /// The first byte of what zstd makes. JSON does not begin with it.
 const ZSTD: u8 = 0x28;
 
@@ -72,6 +74,9 @@ pub fn encode(operation: SharedOperation, catalogue: &Catalogue) -> Result<Vec<u
     text.push(b'\n');
     for news in news.into_iter().flat_map(|news| news.0) {
         lines::write(&news.map_err(EntryError::News)?, catalogue, &mut text);
+        if text.len() as u64 > TEXT_BYTES_MAX {
+            return Err(EntryError::TooLong);
+        }
     }
     let entry = if text.len() > PLAIN_BYTES_MAX { zstd::encode_all(&*text, LEVEL) } else { Ok(text) };
     let entry = entry.map_err(EntryError::News)?;
@@ -80,8 +85,11 @@ pub fn encode(operation: SharedOperation, catalogue: &Catalogue) -> Result<Vec<u
 
 /// The operation of an entry.
 pub fn decode(entry: &[u8], catalogue: &Arc<Catalogue>) -> Result<SharedOperation, EntryError> {
+    if entry.len() > ENTRY_BYTES_MAX {
+        return Err(EntryError::unreadable("it is longer than any that a node enters"));
+    }
     let text = match entry.first() {
-        Some(&ZSTD) => zstd::decode_all(entry).map_err(EntryError::unreadable)?,
+        Some(&ZSTD) => decompress(entry, TEXT_BYTES_MAX).map_err(EntryError::unreadable)?,
         _ => entry.to_vec(),
     };
     let header_end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
@@ -93,6 +101,13 @@ pub fn decode(entry: &[u8], catalogue: &Arc<Catalogue>) -> Result<SharedOperatio
         Header::News(fields) => fields.operation(news, catalogue),
         Header::Service(fields) => fields.operation(catalogue),
     }
+}
+
+/// At most so much, whatever an entry says.
+fn decompress(entry: &[u8], bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let read = zstd::Decoder::new(entry)?.take(bytes_max + 1).read_to_end(&mut text)?;
+    if read as u64 > bytes_max { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
 }
 
 /// An operation as the two parts of an entry.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::config::catalogue;
 use crate::ingest::wire;
@@ -201,5 +203,45 @@ fn what_is_no_entry_is_refused_and_never_guessed_at() {
     ] {
         let refused = decode(wrong.as_bytes(), &catalogue);
         assert!(matches!(refused, Err(EntryError::Unreadable(_))), "{wrong}: {refused:?}");
+    }
+}
+
+/// Whoever has the password of the engine can write what no node would: it is refused within bounds.
+#[test]
+fn entry_that_is_too_long_before_or_after_it_is_unpacked_is_refused() {
+    let catalogue = Arc::new(catalogue::builtin());
+    let long = decode(&vec![b' '; ENTRY_BYTES_MAX + 1], &catalogue).unwrap_err();
+    assert!(long.to_string().contains("longer than any"), "{long}");
+    let packed = zstd::encode_all(&*vec![b' '; 100_000], LEVEL).unwrap();
+    assert!(packed.len() < 1000, "{}", packed.len());
+    assert_eq!(decompress(&packed, 100_000).unwrap().len(), 100_000);
+    assert_eq!(decompress(&packed, 99_999).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+}
+
+proptest! {
+    /// Entries with bytes replaced, removed or cut off.
+    #[test]
+    fn arbitrary_entries_are_read_or_refused(
+        which in any::<prop::sample::Index>(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        length in any::<prop::sample::Index>(),
+        any in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let catalogue = Arc::new(catalogue::builtin());
+        let all = key_operations().into_iter().chain(other_operations(catalogue.find("tennis").unwrap()));
+        let mut all: Vec<SharedOperation> = all.collect();
+        let mut entry = encode(all.swap_remove(which.index(all.len())), &catalogue).unwrap();
+        let shortest = entry.len() / 2;
+        for (at, byte) in edits {
+            let at = at.index(entry.len());
+            entry[at] = byte;
+        }
+        entry.truncate(shortest + length.index(entry.len()));
+        for entry in [entry, any] {
+            if let Ok(SharedOperation::IngestWhole(whole)) = decode(&entry, &catalogue) {
+                // They are read one after the other, and what is no line is reported.
+                whole.news.0.for_each(drop);
+            }
+        }
     }
 }

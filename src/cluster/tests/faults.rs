@@ -116,6 +116,16 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.faults.pass(self.inner.share(log, node, needs)).await
     }
 
+    async fn restate(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        holdings: &[(KeyId, KeyNeed)],
+        since_ms: u64,
+    ) -> Result<(), EngineError> {
+        self.faults.pass(self.inner.restate(log, node, holdings, since_ms)).await
+    }
+
     async fn give_back(
         &self,
         log: LogIdentity,

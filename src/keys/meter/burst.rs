@@ -209,6 +209,15 @@ impl Burst {
         (left < ahead.max(is_awaited.into())).then_some(BurstNeed { window, own, wanted, limit })
     }
 
+    /// What this node has of the current window, as a need of no more; none if it has nothing.
+    pub(super) fn holdings(&self, mono_ms: u64) -> Option<BurstNeed> {
+        let share = self.share.load(Ordering::Relaxed);
+        let (share, is_shared) = (Window::unpack(share), share != ALL);
+        let (window, limit) = (self.cluster.number.load(Ordering::Relaxed), self.limit.load(Ordering::Relaxed));
+        let has_some = is_shared && share.is_current(mono_ms) && share.count > 0;
+        has_some.then_some(BurstNeed { window, own: share.count, wanted: 0, limit })
+    }
+
     /// Makes a share usable that was asked for at `asked_mono_ms`. Its window ends no later here than in the cluster.
     pub(super) fn grant_share(&self, need: BurstNeed, share: BurstShare, asked_mono_ms: u64) {
         let is_new = self.enter_share(share, asked_mono_ms);

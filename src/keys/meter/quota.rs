@@ -316,6 +316,14 @@ impl Quota {
         (left < units.max(ahead)).then_some(QuotaNeed { period, own, stored, wanted, limit })
     }
 
+    /// What this node has of the current period, as a need of no more; none if it has nothing.
+    pub(super) fn holdings(&self) -> Option<QuotaNeed> {
+        let (limit, granted) = (self.limit.load(Ordering::Relaxed), self.granted());
+        let (period, own) = (granted.period_number(), granted.count());
+        let has_some = limit != UNLIMITED && own > 0;
+        has_some.then_some(QuotaNeed { period, own, stored: 0, wanted: 0, limit })
+    }
+
     /// Makes a share usable.
     pub(super) fn grant_share(&self, need: QuotaNeed, share: QuotaShare) {
         let period = u64::from(share.period);

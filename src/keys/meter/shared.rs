@@ -44,6 +44,14 @@ impl Meter {
         }
     }
 
+    /// What this node has of the limits, for a cluster that may have forgotten it. `None` if it has nothing.
+    pub fn holdings(&self, now: Moment) -> Option<KeyNeed> {
+        let leasing = self.leasing();
+        let burst = self.burst.holdings(now.mono_ms);
+        let need = KeyNeed { resets: leasing.resets, burst, day: self.day.holdings(), month: self.month.holdings() };
+        (!need.is_empty()).then_some(need)
+    }
+
     /// The cluster has nothing left of these.
     pub fn exhaust(&self, nothing_left: KeyNeed) {
         nothing_left.burst.into_iter().for_each(|need| self.burst.exhaust(need));

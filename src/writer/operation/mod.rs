@@ -140,6 +140,11 @@ macro_rules! shared_operations {
                 )
             }
 
+            /// Whether whoever asked for it waits until other nodes have done it: a node that has says so at once.
+            pub fn is_awaited(&self) -> bool {
+                self.ends_access() || matches!(self, SharedOperation::IssueKey(_) | SharedOperation::IssueToken(_))
+            }
+
             /// For an operation that nobody here waits for.
             pub fn run_unanswered(self, writer: &mut Writer) {
                 match self {

@@ -8,7 +8,7 @@ if held and held ~= ARGV[2] and not is_unused then
 end
 redis.call('DEL', name .. ':log', name .. ':nodes', name .. ':leases', name .. ':duty', name .. ':cluster')
 -- What is used of limits stays, and with it how often it was reset.
-redis.call('DEL', name .. ':recalls', name .. ':recalled')
+redis.call('DEL', name .. ':recalls', name .. ':recalled', name .. ':restated')
 -- An entry that is no operation, so that the stream has an id to begin with. It is gone before any node reads.
 local id = redis.call('XADD', name .. ':log', '*', 'begin', ARGV[1])
 redis.call('XTRIM', name .. ':log', 'MAXLEN', 0)

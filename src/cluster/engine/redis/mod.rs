@@ -8,6 +8,7 @@
 //! | `:duty` | who polls and publishes; gone when its lease ends |
 //! | `:burst:KEY`, `:day:KEY:DAY:RESETS`, `:month:KEY:MONTH:RESETS` | what all nodes, and each of them, have of a limit |
 //! | `:resets` | how often what a key has used was reset |
+//! | `:restated` | after which restart each node has last told what it has of limits |
 //! | `:streams:NODE` | how many streams of each key are open on a node |
 //! | `:asked`, `:copy:NAME` | copies of a file that nodes which join have asked for, and the pieces of each that are on their way |
 //! | `:recalls`, `:recalled` | a stream with recalls, and which of them each node has answered |
@@ -37,6 +38,8 @@ use crate::model::EntryId;
 const ANSWER: Duration = Duration::from_secs(2);
 /// So many recalls are kept: a node that is further behind has given nothing back for long.
 const RECALLS_KEPT: usize = 10_000;
+/// What a node has of so many keys is told at once.
+const RESTATED_AT_ONCE: usize = 500;
 /// How long a copy counts as asked for, unless it is asked for again.
 const ASKED_FOR: Duration = Duration::from_secs(5);
 /// How long pieces of a copy are kept that nobody takes.
@@ -122,6 +125,16 @@ impl RedisEngine {
         }
     }
 
+    /// How its server is set up in ways that cost data. None if it does not say.
+    pub async fn shortcomings(&self) -> Result<Vec<&'static str>, EngineError> {
+        let mut info = String::new();
+        for section in ["memory", "persistence"] {
+            let asked = redis::cmd("INFO").arg(section).to_owned();
+            info += &self.query::<String>(&self.calls, &asked, ANSWER).await?;
+        }
+        Ok(replies::shortcomings(&info))
+    }
+
     fn key(&self, suffix: &str) -> String {
         format!("{}:{suffix}", self.name)
     }
@@ -147,6 +160,21 @@ impl RedisEngine {
         let mut call = self.script(&self.scripts.create);
         let begun: Option<String> = self.invoke(call.arg(identity_text(log)).arg(in_place_of)).await?;
         begun.map(|id| read_id(&id)).transpose()
+    }
+
+    async fn call_share(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        restates: &str,
+        needs: &[(KeyId, KeyNeed)],
+    ) -> Result<Vec<i64>, EngineError> {
+        let mut call = self.script(&self.scripts.share);
+        call.arg(identity_text(log)).arg(node).arg(restates);
+        for (key, need) in needs {
+            call.arg(key.as_str()).arg(need_arguments(need));
+        }
+        self.invoke(&call).await
     }
 
     async fn view(&self, call: &ScriptInvocation<'_>) -> Result<ClusterView, EngineError> {
@@ -241,16 +269,27 @@ impl Engine for RedisEngine {
         node: &str,
         needs: &[(KeyId, KeyNeed)],
     ) -> Result<Vec<KeyShare>, EngineError> {
-        let mut call = self.script(&self.scripts.share);
-        call.arg(identity_text(log)).arg(node);
-        for (key, need) in needs {
-            call.arg(key.as_str()).arg(need_arguments(need));
-        }
-        let numbers: Vec<i64> = self.invoke(&call).await?;
+        let numbers = self.call_share(log, node, "", needs).await?;
         if numbers.len() != needs.len() * SHARE_NUMBERS {
             return Err(unexpected("another number of shares"));
         }
         needs.iter().zip(numbers.chunks(SHARE_NUMBERS)).map(|((_, need), numbers)| read_share(need, numbers)).collect()
+    }
+
+    async fn restate(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        holdings: &[(KeyId, KeyNeed)],
+        since_ms: u64,
+    ) -> Result<(), EngineError> {
+        let mut batches = holdings.chunks(RESTATED_AT_ONCE).peekable();
+        while let Some(batch) = batches.next_if(|batch| batch.len() == RESTATED_AT_ONCE) {
+            // All but the last one do not say that this is all.
+            self.call_share(log, node, "0", batch).await?;
+        }
+        let rest = batches.next().unwrap_or_default();
+        self.call_share(log, node, &since_ms.to_string(), rest).await.map(|_| ())
     }
 
     async fn give_back(

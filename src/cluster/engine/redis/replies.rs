@@ -49,6 +49,22 @@ impl ViewFields {
     }
 }
 
+/// What a server's own report says that costs data.
+pub(super) fn shortcomings(info: &str) -> Vec<&'static str> {
+    let has = |field: &str| info.lines().any(|line| line.trim_end() == field);
+    let says = |name: &str| info.contains(name);
+    let mut all = Vec::new();
+    if says("maxmemory_policy:") && !has("maxmemory_policy:noeviction") && !has("maxmemory:0") {
+        all.push(
+            "the engine evicts keys when it is full, and loses what the nodes share: set maxmemory-policy noeviction",
+        );
+    }
+    if has("aof_enabled:0") {
+        all.push("the engine does not keep what it acknowledges when it is restarted: set appendonly yes, appendfsync always");
+    }
+    all
+}
+
 /// So many numbers answer for a key.
 pub(super) const SHARE_NUMBERS: usize = 14;
 
@@ -140,4 +156,18 @@ pub(super) fn read_limits(text: &str) -> LimitSet {
 /// For an answer that none of these scripts gives.
 pub(super) fn unexpected(answer: impl ToString) -> EngineError {
     EngineError::Refused(format!("an answer that was not expected: {}", answer.to_string()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_that_evicts_or_forgets_is_noticed() {
+        let good = "maxmemory:1000\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n";
+        assert!(shortcomings(good).is_empty());
+        assert!(shortcomings("").is_empty(), "one that says nothing");
+        assert!(shortcomings("maxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n").is_empty(), "one that is never full");
+        assert_eq!(shortcomings("maxmemory:9\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:0\r\n").len(), 2);
+    }
 }

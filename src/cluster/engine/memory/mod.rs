@@ -1,5 +1,7 @@
 //! An engine in this process, with a clock that is passed in and faults on demand.
 
+mod limits;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,10 +9,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use self::limits::Limits;
 use super::{ClusterView, DutyHolder, Engine, EngineError, Heartbeat, LogEntry, LogIdentity, NewEntry, NodeView};
 use crate::clock::Clock;
 use crate::cluster::millis;
-use crate::keys::{BurstNeed, BurstShare, KeyId, KeyNeed, KeyShare, LimitSet, QuotaNeed, QuotaShare, Recall, Unused};
+use crate::keys::{KeyId, KeyNeed, KeyShare, LimitSet, Recall, Unused};
 use crate::model::EntryId;
 
 /// See the module.
@@ -39,41 +42,11 @@ struct State {
     since_ms: u64,
     is_lost: bool,
     saved: Option<Box<State>>,
-    limits: BTreeMap<(KeyId, Limit), Given>,
-    resets: BTreeMap<KeyId, u64>,
+    restated: BTreeMap<Box<str>, u64>,
+    limits: Limits,
     streams: BTreeMap<(Box<str>, KeyId), u32>,
     recalls: Vec<Recall>,
     recalled: BTreeMap<Box<str>, EntryId>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Limit {
-    Burst,
-    /// A period, and how often what was used was reset.
-    Day(u32, u64),
-    Month(u32, u64),
-}
-
-/// What is given of a limit.
-#[derive(Clone, Debug, Default)]
-struct Given {
-    opened_ms: u64,
-    total: i64,
-    nodes: BTreeMap<Box<str>, u64>,
-}
-
-impl Given {
-    /// What a node had, what it has now, and what all have.
-    fn give(&mut self, node: &str, (own, wanted, limit): (u64, u64, u64), live: u64) -> (u64, u64, i64) {
-        let had = self.nodes.get(node).copied().unwrap_or_default();
-        let before = had.max(own);
-        self.total += (before - had).cast_signed();
-        let left = limit.cast_signed().saturating_sub(self.total).max(0).unsigned_abs();
-        let share = wanted.min(left).min((left / (4 * live)).max(1));
-        self.total += share.cast_signed();
-        self.nodes.insert(node.into(), before + share);
-        (before, before + share, self.total)
-    }
 }
 
 impl State {
@@ -110,46 +83,15 @@ impl State {
         }
     }
 
+    /// Whether a node with a lease has not said again what it has, since the last restart.
+    fn may_have_forgotten(&self, now_ms: u64) -> bool {
+        let is_recent = self.since_ms > 0 && now_ms < self.since_ms + self.lease_ms;
+        let mut live = self.nodes.iter().filter(|(_, node)| node.until_ms > now_ms);
+        is_recent && live.any(|(name, _)| self.restated.get(name) != Some(&self.since_ms))
+    }
+
     fn live(&self, now_ms: u64) -> u64 {
         self.nodes.values().filter(|node| node.until_ms > now_ms).count().max(1) as u64
-    }
-
-    fn share(&mut self, node: &str, key: &KeyId, need: &KeyNeed, now_ms: u64) -> KeyShare {
-        let live = self.live(now_ms);
-        let resets = self.resets.get(key).copied().unwrap_or_default();
-        let burst = need.burst.map(|BurstNeed { window, own, wanted, limit }| {
-            let given = self.limits.entry((key.clone(), Limit::Burst)).or_default();
-            if given.opened_ms + 60_000 <= now_ms {
-                *given = Given { opened_ms: now_ms, ..Given::default() };
-            }
-            let own = if window == given.opened_ms { own } else { 0 };
-            let (before, after, total) = given.give(node, (own.into(), wanted.into(), limit.into()), live);
-            let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-            let (window, elapsed_ms) = (given.opened_ms, now_ms - given.opened_ms);
-            BurstShare { window, elapsed_ms, before: count(before), after: count(after), total }
-        });
-        let mut quota = |limit: Limit, asked: QuotaNeed| {
-            let stored = if resets == 0 { asked.stored.cast_signed() } else { 0 };
-            let unknown = || Given { total: stored, ..Given::default() };
-            let given = self.limits.entry((key.clone(), limit)).or_insert_with(unknown);
-            let own = if need.resets == resets { asked.own } else { 0 };
-            let (before, after, total) = given.give(node, (own, asked.wanted, asked.limit), live);
-            QuotaShare { period: asked.period, before, after, total }
-        };
-        let day = need.day.map(|need| quota(Limit::Day(need.period, resets), need));
-        let month = need.month.map(|need| quota(Limit::Month(need.period, resets), need));
-        KeyShare { resets, burst, day, month }
-    }
-
-    fn give_back(&mut self, key: &KeyId, unused: &Unused) {
-        let Unused { resets, burst: (window, burst), day: (day, of_day), month: (month, of_month) } = *unused;
-        let (day, month) = (Limit::Day(day, resets), Limit::Month(month, resets));
-        for (limit, unused) in [(Limit::Burst, burst.into()), (day, of_day), (month, of_month)] {
-            let given = self.limits.get_mut(&(key.clone(), limit));
-            if let Some(given) = given.filter(|given| limit != Limit::Burst || given.opened_ms == window) {
-                given.total -= unused.cast_signed();
-            }
-        }
     }
 }
 
@@ -191,13 +133,12 @@ impl MemoryEngine {
         state.saved = Some(Box::new(saved));
     }
 
-    /// Is restarted with what is on its disk, except that it has forgotten nothing of limits.
+    /// Is restarted with what is on its disk.
     pub fn restart(&self) {
         let mut state = self.state();
-        let Some(saved) = state.saved.take() else { return };
-        let (limits, resets) = (std::mem::take(&mut state.limits), std::mem::take(&mut state.resets));
-        let (recalls, recalled) = (std::mem::take(&mut state.recalls), std::mem::take(&mut state.recalled));
-        *state = State { limits, resets, recalls, recalled, since_ms: self.now_ms(), ..*saved };
+        if let Some(saved) = state.saved.take() {
+            *state = State { since_ms: self.now_ms(), ..*saved };
+        }
     }
 
     /// Removes the entries up to one.
@@ -238,7 +179,7 @@ impl MemoryEngine {
 
     fn add_recall(&self, key: &KeyId, limits: LimitSet, is_reset: bool) -> Result<EntryId, EngineError> {
         let mut state = self.reach()?;
-        let id = EntryId { ms: 1, number: state.recalls.len() as u64 };
+        let id = EntryId { ms: self.now_ms(), number: state.recalls.len() as u64 };
         state.recalls.push(Recall { id, key: key.clone(), limits, is_reset });
         drop(state);
         self.recalled.notify_waiters();
@@ -427,7 +368,28 @@ impl Engine for MemoryEngine {
     ) -> Result<Vec<KeyShare>, EngineError> {
         let now_ms = self.now_ms();
         let mut state = self.state_of(log)?;
-        Ok(needs.iter().map(|(key, need)| state.share(node, key, need, now_ms)).collect())
+        if state.may_have_forgotten(now_ms) {
+            return Err(EngineError::Settling);
+        }
+        let live = state.live(now_ms);
+        Ok(needs.iter().map(|(key, need)| state.limits.share(node, (key, need), live, now_ms)).collect())
+    }
+
+    async fn restate(
+        &self,
+        log: LogIdentity,
+        node: &str,
+        holdings: &[(KeyId, KeyNeed)],
+        since_ms: u64,
+    ) -> Result<(), EngineError> {
+        let now_ms = self.now_ms();
+        let mut state = self.state_of(log)?;
+        let live = state.live(now_ms);
+        for (key, need) in holdings {
+            state.limits.share(node, (key, need), live, now_ms);
+        }
+        state.restated.insert(node.into(), since_ms);
+        Ok(())
     }
 
     async fn give_back(
@@ -439,7 +401,7 @@ impl Engine for MemoryEngine {
     ) -> Result<(), EngineError> {
         let mut state = self.state_of(log)?;
         for (key, unused) in unused {
-            state.give_back(key, unused);
+            state.limits.give_back(key, unused);
         }
         if let Some(recall) = answered {
             state.recalled.insert(node.into(), recall);
@@ -448,7 +410,7 @@ impl Engine for MemoryEngine {
     }
 
     async fn reset_usage(&self, log: LogIdentity, key: &KeyId) -> Result<EntryId, EngineError> {
-        *self.state_of(log)?.resets.entry(key.clone()).or_default() += 1;
+        self.state_of(log)?.limits.reset(key);
         self.add_recall(key, LimitSet::QUOTAS, true)
     }
 
