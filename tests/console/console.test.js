@@ -276,6 +276,21 @@ test("a restart of the server does not sign out", async () => {
   await page.getByRole("row", { name: "after the restart" }).waitFor();
 });
 
+test("a server that hangs is shown as one that does not answer, until it does", async () => {
+  const page = await browser.signedIn(service);
+  const state = page.locator("#state");
+  await state.filter({ hasText: /ok|degraded/ }).waitFor();
+  service.process.kill("SIGSTOP");
+  try {
+    await state.filter({ hasText: "no answer" }).waitFor();
+  } finally {
+    service.process.kill("SIGCONT");
+  }
+  await state.filter({ hasText: /ok|degraded/ }).waitFor();
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+});
+
 test("signing out from the command line ends what is open in a browser", async () => {
   const page = await browser.signedIn(service);
   await service.command("console", "--sign-out");

@@ -1,7 +1,7 @@
 // The frame: which page is shown, how often it is refreshed, the theme, signing in and out.
 
 import { h, notify, setText } from "./dom.js";
-import { command, signIn, signOut, who } from "./server.js";
+import { command, signIn, signOut, who, withinTime } from "./server.js";
 import { overview } from "./overview.js";
 import { board } from "./board.js";
 import { edges } from "./edges.js";
@@ -15,6 +15,8 @@ import { cluster } from "./cluster.js";
 const PAGES = { overview, board, event, edges, feeds, keys, audit, service, cluster };
 const LOOK_EVERY_MS = 1000;
 const STATUS_EVERY = 5;
+/** A server that takes longer to answer is shown as one that does not answer. */
+const LOOK_MAX_MS = 10_000;
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
@@ -61,8 +63,10 @@ async function look() {
   isLooking = true;
   const page = shown?.page;
   try {
-    if (looks % STATUS_EVERY === 0) showStatus(await command("status"));
-    await page?.look(looks);
+    await withinTime(LOOK_MAX_MS, async () => {
+      if (looks % STATUS_EVERY === 0) showStatus(await command("status"));
+      await page?.look(looks);
+    });
     isReached = true;
   } catch (error) {
     failed(error);

@@ -21,11 +21,26 @@ async function read(response) {
   throw new Refused(response.status, error?.code ?? "failed", error?.message ?? `the server answered ${response.status}`);
 }
 
+const unreachable = () => new Refused(0, "unreachable", "the server does not answer");
+
 async function send(path, options) {
   try {
     return await fetch(path, { cache: "no-store", credentials: "same-origin", redirect: "error", ...options });
   } catch {
-    throw new Refused(0, "unreachable", "the server does not answer");
+    throw unreachable();
+  }
+}
+
+/** Does what is asked; fails as if the server were unreachable if that takes longer. */
+export async function withinTime(milliseconds, act) {
+  let timer;
+  const tooLate = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(unreachable()), milliseconds);
+  });
+  try {
+    return await Promise.race([act(), tooLate]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
