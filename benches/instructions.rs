@@ -18,10 +18,10 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(count) = arguments.first().and_then(|count| count.parse::<usize>().ok()) else {
         // `cargo bench` runs every benchmark: this one is for callgrind.
-        println!("usage: instructions REQUESTS");
+        println!("usage: instructions REQUESTS [node]");
         return;
     };
-    let bench = Bench::new();
+    let bench = if arguments.get(1).is_some_and(|kind| kind == "node") { Bench::of_node() } else { Bench::new() };
     let requests = bench.varied(support::service::ODDS, 64);
     for request in requests.iter().cycle().take(count) {
         black_box(bench.answer(black_box(request)));

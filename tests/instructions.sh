@@ -13,12 +13,19 @@ program=$(cargo build --release --locked --bench instructions --message-format=j
 [ -x "$program" ] || { echo "benches/instructions.rs did not build"; exit 1; }
 
 count() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$1" 2>&1 |
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null "$program" "$@" 2>&1 |
     sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
 }
 # The difference of two runs, so that setting up does not count.
-few=$(count 1000)
-many=$(count 3000)
-each=$(((many - few) / 2000))
-echo "$each instructions a request, at most $MAX"
-[ "$each" -le "$MAX" ]
+each() {
+  local few many
+  few=$(count 1000 "$@")
+  many=$(count 3000 "$@")
+  echo $(((many - few) / 2000))
+}
+single=$(each)
+echo "$single instructions a request, at most $MAX"
+[ "$single" -le "$MAX" ]
+node=$(each node)
+echo "$node on a node of a cluster, at most 1.03 times as many"
+[ $((node * 100)) -le $((single * 103)) ]

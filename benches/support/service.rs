@@ -7,7 +7,10 @@ use http::{HeaderValue, Request, Response};
 use oddsbox::board::{Boards, Draft, Index, Published, Register, SourceState, SportBoard, WorldBoard};
 use oddsbox::clock::Clock;
 use oddsbox::http::{Handled, ResponseBody, Service, ServiceSettings, handle};
-use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, KeyRecord, Keyring, LeaseQueue, Limits, Secret, Usage};
+use oddsbox::keys::{
+    BURST_MAX, BurstNeed, BurstShare, KeyId, KeyKind, KeyNeed, KeyRecord, KeyShare, Keyring, LeaseQueue, LeaseRequests,
+    Limits, QuotaNeed, QuotaShare, Secret, Usage,
+};
 use oddsbox::model::{
     BookId, Bookmaker, Bookmakers, Catalogue, Contest, Event, EventId, EventStatus, Market, OddsFormat, Outcome, Price,
     Record, RecordId, Region, Regions, Sport, SportKind, Timestamp, V4Keys, V4Names,
@@ -25,6 +28,7 @@ const KEYS: usize = 8;
 
 pub struct Bench {
     service: Service,
+    boards: Arc<Boards>,
     /// The connection that every request comes from.
     clock: Clock,
     secrets: Vec<String>,
@@ -33,23 +37,38 @@ pub struct Bench {
 impl Bench {
     /// A service of its own for each measurement, so that none uses up another's minute.
     pub fn new() -> Self {
+        Bench::with(LeaseQueue::open())
+    }
+
+    /// The same as a node of a cluster, whose lease holds.
+    #[allow(dead_code, reason = "not every benchmark has one")]
+    pub fn of_node() -> Self {
+        let bench = Bench::with(LeaseQueue::open_shared());
+        bench.boards.condition().serve_until(bench.clock.now().mono_ms + (1 << 40));
+        bench
+    }
+
+    fn with((queue, _requests): (LeaseQueue, LeaseRequests)) -> Self {
         let catalogue = Arc::new(Catalogue::new(vec![mma()], Vec::new()).unwrap());
         let boards = Arc::new(Boards::new(Arc::clone(&catalogue), [world(), world()]));
         let (records, secrets): (Vec<KeyRecord>, Vec<String>) =
             (0..KEYS).map(key).map(|(record, secret)| (record, secret.expose().to_owned())).unzip();
         let ids: Vec<KeyId> = records.iter().map(|record| record.id.clone()).collect();
         let clock = Clock::system();
-        let (queue, _requests) = LeaseQueue::open();
         let keys = records.into_iter().map(|record| (record, Usage::default()));
         let keyring = Arc::new(Keyring::new(catalogue, keys, queue));
         // The whole day as one lease: storing leases is not what is measured here.
         let today = clock.now().timestamp().unix() / 86_400;
         for id in &ids {
+            let entry = keyring.get(id).unwrap();
+            if let Some(need) = entry.meter().plan_share(clock.now()) {
+                entry.meter().grant_share(need, everything(need), clock.now());
+            }
             let lease = Usage { day: today, day_used: PER_DAY, month: 0, month_used: 0 };
-            keyring.get(id).unwrap().meter().grant(lease);
+            entry.meter().grant(lease);
         }
-        let service = Service::new(boards, keyring, clock.clone(), ServiceSettings::default());
-        Bench { service, clock, secrets }
+        let service = Service::new(Arc::clone(&boards), keyring, clock.clone(), ServiceSettings::default());
+        Bench { service, boards, clock, secrets }
     }
 
     /// What a browserless client sends, with the key or without.
@@ -91,6 +110,20 @@ impl Bench {
             Handled::Rotates(..) | Handled::NeedsBody(_) => panic!("nothing is posted"),
         }
     }
+}
+
+/// All of a key's limits, for one node.
+fn everything(need: KeyNeed) -> KeyShare {
+    let burst = |need: BurstNeed| BurstShare {
+        window: 1,
+        elapsed_ms: 0,
+        before: 0,
+        after: need.limit,
+        total: need.limit.into(),
+    };
+    let day =
+        |need: QuotaNeed| QuotaShare { period: need.period, before: 0, after: PER_DAY, total: PER_DAY.cast_signed() };
+    KeyShare { resets: need.resets, burst: need.burst.map(burst), day: need.day.map(day), month: None }
 }
 
 fn mma() -> Sport {
