@@ -21,6 +21,8 @@ async fn node_that_is_cut_off_answers_503_after_its_lease_and_catches_up_by_itse
     let answer = cluster.node("b").get("/v1/sports", &key).await;
     assert!(answer.header("retry-after").is_some(), "{answer:?}");
     until("it says so", async || cluster.node("b").standing() == "cut off").await;
+    assert_eq!(cluster.node("b").json("status")["status"], "degraded");
+    assert_eq!(cluster.node("a").json("status")["status"], "ok");
     assert_eq!(cluster.node("a").get("/v1/sports", &key).await.status, 200, "the others go on");
     let later = cluster.node("a").issue("--burst 100000");
     cluster.node("b").link.mend();

@@ -7,6 +7,7 @@ mod engine;
 mod engine_faults;
 mod joining;
 mod limits;
+mod load;
 mod network;
 mod nodes;
 mod revocation;

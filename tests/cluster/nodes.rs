@@ -72,6 +72,10 @@ impl Node {
         log.lines().last().unwrap_or_default().to_owned()
     }
 
+    pub fn is_running(&self) -> bool {
+        self.server.is_some()
+    }
+
     pub fn server(&self) -> &Server {
         self.server.as_ref().expect("a node that runs")
     }

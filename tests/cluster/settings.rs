@@ -2,6 +2,8 @@
 
 use super::engine::RedisServer;
 use super::nodes::Node;
+use crate::process::command::until;
+use crate::process::deploy::{metrics, missing_for_dashboard};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn node_with_other_settings_or_the_same_name_is_refused() {
@@ -11,7 +13,9 @@ async fn node_with_other_settings_or_the_same_name_is_refused() {
     let refused = early.refused();
     assert!(refused.contains("holds no cluster named \"oddsbox\"") && refused.contains("cluster init"), "{refused}");
     a.run("cluster init").succeeded();
+    engine.command(&["config", "set", "appendonly", "no"]);
     a.serve();
+    until("it warns", async || a.server().log().contains("set appendonly yes")).await;
     let mut other = Node::new(&engine, "other", &[("ODDSBOX_REFRESH", "5s")]);
     let refused = other.refused();
     assert!(refused.contains("refresh is 5s here and 1s on node a"), "{refused}");
@@ -39,9 +43,12 @@ async fn nodes_are_listed_and_removed() {
     b.stop();
     let listed = a.run("cluster").succeeded().stdout;
     assert!(listed.starts_with("This is a: following, at ") && listed.contains("\nb\tended\t"), "{listed}");
-    assert_eq!(a.cluster()["nodes"][0]["on_duty"], true, "{listed}");
+    let first = &a.cluster()["nodes"][0];
+    assert_eq!(first["on_duty"], true, "{listed}");
+    assert_eq!(first["address"], a.address().to_string(), "{listed}");
+    assert_eq!(missing_for_dashboard(&metrics(&a.directory)), Vec::<String>::new());
     a.run("cluster remove b").succeeded();
     assert!(a.run("cluster remove b").failed().contains("no node \"b\""));
     let names = |node: &Node| node.cluster()["nodes"].as_array().expect("nodes").len();
-    crate::process::command::until("it is gone", async || names(&a) == 1).await;
+    until("it is gone", async || names(&a) == 1).await;
 }

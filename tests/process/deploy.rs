@@ -38,13 +38,15 @@ fn shown_with(uncommented: impl Fn(&str) -> Option<&str>) -> (Value, String) {
 /// A site's filter covers its access log; failed requests are logged by the default logger, set in the first block.
 #[test]
 fn keys_are_filtered_from_the_access_log_and_from_the_error_log() {
-    let text = fs::read_to_string(deployed("Caddyfile")).expect("a file");
-    let rules: String = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
-    let (global, site) = rules.split_once("\n}\n").expect("two blocks");
-    assert!(global.starts_with("{\n"), "{global}");
-    for (block, headers) in [(global, "request>headers delete"), (site, "request>headers>X-Api-Key delete")] {
-        for filter in [headers, "replace api_key REDACTED", "replace apiKey REDACTED"] {
-            assert!(block.contains(filter), "{filter}: {block}");
+    for file in ["Caddyfile", "Caddyfile.cluster"] {
+        let text = fs::read_to_string(deployed(file)).expect("a file");
+        let rules: String = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+        let (global, site) = rules.split_once("\n}\n").expect("two blocks");
+        assert!(global.starts_with("{\n"), "{file}: {global}");
+        for (block, headers) in [(global, "request>headers delete"), (site, "request>headers>X-Api-Key delete")] {
+            for filter in [headers, "replace api_key REDACTED", "replace apiKey REDACTED"] {
+                assert!(block.contains(filter), "{file}: {filter}: {block}");
+            }
         }
     }
 }
@@ -96,7 +98,14 @@ pub fn admin_get(data: &Path, path: &str) -> String {
 fn dashboard_uses_existing_metrics() {
     let directory = Directory::new();
     let server = directory.serve();
-    let page = metrics(&directory);
+    let missing = missing_for_dashboard(&metrics(&directory));
+    let of_nodes: Vec<_> = missing.iter().filter(|metric| metric.starts_with("oddsbox_cluster_")).collect();
+    assert!(of_nodes.len() == missing.len() && !of_nodes.is_empty(), "not on the page: {missing:?}");
+    server.stop();
+}
+
+/// The metrics that the dashboard asks for and a page does not have.
+pub fn missing_for_dashboard(page: &str) -> Vec<String> {
     let known: BTreeSet<&str> =
         page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
     let dashboard = fs::read_to_string(deployed("grafana.json")).expect("a file");
@@ -104,6 +113,5 @@ fn dashboard_uses_existing_metrics() {
     let asked = words.filter(|word| word.starts_with("oddsbox_") || word.starts_with("process_"));
     let asked: BTreeSet<&str> = asked.map(|word| word.strip_suffix("_bucket").unwrap_or(word)).collect();
     assert!(asked.len() > 20, "{asked:?}");
-    assert_eq!(asked.difference(&known).collect::<Vec<_>>(), Vec::<&&str>::new(), "not on the page: {known:?}");
-    server.stop();
+    asked.difference(&known).map(|metric| (*metric).to_owned()).collect()
 }

@@ -27,6 +27,7 @@ mod leak;
 mod lifecycle;
 mod log_lines;
 mod markets;
+mod memory;
 mod operator;
 mod polled;
 mod ports;

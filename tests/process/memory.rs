@@ -1,0 +1,46 @@
+//! Memory that runs out ends the server, and costs nothing that was acknowledged.
+
+use std::fmt::Write;
+
+use super::client::get;
+use super::command::{Directory, Issued, Server, file_with};
+
+/// A little more than a server takes that has just started, in KiB of addresses.
+const ENOUGH_TO_START: &str = "ulimit -v 160000";
+
+/// So many events that their boards need more.
+fn events() -> String {
+    let mut lines = String::new();
+    for number in 0..60_000 {
+        writeln!(
+            lines,
+            r#"{{"type":"event","sport":"mma","id":"e{number}","competition":"UFC","commence_time":"2036-01-01T00:00:00Z","home":"A {number}","away":"B {number}","status":"scheduled"}}"#,
+        )
+        .expect("a text");
+    }
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_without_memory_ends_and_keeps_what_was_acknowledged() {
+    let directory = Directory::new();
+    // Each thread takes addresses for its stack.
+    let variables = [("TOKIO_WORKER_THREADS", "2")];
+    let mut server = Server::spawn_limited(directory.path(), ENOUGH_TO_START, &variables);
+    server.wait_until_ready();
+    let issue = || Issued::from(&directory.json("keys issue --sandbox --name app"));
+    let (kept, revoked) = (issue(), issue());
+    directory.run(&format!("keys revoke {}", revoked.id)).succeeded();
+    let (_kept, path) = file_with(events().as_bytes());
+    let complaint = directory.run(&format!("ingest {}", path.display())).failed();
+    assert!(complaint.contains("the server does not answer"), "{complaint}");
+    let (code, _, log) = server.end();
+    assert!(code.is_none() && log.contains("memory allocation of"), "{code:?}: {log}");
+
+    let server = directory.serve();
+    for (key, expected) in [(&kept, 200), (&revoked, 401)] {
+        assert_eq!(get(server.address(), "/v1/sports", &key.secret).await.status, expected);
+    }
+    server.stop();
+    directory.run("check").succeeded();
+}
