@@ -9,8 +9,15 @@ end
 redis.call('DEL', name .. ':log', name .. ':nodes', name .. ':leases', name .. ':duty', name .. ':cluster')
 -- What is used of limits stays, and with it how often it was reset.
 redis.call('DEL', name .. ':recalls', name .. ':recalled', name .. ':restated')
+-- It begins after the log in whose place it is, also within the same millisecond and if the clock was set back.
+local time = redis.call('TIME')
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+if last then
+  ms = math.max(ms, tonumber(string.match(last, '^%d+')) + 1)
+end
+local id = string.format('%.0f-0', ms)
 -- An entry that is no operation, so that the stream has an id to begin with. It is gone before any node reads.
-local id = redis.call('XADD', name .. ':log', '*', 'begin', ARGV[1])
+redis.call('XADD', name .. ':log', id, 'begin', ARGV[1])
 redis.call('XTRIM', name .. ':log', 'MAXLEN', 0)
 redis.call('HSET', name .. ':cluster', 'log', ARGV[1], 'last', id, 'begun', id, 'trimmed', id, 'fence', 0)
 return id
