@@ -32,7 +32,7 @@ pub struct EngineShares<E> {
     /// Whether it counts alone when the lease has ended.
     goes_on: bool,
     alone: AloneShares,
-    /// The restart of the engine after which this node has told what it has.
+    /// The last restart of the engine after which this node has reported its shares.
     restated_ms: AtomicU64,
 }
 

@@ -21,7 +21,7 @@ use super::streams::StreamNotice;
 use crate::clock::Clock;
 use crate::model::EntryId;
 
-/// How long to wait before what did not arrive is told again.
+/// How long to wait before a report that failed is repeated.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// A recall: nodes give back what they have not used of limits of a key.
@@ -40,10 +40,10 @@ pub trait ShareSource: Send + Sync + 'static {
     /// as used.
     fn share(&self, needs: &[(KeyId, KeyNeed)]) -> impl Future<Output = Result<Vec<KeyShare>, LeaseDeclined>> + Send;
 
-    /// Ready when what this node has may have been forgotten. To be told again, with the number that is returned.
+    /// Waits until the shares that were given to this node may have been forgotten. Returns the number to restate them with.
     fn has_forgotten(&self) -> impl Future<Output = u64> + Send;
 
-    /// Tells again what this node has. Until all nodes have done so, nothing is given.
+    /// Reports the shares that this node has. Until all nodes have done so, no shares are given.
     fn restate(
         &self,
         holdings: &[(KeyId, KeyNeed)],
@@ -137,7 +137,7 @@ async fn give_all_back(keyring: &Keyring, clock: &Clock, source: &impl ShareSour
     source.give_back(&unused, None).await;
 }
 
-/// Tells what this node has of all keys. One that did not arrive is told again.
+/// Reports this node's shares of all keys. After a failure `has_forgotten` is ready again, and the report is repeated.
 async fn restate(forgotten: u64, keyring: &Keyring, clock: &Clock, source: &impl ShareSource) {
     let holdings = |entry: Arc<KeyEntry>| Some((entry.id().clone(), entry.meter().holdings(clock.now())?));
     let holdings: Vec<_> = keyring.list().into_iter().filter_map(holdings).collect();

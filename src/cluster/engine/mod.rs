@@ -239,7 +239,7 @@ pub trait Engine: Send + Sync + 'static {
         needs: &[(KeyId, KeyNeed)],
     ) -> impl Future<Output = Result<Vec<KeyShare>, EngineError>> + Send;
 
-    /// A node tells again what it has of limits, after a restart at `since_ms`.
+    /// A node reports its shares of limits, after a restart at `since_ms`.
     fn restate(
         &self,
         log: LogIdentity,

@@ -8,7 +8,7 @@
 //! | `:duty` | who polls and publishes; gone when its lease ends |
 //! | `:burst:KEY`, `:day:KEY:DAY:RESETS`, `:month:KEY:MONTH:RESETS` | what all nodes, and each of them, have of a limit |
 //! | `:resets` | how often what a key has used was reset |
-//! | `:restated` | after which restart each node has last told what it has of limits |
+//! | `:restated` | for each node, the last restart of the server after which it has reported its shares of limits |
 //! | `:streams:NODE` | how many streams of each key are open on a node |
 //! | `:asked`, `:copy:NAME` | copies of a file that nodes which join have asked for, and the pieces of each that are on their way |
 //! | `:recalls`, `:recalled` | a stream with recalls, and which of them each node has answered |
@@ -38,7 +38,7 @@ use crate::model::EntryId;
 const ANSWER: Duration = Duration::from_secs(2);
 /// So many recalls are kept: a node that is further behind has given nothing back for long.
 const RECALLS_KEPT: usize = 10_000;
-/// What a node has of so many keys is told at once.
+/// The most keys in one call that reports the shares of a node.
 const RESTATED_AT_ONCE: usize = 500;
 /// How long a copy counts as asked for, unless it is asked for again.
 const ASKED_FOR: Duration = Duration::from_secs(5);
