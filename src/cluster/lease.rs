@@ -319,17 +319,18 @@ impl<E: Engine> Lease<E> {
         }
     }
 
-    /// Waits until no node serves by what was before the entries that are in the log by now; returns the names of those that
-    /// may nevertheless.
+    /// Waits until no node serves by what was before the operations that this node has entered by now; returns the names of
+    /// those that may nevertheless.
     pub async fn settled(&self) -> Result<Vec<Box<str>>, EngineError> {
         // Leases that were granted before end within one length. Twice that is for an engine that was away meanwhile.
         let patience = self.length * 2 + BEAT_EVERY;
         let begun = self.clock.now().mono_ms;
-        let mut last = None;
+        // Not the last of the log: other nodes report a publication that came after it only with their next beat.
+        let mut entered = *self.node.entered_awaited();
         loop {
             match self.beat().await {
                 Ok(view) => {
-                    let entry = *last.get_or_insert(view.last);
+                    let entry = *entered.get_or_insert(view.last);
                     let has_entry = |node: &NodeView| node.applied >= entry;
                     let is_waiting = view.nodes.iter().any(|node| !has_entry(node) && node.lease_ms > 0);
                     if !is_waiting && self.has_settled(&view) {

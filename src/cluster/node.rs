@@ -100,6 +100,8 @@ pub struct ClusterNode<E> {
     /// Who waits for entries of this node, by their numbers.
     waiting: Mutex<HashMap<u64, Waiting>>,
     next_number: AtomicU64,
+    /// The last entry of this node that somebody waits for until other nodes have applied it.
+    entered_awaited: Mutex<Option<EntryId>>,
     applied: watch::Sender<EntryId>,
     standing: watch::Sender<Standing>,
     /// An entry was applied that somebody waits for on another node.
@@ -133,6 +135,7 @@ impl<E: Engine> ClusterNode<E> {
             writer,
             waiting: Mutex::default(),
             next_number: AtomicU64::new(first_number),
+            entered_awaited: Mutex::default(),
             applied: watch::Sender::new(membership.applied),
             standing: watch::Sender::new(Standing::Following),
             applied_awaited: Notify::new(),
@@ -166,6 +169,11 @@ impl<E: Engine> ClusterNode<E> {
         &self.writer
     }
 
+    /// The last entry that was entered here, and that somebody waits for until other nodes have applied it.
+    pub(super) fn entered_awaited(&self) -> MutexGuard<'_, Option<EntryId>> {
+        self.entered_awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ready when an entry was applied that somebody waits for on another node.
     pub async fn awaited_is_applied(&self) {
         self.applied_awaited.notified().await;
@@ -194,6 +202,7 @@ impl<E: Engine> ClusterNode<E> {
         if let Some(reason) = self.standing.borrow().end() {
             return Err(WriteError::not_entered(reason));
         }
+        let is_awaited = operation.is_awaited();
         let bytes = entry::encode(operation, &self.catalogue).map_err(WriteError::not_entered)?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         // Before it is entered: it may be applied before the engine's answer is here.
@@ -201,13 +210,18 @@ impl<E: Engine> ClusterNode<E> {
             self.waiting().insert(number, waiting);
         }
         let entry = NewEntry { node: &self.name, number, fence, bytes: &bytes };
-        self.append(entry).await.map_err(|error| {
+        let entered = self.append(entry).await.map_err(|error| {
             self.waiting().remove(&number);
             match error {
                 EngineError::Unreachable(reason) => WriteError::Unconfirmed(reason),
                 error => WriteError::not_entered(error),
             }
-        })
+        })?;
+        if is_awaited {
+            let mut last = self.entered_awaited();
+            *last = (*last).max(Some(entered));
+        }
+        Ok(entered)
     }
 
     /// Waits for an engine that was restarted.

@@ -129,6 +129,28 @@ async fn what_one_node_is_asked_for_all_do() {
     assert!(shown.iter().all(|one| *one == shown[0]), "{shown:#?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn revocation_does_not_wait_for_what_was_entered_after_it() {
+    let (engine, clock) = engine();
+    let nodes = start(&engine).await;
+    // Since the engine has the log, every lease of before has ended.
+    clock.advance(Duration::from_secs(60));
+    let issued = nodes[0].writer.issue_key(new_key(), "ada").await.unwrap();
+    nodes[0].writer.revoke_key(issued.key.id().as_str(), "ada").await.unwrap();
+    all_reached(&nodes, &engine).await;
+    let settled = |node: usize| tokio::time::timeout(PATIENCE, nodes[node].member.lease().settled());
+    // The first report of a node gets no lease yet.
+    for node in [1, 2, 1, 2] {
+        assert!(settled(node).await.unwrap().unwrap().is_empty());
+    }
+    nodes[2].writer.publish_now(World::Live).await.unwrap();
+    assert!(engine.look(LOG).await.unwrap().nodes.iter().any(|node| node.lease_ms > 0 && node.applied < engine.last()));
+    assert!(settled(0).await.expect("the others have reported the revocation").unwrap().is_empty());
+    for node in nodes {
+        node.stop().await;
+    }
+}
+
 /// Waits for all, one after the other.
 async fn futures_join<T>(all: impl Iterator<Item = impl Future<Output = Result<T, WriteError>>>) -> Vec<T> {
     let mut done = Vec::new();
