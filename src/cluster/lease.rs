@@ -175,8 +175,12 @@ impl<E: Engine> Lease<E> {
         Some(u64::try_from(nodes).unwrap_or(u64::MAX).max(1))
     }
 
-    /// Reports the node for as long as it runs.
+    /// Reports the node for as long as it runs, and wakes streams when its lease ends.
     pub async fn run(&self) {
+        tokio::join!(self.report(), self.wake_at_end());
+    }
+
+    async fn report(&self) {
         loop {
             let error = self.beat().await.err();
             let wait = if error.is_some() { RETRY } else { BEAT_EVERY };
@@ -191,17 +195,28 @@ impl<E: Engine> Lease<E> {
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = self.node.awaited_is_applied() => {}
-                () = self.ends() => self.boards.wake_followers(),
             }
         }
     }
 
-    /// Ready when the lease ends, unless it ended before.
-    async fn ends(&self) {
-        let until_ms = *self.until_ms.borrow();
-        match until_ms.and_then(|until_ms| until_ms.checked_sub(self.clock.now().mono_ms)) {
-            Some(left_ms) => tokio::time::sleep(Duration::from_millis(left_ms)).await,
-            None => std::future::pending().await,
+    /// Streams look for a reason to end only when they are woken. Not a part of reporting, which may wait for the engine at
+    /// that time.
+    async fn wake_at_end(&self) {
+        let mut lease = self.until_ms.subscribe();
+        loop {
+            let until_ms = *lease.borrow_and_update();
+            let ends = async {
+                match until_ms.map(|until_ms| until_ms.saturating_sub(self.clock.now().mono_ms)) {
+                    Some(left_ms) => tokio::time::sleep(Duration::from_millis(left_ms)).await,
+                    None => std::future::pending().await,
+                }
+                self.boards.wake_followers();
+                std::future::pending().await
+            };
+            tokio::select! {
+                _ = lease.changed() => {}
+                () = ends => {}
+            }
         }
     }
 
