@@ -112,3 +112,45 @@ fn arbitrary_prices_round_trip() {
 fn arbitrary_configurations_are_parsed_or_rejected() {
     replay("config", 3_000);
 }
+
+#[test]
+fn arbitrary_market_keys_are_read_as_one_market() {
+    replay("market_key", 20_000);
+}
+
+#[test]
+fn arbitrary_filters_of_a_stream_are_read_or_rejected() {
+    replay("stream_request", 10_000);
+}
+
+#[test]
+fn arbitrary_positions_round_trip() {
+    replay("position", 20_000);
+}
+
+#[test]
+fn arbitrary_lines_of_history_are_read_or_rejected() {
+    replay("history_line", 10_000);
+}
+
+#[test]
+fn arbitrary_messages_of_assistants_are_answered() {
+    replay("mcp", 2_000);
+}
+
+#[test]
+fn arbitrary_entries_of_a_cluster_are_read_alike_or_rejected() {
+    replay("cluster_entry", 10_000);
+}
+
+#[test]
+fn every_target_is_replayed_and_fuzzed() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz");
+    let read = |path: &str| fs::read_to_string(here.join(path)).expect("a file");
+    let (tests, manifest) = (read("mod.rs"), read("Cargo.toml"));
+    for (name, _) in targets::TARGETS {
+        assert!(tests.contains(&format!("replay(\"{name}\"")), "{name} is not replayed");
+        assert!(manifest.contains(&format!("name = \"{name}\"")), "{name} is no program of the fuzzer");
+        assert!(read(&format!("fuzz_targets/{name}.rs")).contains(&format!("targets::{name}(data)")), "{name}");
+    }
+}

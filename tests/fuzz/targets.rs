@@ -1,17 +1,23 @@
 //! The fuzz targets: one plain function for each parser of untrusted input. Each panics if a guarantee is violated. The
 //! fuzzer and the test on stable Rust call the same functions.
 
+use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::TokioIo;
 use oddsbox::clock::Clock;
+use oddsbox::cluster::entry;
 use oddsbox::config::{SETTINGS, Settings, catalogue};
-use oddsbox::http::{Handled, ResponseBody, Service, handle};
-use oddsbox::ingest::{the_odds_api, wire};
+use oddsbox::http::{Handled, Peer, Respond, ResponseBody, Service, ServiceSettings, handle};
+use oddsbox::ingest::the_odds_api;
+use oddsbox::ingest::wire::{self, HistoryLine};
 use oddsbox::keys::{BURST_MAX, KeyId, KeyKind, Limits, NewKey, QUOTA_MAX, Secret, may_hold_key};
 use oddsbox::model::market::KeyParts;
-use oddsbox::model::{Catalogue, EventId, OddsFormat, Point, Price, SportKind, Timestamp, World};
+use oddsbox::model::{Catalogue, EntryId, EventId, OddsFormat, Point, Position, Price, SportKind, Timestamp, World};
 use oddsbox::store::{Store, StoreOptions};
 use oddsbox::writer::{Writer, WriterOptions};
 
@@ -20,7 +26,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets; each has a directory of the same name in the corpus.
 #[allow(dead_code, reason = "the fuzzer names the functions themselves")]
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 13] = [
     ("request", request),
     ("feed_line", feed_line),
     ("payload", payload),
@@ -29,6 +35,11 @@ pub const TARGETS: [Target; 8] = [
     ("price_text", price_text),
     ("market_key", market_key),
     ("config", config),
+    ("stream_request", stream_request),
+    ("position", position),
+    ("history_line", history_line),
+    ("mcp", mcp),
+    ("cluster_entry", cluster_entry),
 ];
 
 fn the_catalogue() -> &'static Arc<Catalogue> {
@@ -36,9 +47,16 @@ fn the_catalogue() -> &'static Arc<Catalogue> {
     CATALOGUE.get_or_init(|| Arc::new(catalogue::builtin()))
 }
 
-/// A service with an event in each sport, and its production key.
-fn service() -> &'static (Service, String, Clock) {
-    static SERVICE: OnceLock<(Service, String, Clock)> = OnceLock::new();
+/// A service with an event in each sport.
+struct Served {
+    service: Service,
+    clock: Clock,
+    /// A production key.
+    key: String,
+}
+
+fn served() -> &'static Served {
+    static SERVICE: OnceLock<Served> = OnceLock::new();
     SERVICE.get_or_init(|| {
         let clock = Clock::manual(1_794_699_540_000);
         let directory = tempfile::tempdir().expect("a directory");
@@ -56,14 +74,16 @@ fn service() -> &'static (Service, String, Clock) {
         let new = NewKey { kind, name, groups: Vec::new(), limits, expires: None, approved_by, self_service: false };
         let issued = writer.issue_key(new, "fuzz").expect("a key");
         let (boards, keyring) = (Arc::clone(writer.boards()), Arc::clone(writer.keyring()));
-        let service = Service::new(boards, keyring, clock.clone(), oddsbox::http::ServiceSettings::default());
-        (service, issued.secret.expose().to_owned(), clock)
+        // Nobody here hands out leases.
+        let settings = ServiceSettings { lease_patience: Duration::ZERO, ..ServiceSettings::default() };
+        let service = Service::new(boards, keyring, clock.clone(), settings);
+        Served { service, clock, key: issued.secret.expose().to_owned() }
     })
 }
 
 /// Lines: method and target, then one header each. `KEY` is replaced by a valid key.
 pub fn request(data: &[u8]) {
-    let (service, key, clock) = service();
+    let Served { service, clock, key } = served();
     // So that the burst limit is never reached.
     clock.advance(Duration::from_millis(1));
     let mut lines = data.split(|byte| *byte == b'\n');
@@ -311,4 +331,114 @@ pub fn config(data: &[u8]) {
     if let Err(error) = catalogue::parse(text) {
         assert!(!error.to_string().is_empty());
     }
+}
+
+/// What follows `GET /v1/stream?`: a filter, and headers such as the last position.
+pub fn stream_request(data: &[u8]) {
+    request(&[b"GET /v1/stream?", data, b"\nx-api-key: KEY"].concat());
+}
+
+/// A position of a stream, or of the log that nodes share: what is read is written as the same text.
+pub fn position(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Some(position) = Position::parse(text) {
+        assert_eq!(position.to_string(), text);
+    }
+    if let Some(id) = EntryId::parse(text) {
+        assert_eq!(EntryId::parse(&id.to_string()), Some(id), "{text}");
+    }
+}
+
+/// Lines of history: what is read is written back and read as the same.
+pub fn history_line(data: &[u8]) {
+    for line in data.split(|byte| *byte == b'\n') {
+        let Ok(read) = wire::read_history(line, the_catalogue()) else { continue };
+        let mut written = Vec::new();
+        match read.clone() {
+            HistoryLine::Register(news) => wire::write(&news, the_catalogue(), &mut written),
+            HistoryLine::Change { at, news, .. } => {
+                let news = oddsbox::model::News::AsOf(at, Box::new(news));
+                wire::write(&news, the_catalogue(), &mut written);
+            }
+            HistoryLine::Source { at, sport, bookmaker, is_stale } => {
+                wire::write_source((at, sport), (&bookmaker, is_stale), the_catalogue(), &mut written);
+            }
+            HistoryLine::Tick { at, sport } => wire::write_tick((at, sport), the_catalogue(), &mut written),
+        }
+        let again = wire::read_history(&written, the_catalogue());
+        let again =
+            again.unwrap_or_else(|why| panic!("{} is not read again: {why}", String::from_utf8_lossy(&written)));
+        match (read, again) {
+            // Outcomes that were left out are not written.
+            (HistoryLine::Change { at, news, .. }, HistoryLine::Change { at: at_again, news: news_again, dropped }) => {
+                assert_eq!((at, news), (at_again, news_again));
+                assert!(dropped.is_empty());
+            }
+            (read, again) => assert_eq!(read, again),
+        }
+    }
+}
+
+/// The body of a message of the Model Context Protocol, as a client sends it.
+pub fn mcp(data: &[u8]) {
+    static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime")
+    });
+    let key = &served().key;
+    let send = || {
+        // This one gets a lease if there is none.
+        request(b"GET /v1/sports\nx-api-key: KEY");
+        let request = Request::post("/mcp").header("host", "fuzz").header("x-api-key", key);
+        let request = request.header("content-type", "application/json").header("accept", "application/json");
+        let request = request.body(Full::new(Bytes::copy_from_slice(data))).expect("a request");
+        runtime.block_on(exchange(request))
+    };
+    let (mut status, mut body) = send();
+    if status == 503 {
+        // The request before it has used up the last lease.
+        (status, body) = send();
+    }
+    assert!([200, 202, 400, 413].contains(&status), "{status}");
+    assert!(!String::from_utf8_lossy(&body).contains(key.as_str()), "the key is in the answer");
+    if !body.is_empty() {
+        let body: serde_json::Value = serde_json::from_slice(&body).expect("an answer is JSON");
+        assert!(body["jsonrpc"] == "2.0" || body["error"]["code"].is_string(), "{body}");
+    }
+}
+
+/// Sends a request through a connection in memory.
+async fn exchange(request: Request<Full<Bytes>>) -> (u16, Bytes) {
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let respond = hyper::service::service_fn(|request| async {
+        Ok::<_, Infallible>(Respond::respond(&served().service, request, &Peer::local(0)).await)
+    });
+    let serving = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(server), respond);
+    let asking = async {
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(client)).await.expect("a connection");
+        let answer = async {
+            let response = sender.send_request(request).await.expect("an answer");
+            let status = response.status().as_u16();
+            (status, response.into_body().collect().await.expect("a body").to_bytes())
+        };
+        tokio::select! {
+            answer = answer => answer,
+            ended = connection => panic!("the connection ended: {ended:?}"),
+        }
+    };
+    tokio::select! {
+        answer = asking => answer,
+        ended = serving => panic!("the connection ended: {ended:?}"),
+    }
+}
+
+/// An entry of the log that nodes share. What one node reads of it, the others do too.
+pub fn cluster_entry(data: &[u8]) {
+    let Ok(operation) = entry::decode(data, the_catalogue()) else { return };
+    // News are read as they are needed: one that cannot be shows itself here.
+    let Ok(written) = entry::encode(operation, the_catalogue()) else { return };
+    let again = entry::decode(&written, the_catalogue()).expect("an entry that was written");
+    let again = entry::encode(again, the_catalogue()).expect("an operation that was written");
+    assert!(written == again, "{} became {}", written.escape_ascii(), again.escape_ascii());
 }
