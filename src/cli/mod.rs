@@ -28,6 +28,7 @@ mod serve;
 mod status;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::demo;
 use super::invocation::Invocation;
 use super::output::{self, Output};
+use super::threads;
 use crate::admin::{ConsoleSessions, Setup, join_cluster};
 use crate::config::{Config, SettingOrigin, Settings};
 use crate::server::{Reload, ServeOptions, Server, SimulatedWorlds, base_url, bind, hang_ups, init_logging, signals};
@@ -77,7 +78,7 @@ pub(super) fn start(invocation: &Invocation, listen: Option<String>, demo: bool)
 
 /// Runs a server until it and all its tasks have ended.
 fn run(server: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(server)
+    threads::runtime()?.block_on(server)
 }
 
 /// Adds a console to a demo and leaves access lines out of its log, unless these are configured. Returns whether any

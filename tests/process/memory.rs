@@ -1,4 +1,4 @@
-//! Memory that runs out ends the server, and costs nothing that was acknowledged.
+//! Memory that runs out ends the server, and costs nothing that was acknowledged. A limit of threads is named when it starts.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::client::get;
 use super::command::{Directory, Issued, Server, file_with};
 
 /// More than a server takes that has just started, in KiB of addresses.
-const ENOUGH_TO_START: &str = "ulimit -v 200000";
+const ENOUGH_TO_START: &str = "ulimit -v 260000";
 /// So many rounds of events need more, whatever the machine.
 const ROUNDS_MAX: usize = 30;
 const EVENTS: usize = 30_000;
@@ -49,4 +49,21 @@ async fn server_without_memory_ends_and_keeps_what_was_acknowledged() {
     }
     server.stop();
     directory.run("check").succeeded();
+}
+
+/// Each thread takes addresses for its stack, so that this is a limit of threads for any user.
+#[test]
+fn server_that_cannot_start_its_threads_says_so_and_ends() {
+    let directory = Directory::new();
+    let refused = |workers: &str| {
+        let server = Server::spawn_limited(directory.path(), ENOUGH_TO_START, &[("TOKIO_WORKER_THREADS", workers)]);
+        let (code, _, log) = server.end();
+        assert_eq!(code, Some(1), "{log}");
+        log
+    };
+    let log = refused("500");
+    assert!(log.contains("error: 504 threads cannot be started") && log.contains("raise the limit"), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+    let log = refused("none");
+    assert!(log.contains("TOKIO_WORKER_THREADS must be a number of threads"), "{log}");
 }
