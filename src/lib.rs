@@ -28,6 +28,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+mod durable;
 pub mod http;
 pub mod ingest;
 pub mod keys;

@@ -14,6 +14,7 @@ use super::invocation::{Invocation, block_on};
 use super::output::StdoutClosed;
 use crate::admin::{Access, ExportOptions, HistoryRange, PieceSource};
 use crate::clock::Clock;
+use crate::durable::sync_parent;
 use crate::model::World;
 
 /// Write a whole world as feed lines that `ingest` reads back unchanged
@@ -139,6 +140,7 @@ async fn write_file(path: &Path, source: PieceSource, force: bool) -> io::Result
             fs::hard_link(&temporary, path)?;
             fs::remove_file(&temporary)?;
         }
+        sync_parent(path)?;
         Ok(copied)
     };
     let written = write.await;

@@ -20,6 +20,7 @@ use super::error::{OpenError, StoreError};
 use super::handle::StoreOptions;
 use super::scan::guarded;
 use super::tables::{FORMAT, FORMAT_KEY, FORMATS};
+use crate::durable::sync_parent;
 
 /// How often a file in use is tried again.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
@@ -310,10 +311,4 @@ pub(super) fn create_file(path: &Path) -> io::Result<()> {
     });
     let _ = fs::remove_file(&partial);
     named.and_then(|()| sync_parent(path))
-}
-
-/// Syncs the directory: a new file is durable only when its directory entry is.
-pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }

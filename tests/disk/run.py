@@ -4,13 +4,13 @@
     sudo tests/disk/run.py [--losses N] [--seed N] [--binary FILE] [ext4] [xfs]
 
 The server's data directory is on a device that logs every write and every flush (device.py). While clients push prices,
-issue, rotate and revoke keys, make requests and backups, each answer is noted with the position in that log. Then the
+issue, rotate and revoke keys, make requests, backups and exports, each answer is noted with the position in that log. Then the
 power is lost, many times: all writes up to the last flush before some position are on the disk, and of those after it
 any part, in any order, whole or in sectors of 512 bytes. Each time the image is mounted, so that the file system
 replays its journal, and the service is started on it:
 
 - it starts, and `oddsbox check` finds nothing, before and after
-- every price, key and backup is as it was last acknowledged, or as a later request that had begun would make it
+- every price, key, backup and export is as it was last acknowledged, or as a later request that had begun would make it
 - texts of keys that were revoked or replaced are refused, and requests that were answered are counted in the quota
 - it takes new prices and keys
 
@@ -123,6 +123,10 @@ class Service:
 
     def connect(self):
         return Socket(os.path.join(self.data, "admin", "oddsbox.sock"))
+
+    def export(self, path):
+        command = [self.binary, "export", "--data", self.data, "--output", path, "--force"]
+        subprocess.run(command, env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
     def check(self):
         """Verifies the pages and rows of a data file that no server uses."""
@@ -245,8 +249,8 @@ def look(connection, mount):
         found[f"key {key['name']}"] = key_state(key)
         found[f"requests {key['name']}"] = key["used_today"]
     for name in os.listdir(mount):
-        if name.endswith(".backup"):
-            found[f"backup {name}"] = digest(os.path.join(mount, name))
+        if name.endswith((".backup", ".export")):
+            found[f"file {name}"] = digest(os.path.join(mount, name))
     return found
 
 
@@ -316,7 +320,7 @@ class Recording:
                 return
             act = choice.choice(("issue", "issue", "rotate", "revoke", "back up"))
             if act == "back up":
-                self.back_up(connection, choice.choice(("a.backup", "b.backup")))
+                self.write_file(connection, choice.choice(("a.backup", "b.backup", "a.export", "b.export")))
             elif act == "issue" or not active:
                 active.append(f"{choice.getrandbits(64):016x}")
                 self.change_key(connection, active[-1], "keys-issue", kind="sandbox", name=active[-1])
@@ -333,10 +337,13 @@ class Recording:
             self.notes.secrets.setdefault(key, []).append(answer["key"])
         return answer
 
-    def back_up(self, connection, name):
+    def write_file(self, connection, name):
         path = self.place.path("mount", name)
-        content = (f"backup {name}", lambda _: digest(path))
-        self.write(lambda: command(connection, "backup", file=path, force=True), content)
+        content = (f"file {name}", lambda _: digest(path))
+        if name.endswith(".backup"):
+            self.write(lambda: command(connection, "backup", file=path, force=True), content)
+        else:
+            self.write(lambda: self.service.export(path), content)
 
     def make_requests(self, connection, choice):
         key = f"{choice.getrandbits(64):016x}"

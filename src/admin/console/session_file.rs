@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::sessions::{SESSION_S, SESSIONS_MAX, TokenHash};
 use crate::admin::DataDir;
+use crate::durable::sync_parent;
 use crate::model::Timestamp;
 use crate::model::text::{hex, read_hex};
 
@@ -138,7 +139,7 @@ impl SessionFile {
         file.write_all(format!("{}{list}\n", first_line(&list)).as_bytes())?;
         file.sync_all()?;
         fs::rename(&partial, &self.path)?;
-        self.sync_directory()
+        sync_parent(&self.path)
     }
 
     /// Ends every stored session; how many there were.
@@ -149,12 +150,7 @@ impl SessionFile {
 
     /// Deletes the file, durably.
     pub(in crate::admin) fn remove(&self) -> io::Result<()> {
-        if remove_if_there(&self.path)? { self.sync_directory() } else { Ok(()) }
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        if remove_if_there(&self.path)? { sync_parent(&self.path) } else { Ok(()) }
     }
 
     /// The whole text; `None` if there is no file. What was checked is what is read: a link is not followed.

@@ -22,8 +22,8 @@ use redb::{
 };
 
 use super::snapshot::{Progress, Snapshot};
+use crate::durable::sync_parent;
 use crate::store::error::StoreError;
-use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::scan::guarded;

@@ -18,12 +18,12 @@ use redb::{
     Database, Key, ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle, Value, WriteTransaction,
 };
 
+use crate::durable::sync_parent;
 use crate::keys::KeyKind;
 use crate::model::Market;
 use crate::store::codec::{self, Flaw, MetaRow, NameRow, OddsRow, PollRow, PollRowBefore};
 use crate::store::error::StoreError;
 use crate::store::indexes;
-use crate::store::open::sync_parent;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
 use crate::store::table_keys::{PollKey, TableKey};
