@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds the running service against its own OpenAPI document with schemathesis (a package of PyPI):
-#   tests/schemathesis.sh [EXAMPLES]        examples per operation and phase; 600 by default
+#   tests/schemathesis.sh [EXAMPLES [BINARY]]        examples per operation and phase, 600 by default; the debug build by default
 # Needs `st` on the PATH, or in the environment variable ST. Every check of schemathesis runs but one, on some operations:
 # that whatever the schema allows is accepted is not checked for odds, changes, derived prices, lines and closing, as no
 # schema can tie one parameter to another, for the archive, whose hours must be in history, and for messages of the Model
@@ -16,8 +16,11 @@ examples=${1:-600}
 st=${ST:-st}
 command -v "$st" >/dev/null || { echo "schemathesis is not installed: pip install schemathesis"; exit 2; }
 
-cargo build --locked --quiet
-oddsbox=${CARGO_TARGET_DIR:-target}/debug/oddsbox
+oddsbox=${2:-}
+if [ -z "$oddsbox" ]; then
+  cargo build --locked --quiet
+  oddsbox=${CARGO_TARGET_DIR:-target}/debug/oddsbox
+fi
 scratch=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$scratch"' EXIT
