@@ -210,13 +210,13 @@ impl<E: Engine> Lease<E> {
                     Some(left_ms) => tokio::time::sleep(Duration::from_millis(left_ms)).await,
                     None => std::future::pending().await,
                 }
-                self.boards.wake_followers();
-                std::future::pending().await
             };
             tokio::select! {
-                _ = lease.changed() => {}
-                () = ends => {}
+                _ = lease.changed() => continue,
+                () = ends => self.boards.wake_followers(),
             }
+            // Each lease ends once. The sender is here, so it cannot end without another one.
+            let _ = lease.changed().await;
         }
     }
 

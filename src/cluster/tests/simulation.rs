@@ -1,4 +1,4 @@
-//! Nodes and their engine in one process, with simulated time: messages are delayed and lost, nodes are cut off, killed and
+//! Nodes and their engine in one process, with simulated time: messages are delayed, lost and doubled, nodes are cut off, killed and
 //! started again, and the engine is restarted with what it had a second before. Whatever happens:
 //!
 //! - a key whose revocation was confirmed is let in nowhere,
@@ -201,11 +201,12 @@ impl Simulation {
         let at = self.any_node();
         let (one, two) = (self.random.below(400), self.random.below(300));
         let faults = &self.nodes[at].faults;
-        match self.random.below(9) {
+        match self.random.below(10) {
             0 | 1 => faults.is_cut.store(true, Ordering::SeqCst),
             2..=4 => faults.is_cut.store(false, Ordering::SeqCst),
             5 => faults.lost_per_mille.store(one.saturating_sub(200), Ordering::SeqCst),
             6 => faults.delay_ms.store(two, Ordering::SeqCst),
+            7 => faults.doubled_per_mille.store(two, Ordering::SeqCst),
             _ if self.nodes[at].running.is_some() => self.nodes[at].kill().await,
             _ => self.start(at),
         }
@@ -263,6 +264,7 @@ impl Simulation {
             let faults = &self.nodes[at].faults;
             faults.is_cut.store(false, Ordering::SeqCst);
             faults.lost_per_mille.store(0, Ordering::SeqCst);
+            faults.doubled_per_mille.store(0, Ordering::SeqCst);
             faults.delay_ms.store(0, Ordering::SeqCst);
             if self.nodes[at].running.is_none() {
                 self.start(at);
