@@ -1,19 +1,19 @@
 //! The keyring: authenticates the secret of a request.
 //!
 //! Owns every key, including revoked and expired ones, so that the reason for a rejection is known. A lookup is one
-//! SHA-256 and one map access, whatever the number of keys, and never blocks. A change builds a new map and swaps it
-//! in: when [`Keyring::put`] returns, every later request sees the change. Nothing is persisted here.
+//! SHA-256 and one map access, whatever the number of keys, and never blocks. A change builds a new map, which shares all but
+//! one part with the last one, and swaps it in: when [`Keyring::put`] returns, every later request sees the change. Nothing is persisted here.
 
+mod parts;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use foldhash::fast::RandomState;
 use tokio::task::JoinSet;
 
+use self::parts::{Parted, PartedMap};
 use crate::attachment::Attachment;
 use crate::clock::Moment;
 use crate::keys::grant::Grant;
@@ -132,11 +132,25 @@ impl SecretEntry {
     }
 }
 
+/// Hashes are uniform. Their first bytes are what a map uses.
+impl Parted for SecretHash {
+    fn part(&self) -> u8 {
+        self.0[31]
+    }
+}
+
+/// Ids are random letters and digits.
+impl Parted for KeyId {
+    fn part(&self) -> u8 {
+        self.as_str().bytes().fold(0, |part, letter| part.rotate_left(3) ^ letter)
+    }
+}
+
 /// An immutable snapshot of all keys.
 #[derive(Clone, Debug, Default)]
 struct KeyMap {
-    by_secret: HashMap<SecretHash, SecretEntry, RandomState>,
-    by_id: HashMap<KeyId, Arc<KeyEntry>, RandomState>,
+    by_secret: PartedMap<SecretHash, SecretEntry>,
+    by_id: PartedMap<KeyId, Arc<KeyEntry>>,
 }
 
 impl KeyMap {
