@@ -88,9 +88,15 @@ pub struct TickEntry {
     pub(super) books: Vec<Arc<str>>,
     /// In the order of event, bookmaker and market.
     pub(super) records: Vec<PriceChange>,
-    /// In each format without their events, then with them.
-    pub(super) rendered: [OnceLock<RenderedRecords>; 2 * OddsFormat::ALL.len()],
+    /// Each [`PART_RECORDS`] of the records.
+    pub(super) rendered: Box<[RenderedPart]>,
 }
+
+/// So many records are rendered at a time. A client that waits for more lets others have their turn in between.
+pub(super) const PART_RECORDS: usize = 1000;
+
+/// A part of the records in each format without their events, then with them.
+pub(super) type RenderedPart = [OnceLock<RenderedRecords>; 2 * OddsFormat::ALL.len()];
 
 /// A record that changed.
 #[derive(Debug)]
@@ -147,7 +153,8 @@ impl TickEntry {
         let mut keys: Vec<(u16, Arc<str>)> = books.into_iter().map(|(key, at)| (at, key)).collect();
         keys.sort_unstable_by_key(|(at, _)| *at);
         let books = keys.into_iter().map(|(_, key)| key).collect();
-        TickEntry { at, sources, books, records, rendered: Default::default() }
+        let rendered = records.chunks(PART_RECORDS).map(|_| RenderedPart::default()).collect();
+        TickEntry { at, sources, books, records, rendered }
     }
 
     /// How many events of the stream it is.

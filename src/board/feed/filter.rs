@@ -2,7 +2,7 @@
 //! each record are bits and numbers.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -136,6 +136,17 @@ impl ChangeFilter {
         tick: &'t TickEntry,
         register: &Register,
     ) -> impl Iterator<Item = usize> + 't {
+        self.records_within(sport, tick, register, 0..tick.records.len())
+    }
+
+    /// Those of them that lie within a range.
+    pub(super) fn records_within<'t>(
+        &'t self,
+        sport: &'t SportEntry,
+        tick: &'t TickEntry,
+        register: &Register,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = usize> + 't {
         let books: Vec<bool> = tick.books.iter().map(|key| self.accepts_book(key, register)).collect();
         let mut last: Option<(&Arc<Event>, bool)> = None;
         let is_wanted = move |at: &usize| {
@@ -152,7 +163,7 @@ impl ChangeFilter {
                 }
             }
         };
-        (0..tick.records.len()).filter(is_wanted)
+        range.filter(is_wanted)
     }
 
     /// The current records of a sport that are wanted, as a query of its board.

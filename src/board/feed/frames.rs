@@ -3,11 +3,15 @@
 //! A record is rendered once for each format, and an entry is put together once for each filter: clients that follow the same
 //! share the same bytes.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 
-use super::entry::{ChangeEntry, ListChange, RenderedRecords, SportEntry, TickEntry};
+use super::entry::{ChangeEntry, ListChange, PART_RECORDS, PriceChange, RenderedRecords, SportEntry, TickEntry};
 use super::filter::ChangeFilter;
 use crate::board::register::Register;
 use crate::board::render::{self, json};
@@ -18,7 +22,14 @@ const KEPT_BYTES_MAX: usize = 2 << 20;
 
 /// The bytes of something for the filters that it was last rendered for.
 #[derive(Debug, Default)]
-pub(super) struct FrameCache(Mutex<Vec<(u64, Frames)>>);
+pub(super) struct FrameCache(Mutex<KeptFrames>);
+
+#[derive(Debug, Default)]
+struct KeptFrames {
+    by_filter: HashMap<u64, Frames, RandomState>,
+    /// Of all of them.
+    bytes: usize,
+}
 
 /// Server-sent events, one after the other.
 #[derive(Debug, Default)]
@@ -31,11 +42,8 @@ pub(super) struct Frames {
 impl FrameCache {
     /// The bytes for a filter, from the event with this number on.
     pub(super) fn get_or_render(&self, filter: &ChangeFilter, offset: u32, render: impl FnOnce() -> Frames) -> Bytes {
-        {
-            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
-                return frames.from(offset);
-            }
+        if let Some(frames) = self.kept().by_filter.get(&filter.id) {
+            return frames.from(offset);
         }
         let frames = render();
         let wanted = frames.from(offset);
@@ -46,28 +54,35 @@ impl FrameCache {
     /// The bytes of `parts` one after the other, for a filter that they are the same for. `None` if there is no room to keep
     /// them: without that every client would have a copy of its own.
     pub(super) fn get_or_join(&self, filter: &ChangeFilter, parts: impl FnOnce() -> [Bytes; 2]) -> Option<Bytes> {
-        {
-            let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, frames)) = kept.iter().find(|(id, _)| *id == filter.id) {
-                return Some(frames.bytes.clone());
-            }
+        if let Some(frames) = self.kept().by_filter.get(&filter.id) {
+            return Some(frames.bytes.clone());
         }
         let bytes = Bytes::from(parts().concat());
         self.keep(filter, Frames { bytes: bytes.clone(), starts: Box::default() }).then_some(bytes)
     }
 
+    fn has(&self, filter: &ChangeFilter) -> bool {
+        self.kept().by_filter.contains_key(&filter.id)
+    }
+
     fn keep(&self, filter: &ChangeFilter, frames: Frames) -> bool {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes: usize = kept.iter().map(|(_, frames)| frames.bytes.len()).sum();
-        let has_room = kept.is_empty() || bytes + frames.bytes.len() <= KEPT_BYTES_MAX;
-        if has_room {
-            kept.push((filter.id, frames));
+        let kept = &mut *self.kept();
+        let bytes = kept.bytes + frames.bytes.len();
+        let has_room = kept.by_filter.is_empty() || bytes <= KEPT_BYTES_MAX;
+        // Another client with the filter may have been as fast.
+        if has_room && let Entry::Vacant(vacant) = kept.by_filter.entry(filter.id) {
+            vacant.insert(frames);
+            kept.bytes = bytes;
         }
         has_room
     }
 
     pub(super) fn clear(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Vec::new();
+        *self.kept() = KeptFrames::default();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptFrames> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -161,6 +176,21 @@ impl FrameWriter {
 }
 
 impl ChangeEntry {
+    /// Renders a part of the records that the frames for a filter need, if one is missing. Returns whether none was.
+    pub fn prepare(&self, filter: &ChangeFilter, register: &Register) -> bool {
+        let wanted = self.sports.iter().filter(|sport| filter.spec.sports.contains(sport.sport));
+        let mut long = wanted.filter_map(|sport| {
+            let tick = sport.tick.as_ref().filter(|tick| tick.rendered.len() > 1)?;
+            Some((sport, tick))
+        });
+        let is_ready = |(sport, tick): (&SportEntry, &TickEntry)| {
+            let mut missing = tick.missing(filter.spec.style());
+            let wanted = missing.find_map(|part| filter.records_within(sport, tick, register, part).next());
+            wanted.map(|at| tick.rendered(&sport.key, filter.spec.style(), at)).is_none()
+        };
+        long.next().is_none_or(|first| self.frames.has(filter) || is_ready(first) && long.all(is_ready))
+    }
+
     /// The events of this entry that pass a filter, from one of its events on.
     pub fn frames(&self, filter: &ChangeFilter, register: &Register, from: Position) -> Bytes {
         self.frames.get_or_render(filter, from.offset, || self.render(filter, register, from.epoch))
@@ -224,22 +254,39 @@ impl ChangeEntry {
 }
 
 impl TickEntry {
-    /// Its records as JSON. Those that closed are empty.
-    pub(super) fn rendered(&self, sport_key: &str, style: (OddsFormat, bool)) -> &RenderedRecords {
-        let (format, with_event) = style;
-        let at = format as usize + if with_event { OddsFormat::ALL.len() } else { 0 };
-        self.rendered[at].get_or_init(|| self.render(sport_key, (Some(format), with_event)))
+    /// A record as JSON. One that closed is empty.
+    pub(super) fn rendered(&self, sport_key: &str, style: (OddsFormat, bool), at: usize) -> &[u8] {
+        self.part(sport_key, style, at / PART_RECORDS).get(at % PART_RECORDS)
+    }
+
+    /// The ranges of records that have not been rendered.
+    fn missing(&self, style: (OddsFormat, bool)) -> impl Iterator<Item = Range<usize>> {
+        let is_missing = move |at: &usize| self.rendered[at / PART_RECORDS][form(style)].get().is_none();
+        let begins = (0..self.records.len()).step_by(PART_RECORDS).filter(is_missing);
+        begins.map(|at| at..self.records.len().min(at + PART_RECORDS))
+    }
+
+    fn part(&self, sport_key: &str, style: (OddsFormat, bool), part: usize) -> &RenderedRecords {
+        self.rendered[part][form(style)].get_or_init(|| {
+            let records = self.records.chunks(PART_RECORDS).nth(part).unwrap_or_default();
+            self.render(sport_key, (Some(style.0), style.1), records)
+        })
     }
 
     /// Without a format, each record is in the one that it was quoted in.
-    fn render(&self, sport_key: &str, style: (Option<OddsFormat>, bool)) -> RenderedRecords {
-        let records = self.records.iter().map(|change| {
+    fn render(&self, sport_key: &str, style: (Option<OddsFormat>, bool), records: &[PriceChange]) -> RenderedRecords {
+        let records = records.iter().map(|change| {
             let key = &*self.books[usize::from(change.book)];
             (&*change.event, key, change.record.as_deref())
         });
         let (json, ends) = render::records(sport_key, style, records);
         RenderedRecords { json, ends }
     }
+}
+
+/// The position of a format among the forms of a part.
+fn form((format, with_event): (OddsFormat, bool)) -> usize {
+    format as usize + if with_event { OddsFormat::ALL.len() } else { 0 }
 }
 
 pub(super) fn write_list_change(change: &ListChange, sport_key: &str, after: Option<Position>, out: &mut FrameWriter) {
@@ -287,18 +334,25 @@ fn write_prices(
     let wanted: Vec<usize> = filter.records(sport, tick, register).collect();
     out.counts.records += wanted.len();
     if out.style == EventStyle::Line {
-        let rendered = tick.render(&sport.key, (None, filter.spec.with_event));
-        out.event("odds", after, |out| write_odds(sport, tick, &rendered, &wanted, out));
+        let rendered = tick.render(&sport.key, (None, filter.spec.with_event), &tick.records);
+        out.event("odds", after, |out| write_odds(sport, tick, |at| rendered.get(at), &wanted, out));
     } else {
-        let rendered = tick.rendered(&sport.key, filter.spec.style());
+        let rendered = |at| tick.rendered(&sport.key, filter.spec.style(), at);
         out.event("odds", after, |out| write_odds(sport, tick, rendered, &wanted, out));
     }
 }
 
-fn write_odds(sport: &SportEntry, tick: &TickEntry, rendered: &RenderedRecords, wanted: &[usize], out: &mut Vec<u8>) {
+fn write_odds<'r>(
+    sport: &SportEntry,
+    tick: &TickEntry,
+    rendered: impl Fn(usize) -> &'r [u8],
+    wanted: &[usize],
+    out: &mut Vec<u8>,
+) {
     let (open, closed): (Vec<usize>, Vec<usize>) = wanted.iter().partition(|at| tick.records[**at].record.is_some());
+    out.reserve(open.iter().map(|at| rendered(*at).len() + 1).sum());
     begin_odds(tick.at, &sport.key, out);
-    json::array(open, out, |at, out| out.extend_from_slice(rendered.get(at)));
+    json::array(open, out, |at, out| out.extend_from_slice(rendered(at)));
     out.extend_from_slice(b",\"closed\":");
     json::array(closed, out, |at, out| write_id(&tick.records[at].id.text(), out));
     out.push(b'}');

@@ -118,12 +118,12 @@ impl<'f> MergedChanges<'f> {
         }
         let merged = self.sports.entry(Arc::clone(&sport.key)).or_default();
         let rows = merged.rows();
-        let rendered = tick.rendered(&sport.key, self.filter.spec.style());
+        let style = self.filter.spec.style();
         merged.last_tick = merged.last_tick.max(tick.at);
         for at in self.filter.records(sport, tick, self.register) {
             let change = &tick.records[at];
             let book = Arc::clone(&tick.books[usize::from(change.book)]);
-            let json = change.record.is_some().then(|| rendered.get(at).into());
+            let json = change.record.is_some().then(|| tick.rendered(&sport.key, style, at).into());
             merged
                 .records
                 .insert((change.event.id.clone(), book, change.market.key()), MergedRecord { id: change.id, json });

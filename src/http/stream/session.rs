@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -26,6 +26,10 @@ use crate::wake::WakeSlot;
 const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
 /// A reader that is behind by more entries than this gets them as one.
 const BEHIND_MAX: u64 = 16;
+/// Longer entries are not joined with their beat: copying them would cost more than a write of its own.
+const JOINED_WEIGHT_MAX: usize = 1 << 20;
+/// After so many bytes for one client others have their turn, however fast it reads.
+const TURN_BYTES: usize = 256 << 10;
 /// Clients of a service that stops come back within this time, not all at once.
 const RETURN_WITHIN_MS: u64 = 10_000;
 /// When to look whether a maintenance without an announced end is over.
@@ -63,6 +67,8 @@ pub(crate) struct EventStream {
     seen_beat: u64,
     /// Handed out next.
     queue: VecDeque<Bytes>,
+    /// How many bytes were handed out in this turn.
+    turn_bytes: usize,
     /// Whether it has not reached the last entry yet: until then it reads the log where memory does not reach, and nothing is merged.
     is_catching_up: bool,
     reading: Option<Reading>,
@@ -102,6 +108,8 @@ enum Advance {
     /// What is in the queue, or what another look finds.
     Something,
     Nothing,
+    /// It is being rendered, and others have their turn first.
+    Later,
     /// The log cannot be read: the client has to come back.
     Failed,
 }
@@ -139,6 +147,7 @@ impl EventStream {
             position: world.position(),
             phase: Phase::Begins(world),
             queue: VecDeque::new(),
+            turn_bytes: 0,
             is_catching_up: true,
             reading: None,
             read,
@@ -269,6 +278,9 @@ impl EventStream {
                 Advance::Frame(beat.frame(&self.plan.filter, world.register()))
             }
             NextChange::Entry(..) if self.is_far_behind(end) => return self.merge(&world),
+            NextChange::Entry(entry, _) if !entry.prepare(&self.plan.filter, world.register()) => {
+                return Advance::Later;
+            }
             NextChange::Entry(entry, beat) => {
                 self.context.counts().record_delivery(entry.age());
                 self.deliver_tick(&entry, beat.as_deref(), &world)
@@ -305,7 +317,8 @@ impl EventStream {
     fn deliver_tick(&mut self, entry: &ChangeEntry, beat: Option<&Beat>, world: &WorldBoard) -> Advance {
         let (filter, register) = (&self.plan.filter, world.register());
         let is_whole = self.position.offset == 0;
-        let joined = beat.filter(|_| is_whole).and_then(|beat| beat.frame_with(entry, filter, register));
+        let is_short = entry.weight() <= JOINED_WEIGHT_MAX;
+        let joined = beat.filter(|_| is_whole && is_short).and_then(|beat| beat.frame_with(entry, filter, register));
         if let Some(frame) = joined {
             self.position = Position::before(self.position.epoch, entry.sequence + 1);
             self.seen_beat = beat.map_or(self.seen_beat, Beat::number);
@@ -478,10 +491,24 @@ impl EventStream {
         self.is_current = false;
     }
 
-    fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    fn hand_out(&mut self, mut bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if bytes.len() > TURN_BYTES {
+            self.queue.push_front(bytes.split_off(TURN_BYTES));
+        }
+        self.turn_bytes += bytes.len();
         self.context.counts().count_bytes(bytes.len());
         self.timer.note_heard();
         Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    /// Goes on when others have had their turn, also those whose request has yet to be read from its socket: a task that wakes
+    /// itself goes before them.
+    fn yield_turn<T>(&mut self, task: &mut Context<'_>) -> Poll<T> {
+        self.turn_bytes = 0;
+        if pin!(tokio::task::yield_now()).poll(task).is_ready() {
+            task.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 
     /// Looks for what is next, unless nothing can have come since the last look.
@@ -510,6 +537,9 @@ impl Body for EventStream {
 
     fn poll_frame(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let stream = self.get_mut();
+        if stream.turn_bytes >= TURN_BYTES {
+            return stream.yield_turn(task);
+        }
         loop {
             if let Some(bytes) = stream.queue.pop_front() {
                 return stream.hand_out(bytes);
@@ -521,6 +551,7 @@ impl Body for EventStream {
                 Advance::Frame(bytes) => return stream.hand_out(bytes),
                 Advance::Something => continue,
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
+                Advance::Later => return stream.yield_turn(task),
                 Advance::Nothing => {}
             }
             if stream.timer.poll(task).is_ready() {
@@ -528,6 +559,7 @@ impl Body for EventStream {
                 continue;
             }
             if stream.slot.wait(task.waker()) {
+                stream.turn_bytes = 0;
                 return Poll::Pending;
             }
         }

@@ -125,3 +125,67 @@ async fn changes_of_a_tick_and_its_beat_are_handed_out_together() {
         assert_eq!(poll(), None, "nothing has come since");
     }
 }
+
+/// Publishes so many records of a bookmaker and a beat after them.
+fn publish_many(fixture: &Fixture, records: usize, bookmaker: &str) {
+    let boards = &fixture.service.boards;
+    let world = boards.load_full(World::Sandbox);
+    let (sport, node) = world
+        .iter()
+        .find_map(|(sport, board)| {
+            Some((sport, board.published().index().iter().find(|node| !node.records().is_empty())?))
+        })
+        .unwrap();
+    let record = &node.records()[0];
+    let changed = vec![(Arc::clone(node.event()), bookmaker.into(), record.market, Some(Arc::clone(record))); records];
+    let (key, from) = (&boards.catalogue()[sport].key, world.position());
+    let tick = TickEntry::new(key, Timestamp::from_unix(NOW), Vec::new(), changed);
+    let entry = SportEntry { sport, key: (**key).into(), lists: Vec::new(), tick: Some(tick) };
+    boards.feed(World::Sandbox).push(ChangeEntry::new(from.sequence, vec![entry]));
+    beat(fixture, Position::before(from.epoch, from.sequence + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_publication_is_rendered_in_parts_and_is_one_event() {
+    const RECORDS: usize = 2_500;
+    for (bookmaker, parts) in [("betmgm", 3), ("nobody", 0)] {
+        let fixture = Fixture::new();
+        let mut body = open(&fixture).await;
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let mut poll = || match Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker)) {
+            Poll::Ready(frame) => Some(frame.unwrap().unwrap().into_data().unwrap()),
+            Poll::Pending => None,
+        };
+        assert_eq!(poll(), None);
+        publish_many(&fixture, RECORDS, bookmaker);
+
+        let woken = || wakes.0.load(Ordering::Relaxed);
+        for _ in 0..parts {
+            let before = woken();
+            assert_eq!(poll(), None, "others have their turn");
+            tokio::task::yield_now().await;
+            assert_eq!(woken(), before + 1, "and then it goes on");
+        }
+        let (mut frames, mut turn, mut turns) = (String::new(), 0, 0);
+        loop {
+            let before = woken();
+            if let Some(frame) = poll() {
+                turn += frame.len();
+                assert!(turn <= 512 << 10, "{turn} bytes in one turn");
+                frames.push_str(std::str::from_utf8(&frame).unwrap());
+                continue;
+            }
+            tokio::task::yield_now().await;
+            if woken() > before {
+                (turn, turns) = (0, turns + 1);
+            } else {
+                break;
+            }
+        }
+        assert_eq!(turns > 0, parts > 0, "{turns} turns for {} bytes", frames.len());
+        let events: Vec<&str> = frames.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        assert_eq!(events, if parts > 0 { ["odds", "beat"].as_slice() } else { &["beat"] });
+        assert_eq!(frames.matches("\"outcomes\":").count(), if parts > 0 { RECORDS } else { 0 });
+    }
+}
