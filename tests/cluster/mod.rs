@@ -12,4 +12,5 @@ mod network;
 mod nodes;
 mod revocation;
 mod settings;
+mod soak;
 mod transport;

@@ -17,7 +17,7 @@ mod log;
 mod power;
 mod rot;
 mod security;
-mod soak;
+pub mod soak;
 mod stop;
 mod time;
 mod writer;

@@ -1,6 +1,7 @@
 //! A client of the stream: the events that it gets, and the board that it keeps by them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -46,11 +47,15 @@ impl Follower {
 
     /// With these lines of headers.
     pub async fn open_with(service: &Service, path: &str, headers: &str) -> Follower {
+        Follower::open_at(service.address, path, headers).await
+    }
+
+    pub async fn open_at(address: SocketAddr, path: &str, headers: &str) -> Follower {
         let request = format!("GET {path} HTTP/1.1\r\nhost: oddsbox\r\n{headers}\r\n");
         // Small buffers, so that a client that does not read is noticed early.
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.set_recv_buffer_size(4096).expect("a size");
-        let mut connection = socket.connect(service.address).await.expect("a connection");
+        let mut connection = socket.connect(address).await.expect("a connection");
         connection.write_all(request.as_bytes()).await.expect("a request");
         let mut follower = Follower {
             connection,
