@@ -130,7 +130,7 @@ class Nginx(Process):
     name = "nginx"
     needs = {"nginx": "apt-get install nginx-light"}
 
-    def __init__(self, directory, cases):
+    def __init__(self, directory, cases, logs):
         self.port = free_port()
         root = directory / "static"
         root.mkdir()
@@ -149,7 +149,7 @@ pid {directory}/nginx.pid;
 error_log {directory}/nginx-error.log;
 events {{ worker_connections 16384; }}
 http {{
-  access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000; keepalive_timeout 75s;
+  access_log {directory / 'nginx-access.log' if logs else 'off'}; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000; keepalive_timeout 75s;
   open_file_cache max=1000; open_file_cache_valid 300s; gzip_static on; etag on;
   default_type application/json;
   client_body_temp_path {directory}/n1; proxy_temp_path {directory}/n2; fastcgi_temp_path {directory}/n3;
@@ -196,13 +196,15 @@ class FastApi(Process):
             return "pip install fastapi 'uvicorn[standard]'"
         return None
 
-    def __init__(self, directory, oddsbox, keys):
+    def __init__(self, directory, oddsbox, keys, logs):
         self.port = free_port()
         database = directory / "odds.sqlite"
         self.fill(database, oddsbox, keys)
-        command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(self.port), "--log-level", "error"]
+        level = "info" if logs else "error"
+        command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(self.port), "--log-level", level]
         super().__init__([*command, "--workers", str(os.cpu_count())], cwd=pathlib.Path(__file__).parent,
-                         env=os.environ | {"VERSUS_DATABASE": str(database)})
+                         env=os.environ | {"VERSUS_DATABASE": str(database)},
+                         stdout=open(directory / "fastapi.log", "w", encoding="utf-8"), stderr=subprocess.STDOUT)
         wait_for(self.port)
 
     @staticmethod

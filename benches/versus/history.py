@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same changes of 30,000 records in SQLite and in a file of oddsbox: bytes a change, and what reading them takes.
+"""The same changes of 30,000 records in SQLite, in Postgres and in a file of oddsbox: bytes a change, and what reading them takes.
 
-Both are called in process: SQLite by Python's sqlite3, which keeps its statements prepared, and oddsbox by
-benches/versus/history.rs. Then a server is started on the file of oddsbox, and asked for the board as of a moment for the
-first time, again, and page by page, beside the board as it is now. `--growth` repeats it with a twentieth and with five
-times as many changes.
+SQLite is called in process by Python's sqlite3, which keeps its statements prepared, Postgres through its socket by psycopg2, with
+prepared statements, and oddsbox in process by benches/versus/history.rs. Then a server is started on the file of oddsbox, and
+asked for the board as of a moment for the first time, again, and page by page, beside the board as it is now. `--growth`
+repeats it with a twentieth and with five times as many changes.
 """
 
 import argparse
@@ -22,9 +22,11 @@ import tempfile
 import time
 
 import contenders
+import postgres
 
 EVENTS, BOOKS, MARKETS = 1_500, 10, 2
 LINES, BOARDS, PART_S = 2_000, 11, 900
+LONGEST_S = 60
 ROUNDS, GROWTH = 66, (3, 66, 334)
 
 TABLE = """CREATE TABLE changes (
@@ -52,37 +54,60 @@ def per_call(times, call):
     return (time.perf_counter() - began) / times
 
 
+def for_a_while(call):
+    """How long each of some calls takes: fewer than usual if they are long."""
+    times = []
+    while len(times) < BOARDS and sum(times) < LONGEST_S:
+        times.append(per_call(1, call))
+    return times
+
+
 def oddsbox(program, directory, rounds):
     done = subprocess.run([program, str(directory), str(rounds)], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
-def sqlite(directory):
-    path = directory / "history.sqlite"
-    base = sqlite3.connect(path, isolation_level=None)
-    base.execute("PRAGMA journal_mode = WAL")
-    base.execute(TABLE)
-    began = time.perf_counter()
-    with open(directory / "changes.csv", encoding="utf-8", newline="") as lines:
-        base.execute("BEGIN")
-        base.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", csv.reader(lines))
-        base.execute("COMMIT")
-    seconds = time.perf_counter() - began
-    base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    size = path.stat().st_size
-    base.execute("CREATE TABLE records AS SELECT DISTINCT event, book, market FROM changes")
-    count, first, last = base.execute("SELECT count(*), min(time), max(time) FROM changes").fetchone()
+class Sqlite:
+    """The changes in SQLite, and the questions about them."""
+
+    name = "SQLite"
+
+    def __init__(self, directory):
+        path = directory / "history.sqlite"
+        self.base = base = sqlite3.connect(path, isolation_level=None)
+        base.execute("PRAGMA journal_mode = WAL")
+        base.execute(TABLE)
+        began = time.perf_counter()
+        with open(directory / "changes.csv", encoding="utf-8", newline="") as lines:
+            base.execute("BEGIN")
+            base.executemany("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", csv.reader(lines))
+            base.execute("COMMIT")
+        self.write_s = time.perf_counter() - began
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.bytes = path.stat().st_size
+        base.execute("CREATE TABLE records AS SELECT DISTINCT event, book, market FROM changes")
+        self.changes, self.first, self.last = base.execute("SELECT count(*), min(time), max(time) FROM changes").fetchone()
+        self.queries = {"line": LINE, "part": PART, "record": RECORD, "board": BOARD, "scan": SCAN}
+
+    def ask(self, question, *values):
+        return self.base.execute(self.queries[question], values).fetchall()
+
+    def close(self):
+        self.base.close()
+
+
+def questioned(base):
+    """How long a database takes for each question."""
     draw = random.Random(1)
     record = lambda: (draw.randrange(EVENTS), draw.randrange(BOOKS), draw.randrange(MARKETS))
-    moment = lambda: draw.randint(first, last)
-    line = per_call(LINES, lambda _: base.execute(LINE, record()).fetchall())
-    part = per_call(LINES, lambda _: base.execute(PART, (*record(), start := moment(), start + PART_S)).fetchall())
-    hundred = per_call(LINES // 20, lambda _: [base.execute(RECORD, (*record(), moment())).fetchone() for _ in range(100)])
-    board, scan = (statistics.median(per_call(1, lambda _: base.execute(query, (moment(),)).fetchall()) for _ in range(BOARDS))
-                   for query in (BOARD, SCAN))
-    base.close()
-    return {"changes": count, "bytes": size, "write_s": round(seconds, 1), "line_us": line * 1e6, "part_us": part * 1e6,
-            "hundred_ms": hundred * 1e3, "board_ms": board * 1e3, "scan_ms": scan * 1e3}
+    moment = lambda: draw.randint(base.first, base.last)
+    line = per_call(LINES, lambda _: base.ask("line", *record()))
+    part = per_call(LINES, lambda _: base.ask("part", *record(), start := moment(), start + PART_S))
+    hundred = per_call(LINES // 20, lambda _: [base.ask("record", *record(), moment()) for _ in range(100)])
+    board, scan = (statistics.median(for_a_while(lambda _: base.ask(question, moment()))) for question in ("board", "scan"))
+    return {"name": base.name, "changes": base.changes, "bytes": base.bytes, "write_s": round(base.write_s, 1),
+            "line_us": line * 1e6, "part_us": part * 1e6, "hundred_ms": hundred * 1e3, "board_ms": board * 1e3,
+            "scan_ms": scan * 1e3}
 
 
 def served(binary, directory, span_s):
@@ -122,19 +147,20 @@ def served(binary, directory, span_s):
         server.stop()
 
 
-def table(ours, theirs, answers):
-    rows = [
-        ("bytes a change", ours["bytes"] / ours["changes"], theirs["bytes"] / theirs["changes"]),
-        ("one line, µs", ours["line_us"], theirs["line_us"]),
-        ("a quarter of an hour of one line, µs", ours["part_us"], theirs["part_us"]),
-        ("100 records as of a moment, ms", ours["hundred_ms"], theirs["hundred_ms"]),
-        ("30,000 records as of a moment, ms", ours["board_ms"], theirs["scan_ms"]),
-        ("the same, SQLite with a list of the records", ours["board_ms"], theirs["board_ms"]),
-    ]
-    print(f"{ours['changes']:,} changes; seconds to write: oddsbox {ours['write_s']}, SQLite {theirs['write_s']}")
-    print(f"{'':<48}{'oddsbox':>10}{'SQLite':>10}{'ratio':>9}")
-    for name, our, their in rows:
-        print(f"{name:<48}{our:>10.2f}{their:>10.2f}{their / our:>8.1f}x")
+def table(ours, others, answers):
+    """Each figure, and how many times as much each of the others takes."""
+    written = ", ".join(f"{one['name']} {one['write_s']}" for one in [ours, *others])
+    print(f"{ours['changes']:,} changes; seconds to write: {written}")
+    print(f"{'':<46}{'oddsbox':>10}" + "".join(f"{other['name']:>19}" for other in others))
+    rows = [("bytes a change", lambda one: one["bytes"] / one["changes"]),
+            ("one line, µs", lambda one: one["line_us"]),
+            ("a quarter of an hour of one line, µs", lambda one: one["part_us"]),
+            ("100 records as of a moment, ms", lambda one: one["hundred_ms"]),
+            ("30,000 records as of a moment, ms", lambda one: one.get("scan_ms", one["board_ms"])),
+            ("the same, where a table lists the records", lambda one: one["board_ms"])]
+    for name, figure in rows:
+        our = figure(ours)
+        print(f"{name:<46}{our:>10.2f}" + "".join(f"{figure(other):>10.2f}{figure(other) / our:>8.1f}x" for other in others))
     shown = ", ".join(f"{name} {taken:.2f}" for name, taken in answers.items())
     print(f"500 records over HTTP, ms: {shown}", flush=True)
 
@@ -145,14 +171,23 @@ def main():
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="changes of every record")
     options = parser.parse_args()
     binary, program = contenders.build("versus_history")
+    bases = [Sqlite]
+    if lack := postgres.missing():
+        print(f"Postgres is left out: {lack}")
+    else:
+        bases.append(postgres.Base)
     for rounds in GROWTH if options.growth else (options.rounds,):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
             directory = pathlib.Path(name)
-            ours = oddsbox(program, directory, rounds)
-            theirs = sqlite(directory)
-            if ours["changes"] != theirs["changes"]:
-                raise SystemExit(f"not the same changes: {ours}, {theirs}")
-            table(ours, theirs, served(binary, directory, rounds * 280))
+            ours = {"name": "oddsbox"} | oddsbox(program, directory, rounds)
+            others = []
+            for start in bases:
+                base = start(directory)
+                others.append(questioned(base))
+                base.close()
+                if others[-1]["changes"] != ours["changes"]:
+                    raise SystemExit(f"not the same changes: {ours}, {others[-1]}")
+            table(ours, others, served(binary, directory, rounds * 280))
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ class Entrant:
         return measure.wrk(self.server.pid, self.url(case), self.headers(case), seconds, connections, *script)
 
 
-def entrants(directory, binary_of_control, oddsbox, keys, made):
+def entrants(directory, binary_of_control, served, made, logs):
+    (oddsbox, keys) = served
     key, keys_file = keys[0], directory / "keys"
     keys_file.write_text("".join(f"{each}\n" for each in keys))
 
@@ -114,7 +115,7 @@ def entrants(directory, binary_of_control, oddsbox, keys, made):
     if missing := [how for tool, how in contenders.Nginx.needs.items() if not shutil.which(tool)]:
         print(f"nginx is left out: {', '.join(missing)}")
     else:
-        nginx = contenders.Nginx(directory, made)
+        nginx = contenders.Nginx(directory, made, logs)
 
         def nginx_headers(case):
             headers = plain(case)
@@ -130,7 +131,7 @@ def entrants(directory, binary_of_control, oddsbox, keys, made):
     if how := contenders.FastApi.missing():
         print(f"FastAPI is left out: {how}")
     else:
-        fastapi = contenders.FastApi(directory, oddsbox, keys)
+        fastapi = contenders.FastApi(directory, oddsbox, keys, logs)
         found.append(Entrant(fastapi, address(fastapi), plain, keys_file))
     return found
 
@@ -188,6 +189,7 @@ def main():
     arguments.add_argument("--connections", type=int, default=32)
     arguments.add_argument("--records", type=int, default=100_000)
     arguments.add_argument("--keys", type=int, default=16, help="each request has another one than the one before")
+    arguments.add_argument("--no-logs", dest="logs", action="store_false", help="without access logs")
     arguments.add_argument("--json", type=pathlib.Path, help="write every round to this file as well")
     options = arguments.parse_args()
     if not shutil.which("wrk"):
@@ -197,12 +199,12 @@ def main():
         directory, running = pathlib.Path(name), []
         directory.chmod(0o755)
         try:
-            oddsbox = contenders.Oddsbox(binary, directory)
+            oddsbox = contenders.Oddsbox(binary, directory, ODDSBOX_LOG="info" if options.logs else "warn")
             running.append(oddsbox)
             oddsbox.fill(directory, options.records)
             keys = [oddsbox.issue_key(f"versus-{number}") for number in range(options.keys)]
             made = cases(oddsbox.port, keys[0])
-            found = entrants(directory, control, oddsbox, keys, made)
+            found = entrants(directory, control, (oddsbox, keys), made, options.logs)
             running.extend(entrant.server for entrant in found[1:])
             check_bytes(found, made)
             results = {case.name: {} for case in made}
