@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
 use http_body_util::BodyExt;
-use hyper::body::Body;
+use hyper::body::{Body, Frame};
 use tokio::time::Instant;
 
 use crate::board::{Beat, ChangeEntry, SportEntry, TickEntry};
@@ -29,8 +30,11 @@ async fn open(fixture: &Fixture) -> ResponseBody {
 }
 
 async fn next(body: &mut ResponseBody) -> String {
-    let frame = body.frame().await.expect("the stream goes on").unwrap();
-    String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
+    text(&body.frame().await.expect("the stream goes on").unwrap())
+}
+
+fn text(frame: &Frame<Bytes>) -> String {
+    String::from_utf8(frame.data_ref().unwrap().to_vec()).unwrap()
 }
 
 fn beat(fixture: &Fixture, position: Position) {
@@ -97,32 +101,50 @@ impl Wake for Wakes {
     }
 }
 
+/// A new stream that is polled by hand.
+struct PolledStream {
+    body: ResponseBody,
+    wakes: Arc<Wakes>,
+}
+
+impl PolledStream {
+    async fn open(fixture: &Fixture) -> Self {
+        PolledStream { body: open(fixture).await, wakes: Arc::default() }
+    }
+
+    fn poll(&mut self) -> Option<String> {
+        let waker = Waker::from(Arc::clone(&self.wakes));
+        match Pin::new(&mut self.body).poll_frame(&mut Context::from_waker(&waker)) {
+            Poll::Ready(frame) => Some(text(&frame.unwrap().unwrap())),
+            Poll::Pending => None,
+        }
+    }
+
+    fn wakes(&self) -> u64 {
+        self.wakes.0.load(Ordering::Relaxed)
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn changes_of_a_tick_and_its_beat_are_handed_out_together() {
     let fixture = Fixture::new();
-    let mut body = open(&fixture).await;
-    let wakes = Arc::new(Wakes::default());
-    let waker = Waker::from(Arc::clone(&wakes));
-    let mut poll = || match Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker)) {
-        Poll::Ready(frame) => Some(frame.unwrap().unwrap().into_data().unwrap()),
-        Poll::Pending => None,
-    };
+    let mut stream = PolledStream::open(&fixture).await;
     let (boards, at) = (&fixture.service.boards, Timestamp::from_unix(NOW));
     let sport = boards.catalogue().sport_ids().next().unwrap();
     let key = &boards.catalogue()[sport].key;
     let from = position(&fixture);
-    assert_eq!(poll(), None);
+    assert_eq!(stream.poll(), None);
     for number in 0..3 {
         let tick = TickEntry::new(key, at, vec![("betmgm".into(), true)], Vec::new());
         let entry = SportEntry { sport, key: (**key).into(), lists: Vec::new(), tick: Some(tick) };
         boards.feed(World::Sandbox).push(ChangeEntry::new(from.sequence + number, vec![entry]));
         beat(&fixture, Position::before(from.epoch, from.sequence + number + 1));
-        assert_eq!(wakes.0.load(Ordering::Relaxed), number + 1, "one notification wakes it once");
-        let frame = String::from_utf8(poll().unwrap().to_vec()).unwrap();
+        assert_eq!(stream.wakes(), number + 1, "one notification wakes it once");
+        let frame = stream.poll().unwrap();
         let events: Vec<&str> = frame.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(events, ["source", "beat"]);
-        assert_eq!(poll(), None);
-        assert_eq!(poll(), None, "nothing has come since");
+        assert_eq!(stream.poll(), None);
+        assert_eq!(stream.poll(), None, "nothing has come since");
     }
 }
 
@@ -150,34 +172,27 @@ async fn long_publication_is_rendered_in_parts_and_is_one_event() {
     const RECORDS: usize = 2_500;
     for (bookmaker, parts) in [("betmgm", 3), ("nobody", 0)] {
         let fixture = Fixture::new();
-        let mut body = open(&fixture).await;
-        let wakes = Arc::new(Wakes::default());
-        let waker = Waker::from(Arc::clone(&wakes));
-        let mut poll = || match Pin::new(&mut body).poll_frame(&mut Context::from_waker(&waker)) {
-            Poll::Ready(frame) => Some(frame.unwrap().unwrap().into_data().unwrap()),
-            Poll::Pending => None,
-        };
-        assert_eq!(poll(), None);
+        let mut stream = PolledStream::open(&fixture).await;
+        assert_eq!(stream.poll(), None);
         publish_many(&fixture, RECORDS, bookmaker);
 
-        let woken = || wakes.0.load(Ordering::Relaxed);
         for _ in 0..parts {
-            let before = woken();
-            assert_eq!(poll(), None, "others have their turn");
+            let before = stream.wakes();
+            assert_eq!(stream.poll(), None, "others have their turn");
             tokio::task::yield_now().await;
-            assert_eq!(woken(), before + 1, "and then it goes on");
+            assert_eq!(stream.wakes(), before + 1, "and then it goes on");
         }
         let (mut frames, mut turn, mut turns) = (String::new(), 0, 0);
         loop {
-            let before = woken();
-            if let Some(frame) = poll() {
+            let before = stream.wakes();
+            if let Some(frame) = stream.poll() {
                 turn += frame.len();
                 assert!(turn <= 512 << 10, "{turn} bytes in one turn");
-                frames.push_str(std::str::from_utf8(&frame).unwrap());
+                frames.push_str(&frame);
                 continue;
             }
             tokio::task::yield_now().await;
-            if woken() > before {
+            if stream.wakes() > before {
                 (turn, turns) = (0, turns + 1);
             } else {
                 break;
