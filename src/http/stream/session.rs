@@ -3,10 +3,9 @@
 //! The body is polled when its client can take more. It then hands out what is next: bytes that it shares with the streams of the
 //! same filter, or bytes of its own about the stream itself. It holds no more than a few frames, whatever its client does.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -14,10 +13,12 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 
 use super::context::{StreamContext, StreamPlace};
-use super::request::{StreamPlan, Unmatched};
+use super::control::{self, EndReason};
+use super::outbox::Outbox;
+use super::request::StreamPlan;
 use super::timer::StreamTimer;
 use crate::board::render::json;
-use crate::board::{Beat, ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard, control_frame};
+use crate::board::{Beat, ChangeEntry, Cursor, Encoding, MergedChanges, NextChange, WorldBoard};
 use crate::http::exchange::history::HistoryFailure;
 use crate::keys::{AuthError, KeyTicket, StreamSeat};
 use crate::model::{Position, SportId, Timestamp};
@@ -28,10 +29,6 @@ const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
 const BEHIND_MAX: u64 = 16;
 /// Longer entries are not joined with their beat: copying them would cost more than a write of its own.
 const JOINED_WEIGHT_MAX: usize = 1 << 20;
-/// After so many bytes for one client others have their turn, however fast it reads.
-const TURN_BYTES: usize = 256 << 10;
-/// Clients of a service that stops come back within this time, not all at once.
-const RETURN_WITHIN_MS: u64 = 10_000;
 /// When to look whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
 
@@ -65,10 +62,7 @@ pub(crate) struct EventStream {
     /// After the last event that was handed out.
     position: Position,
     seen_beat: u64,
-    /// Handed out next.
-    queue: VecDeque<Bytes>,
-    /// How many bytes were handed out in this turn.
-    turn_bytes: usize,
+    outbox: Outbox,
     /// Whether it has not reached the last entry yet: until then it reads the log where memory does not reach, and nothing is merged.
     is_catching_up: bool,
     reading: Option<Reading>,
@@ -114,30 +108,6 @@ enum Advance {
     Failed,
 }
 
-/// Why a stream ends, or begins anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EndReason {
-    Revoked,
-    Expired,
-    Limit,
-    Forbidden,
-    Shutdown,
-    Maintenance { retry_after_s: u32 },
-}
-
-impl EndReason {
-    const fn key(self) -> &'static str {
-        match self {
-            EndReason::Revoked => "revoked",
-            EndReason::Expired => "expired",
-            EndReason::Limit => "limit",
-            EndReason::Forbidden => "forbidden",
-            EndReason::Shutdown => "shutdown",
-            EndReason::Maintenance { .. } => "maintenance",
-        }
-    }
-}
-
 impl EventStream {
     pub(super) fn new(context: Arc<StreamContext>, start: StreamStart) -> Self {
         let StreamStart { plan, world, read, ticket, seat, place, slot } = start;
@@ -146,8 +116,7 @@ impl EventStream {
             seen_beat: context.boards.feed(plan.world).last_beat(),
             position: world.position(),
             phase: Phase::Begins(world),
-            queue: VecDeque::new(),
-            turn_bytes: 0,
+            outbox: Outbox::default(),
             is_catching_up: true,
             reading: None,
             read,
@@ -192,7 +161,8 @@ impl EventStream {
         let now = world.position();
         let resumed = self.plan.since.filter(|since| since.epoch == now.epoch && !since.is_after(now));
         // It repeats the position, so that a client that takes the id of every event does not lose its place here.
-        self.queue.push_back(self.hello(&world, resumed));
+        let hello = control::hello(&self.plan, &self.context, world.position(), resumed);
+        self.outbox.push(hello);
         match self.plan.since {
             Some(_) if resumed.is_none() => self.reset("epoch"),
             Some(since) => {
@@ -228,7 +198,9 @@ impl EventStream {
                 let mut head = b"event: snapshot\ndata: {\"sport_key\":".to_vec();
                 json::string(&catalogue[sport].key, &mut head);
                 head.extend_from_slice(b",\"records\":");
-                self.queue.extend([head.into(), body.bytes(Encoding::Identity).clone(), Bytes::from_static(b"}\n\n")]);
+                for bytes in [head.into(), body.bytes(Encoding::Identity).clone(), Bytes::from_static(b"}\n\n")] {
+                    self.outbox.push(bytes);
+                }
                 self.phase = Phase::Snapshot(part);
                 return;
             }
@@ -240,7 +212,7 @@ impl EventStream {
     fn ready(&mut self, position: Position) {
         self.position = position;
         self.phase = Phase::Follows;
-        self.queue.push_back(control_frame("ready", Some(position), |out| write_position(position, out)));
+        self.outbox.push(control::ready(position));
     }
 
     /// The client has to begin anew.
@@ -254,11 +226,7 @@ impl EventStream {
         let wants_snapshot = self.plan.wants_snapshot;
         // Whoever loses the connection during a snapshot gets another one.
         let resumes_at = (!wants_snapshot).then_some(position);
-        self.queue.push_back(control_frame("reset", resumes_at, |out| {
-            out.extend_from_slice(b"{\"why\":");
-            json::string(why, out);
-            out.push(b'}');
-        }));
+        self.outbox.push(control::reset(why, resumes_at));
         self.position = position;
         self.phase = if wants_snapshot { self.new_snapshot(world) } else { Phase::Follows };
     }
@@ -308,7 +276,7 @@ impl EventStream {
     fn deliver(&mut self, entry: &ChangeEntry, world: &WorldBoard) {
         let frames = entry.frames(&self.plan.filter, world.register(), self.position);
         if !frames.is_empty() {
-            self.queue.push_back(frames);
+            self.outbox.push(frames);
         }
         self.position = Position::before(self.position.epoch, entry.sequence + 1);
     }
@@ -327,7 +295,7 @@ impl EventStream {
         self.deliver(entry, world);
         if let Some(beat) = beat {
             self.seen_beat = beat.number();
-            self.queue.push_back(beat.frame(&self.plan.filter, register));
+            self.outbox.push(beat.frame(&self.plan.filter, register));
         }
         Advance::Something
     }
@@ -346,7 +314,7 @@ impl EventStream {
         self.position = from;
         let frames = merged.frames(from);
         if !frames.is_empty() {
-            self.queue.push_back(frames);
+            self.outbox.push(frames);
         }
         Advance::Something
     }
@@ -432,47 +400,10 @@ impl EventStream {
         if matches!(self.phase, Phase::Ended) {
             return;
         }
-        let retry_after_ms = match reason {
-            EndReason::Shutdown => {
-                // Spread by an address, which differs from stream to stream.
-                let spread = xxhash_rust::xxh3::xxh3_64(&Arc::as_ptr(&self.slot).addr().to_le_bytes());
-                Some(1000 + spread % (RETURN_WITHIN_MS - 1000))
-            }
-            EndReason::Maintenance { retry_after_s } => Some(u64::from(retry_after_s.max(1)) * 1000),
-            _ => None,
-        };
-        let bye = control_frame("bye", None, |out| {
-            out.extend_from_slice(b"{\"why\":");
-            json::string(reason.key(), out);
-            out.extend_from_slice(b",\"retry_after_s\":");
-            match retry_after_ms {
-                Some(ms) => json::integer(ms.div_ceil(1000), out),
-                None => out.extend_from_slice(b"null"),
-            }
-            out.push(b'}');
-        });
-        if let Some(ms) = retry_after_ms {
-            self.queue.push_back(format!("retry: {ms}\n").into());
-        }
-        self.queue.push_back(bye);
+        // Differs from stream to stream.
+        let spread = Arc::as_ptr(&self.slot).addr();
+        self.outbox.push(control::bye(reason, spread));
         self.phase = Phase::Ended;
-    }
-
-    fn hello(&self, world: &WorldBoard, resumed: Option<Position>) -> Bytes {
-        let Unmatched { bookmakers, competitions } = &self.plan.unmatched;
-        control_frame("hello", resumed, |out| {
-            out.extend_from_slice(b"{\"position\":");
-            json::string(&world.position().to_string(), out);
-            out.extend_from_slice(b",\"refresh_s\":");
-            json::integer(self.context.settings.refresh_ms.div_euclid(1000), out);
-            out.extend_from_slice(b",\"filters\":");
-            self.plan.filter.spec.write(self.context.boards.catalogue(), out);
-            out.extend_from_slice(b",\"unmatched\":{\"bookmakers\":");
-            json::array(bookmakers, out, |key, out| json::string(key, out));
-            out.extend_from_slice(b",\"competitions\":");
-            json::array(competitions, out, |key, out| json::string(key, out));
-            out.extend_from_slice(b"}}");
-        })
     }
 
     /// Lets the timer fire when there is something to do.
@@ -484,31 +415,17 @@ impl EventStream {
     /// The timer has fired.
     fn after_timer(&mut self) {
         if self.timer.ends_silence() {
-            self.queue.push_back(COMMENT);
+            self.outbox.push(COMMENT);
         }
         self.set_timer();
         // The key may have ended.
         self.is_current = false;
     }
 
-    fn hand_out(&mut self, mut bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if bytes.len() > TURN_BYTES {
-            self.queue.push_front(bytes.split_off(TURN_BYTES));
-        }
-        self.turn_bytes += bytes.len();
+    fn hand_out(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         self.context.counts().count_bytes(bytes.len());
         self.timer.note_heard();
         Poll::Ready(Some(Ok(Frame::data(bytes))))
-    }
-
-    /// Goes on when others have had their turn, also those whose request has yet to be read from its socket: a task that wakes
-    /// itself goes before them.
-    fn yield_turn<T>(&mut self, task: &mut Context<'_>) -> Poll<T> {
-        self.turn_bytes = 0;
-        if pin!(tokio::task::yield_now()).poll(task).is_ready() {
-            task.waker().wake_by_ref();
-        }
-        Poll::Pending
     }
 
     /// Looks for what is next, unless nothing can have come since the last look.
@@ -524,34 +441,30 @@ impl EventStream {
     }
 }
 
-/// `{"position":"…"}`
-fn write_position(position: Position, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"position\":");
-    json::string(&position.to_string(), out);
-    out.push(b'}');
-}
-
 impl Body for EventStream {
     type Data = Bytes;
     type Error = io::Error;
 
     fn poll_frame(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let stream = self.get_mut();
-        if stream.turn_bytes >= TURN_BYTES {
-            return stream.yield_turn(task);
+        if stream.outbox.has_had_its_turn() {
+            return stream.outbox.yield_turn(task);
         }
         loop {
-            if let Some(bytes) = stream.queue.pop_front() {
+            if let Some(bytes) = stream.outbox.take_next() {
                 return stream.hand_out(bytes);
             }
             if matches!(stream.phase, Phase::Ended) {
                 return Poll::Ready(None);
             }
             match stream.look(task) {
-                Advance::Frame(bytes) => return stream.hand_out(bytes),
+                Advance::Frame(bytes) => {
+                    let bytes = stream.outbox.take(bytes);
+                    return stream.hand_out(bytes);
+                }
                 Advance::Something => continue,
                 Advance::Failed => return Poll::Ready(Some(Err(io::ErrorKind::Other.into()))),
-                Advance::Later => return stream.yield_turn(task),
+                Advance::Later => return stream.outbox.yield_turn(task),
                 Advance::Nothing => {}
             }
             if stream.timer.poll(task).is_ready() {
@@ -559,7 +472,7 @@ impl Body for EventStream {
                 continue;
             }
             if stream.slot.wait(task.waker()) {
-                stream.turn_bytes = 0;
+                stream.outbox.end_turn();
                 return Poll::Pending;
             }
         }
