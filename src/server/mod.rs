@@ -67,6 +67,9 @@ use writer_watch::WriterWatch;
 /// Who simulates the live world and issues the keys of a demo, as the audit log has it.
 pub const DEMO: &str = "oddsbox demo";
 
+/// When to try again to write the start to the audit log.
+const AUDIT_RETRY: Duration = Duration::from_secs(1);
+
 /// A service with its data loaded, not yet serving.
 #[derive(Debug)]
 pub struct Server {
@@ -200,7 +203,6 @@ impl Server {
             return begun.unwrap_or(Ok(()));
         }
         let push = intakes.start(self.ingest_context(), bounds.ingest.subscribe(), phases.clone(), &mut tasks);
-        self.writer.audit("oddsbox", "start", "service", self.summary(&opened)).await?;
         let _ = phase.send(Phase::Serving);
         ready(&self, interfaces.sessions.as_deref()).await;
         let status = notify::ready_on(&base_url(&self.config.borrow(), address));
@@ -280,14 +282,24 @@ impl Server {
             let pollers = inputs.start(tasks).await?;
             tasks.spawn(pollers.run());
         }
-        Ok(())
+        Ok(self.audit_start().await?)
     }
 
-    /// What the audit log says of a start.
-    fn summary(&self, config: &Config) -> String {
-        match &self.member {
-            Some(member) => format!("node {}, {}", member.node().name(), config.summary()),
-            None => config.summary(),
+    /// Writes the start to the audit log. An engine that does not answer in time is asked again, and may then have it twice.
+    async fn audit_start(&self) -> Result<(), WriteError> {
+        let summary = self.config.borrow().summary();
+        let summary = match &self.member {
+            Some(member) => format!("node {}, {summary}", member.node().name()),
+            None => summary,
+        };
+        loop {
+            match self.writer.audit("oddsbox", "start", "service", summary.clone()).await {
+                Err(error @ WriteError::Unconfirmed(_)) => {
+                    tracing::warn!(%error, "the start of this node is not in the audit log yet; trying again");
+                    tokio::time::sleep(AUDIT_RETRY).await;
+                }
+                done => return done,
+            }
         }
     }
 

@@ -17,6 +17,8 @@ struct State {
     /// Nothing gets through, and nobody is told.
     is_cut: AtomicBool,
     delay_ms: AtomicU64,
+    /// Lost on its way to the engine, with its connection.
+    lost: Mutex<Option<&'static str>>,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -29,6 +31,7 @@ impl Link {
             target: target.into(),
             is_cut: false.into(),
             delay_ms: 0.into(),
+            lost: Mutex::default(),
             open: Mutex::default(),
         }));
         let own = link.clone();
@@ -56,6 +59,15 @@ impl Link {
     /// Everything takes so much longer, each way.
     pub fn delay(&self, delay: Duration) {
         self.0.delay_ms.store(u64::try_from(delay.as_millis()).expect("a short time"), Ordering::SeqCst);
+    }
+
+    /// The first message with this text does not arrive, and its connection is closed.
+    pub fn lose(&self, text: &'static str) {
+        *self.0.lost.lock().expect("a lock") = Some(text);
+    }
+
+    pub fn has_lost(&self) -> bool {
+        self.0.lost.lock().expect("a lock").is_none()
     }
 
     /// Leads to another port from now on; connections that are open are closed.
@@ -86,12 +98,17 @@ impl Link {
             let read = from.read(&mut bytes).unwrap_or(0);
             self.wait_while_cut();
             thread::sleep(Duration::from_millis(self.0.delay_ms.load(Ordering::SeqCst)));
-            if read == 0 || to.write_all(&bytes[..read]).is_err() {
+            if read == 0 || self.is_lost(&bytes[..read]) || to.write_all(&bytes[..read]).is_err() {
                 let _ = to.shutdown(Shutdown::Both);
                 let _ = from.shutdown(Shutdown::Both);
                 return;
             }
         }
+    }
+
+    fn is_lost(&self, message: &[u8]) -> bool {
+        let mut lost = self.0.lost.lock().expect("a lock");
+        lost.take_if(|text| message.windows(text.len()).any(|part| part == text.as_bytes())).is_some()
     }
 
     fn wait_while_cut(&self) {
