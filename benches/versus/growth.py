@@ -5,14 +5,12 @@
 """
 
 import argparse
-import csv
 import pathlib
 
 import contenders
-import plot
+import results
 import sweeps
 
-RESULTS = pathlib.Path(__file__).parents[1] / "results"
 # What the columns of each sweep are, where they are plotted.
 SWEEPS = {
     "records": (sweeps.by_records, "records on the board", {
@@ -31,13 +29,6 @@ SWEEPS = {
 }
 
 
-def save(name, rows):
-    with open(RESULTS / f"by-{name}.csv", "w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     arguments.add_argument("--seconds", type=int, default=3)
@@ -47,17 +38,15 @@ def main():
     if unknown := [name for name in options.sweeps if name not in SWEEPS]:
         arguments.error(f"there is no sweep {unknown[0]}")
     binary = options.binary or contenders.build()[0]
-    RESULTS.mkdir(exist_ok=True)
     for name in options.sweeps or SWEEPS:
         sweep, x_label, fields = SWEEPS[name]
         rows = []
         for row in sweep(binary, options.seconds):
             print(row, flush=True)
             rows.append(row)
-        save(name, rows)
+        results.save(name, rows)
         for field, label in fields.items():
-            points = [(row[name], row[field]) for row in rows]
-            plot.write(RESULTS / f"{name}-{field.replace('_', '-')}.svg", f"{label} by {x_label}", x_label, label, points)
+            results.draw(name, x_label, field, label, rows, {field: ""})
 
 
 if __name__ == "__main__":

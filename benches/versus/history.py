@@ -4,7 +4,7 @@
 SQLite is called in process by Python's sqlite3, which keeps its statements prepared, Postgres through its socket by psycopg2, with
 prepared statements, and oddsbox in process by benches/versus/history.rs. Then a server is started on the file of oddsbox, and
 asked for the board as of a moment for the first time, again, and page by page, beside the board as it is now. `--growth`
-repeats it with a twentieth and with five times as many changes.
+repeats it with a twentieth and with five times as many changes. Data and plots of all sizes are in benches/results.
 """
 
 import argparse
@@ -22,7 +22,9 @@ import tempfile
 import time
 
 import contenders
+import measure
 import postgres
+import results
 
 EVENTS, BOOKS, MARKETS = 1_500, 10, 2
 LINES, BOARDS, PART_S = 2_000, 11, 900
@@ -111,8 +113,10 @@ def questioned(base):
 
 
 def served(binary, directory, span_s):
-    """Milliseconds of an answer of 500 records over loopback."""
+    """Milliseconds of an answer of 500 records over loopback, and what the server takes."""
+    began = time.monotonic()
     server = contenders.Oddsbox(binary, directory)
+    start_s = time.monotonic() - began
     try:
         headers = {"X-API-Key": server.issue_key()}
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -142,7 +146,8 @@ def served(binary, directory, span_s):
             while 'rel="next"' in links and len(times["page"]) % 20 < 19:
                 took, links = ask(next_page(links))
                 times["page"].append(took)
-        return {name: statistics.median(taken) for name, taken in times.items() if taken}
+        answers = {name: statistics.median(taken) for name, taken in times.items() if taken}
+        return answers, {"start_s": round(start_s, 3), "memory_bytes": measure.memory_bytes(server.pid)}
     finally:
         server.stop()
 
@@ -163,6 +168,23 @@ def table(ours, others, answers):
         print(f"{name:<46}{our:>10.2f}" + "".join(f"{figure(other):>10.2f}{figure(other) / our:>8.1f}x" for other in others))
     shown = ", ".join(f"{name} {taken:.2f}" for name, taken in answers.items())
     print(f"500 records over HTTP, ms: {shown}", flush=True)
+
+
+def save(ours, others, answers, costs):
+    """Puts the figures beside those of other sizes, and plots all of them."""
+    row = {"changes": ours["changes"], "as_of_first_ms": round(answers["first"], 2), "as_of_again_ms": round(answers["again"], 2)} | costs
+    for one in [ours, *others]:
+        figures = {"bytes": one["bytes"], "write_s": one["write_s"], "line_us": round(one["line_us"], 1),
+                   "part_us": round(one["part_us"], 1), "hundred_ms": round(one["hundred_ms"], 2), "board_ms": round(one["board_ms"], 1)}
+        row |= {f"{one['name'].lower()}_{name}": figure for name, figure in figures.items()}
+    rows = sorted([row, *(old for old in results.saved("changes") if old["changes"] != row["changes"])], key=lambda row: row["changes"])
+    results.save("changes", rows)
+    names = {one["name"].lower(): one["name"] for one in [ours, *others]}
+    for field, label in {"bytes": "bytes", "line_us": "µs for one line", "board_ms": "ms for 30,000 records as of a moment"}.items():
+        results.draw("changes", "changes", field, label, rows, {f"{name}_{field}": title for name, title in names.items()})
+    for field, label in {"start_s": "seconds until it listens", "memory_bytes": "bytes of memory",
+                         "as_of_first_ms": "ms of 500 records as of a moment, for the first time"}.items():
+        results.draw("changes", "changes", field, label, rows, {field: ""})
 
 
 def main():
@@ -187,7 +209,10 @@ def main():
                 base.close()
                 if others[-1]["changes"] != ours["changes"]:
                     raise SystemExit(f"not the same changes: {ours}, {others[-1]}")
-            table(ours, others, served(binary, directory, rounds * 280))
+            answers, costs = served(binary, directory, rounds * 280)
+            table(ours, others, answers)
+            print(f"the server: {costs}", flush=True)
+            save(ours, others, answers, costs)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""A line plot with logarithmic axes as an SVG file: enough for growth, without a plotting library."""
+"""Lines with logarithmic axes as an SVG file: enough for growth, without a plotting library."""
 
 import html
 import math
 
+COLOURS = ["#1558b0", "#c0392b", "#2e7d32"]
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 60, 40, 20
 
 
@@ -11,8 +12,9 @@ def decades(values):
     return math.floor(math.log10(min(values))), max(math.ceil(math.log10(max(values))), math.floor(math.log10(min(values))) + 1)
 
 
-def write(path, title, x_label, y_label, points):
-    """Writes points, pairs of positive numbers, as a plot."""
+def write(path, title, x_label, y_label, lines):
+    """Writes lines, by their titles, of points, which are pairs of positive numbers."""
+    points = [point for line in lines.values() for point in line]
     (x_low, x_high), (y_low, y_high) = decades([x for x, _ in points]), decades([y for _, y in points])
 
     def x_at(value):
@@ -33,9 +35,12 @@ def write(path, title, x_label, y_label, points):
         label = f"{10 ** power:,}" if power >= 0 else f"{10.0 ** power:g}"
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
         parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
-    line = " ".join(f"{x_at(x):.1f},{y_at(y):.1f}" for x, y in points)
-    parts.append(f'<polyline points="{line}" fill="none" stroke="#1558b0" stroke-width="2"/>')
-    parts += [f'<circle cx="{x_at(x):.1f}" cy="{y_at(y):.1f}" r="3.5" fill="#1558b0"/>' for x, y in points]
+    for number, (name, line) in enumerate(lines.items()):
+        colour = COLOURS[number]
+        path_points = " ".join(f"{x_at(x):.1f},{y_at(y):.1f}" for x, y in line)
+        parts.append(f'<polyline points="{path_points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts += [f'<circle cx="{x_at(x):.1f}" cy="{y_at(y):.1f}" r="3.5" fill="{colour}"/>' for x, y in line]
+        parts.append(f'<text x="{LEFT + 12}" y="{TOP + 18 + 16 * number}" fill="{colour}">{html.escape(name)}</text>')
     parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 14}" text-anchor="middle">{html.escape(x_label)}</text>')
     parts.append(f'<text transform="translate(18 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">{html.escape(y_label)}</text>')
     path.write_text("\n".join([*parts, "</svg>"]) + "\n")
