@@ -88,7 +88,7 @@ impl LogWriter {
     }
 
     /// Appends one whole line, or drops and counts it.
-    fn push(&self, line: &[u8]) {
+    pub fn push(&self, line: &[u8]) {
         let mut buffer = self.shared.lock();
         if buffer.lines.len() + line.len() > BUFFER_BYTES_MAX {
             drop(buffer);

@@ -60,6 +60,14 @@ impl Timestamp {
         out.extend_from_slice(&[b'.', digit(ms / 100), digit(ms / 10), digit(ms), b'Z']);
     }
 
+    /// `2026-11-14T23:39:00.123456Z` for the moment `unix_micros`.
+    pub fn write_micros(unix_micros: i64, out: &mut Vec<u8>) {
+        Timestamp::write_millis(unix_micros.div_euclid(MS_PER_SECOND), out);
+        let micros = u32::try_from(unix_micros.rem_euclid(MS_PER_SECOND)).unwrap_or(0);
+        out.pop();
+        out.extend_from_slice(&[digit(micros / 100), digit(micros / 10), digit(micros), b'Z']);
+    }
+
     /// `2026-11-14T23:39:00Z`.
     #[inline]
     pub(crate) fn iso(self) -> [u8; 20] {

@@ -3,13 +3,18 @@
 /// Writes a string with its quotes.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
+    string_part(text, out);
+    out.push(b'"');
+}
+
+/// Writes a part of a string, without quotes.
+pub(crate) fn string_part(text: &str, out: &mut Vec<u8>) {
     // No early exit, so that the compiler vectorises it; names are short.
     if text.bytes().fold(0, |special, byte| special | is_special(byte)) != 0 {
         escaped(text, out);
     } else {
         out.extend_from_slice(text.as_bytes());
     }
-    out.push(b'"');
 }
 
 /// 1 for a byte that must be escaped, otherwise 0.

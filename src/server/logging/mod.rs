@@ -2,6 +2,8 @@
 //! always through [`LogWriter`], so that no line ever waits for it. Panics are logged the same way: the default hook
 //! would block on a standard error that is not read.
 
+mod json;
+
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt;
@@ -10,13 +12,18 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::panic;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 use crate::config::{Config, LogFormat};
 use crate::log::{self, Escaping, LogWriter};
+use json::JsonLines;
+
+type SetFilter = Box<dyn Fn(EnvFilter) + Send + Sync>;
 
 /// What decides which lines are written; it can be changed while they are.
-pub struct LogFilter(Option<Box<dyn Fn(EnvFilter) + Send + Sync>>);
+pub struct LogFilter(Option<SetFilter>);
 
 impl fmt::Debug for LogFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,22 +62,17 @@ pub fn init(config: &Config) -> Result<LogFilter, LogError> {
     };
     let writer = LogWriter::start(standard_error(), escaping).map_err(LogError::Thread)?;
     log::install(writer.clone());
-    // The subscriber prints its own errors to standard error, and panics where that fails.
-    let lines = tracing_subscriber::fmt()
-        .log_internal_errors(false)
-        .with_env_filter(filter)
-        .with_writer(move || writer.clone());
-    // The two kinds of lines have no type in common, only the same calls.
-    macro_rules! start {
-        ($lines:expr) => {{
-            let lines = $lines.with_filter_reloading();
-            let handle = lines.reload_handle();
-            let set: Box<dyn Fn(EnvFilter) + Send + Sync> = Box::new(move |filter| drop(handle.reload(filter)));
-            // Another subscriber, as in a test, stays in place, and its filter cannot be changed here.
-            lines.try_init().is_ok().then_some(set)
-        }};
-    }
-    let set = if json { start!(lines.json().flatten_event(true)) } else { start!(lines.with_ansi(colours)) };
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = if json {
+        Box::new(JsonLines(writer))
+    } else {
+        // The layer prints its own errors to standard error, and panics where that fails.
+        let text = tracing_subscriber::fmt::layer().log_internal_errors(false).with_ansi(colours);
+        Box::new(text.with_writer(move || writer.clone()))
+    };
+    let (filter, handle) = reload::Layer::new(filter);
+    // Another subscriber, as in a test, stays in place, and its filter cannot be changed here.
+    let is_started = tracing_subscriber::registry().with(lines).with(filter).try_init().is_ok();
+    let set = is_started.then(|| -> SetFilter { Box::new(move |filter| drop(handle.reload(filter))) });
     if set.is_some() {
         panic::set_hook(Box::new(log_panic));
     }
