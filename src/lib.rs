@@ -39,6 +39,7 @@ mod nearest;
 pub mod networks;
 pub mod server;
 pub mod store;
+mod supervise;
 #[cfg(test)]
 mod testing;
 pub mod tls;

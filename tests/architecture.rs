@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("log", &[]),
     ("nearest", &[]),
     ("networks", &[]),
+    ("supervise", &[]),
     ("tls", &[]),
     ("wake", &[]),
     ("config", &["model"]),
@@ -32,7 +33,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", &["admin", "board", "cluster", "config", "http", "keys", "model", "server", "store", "writer", "ingest"]),
 ];
 /// Modules that every module may use.
-const LEAVES: &[&str] = &["attachment", "clock", "durable", "log", "metrics", "nearest", "networks", "tls", "wake"];
+const LEAVES: &[&str] =
+    &["attachment", "clock", "durable", "log", "metrics", "nearest", "networks", "supervise", "tls", "wake"];
 
 /// Crates that only some modules may use, so that replacing one means changing few modules.
 const ONLY_IN: &[(&str, &[&str])] = &[

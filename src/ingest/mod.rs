@@ -30,7 +30,7 @@ mod simulator;
 mod spool;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod the_odds_api;
 pub mod wire;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use humantime::format_duration;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use super::ServeError;
 use crate::cluster::connect::{connect, node_name};
@@ -92,10 +92,10 @@ pub(super) async fn warn_of_engine(member: &ServedMember) {
 
 /// The last words of a server, when no request can be charged any more. `leases` ends by itself in a node, which gives back what
 /// it has not used.
-pub(super) async fn leave(member: Option<Arc<ServedMember>>, leases: JoinHandle<()>) {
-    let Some(member) = member else { return leases.abort() };
+pub(super) async fn leave(member: Option<Arc<ServedMember>>, mut leases: JoinSet<()>) {
+    let Some(member) = member else { return };
     let words = async {
-        let _ = leases.await;
+        while leases.join_next().await.is_some() {}
         member.leave().await;
     };
     if tokio::time::timeout(LEAVE_WITHIN, words).await.is_err() {

@@ -67,6 +67,11 @@ pub enum ServeError {
     Member(#[from] StartError),
     #[error("{0}")]
     Behind(String),
+    #[error(
+        "a part of the server panicked, which is a bug in oddsbox: report it with the line of the log that says where, and \
+         start the server again"
+    )]
+    Panicked,
     #[error("the system refused a thread, a signal or a socket: {0}")]
     System(#[from] io::Error),
 }

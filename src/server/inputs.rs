@@ -13,6 +13,7 @@ use crate::cluster::member::Member;
 use crate::config::Config;
 use crate::ingest::{IngestContext, PollSettings, Pollers, Simulation, Simulator};
 use crate::model::{Catalogue, World};
+use crate::supervise::{RESTART_AFTER, first_panic};
 use crate::writer::WriterHandle;
 
 /// How often it is checked whether the turn has ended.
@@ -32,26 +33,35 @@ impl Inputs {
     /// Fills the simulated worlds, which go on; returns the feeds, which wait.
     pub(super) async fn start(&self, tasks: &mut JoinSet<()>) -> Result<Pollers, ServeError> {
         let pollers = Pollers::open(self.context.clone(), self.settings, self.config.clone())?;
-        for mut simulation in self.simulations() {
+        let worlds: &[World] = match self.simulated {
+            SimulatedWorlds::Sandbox => &[World::Sandbox],
+            SimulatedWorlds::Both => &[World::Sandbox, World::Live],
+            SimulatedWorlds::Neither => &[],
+        };
+        for world in worlds {
+            let mut simulation = self.simulation(*world);
             simulation.fill().await?;
-            tasks.spawn(simulation.run());
+            tasks.spawn(self.clone().simulate(*world, simulation.run()));
         }
         Ok(pollers)
     }
 
-    fn simulations(&self) -> Vec<Simulation> {
+    fn simulation(&self, world: World) -> Simulation {
         let seed = self.config.borrow().simulator_seed;
-        let (sandbox, live) = ((World::Sandbox, seed), (World::Live, seed.wrapping_add(1)));
-        let worlds = match self.simulated {
-            SimulatedWorlds::Sandbox => vec![sandbox],
-            SimulatedWorlds::Both => vec![sandbox, live],
-            SimulatedWorlds::Neither => Vec::new(),
-        };
-        let simulation = |(world, seed)| {
-            let simulator = Simulator::new(seed, &self.catalogue);
-            Simulation::new(world, simulator, self.context.clone())
-        };
-        worlds.into_iter().map(simulation).collect()
+        let seed = if world == World::Live { seed.wrapping_add(1) } else { seed };
+        Simulation::new(world, Simulator::new(seed, &self.catalogue), self.context.clone())
+    }
+
+    /// Goes on with a simulation. If it panics, another one takes its place, and feeds and the other world go on meanwhile.
+    async fn simulate(self, world: World, first: impl Future<Output = ()> + Send + 'static) {
+        let mut running = JoinSet::new();
+        running.spawn(first);
+        loop {
+            first_panic(&mut running).await;
+            tracing::error!(%world, "the simulation panicked; it is started again in a minute");
+            tokio::time::sleep(RESTART_AFTER).await;
+            running.spawn(self.simulation(world).run());
+        }
     }
 
     /// The same in every turn of a node.
@@ -84,12 +94,43 @@ impl Inputs {
         match inputs.start(&mut tasks).await {
             Ok(pollers) => {
                 tasks.spawn(pollers.run());
-                std::future::pending::<()>().await;
+                first_panic(&mut tasks).await;
+                tracing::error!("feeds and simulated worlds ended by a panic; starting them again in a minute");
+                tokio::time::sleep(RESTART_AFTER).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "feeds and simulated worlds could not be started; trying again");
                 tokio::time::sleep(TURN_CHECK * 20).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{SETTINGS, Settings};
+    use crate::ingest::tests::Fixture;
+
+    #[tokio::test(start_paused = true)]
+    async fn simulation_that_panics_is_started_again() {
+        let fixture = Fixture::new();
+        let context = fixture.context.clone();
+        let (_running, config) = watch::channel(Arc::new(Settings::defaults(SETTINGS).read().unwrap()));
+        let (boards, catalogue) = (Arc::clone(&context.boards), Arc::clone(context.boards.catalogue()));
+        let settings = PollSettings { stale_after_s: 120, random: || 0 };
+        let inputs = Inputs { context, settings, config, catalogue, simulated: SimulatedWorlds::Sandbox };
+        let first = async { panic!("a fault in the simulation") };
+        let task = tokio::spawn(inputs.simulate(World::Sandbox, first));
+        let has_events = || {
+            let world = boards.load_full(World::Sandbox);
+            world.sports().iter().any(|sport| sport.current().event_count() > 0)
+        };
+        while !has_events() {
+            tokio::time::sleep(TURN_CHECK).await;
+        }
+        task.abort();
+        assert!(task.await.unwrap_err().is_cancelled(), "the other world goes on");
+        fixture.end().await;
     }
 }

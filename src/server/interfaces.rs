@@ -8,8 +8,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::bounds::Bounds;
+use super::ending::closed;
 use super::facts::{Facts, Phase};
-use super::{ServeError, Server, closed};
+use super::{ServeError, Server};
 use crate::admin::{self, ConsoleAddress, ConsoleError, ConsoleListener, ConsoleSessions, Monitor};
 use crate::http;
 

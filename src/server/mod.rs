@@ -9,6 +9,7 @@
 
 mod bounds;
 mod cluster;
+mod ending;
 mod error;
 mod facts;
 mod history;
@@ -46,7 +47,7 @@ use crate::metrics::Traffic;
 use crate::model::{Catalogue, World};
 use crate::store::{HistoryReader, Store};
 use crate::tls;
-use crate::writer::{self, Stopped, WriteError, Writer, WriterEnd, WriterHandle};
+use crate::writer::{self, Stopped, WriteError, Writer, WriterHandle};
 
 pub use error::{ListenError, ServeError};
 pub use logging::{LogError, LogFilter, LogFilterError, init as init_logging};
@@ -56,6 +57,7 @@ pub use validate::{InvalidConfig, validate};
 
 use bounds::Bounds;
 use cluster::ServedMember;
+use ending::{closed, drain, ended, or_ended, unless};
 use facts::{Facts, Phase};
 use history::LogHistory;
 use inputs::Inputs;
@@ -210,17 +212,12 @@ impl Server {
         tasks.spawn(async move { writer_watch.run().await });
 
         let Server { config, tls, clock, keyring, writer, stopped, lease_requests, member, .. } = self;
-        let leases = match member.clone() {
-            Some(member) => tokio::spawn(member.hand_out_shares(lease_requests, closed(phases))),
-            None => tokio::spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone())),
+        let mut leases = JoinSet::new();
+        match member.clone() {
+            Some(member) => leases.spawn(member.hand_out_shares(lease_requests, closed(phases))),
+            None => leases.spawn(hand_out_leases(lease_requests, keyring, clock, writer.clone())),
         };
-        let (end, streams) = (stopped.end(), Arc::clone(&service));
-        let mut behind = None;
-        let stop = async {
-            behind = cluster::must_restart(member.clone(), or_ended(stop, end.clone())).await;
-            drain(&streams, &phase);
-        };
-        let options = bounds.public.subscribe();
+        let (end, streams, options) = (stopped.end(), Arc::clone(&service), bounds.public.subscribe());
         match extras.reload {
             Some(reload) => {
                 let service = Arc::clone(&service);
@@ -229,6 +226,12 @@ impl Server {
             // A handle that is kept here would keep the writer running.
             None => drop(writer),
         }
+        let mut failure = None;
+        let stop = async {
+            let stop = or_ended(stop, end.clone());
+            failure = ended(cluster::must_restart(member.clone(), stop), [&mut tasks, &mut leases]).await;
+            drain(&streams, &phase);
+        };
         let hurry = async {
             or_ended(hurry, end.clone()).await;
             tracing::warn!("stopped at once: responses in flight are cut off");
@@ -247,10 +250,10 @@ impl Server {
         cluster::leave(member, leases).await;
         tasks.shutdown().await;
         tokio::task::spawn_blocking(|| stopped.join()).await.map_err(io::Error::from)??;
-        match behind {
+        match failure {
             // While there were handles, the writer had no reason to end.
             _ if has_died => Err(WriteError::Died.into()),
-            Some(reason) => Err(ServeError::Behind(reason)),
+            Some(failure) => Err(failure),
             None => Ok(()),
         }
     }
@@ -431,34 +434,6 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 /// Stores the leases of meters ahead of use, for as long as the server runs.
 async fn hand_out_leases(requests: LeaseRequests, keyring: Arc<Keyring>, clock: Clock, writer: WriterHandle) {
     leases::serve(requests, &keyring, &clock, &writer).await;
-}
-
-/// Ends what would go on for ever, and tells everybody else to end.
-fn drain(service: &http::Service, phase: &watch::Sender<Phase>) {
-    notify::stopping();
-    service.stop_streams();
-    let _ = phase.send(Phase::Draining);
-}
-
-/// Ready when `asked` is, or when the writer has ended: without it there is nothing to wait for.
-async fn or_ended(asked: impl Future<Output = ()>, end: WriterEnd) {
-    tokio::select! {
-        () = asked => {}
-        () = end.reached() => {}
-    }
-}
-
-/// What comes of `work`; `None` if `stop` is ready before.
-async fn unless<T>(stop: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
-    tokio::select! {
-        done = work => Some(done),
-        () = stop => None,
-    }
-}
-
-/// Ready when the server closes its inner interfaces.
-async fn closed(mut phases: watch::Receiver<Phase>) {
-    drop(phases.wait_for(|phase| *phase == Phase::Closed).await);
 }
 
 async fn count_seconds(traffic: Arc<Traffic>, clock: Clock) {

@@ -27,14 +27,14 @@ pub(super) fn odds(event: &str, price: &str, second: u32) -> String {
 }
 
 /// A writer on an empty file, and what inputs are taken in with.
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     pub(super) directory: TempDir,
-    pub(super) context: IngestContext,
+    pub(crate) context: IngestContext,
     stopped: Stopped,
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (catalogue, clock) = (Arc::new(catalogue::builtin()), Clock::manual(NOON_MS));
         let options = StoreOptions { cache_bytes: 1 << 20, wait_for_lock: Duration::ZERO, ..StoreOptions::default() };
@@ -57,7 +57,7 @@ impl Fixture {
         text
     }
 
-    pub(super) async fn end(self) {
+    pub(crate) async fn end(self) {
         drop(self.context);
         tokio::task::spawn_blocking(|| self.stopped.join()).await.unwrap().unwrap();
         drop(self.directory);
