@@ -19,7 +19,7 @@ use super::{WriteError, Writer};
 use crate::keys::KeyId;
 use crate::log::{LineKind, limited};
 use crate::model::{BookId, EventId, Market, SportId, World};
-use crate::store::{AuditNote, Change, StoreError};
+use crate::store::{AuditNote, Change, Store, StoreError};
 
 /// Each change puts at most about two rows, into a page each.
 const PAGES_PER_CHANGE: usize = 2;
@@ -94,6 +94,30 @@ impl Writer {
                 tracing::debug!(%error, pages, "write probe failed");
             }
         }
+    }
+
+    /// Writes what is not a change, such as a rewritten piece of the log. If an earlier failure asks for a reopening, nothing was
+    /// tried: the file is opened again, and it is written then.
+    pub(super) fn write_beside_changes<T>(
+        &mut self,
+        write: impl Fn(&mut Store) -> Result<T, StoreError>,
+    ) -> Result<T, WriteError> {
+        // A change that was refused may have to be taken back from the file first.
+        if self.is_unwritable() {
+            return Err(StoreError::NeedsReopen.into());
+        }
+        match write(&mut self.store) {
+            Err(StoreError::NeedsReopen) => {
+                self.write(&[Change::SetMaintenance(self.maintenance)])?;
+                Ok(write(&mut self.store)?)
+            }
+            written => Ok(written?),
+        }
+    }
+
+    /// Whether the file has to be opened again before anything can be written, or was too full for what was refused.
+    pub(super) fn needs_recovery(&self) -> bool {
+        self.is_unwritable() || !self.store.is_writable()
     }
 
     pub(super) fn is_unwritable(&self) -> bool {

@@ -75,7 +75,7 @@ impl Writer {
         match self.line_job.take().map(LineJob::finish) {
             Some(Ok(prepared)) => {
                 if let Some(prepared) = prepared? {
-                    self.store.write_lines(prepared)?;
+                    self.store.write_lines(&prepared)?;
                     self.writing.lines.record(began.elapsed());
                 }
                 self.read_log_heads()?;
@@ -88,13 +88,9 @@ impl Writer {
     /// Deletes an event from a piece of the log.
     pub fn forget(&mut self, prepared: &PreparedForget) -> Result<ForgetOutcome, WriteError> {
         self.refuse_in_cluster()?;
-        // A write that was refused may have to be taken back from the log first.
-        if self.is_unwritable() {
-            return Err(StoreError::NeedsReopen.into());
-        }
         // One that is being prepared may have the event in it.
         self.line_job = None;
-        let outcome = self.store.forget(prepared)?;
+        let outcome = self.write_beside_changes(|store| store.forget(prepared))?;
         self.read_log_heads()?;
         // Its changes in memory are those of the log as it was.
         let world = prepared.world();
@@ -108,7 +104,7 @@ impl Writer {
     pub fn forget_lines(&mut self, event: &ForgottenEvent) -> Result<bool, WriteError> {
         self.refuse_in_cluster()?;
         self.line_job = None;
-        let had_lines = self.store.forget_lines(event)?;
+        let had_lines = self.write_beside_changes(|store| store.forget_lines(event))?;
         self.read_log_heads()?;
         Ok(had_lines)
     }

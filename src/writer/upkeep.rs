@@ -102,7 +102,7 @@ impl Writer {
         if !self.is_member() {
             self.publish_due(now);
         }
-        if self.is_unwritable() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
+        if self.needs_recovery() && is_due(&mut self.upkeep.recovered_ms, RECOVER_EVERY_MS, now.mono_ms) {
             self.try_recovery();
         }
         let history_every_ms = if self.upkeep.has_more_history { HISTORY_AGAIN_MS } else { HISTORY_EVERY_MS };

@@ -339,6 +339,34 @@ fn check_changes(history: &HistoryReader, world: World) {
     }
 }
 
+/// A failure that no change has met: nothing was refused, and yet the file has to be opened again before the next write.
+#[test]
+fn event_is_forgotten_once_the_disk_works_again() {
+    for upkeep_comes_first in [false, true] {
+        let mut random = Random::new();
+        let mut life = Life::new();
+        let (world, id) = (World::Live, EventId::new(EVENTS[0]).expect("an id"));
+        while !shown(life.writer(), world).keys().any(|(event, ..)| event == id.as_str()) {
+            life.ingest(&mut random);
+            life.clock.advance(Duration::from_secs(31));
+            life.writer().tick();
+        }
+        let removal = News::Remove { sport: tennis(), event: id.clone() };
+        life.writer().ingest(world, vec![removal], true).expect("a removal");
+        let history = life.history();
+        let (event, mut progress) = history.begin_forget(world, tennis(), &id).expect("a log");
+        let prepared = history.prepare_forget(&event, &mut progress).expect("a log").expect("a piece");
+        life.disk.trouble(Trouble::From(0), io::ErrorKind::Other);
+        life.writer().forget(&prepared).expect_err("the disk fails");
+        life.disk.trouble(Trouble::None, io::ErrorKind::Other);
+        if upkeep_comes_first {
+            life.clock.advance(Duration::from_secs(2));
+            life.writer().tick();
+        }
+        assert!(life.forget_pieces(world, &id, None));
+    }
+}
+
 #[test]
 fn log_gives_every_board_that_was_seen_and_every_change_once() {
     let mut random = Random::new();

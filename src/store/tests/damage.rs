@@ -67,7 +67,7 @@ pub(super) fn write_lines(store: &mut Store, world: World) {
     // A keyframe is due after some hours.
     assert!(store.write_due_keyframe(at(7 * 3600)).unwrap());
     while let Some(prepared) = store.history().prepare_lines(world.into()).unwrap() {
-        store.write_lines(prepared).unwrap();
+        store.write_lines(&prepared).unwrap();
     }
 }
 

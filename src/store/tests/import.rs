@@ -58,7 +58,7 @@ fn changes(seconds: u32, numbers: &mut Numbers) -> (Vec<(Timestamp, HistoryChang
 
 fn write_lines(store: &mut Store, log: ImportedLog) {
     while let Some(prepared) = store.history().prepare_lines(log.id()).unwrap() {
-        store.write_lines(prepared).unwrap();
+        store.write_lines(&prepared).unwrap();
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn lines(store: &Store) -> Result<Option<EventLines>, HistoryError> {
 
 pub(super) fn write(store: &mut Store) {
     while let Some(prepared) = store.history().prepare_lines(WORLD.into()).unwrap() {
-        store.write_lines(prepared).unwrap();
+        store.write_lines(&prepared).unwrap();
     }
     assert!(store.log_without_lines().unwrap().is_none());
 }
@@ -67,7 +67,7 @@ fn lines_are_the_same_from_the_log_and_after_each_step() {
     assert_eq!(from_log.lines[0].points.len(), 5);
     let mut steps = 0;
     while let Some(prepared) = store.history().prepare_lines(WORLD.into()).unwrap() {
-        store.write_lines(prepared).unwrap();
+        store.write_lines(&prepared).unwrap();
         assert_eq!(lines(&store).unwrap().unwrap(), from_log, "step {steps}");
         steps += 1;
     }
@@ -80,7 +80,7 @@ fn step_that_was_prepared_before_the_log_was_cleared_is_not_committed() {
     let (_memory, mut store) = logged();
     let prepared = store.history().prepare_lines(WORLD.into()).unwrap().unwrap();
     store.commit(&[Change::ClearLog { world: WORLD, epoch: 77 }]).unwrap();
-    store.write_lines(prepared).unwrap();
+    store.write_lines(&prepared).unwrap();
     assert_eq!(store.line_bytes(WORLD).unwrap().total(), 0);
     assert_eq!(lines(&store).unwrap(), None);
     assert!(store.check().unwrap().is_clean());
@@ -213,7 +213,7 @@ fn lines_go_on_after_an_entry_that_is_lost() {
         if written_before {
             // One step, so that there is a block that must not be continued.
             let prepared = store.history().prepare_lines(WORLD.into()).unwrap().unwrap();
-            store.write_lines(prepared).unwrap();
+            store.write_lines(&prepared).unwrap();
         }
         drop(store);
         let db = memory.raw();

@@ -57,14 +57,10 @@ impl Writer {
     }
 
     pub fn write_import(&mut self, step: ImportStep) -> Result<(), WriteError> {
-        if self.is_unwritable() {
-            return Err(StoreError::NeedsReopen.into());
-        }
-        match step {
-            ImportStep::Rows(rows) => self.store.write_import(&rows)?,
-            ImportStep::Lines(lines) => self.store.write_lines(lines)?,
-        }
-        Ok(())
+        self.write_beside_changes(|store| match &step {
+            ImportStep::Rows(rows) => store.write_import(rows),
+            ImportStep::Lines(lines) => store.write_lines(lines),
+        })
     }
 
     /// Ends an import; returns whether it took effect. It does not if another one was imported meanwhile.

@@ -258,14 +258,14 @@ impl Store {
     }
 
     /// Commits a step that `HistoryReader::prepare_lines` prepared.
-    pub fn write_lines(&mut self, prepared: PreparedLines) -> Result<(), StoreError> {
+    pub fn write_lines(&mut self, prepared: &PreparedLines) -> Result<(), StoreError> {
         self.writing(|store| {
             let now = store.reading(|_, file| version(&file.db.begin_read()?, prepared.log))?;
             // Something was removed since: the step is prepared again.
             if now != prepared.before {
                 return Ok(());
             }
-            match prepared.outcome {
+            match &prepared.outcome {
                 Outcome::Rows(batch) => {
                     let sports: Vec<u16> = store.sports.all().collect();
                     batch.commit(&store.file()?.db, &sports)
