@@ -153,7 +153,12 @@ impl Local {
         let open = if access == Access::Damaged { Store::open_or_inspect } else { Store::open };
         let store = open(&data.file(), Arc::clone(&catalogue), store)?;
         let is_inspected = store.is_inspected();
-        let opened = Writer::open(store, catalogue, clock.clone(), writer)?;
+        let opened = Writer::open(store, catalogue, clock.clone(), writer).map_err(|error| match error {
+            StoreError::Damaged(detail) => {
+                OpenError::Damaged { place: data.file().display().to_string(), detail }.into()
+            }
+            error => LocalError::Load(error),
+        })?;
         let (keyring, boards) = (Arc::clone(opened.writer.keyring()), Arc::clone(opened.writer.boards()));
         let (feeders, history) = (Arc::clone(opened.writer.feeders()), opened.writer.history());
         let damage_count = opened.damage.count();

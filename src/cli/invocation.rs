@@ -44,7 +44,8 @@ impl Invocation {
             }
             found => found?,
         };
-        if backend.damage_count() > 0 {
+        // The check names them.
+        if backend.damage_count() > 0 && access != Access::Damaged {
             let message = format!("{} rows of the file cannot be read: run `oddsbox check`", backend.damage_count());
             self.output.diagnostic("warning", &message);
         }

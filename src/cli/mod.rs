@@ -31,6 +31,7 @@ mod tests;
 mod threads;
 
 use std::ffi::OsString;
+use std::panic;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use self::invocation::Invocation;
 use self::output::{Output, StdoutClosed};
 use crate::admin::DataDir;
+use crate::store::is_guarded;
 
 /// The default data directory.
 const DEFAULT_DATA: &str = "./oddsbox-data";
@@ -133,6 +135,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
     };
+    leave_damage_to_errors();
     match dispatch(cli) {
         Ok(code) => code,
         Err(error) if error.is::<StdoutClosed>() => ExitCode::SUCCESS,
@@ -141,6 +144,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A panic of the database at a ruined page becomes the error of the command: it is not printed as well.
+fn leave_damage_to_errors() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        if !is_guarded() {
+            report(panic);
+        }
+    }));
 }
 
 impl Cli {

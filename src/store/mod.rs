@@ -21,6 +21,7 @@ mod commit_check;
 mod deferred_backend;
 mod encode_batch;
 mod error;
+mod guard;
 mod handle;
 mod history;
 mod id_maps;
@@ -44,6 +45,7 @@ pub use redb::{BackendError, StorageBackend};
 pub use care::{CheckReport, CopyError, CopyReport, Existing, Integrity, Progress, Snapshot};
 pub use change::{AuditEntry, AuditNote, BookOrigin, Change};
 pub use error::{Damage, DamageList, OpenError, StoreError};
+pub use guard::is_guarded;
 pub use handle::{Store, StoreOptions};
 pub use history::{
     EndsOf, Entries, EntryAt, EventChange, FoldedEvent, ForgetOutcome, ForgetProgress, ForgottenEvent, HistoryError,

@@ -17,8 +17,8 @@ use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageErr
 use super::care::upgrade;
 use super::deferred_backend::{DeferredBackend, unfinished_file};
 use super::error::{OpenError, StoreError};
+use super::guard::guarded;
 use super::handle::StoreOptions;
-use super::scan::guarded;
 use super::tables::{FORMAT, FORMAT_KEY, FORMATS};
 use crate::durable::sync_parent;
 

@@ -1,7 +1,6 @@
 //! Reading ranges of rows: each is decoded and handed on, or recorded as damage and left out.
 
 use std::ops::{Bound, RangeBounds};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redb::{ReadTransaction, ReadableTableMetadata};
 
@@ -40,18 +39,4 @@ where
         damage.add(table.name, format!("{} rows", expected.abs_diff(count)), "they are counted and cannot be found");
     }
     Ok(count)
-}
-
-/// Runs `work` and turns a panic into damage: redb checks its own pages with assertions when it meets a ruined one.
-/// Whatever `work` was changing must not be used after that.
-pub(super) fn guarded<T, E: From<StoreError>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-        Err(StoreError::Damaged(format!("reading it stopped at: {}", first_line(message))).into())
-    })
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

@@ -204,6 +204,36 @@ fn rot(path: &Path, text: &[u8]) {
     fs::write(path, bytes).expect("a file");
 }
 
+/// Wherever a page is ruined, each command says in one line what to do, and leaves the file as it is.
+#[test]
+fn ruined_page_is_reported_in_one_line() {
+    const PAGE: usize = 4096;
+    let directory = filled();
+    let file = directory.file();
+    let sound = fs::read(&file).expect("a file");
+    let pages: Vec<usize> = (PAGE..sound.len()).step_by(PAGE).filter(|at| sound[*at] != 0).collect();
+    assert!(pages.len() > 20, "{}", pages.len());
+    let mut unloaded = 0;
+    for at in &pages {
+        let mut ruined = sound.clone();
+        // No kind of page has this number.
+        ruined[*at] = 0;
+        fs::write(&file, &ruined).expect("a file");
+        let checked = directory.run("check");
+        if checked.code == Some(0) {
+            // Nothing is in it any more.
+            continue;
+        }
+        let message = checked.complaint();
+        assert!(message.contains("restore a backup") && !message.contains("run the check"), "page at {at}: {message}");
+        unloaded += u64::from(checked.stdout.is_empty());
+        let message = directory.run("keys list").failed();
+        assert!(message.contains("restore a backup"), "page at {at}: {message}");
+        assert_eq!(fs::read(&file).expect("a file"), ruined, "page at {at}");
+    }
+    assert!(unloaded > 0, "no page was ruined that everything depends on");
+}
+
 /// Damage below the rows is found when the file is opened: nothing of it is served or written, the check still reports
 /// the damage, and readable rows are not lost.
 #[test]

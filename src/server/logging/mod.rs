@@ -18,6 +18,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
 use crate::config::{Config, LogFormat};
 use crate::log::{self, Escaping, LogWriter};
+use crate::store::is_guarded;
 use json::JsonLines;
 
 type SetFilter = Box<dyn Fn(EnvFilter) + Send + Sync>;
@@ -92,13 +93,13 @@ fn log_panic(panic: &panic::PanicHookInfo<'_>) {
     let location = panic.location().map(ToString::to_string);
     let backtrace = Backtrace::capture();
     let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
-    tracing::error!(
-        thread = thread.name(),
-        location,
-        reason = panic_reason(panic.payload()),
-        backtrace,
+    let message = if is_guarded() {
+        "the database stopped at a page that it cannot read"
+    } else {
         "a thread panicked; this is a bug in oddsbox"
-    );
+    };
+    let reason = panic_reason(panic.payload());
+    tracing::error!(thread = thread.name(), location, reason, backtrace, "{message}");
 }
 
 fn panic_reason(payload: &dyn Any) -> Option<&str> {

@@ -11,9 +11,9 @@ use super::row_names::RowNames;
 use super::snapshot::Progress;
 use crate::store::codec::Flaw;
 use crate::store::error::{DamageList, StoreError};
+use crate::store::guard::guarded;
 use crate::store::handle::Store;
 use crate::store::rows::{Definition, StoredRow};
-use crate::store::scan::guarded;
 use crate::store::table_keys::{EventKey, OddsKey, TableKey, world_of};
 use crate::store::tables::{IndexTable, RowReference, Table, TableVisitor, for_each_table};
 

@@ -24,9 +24,9 @@ use redb::{
 use super::snapshot::{Progress, Snapshot};
 use crate::durable::sync_parent;
 use crate::store::error::StoreError;
+use crate::store::guard::guarded;
 use crate::store::row_batch::begin;
 use crate::store::rows::StoredRow;
-use crate::store::scan::guarded;
 use crate::store::table_keys::TableKey;
 use crate::store::tables::{FORMATS, IndexTable, Table, TableVisitor, for_each_table};
 

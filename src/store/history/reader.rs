@@ -25,7 +25,7 @@ use super::reading::Reading;
 use super::state::{LogHead, read_head};
 use crate::model::{EventId, EventLines, Market, Permanence, SportId, Timestamp, World};
 use crate::store::error::StoreError;
-use crate::store::scan::guarded;
+use crate::store::guard::guarded;
 use crate::store::table_keys::{LogNumber, world_number};
 
 /// Why history cannot be read.

@@ -21,11 +21,12 @@ use sport::{RowCounts, SportLoader, SportPart};
 
 use super::codec::{BookStanding, Flaw, PollRow};
 use super::error::{DamageList, OpenError, StoreError};
+use super::guard::guarded;
 use super::handle::{Store, StoreOptions};
 use super::id_maps::NamesByNumber;
 use super::numbers::{SportNumbers, highest_book_numbers, scan_books};
 use super::open::{Location, OpenMode};
-use super::scan::{guarded, scan};
+use super::scan::scan;
 use super::table_keys::{events_of, odds_of_sport, world_number, world_of};
 use super::tables::{
     BUDGETS, COMPETITIONS, EVENTS, FEEDERS, KEY_ORDER, KEYS, MARKETS, META, META_MAINTENANCE, META_MEMBERSHIP,
