@@ -26,7 +26,9 @@ async fn polled_and_followed_cluster_does_not_grow() {
     }
     let before = used_memory(&cluster.engine);
     let servers: Vec<_> = cluster.nodes.iter().map(Node::server).collect();
-    poll_and_follow(&servers, &key.secret, &["mma", "tennis", "golf"], Duration::from_millis(5)).await;
+    // On a busy machine, a node may be cut off from the engine until its lease ends, and its streams with it.
+    let ended = poll_and_follow(&servers, &key.secret, &["mma", "tennis", "golf"], Duration::from_millis(5)).await;
+    assert!(ended <= 30, "{ended} streams were ended");
     let after = used_memory(&cluster.engine);
     println!("the engine had {before} bytes in memory, then {after}");
     assert!(after < 2 * before + (64 << 20), "the engine grows from {before} to {after}");

@@ -158,7 +158,7 @@ async fn hours_of_a_demo_keep_the_file_small_and_responses_documented() {
 }
 
 /// Follows a stream and comes back after every hundred events.
-async fn subscribe(address: SocketAddr, secret: String, events: Arc<AtomicU64>) {
+async fn subscribe(address: SocketAddr, secret: String, events: Arc<AtomicU64>, ended: Arc<AtomicU64>) {
     let mut last = String::new();
     loop {
         let headers = format!("x-api-key: {secret}\r\n{last}");
@@ -169,7 +169,10 @@ async fn subscribe(address: SocketAddr, secret: String, events: Arc<AtomicU64>) 
         }
         assert_eq!(follower.status, 200, "{}", follower.head);
         for _ in 0..100 {
-            let event = follower.next().await.expect("the stream goes on");
+            let Some(event) = follower.next().await else {
+                ended.fetch_add(1, Ordering::Relaxed);
+                break;
+            };
             last = event.id.map_or(last, |id| format!("last-event-id: {id}\r\n"));
             events.fetch_add(1, Ordering::Relaxed);
         }
@@ -207,12 +210,12 @@ fn memory_kb(server: &Server) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Polls servers and follows their streams for a while: they must not grow.
-pub async fn poll_and_follow(servers: &[&Server], secret: &str, sports: &'static [&str], pause: Duration) {
-    let events = Arc::new(AtomicU64::new(0));
+/// Polls servers and follows their streams for a while: they must not grow. Returns how many streams they ended.
+pub async fn poll_and_follow(servers: &[&Server], secret: &str, sports: &'static [&str], pause: Duration) -> u64 {
+    let (events, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let addresses = servers.iter().map(|server| server.address()).cycle();
     let subscribers: Vec<_> = (addresses.clone().take(SUBSCRIBERS * servers.len()))
-        .map(|address| tokio::spawn(subscribe(address, secret.to_owned(), Arc::clone(&events))))
+        .map(|address| tokio::spawn(subscribe(address, secret.to_owned(), Arc::clone(&events), Arc::clone(&ended))))
         .collect();
     let (began, mut rounds, mut refusals) = (Instant::now(), Vec::new(), 0);
     while began.elapsed() < soak_time(4) || rounds.len() < 4 {
@@ -229,10 +232,12 @@ pub async fn poll_and_follow(servers: &[&Server], secret: &str, sports: &'static
         assert!(!subscriber.is_finished(), "a subscriber failed: {:?}", subscriber.await);
         subscriber.abort();
     }
-    let (answers, events) = ((rounds.len() * CLIENTS * 20) as u64 - refusals, events.load(Ordering::Relaxed));
+    let answers = (rounds.len() * CLIENTS * 20) as u64 - refusals;
+    let (events, ended) = (events.load(Ordering::Relaxed), ended.load(Ordering::Relaxed));
     let (first, last) = (&rounds[1], &rounds[rounds.len() - 1]);
     println!(
-        "{answers} answers, {refusals} refusals, {events} events: memory and open files from {first:?} to {last:?}"
+        "{answers} answers, {refusals} refusals, {events} events, {ended} streams ended: memory and open files from \
+         {first:?} to {last:?}"
     );
     assert!(refusals * 100 <= answers, "{refusals} were refused, {answers} answered");
     for (first, last) in first.iter().zip(last) {
@@ -240,6 +245,7 @@ pub async fn poll_and_follow(servers: &[&Server], secret: &str, sports: &'static
         // Closed connections may be noticed a moment later.
         assert!(last.1 <= first.1 + 2 * (CLIENTS + SUBSCRIBERS), "open files grow: {rounds:?}");
     }
+    ended
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -252,6 +258,7 @@ async fn polled_and_followed_process_does_not_grow() {
     let server = directory.serve_all_sports(&[("ODDSBOX_LOG", "warn"), ("ODDSBOX_REFRESH", "1s")]);
     let new = IssueKey { streams: Some(100), ..sandbox(1 << 40) };
     let key = issue(&directory.access().await, new).await.expect("a key");
-    poll_and_follow(&[&server], &key.secret, &SPORTS, Duration::ZERO).await;
+    let ended = poll_and_follow(&[&server], &key.secret, &SPORTS, Duration::ZERO).await;
+    assert_eq!(ended, 0, "streams of a server that runs were ended");
     server.stop();
 }
