@@ -158,9 +158,12 @@ export function stepPlot(write) {
     tell();
   }
 
-  function zoom([from, to]) {
-    range = [Math.max(from, whole[0]), Math.min(to, whole[1])];
-    if (range[1] - range[0] < SHORTEST_MS) range = [Math.max(whole[0], range[0] - SHORTEST_MS / 2), Math.min(whole[1], range[1] + SHORTEST_MS / 2)];
+  /** Shows a part of the whole, of `SHORTEST_MS` or more if the whole is as long. */
+  function zoom(wanted) {
+    const [from, to] = [Math.max(wanted[0], whole[0]), Math.min(wanted[1], whole[1])];
+    const length = Math.min(Math.max(to - from, SHORTEST_MS), whole[1] - whole[0]);
+    const start = Math.min(Math.max((from + to - length) / 2, whole[0]), whole[1] - length);
+    range = [start, start + length];
     if (chosen !== null) chosen = within(chosen);
     draw();
   }
