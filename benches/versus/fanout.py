@@ -188,6 +188,15 @@ class Cost:
     memory: int
 
 
+def tick(server, subscribers, event):
+    """The server's CPU time for one event until the next, and the milliseconds from the first subscriber to the last."""
+    began, before = time.monotonic(), measure.cpu_micros(server.pid)
+    server.publish(event)
+    arrived = subscribers.wait()
+    time.sleep(max(0, REFRESH_S - (time.monotonic() - began)))
+    return measure.cpu_micros(server.pid) - before, (arrived["last_micros"] - arrived["first_micros"]) / 1000
+
+
 def fan_out(server, program, count, event, ticks):
     """The cost of some events to so many subscribers."""
     subscribers = Subscribers(program, server, count)
@@ -196,14 +205,8 @@ def fan_out(server, program, count, event, ticks):
         memory = measure.memory_bytes(server.pid)
         server.publish(event)
         subscribers.wait()
-        spreads, before = [], measure.cpu_micros(server.pid)
-        for _ in range(ticks):
-            began = time.monotonic()
-            server.publish(event)
-            arrived = subscribers.wait()
-            spreads.append((arrived["last_micros"] - arrived["first_micros"]) / 1000)
-            time.sleep(max(0, REFRESH_S - (time.monotonic() - began)))
-        return Cost((measure.cpu_micros(server.pid) - before) / ticks, spreads, memory)
+        done = [measure.undisturbed(lambda: tick(server, subscribers, event)) for _ in range(ticks)]
+        return Cost(statistics.mean(micros for micros, _ in done), [spread for _, spread in done], memory)
     finally:
         subscribers.stop()
 

@@ -3,6 +3,7 @@
 
 import argparse
 import http.client
+import itertools
 import json
 import pathlib
 import select
@@ -102,12 +103,13 @@ def read_while(oddsbox, key, events, work):
 
 
 def into_empty(binary, lines, count, rounds):
-    rates = []
-    for _ in range(rounds):
+    def once():
         with measure.loaded_from() as name:
             begun = time.monotonic()
             subprocess.run([binary, "--data", name, "ingest", str(lines)], check=True, stdout=subprocess.DEVNULL)
-            rates.append(count / (time.monotonic() - begun))
+            return count / (time.monotonic() - begun)
+
+    rates = [measure.undisturbed(once) for _ in range(rounds)]
     print(f"into an empty file, {count} lines, {rounds} rounds: median {statistics.median(rates):,.0f} a second "
           f"({min(rates):,.0f} to {max(rates):,.0f})", flush=True)
 
@@ -119,26 +121,33 @@ def into_server(binary, directory, rounds):
         key = oddsbox.issue_key()
         oddsbox.wait_for_prices(key, board.event_id(events - 1))
         subscribers = Subscribers(oddsbox.port, key, SUBSCRIBERS)
-        quiet = read_while(oddsbox, key, events, lambda: time.sleep(QUIET_S))
+        quiet = measure.undisturbed(lambda: read_while(oddsbox, key, events, lambda: time.sleep(QUIET_S)))
         print(f"readers of a server at rest: {quiet}", flush=True)
-        for turn in range(1, rounds + 1):
-            lines = directory / f"turn{turn}.ndjson"
-            write_turn(lines, events, start, turn)
-            count, rate = lines_in(lines), []
+        turns, lines = itertools.count(1), directory / "turn.ndjson"
 
-            def ingest(lines=lines, count=count, rate=rate):
-                begun = time.monotonic()
-                oddsbox.command("ingest", str(lines))
-                rate.append(count / (time.monotonic() - begun))
+        def once():
+            write_turn(lines, events, start, next(turns))
+            return change_all(oddsbox, key, events, lines, subscribers)
 
-            before = subscribers.bytes
-            reads = read_while(oddsbox, key, events, ingest)
-            print(f"into a server with {RECORDS} records and {SUBSCRIBERS} streams, {count} changed prices: "
-                  f"{rate[0]:,.0f} a second; {subscribers.bytes - before:,} bytes streamed; readers {reads}", flush=True)
-            lines.unlink()
+        for _ in range(rounds):
+            print(measure.undisturbed(once), flush=True)
         subscribers.stop()
     finally:
         oddsbox.stop()
+
+
+def change_all(oddsbox, key, events, lines, subscribers):
+    """Takes lines in beside readers and streams, and says what it took."""
+    count, before, rate = lines_in(lines), subscribers.bytes, []
+
+    def ingest():
+        begun = time.monotonic()
+        oddsbox.command("ingest", str(lines))
+        rate.append(count / (time.monotonic() - begun))
+
+    reads = read_while(oddsbox, key, events, ingest)
+    return (f"into a server with {RECORDS} records and {SUBSCRIBERS} streams, {count} changed prices: "
+            f"{rate[0]:,.0f} a second; {subscribers.bytes - before:,} bytes streamed; readers {reads}")
 
 
 def main():

@@ -9,6 +9,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
+# On a shared machine, more than this share of the time for other guests spoils a measurement.
+DISTURBED, ATTEMPTS = 0.05, 4
 
 
 @dataclasses.dataclass
@@ -49,8 +51,37 @@ def memory_bytes(pid):
     return total
 
 
-def wrk(pid, url, headers, seconds, connections, script="report.lua", arguments=()):
+def stolen_s():
+    """Seconds of CPU time so far that the hypervisor gave to other guests while this one had work."""
+    return int(pathlib.Path("/proc/stat").read_text().split(maxsplit=9)[8]) / os.sysconf("SC_CLK_TCK")
+
+
+def with_disturbance(attempt):
+    """What an attempt returns, and the share of the machine's time that other guests had meanwhile."""
+    began, before = time.monotonic(), stolen_s()
+    result = attempt()
+    return result, (stolen_s() - before) / (time.monotonic() - began) / os.cpu_count()
+
+
+def undisturbed(attempt):
+    """Repeats a measurement that other guests disturbed; if all are, the one that was disturbed least counts."""
+    best, least = None, 1
+    for _ in range(ATTEMPTS):
+        result, share = with_disturbance(attempt)
+        if best is None or share < least:
+            best, least = result, share
+        if least <= DISTURBED:
+            return best
+    print(f"other guests of the machine had {least:.0%} of its time in the best of {ATTEMPTS} attempts", flush=True)
+    return best
+
+
+def wrk(*arguments, **settings):
     """Drives an HTTP server for some seconds."""
+    return undisturbed(lambda: wrk_once(*arguments, **settings))
+
+
+def wrk_once(pid, url, headers, seconds, connections, script="report.lua", arguments=()):
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(HERE / script)]
     for name, value in headers.items():
         command += ["-H", f"{name}: {value}"]
@@ -75,11 +106,14 @@ def redis_get(pid, port, key, seconds, connections):
     def fields(line):
         return [float(field.strip('"')) for field in line.rsplit(",", 7)[1:]]
 
-    count = max(1000, int(fields(run(5000))[0] * seconds))
-    before = cpu_micros(pid)
-    per_second, _, _, p50, _, p99, longest = fields(run(count))
-    spent = cpu_micros(pid) - before
-    return Round(count, per_second, spent / count, p50 * 1e3, p99 * 1e3, longest * 1e3)
+    def once():
+        count = max(1000, int(fields(run(5000))[0] * seconds))
+        before = cpu_micros(pid)
+        per_second, _, _, p50, _, p99, longest = fields(run(count))
+        spent = cpu_micros(pid) - before
+        return Round(count, per_second, spent / count, p50 * 1e3, p99 * 1e3, longest * 1e3)
+
+    return undisturbed(once)
 
 
 def loaded_from(directory=None):
