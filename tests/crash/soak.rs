@@ -28,6 +28,8 @@ const CLIENTS: usize = 32;
 const SUBSCRIBERS: usize = 5;
 /// What is followed, and compared at the end.
 const FOLLOWED: &str = "&bookmaker=betmgm";
+/// The log grows for as long as it keeps. A long form has passed that before its first half is over.
+const HISTORY: [(&str, &str); 2] = [("history.keep_sandbox", "4h"), ("history.resume", "4h")];
 const SPORTS: [&str; 5] = ["mma", "boxing", "tennis", "american_football", "golf"];
 
 fn soak_time(short_s: u64) -> Duration {
@@ -90,7 +92,7 @@ async fn assert_followed(service: &Service, (mut follower, mut board): (Follower
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hours_of_a_demo_keep_the_file_small_and_responses_documented() {
-    let service = Arc::new(Service::start_demo().await);
+    let service = Arc::new(Service::start_demo_with(&HISTORY).await);
     let document: Arc<Value> = Arc::new(serde_json::from_str(OPENAPI).expect("a document"));
     let is_over = Arc::new(AtomicBool::new(false));
     let (answers, refusals) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

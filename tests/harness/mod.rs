@@ -70,8 +70,12 @@ impl Service {
 
     /// With both worlds simulated, as in a demo.
     pub async fn start_demo() -> Service {
+        Service::start_demo_with(&[]).await
+    }
+
+    pub async fn start_demo_with(settings: &[(&'static str, &str)]) -> Service {
         let directory = tempfile::tempdir().expect("a directory");
-        Service::start_as(directory, &[], SimulatedWorlds::Both).await
+        Service::start_as(directory, settings, SimulatedWorlds::Both).await
     }
 
     async fn start_as(
