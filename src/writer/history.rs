@@ -35,8 +35,8 @@ const TRIM_AFTER_S: u32 = 7 * 3600;
 const DISK_FREE_MIN: u64 = 1 << 30;
 
 impl Writer {
-    /// Writes a keyframe or packs entries, if that is due, or removes a piece of what is too old or too much. Returns whether there may be
-    /// more to do.
+    /// Writes a keyframe or a piece of the lines, packs entries or removes a piece of what is too old or too much, if that is due.
+    /// Returns whether there may be more to do.
     pub(super) fn keep_history(&mut self, now: Timestamp) -> Result<bool, WriteError> {
         let began = Instant::now();
         if self.store.write_due_keyframe(now)? {
@@ -44,10 +44,19 @@ impl Writer {
             self.read_log_heads()?;
             return Ok(true);
         }
-        if self.keep_lines(began)? {
+        self.cap_history();
+        // In turns: lines that fall behind, or cannot be written, must not keep the log from being trimmed. But what is prepared
+        // of them would be void if it was trimmed meanwhile.
+        let was_lines = std::mem::take(&mut self.upkeep.had_lines);
+        if was_lines && self.line_job.is_none() && self.shorten_history(now, began)? {
             return Ok(true);
         }
-        self.cap_history();
+        self.upkeep.had_lines = true;
+        Ok(self.keep_lines(began)? || self.shorten_history(now, began)?)
+    }
+
+    /// Packs entries, or removes a piece of what is too old, too much or replaced.
+    fn shorten_history(&mut self, now: Timestamp, began: Instant) -> Result<bool, WriteError> {
         for world in World::ALL {
             if self.store.pack_log(world)? {
                 self.writing.packs.record(began.elapsed());

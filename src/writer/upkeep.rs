@@ -42,6 +42,8 @@ pub(super) struct Schedule {
     history_ms: u64,
     /// Whether there was more to do.
     has_more_history: bool,
+    /// Whether the last step was one of the lines.
+    pub(super) had_lines: bool,
     steps: StepWatch,
 }
 
@@ -57,6 +59,7 @@ impl Schedule {
             compared_ms: now_ms,
             history_ms: now_ms,
             has_more_history: false,
+            had_lines: false,
             steps,
         }
     }

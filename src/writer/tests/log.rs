@@ -148,6 +148,31 @@ fn old_history_goes_and_the_rest_is_read_as_before() {
 }
 
 #[test]
+fn old_history_goes_although_lines_are_behind() {
+    let history = HistoryOptions { keep_s: 3 * 86_400, resume_s: 3600, ..HistoryOptions::default() };
+    let (_directory, clock, mut writer) = fresh(history);
+    begin(&mut writer);
+    for number in 0..24 {
+        publish(&mut writer, &clock, &format!("2.{number:02}"));
+        // So long that whenever something can be kept, it is a keyframe.
+        clock.advance(7 * HOUR);
+    }
+    let first = writer.store.first_logged(WORLD).unwrap();
+    let now = clock.now().timestamp();
+    for _ in 0..4 {
+        writer.keep_history(now).unwrap();
+    }
+    assert!(writer.store.first_logged(WORLD).unwrap() > first);
+    assert!(writer.store.log_without_lines().unwrap().is_some(), "no line was left to write");
+    keep(&mut writer, &clock);
+    assert!(writer.store.log_without_lines().unwrap().is_none());
+    assert_eq!(price_at(&writer, now).unwrap().as_deref(), Some("2.23"));
+    let lines = writer.history().lines(WORLD, tennis(&writer), &event_id("a"), |_, _| true).unwrap().unwrap();
+    assert!(lines.lines[0].points.len() >= 10, "{lines:?}");
+    assert!(writer.check(&Arc::default()).unwrap().is_clean());
+}
+
+#[test]
 fn sport_that_is_quiet_for_longer_than_history_keeps_its_state() {
     let history = HistoryOptions { keep_s: 7200, resume_s: 3600, ..HistoryOptions::default() };
     let (directory, clock, mut writer) = fresh(history);
