@@ -248,15 +248,24 @@ pub(in crate::store) fn apply_sport(
     Ok(bytes)
 }
 
-/// The last tick of a sport at or before a time, with its entry.
+/// The last tick of a sport at or before a time, with its entry; none of those that [`first_tick`] leaves out.
 pub(in crate::store) fn tick_at(
     txn: &ReadTransaction,
     (world, sport): (u8, u16),
     time: Timestamp,
 ) -> Result<Option<(Timestamp, u64)>, LogError> {
+    let ticks = txn.open_table(TICKS.definition)?;
     let range = (world, sport, 0)..=(world, sport, time.unix());
-    let last = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next_back();
-    Ok(last.transpose()?.map(|(key, sequence)| (Timestamp::from_unix(key.value().2), sequence.value())))
+    let Some((key, sequence)) = ticks.range::<TickKey>(range)?.next_back().transpose()? else { return Ok(None) };
+    let (at, sequence) = (key.value().2, sequence.value());
+    if let Some(first) = first_frame(txn, (world, sport))?.filter(|first| sequence < *first) {
+        let after = (world, sport, at.saturating_add(1))..=(world, sport, u32::MAX);
+        let next = ticks.range::<TickKey>(after)?.next().transpose()?;
+        if next.is_some_and(|(_, next)| next.value() <= first) {
+            return Ok(None);
+        }
+    }
+    Ok(Some((Timestamp::from_unix(at), sequence)))
 }
 
 /// The first tick of a sport after a time.
@@ -270,14 +279,26 @@ pub(in crate::store) fn tick_after(
     Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)).filter(|after| *after > time))
 }
 
-/// The first tick of a sport that is kept.
+/// The first tick of a sport whose prices are known: the first keyframe has those of the last tick before it, and of no other that
+/// may still be in the index.
 pub(in crate::store) fn first_tick(
     txn: &ReadTransaction,
     (world, sport): (u8, u16),
 ) -> Result<Option<Timestamp>, LogError> {
+    let first = first_frame(txn, (world, sport))?.unwrap_or(0);
+    let mut found = None;
     let range = (world, sport, 0)..=(world, sport, u32::MAX);
-    let first = txn.open_table(TICKS.definition)?.range::<TickKey>(range)?.next();
-    Ok(first.transpose()?.map(|(key, _)| Timestamp::from_unix(key.value().2)))
+    for row in txn.open_table(TICKS.definition)?.range::<TickKey>(range)? {
+        let (key, sequence) = row?;
+        if found.is_some() && sequence.value() > first {
+            break;
+        }
+        found = Some(Timestamp::from_unix(key.value().2));
+        if sequence.value() >= first {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// The last tick of a sport.

@@ -3,7 +3,7 @@
 //! What is kept begins with a keyframe of each sport, the last one at or before the time that is asked for. So a sport
 //! that has been quiet for longer than history is kept still has its state.
 
-use redb::{ReadableTable, WriteTransaction};
+use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::lines::{LinesHead, trim_lines};
 use super::row::{Frame, KeyframeRow};
@@ -16,64 +16,83 @@ use crate::store::row_batch::begin;
 use crate::store::table_keys::{KeyframeKey, LogKey, LogNumber, TickKey, world_number};
 use crate::store::tables::{KEYFRAMES, LOG, META, TICKS};
 
-/// The most rows of each table that one call removes.
+/// The most rows of the log, and of the keyframes of a sport, that one call removes.
 const ROWS_MAX: usize = 128;
+/// The most ticks, as far as keyframes are as close: one goes with all of the ticks that are read from it.
+const TICKS_MAX: usize = 1024;
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trimmed {
+    /// Whether it removed anything, or has more to do.
+    pub(super) anything: bool,
+    /// Whether a keyframe was rewritten because it referred to one that is gone.
+    rewrote_frame: bool,
+}
 
 impl Store {
     /// Removes what is older than a time, as far as one bounded step goes; whether it removed anything.
     pub fn trim_history(&mut self, world: World, keep_from: Timestamp) -> Result<bool, StoreError> {
         let mut logs = self.take_logs()?;
         let log = &mut logs[world.index()];
-        let (is_trimmed, is_whole) = self.trim_log(world_number(world), keep_from, log)?;
+        let trimmed = self.trim_log(world_number(world), keep_from, log)?;
         // Where a keyframe was rewritten, the last one may be another.
-        if is_whole {
+        if !trimmed.rewrote_frame {
             self.put_logs(logs);
         }
-        Ok(is_trimmed)
+        Ok(trimmed.anything)
     }
 
-    /// Trims a log; returns whether that removed anything or has more to do, and whether no keyframe was rewritten.
     pub(super) fn trim_log(
         &mut self,
         number: LogNumber,
         keep_from: Timestamp,
         log: &mut WorldLog,
-    ) -> Result<(bool, bool), StoreError> {
-        let before = log.head;
-        let (is_whole, has_fewer_lines) = self.writing(|store| {
+    ) -> Result<Trimmed, StoreError> {
+        let mut trimmed = self.writing(|store| {
             let txn = begin(&store.file()?.db)?;
-            let is_whole = trim(&txn, number, keep_from, log)?;
-            let has_fewer_lines = trim_all_lines(&txn, number, keep_from, log)?;
-            if log.head == before && !has_fewer_lines {
-                txn.abort()?;
-            } else {
+            let mut trimmed = trim(&txn, number, keep_from, log)?;
+            trimmed.anything |= trim_all_lines(&txn, number, keep_from, log)?;
+            if trimmed.anything {
                 txn.commit()?;
+            } else {
+                txn.abort()?;
             }
-            Ok((is_whole, has_fewer_lines))
+            Ok(trimmed)
         })?;
-        Ok((log.head != before || has_fewer_lines || !log.trimmed_lines.is_empty(), is_whole))
+        trimmed.anything |= !log.trimmed_lines.is_empty();
+        Ok(trimmed)
     }
 }
 
-/// Removes rows and notes it in `log`; returns whether no keyframe was rewritten.
+/// Removes ticks, keyframes and entries, and notes it in `log`.
 fn trim(
     txn: &WriteTransaction,
     number: LogNumber,
     keep_from: Timestamp,
     log: &mut WorldLog,
-) -> Result<bool, StoreError> {
-    let mut is_whole = true;
+) -> Result<Trimmed, StoreError> {
+    let (before, mut trimmed, mut ticks_max) = (log.head, Trimmed::default(), TICKS_MAX);
     let mut first_kept = log.head.next - 1;
     for sport in sports_of(txn, number)? {
-        let (first, rewritten) = trim_frames(txn, (number, sport), keep_from, &mut log.head)?;
-        is_whole &= !rewritten;
-        first_kept = first_kept.min(first);
-        trim_ticks(txn, (number, sport), first)?;
+        let mut frames = old_frames(txn, (number, sport), keep_from)?;
+        let ticks = old_ticks(txn, (number, sport), &mut frames, ticks_max)?;
+        ticks_max = ticks_max.saturating_sub(ticks.len());
+        trimmed.anything |= !ticks.is_empty();
+        let mut table = txn.open_table(TICKS.definition)?;
+        for key in ticks {
+            table.remove(key)?;
+        }
+        trimmed.rewrote_frame |= trim_frames(txn, &frames, &mut log.head)?;
+        first_kept = first_kept.min(frames.last().map_or(first_kept, |kept| kept.2));
     }
     trim_entries(txn, number, first_kept, log)?;
-    let (key, row) = log.head.seal(number)?;
-    txn.open_table(META.definition)?.insert(&*key, &*row)?;
-    Ok(is_whole)
+    if log.head != before {
+        trimmed.anything = true;
+        let (key, row) = log.head.seal(number)?;
+        txn.open_table(META.definition)?.insert(&*key, &*row)?;
+    }
+    Ok(trimmed)
 }
 
 /// Removes events from the lines; returns whether there were any.
@@ -114,70 +133,90 @@ fn sports_of(txn: &WriteTransaction, world: u8) -> Result<Vec<u16>, StoreError> 
     Ok(sports)
 }
 
-/// Removes keyframes before the last one at or before `keep_from`. Returns the entry that the first kept one follows, and
-/// whether that was rewritten because it referred to one that is gone.
-fn trim_frames(
+/// The keyframes of a sport up to the last one at or before `keep_from`, which is the first to be kept.
+fn old_frames(
     txn: &WriteTransaction,
     (world, sport): (u8, u16),
     keep_from: Timestamp,
-    head: &mut LogHead,
-) -> Result<(u64, bool), StoreError> {
-    let mut frames = txn.open_table(KEYFRAMES.definition)?;
-    let mut old: Vec<(KeyframeKey, u64)> = Vec::new();
-    let mut kept: Option<(KeyframeKey, Vec<u8>)> = None;
+) -> Result<Vec<KeyframeKey>, StoreError> {
+    let frames = txn.open_table(KEYFRAMES.definition)?;
+    let mut old: Vec<KeyframeKey> = Vec::new();
     for row in frames.range((world, sport, 0)..=(world, sport, u64::MAX))?.take(ROWS_MAX) {
         let (key, value) = row?;
         // A damaged row is as old as the one after it.
         let at = KEYFRAMES.unseal(&key.value(), value.value()).ok().and_then(|row| row.view().ok().map(|(at, _)| at));
-        if at.is_some_and(|at| at > keep_from) && kept.is_some() {
+        let is_newer = at.is_some_and(|at| at > keep_from);
+        if !is_newer || old.is_empty() {
+            old.push(key.value());
+        }
+        if is_newer {
             break;
         }
-        if let Some((key, bytes)) = kept.replace((key.value(), value.value().to_vec())) {
-            old.push((key, bytes.len() as u64));
-        }
-        if at.is_some_and(|at| at > keep_from) {
-            break;
-        }
     }
-    let Some((key, bytes)) = kept else { return Ok((head.next - 1, false)) };
-    let refers_to = KEYFRAMES.unseal(&key, &bytes).ok().and_then(|row| match row.view() {
-        Ok((at, Frame::SameAs(whole))) => Some((at, whole)),
-        _ => None,
-    });
-    let mut is_rewritten = false;
-    if let Some((at, whole)) = refers_to.filter(|(_, whole)| old.iter().any(|(old, _)| old.2 == *whole)) {
-        let stored = frames.get((world, sport, whole))?.map(|row| row.value().to_vec());
-        let state = stored.and_then(|row| KEYFRAMES.unseal(&(world, sport, whole), &row).ok());
-        if let Some(Ok((_, Frame::Whole(state)))) = state.as_ref().map(KeyframeRow::view) {
-            let row = seal_frame(key, &KeyframeRow::new(at, Frame::Whole(state)))?;
-            head.frame_bytes = head.frame_bytes.saturating_sub(bytes.len() as u64) + row.len() as u64;
-            frames.insert(key, &*row)?;
-            is_rewritten = true;
-        }
-    }
-    for (key, bytes) in old {
-        frames.remove(key)?;
-        head.frame_bytes = head.frame_bytes.saturating_sub(bytes);
-    }
-    Ok((key.2, is_rewritten))
+    Ok(old)
 }
 
-/// Removes the ticks up to an entry, except the last of them: it says as of when the first keyframe is.
-fn trim_ticks(txn: &WriteTransaction, (world, sport): (u8, u16), first: u64) -> Result<(), StoreError> {
-    let mut ticks = txn.open_table(TICKS.definition)?;
+/// The ticks up to the last of some keyframes, except the last of them: it says as of when that keyframe is. If there are too
+/// many, the keyframes are cut to those whose ticks there is room for, and one more.
+fn old_ticks(
+    txn: &WriteTransaction,
+    (world, sport): (u8, u16),
+    frames: &mut Vec<KeyframeKey>,
+    ticks_max: usize,
+) -> Result<Vec<TickKey>, StoreError> {
+    let ticks = txn.open_table(TICKS.definition)?;
     let mut old: Vec<TickKey> = Vec::new();
-    for row in ticks.range((world, sport, 0)..=(world, sport, u32::MAX))?.take(ROWS_MAX) {
+    for row in ticks.range((world, sport, 0)..=(world, sport, u32::MAX))? {
         let (key, sequence) = row?;
-        if sequence.value() > first {
+        let is_before = |frame: &KeyframeKey| frame.2 < sequence.value();
+        if old.len() >= ticks_max {
+            frames.truncate(frames.partition_point(is_before) + 1);
+        }
+        // Nothing is read at ticks before the first keyframe: they need not go all at once.
+        let is_left_over = old.len() >= ticks_max && frames.len() == 1;
+        if is_left_over || frames.last().is_none_or(is_before) {
             break;
         }
         old.push(key.value());
     }
     old.pop();
+    Ok(old)
+}
+
+/// Removes all of some keyframes of a sport but the last. Returns whether that was rewritten because it referred to one that is
+/// gone.
+fn trim_frames(txn: &WriteTransaction, frames: &[KeyframeKey], head: &mut LogHead) -> Result<bool, StoreError> {
+    let Some((kept, old)) = frames.split_last() else { return Ok(false) };
+    let mut table = txn.open_table(KEYFRAMES.definition)?;
+    let is_rewritten = !old.is_empty() && inline_frame(&mut table, *kept, old, head)?;
     for key in old {
-        ticks.remove(key)?;
+        let removed = table.remove(*key)?;
+        head.frame_bytes = head.frame_bytes.saturating_sub(removed.map_or(0, |row| row.value().len() as u64));
     }
-    Ok(())
+    Ok(is_rewritten)
+}
+
+/// Gives a keyframe the state itself if it refers to one of those that are removed; returns whether it did.
+fn inline_frame(
+    table: &mut Table<'_, KeyframeKey, &'static [u8]>,
+    key: KeyframeKey,
+    removed: &[KeyframeKey],
+    head: &mut LogHead,
+) -> Result<bool, StoreError> {
+    let read = |table: &Table<'_, KeyframeKey, &'static [u8]>, key: KeyframeKey| {
+        let Some(stored) = table.get(key)? else { return Ok(None) };
+        let bytes = stored.value();
+        Ok::<_, StoreError>(KEYFRAMES.unseal(&key, bytes).ok().map(|row| (row, bytes.len() as u64)))
+    };
+    let Some((row, bytes)) = read(table, key)? else { return Ok(false) };
+    let Ok((at, Frame::SameAs(whole))) = row.view() else { return Ok(false) };
+    let Some(whole) = removed.iter().find(|removed| removed.2 == whole) else { return Ok(false) };
+    let Some((state, _)) = read(table, *whole)? else { return Ok(false) };
+    let Ok((_, Frame::Whole(state))) = state.view() else { return Ok(false) };
+    let row = seal_frame(key, &KeyframeRow::new(at, Frame::Whole(state)))?;
+    head.frame_bytes = head.frame_bytes.saturating_sub(bytes) + row.len() as u64;
+    table.insert(key, &*row)?;
+    Ok(true)
 }
 
 /// Removes the entries up to one, which the first keyframes stand for.

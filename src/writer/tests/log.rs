@@ -10,9 +10,13 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// A writer whose clock the test moves.
 fn open_on(directory: &TempDir, clock: &Clock, history: HistoryOptions) -> Writer {
+    open_with(directory, clock, history, StoreOptions::default())
+}
+
+fn open_with(directory: &TempDir, clock: &Clock, history: HistoryOptions, options: StoreOptions) -> Writer {
     let catalogue = Arc::new(catalogue::builtin());
     let path = directory.path().join("oddsbox.redb");
-    let store = Store::open(&path, Arc::clone(&catalogue), StoreOptions::default()).unwrap();
+    let store = Store::open(&path, Arc::clone(&catalogue), options).unwrap();
     let options = WriterOptions { history, ..WriterOptions::default() };
     Writer::open(store, catalogue, clock.clone(), options).unwrap().writer
 }
@@ -55,6 +59,15 @@ fn price_at(writer: &Writer, at: Timestamp) -> Result<Option<String>, HistoryErr
 fn begin(writer: &mut Writer) {
     let news = vec![event(tennis(writer), "a")];
     writer.ingest(WORLD, news, true).unwrap();
+}
+
+/// Empties the index of ticks.
+fn lose_ticks(directory: &TempDir) {
+    let db = redb::Database::open(directory.path().join("oddsbox.redb")).unwrap();
+    let txn = db.begin_write().unwrap();
+    let ticks = redb::TableDefinition::<(u8, u16, u32), u64>::new("ticks");
+    txn.open_table(ticks).unwrap().retain(|_, _| false).unwrap();
+    txn.commit().unwrap();
 }
 
 /// Does whatever upkeep finds to do.
@@ -145,6 +158,50 @@ fn old_history_goes_and_the_rest_is_read_as_before() {
     assert_eq!(head(&writer), before);
     publish(&mut writer, &clock, "9.99");
     assert_eq!(price_at(&writer, Timestamp::MAX).unwrap().as_deref(), Some("9.99"));
+}
+
+#[test]
+fn price_of_a_moment_is_the_one_of_then_or_gone() {
+    let history = HistoryOptions { keep_s: 7200, resume_s: 3600, ..HistoryOptions::default() };
+    let (directory, clock) = (tempfile::tempdir().unwrap(), Clock::manual(NOW_MS));
+    // Packs that keyframes are in the middle of.
+    let options = StoreOptions { loose_bytes_max: 1 << 10, ..StoreOptions::default() };
+    let mut writer = open_with(&directory, &clock, history, options);
+    begin(&mut writer);
+    let mut prices = Vec::new();
+    for round in 0..2_u32 {
+        // More ticks than a step of the upkeep removes, in fewer rows of the log.
+        for number in 0..1500_u32 {
+            let price = format!("{}.{:02}", 2 + round, number % 100);
+            publish(&mut writer, &clock, &price);
+            prices.push((clock.now().timestamp(), price));
+            if number % 40 == 0 {
+                keep(&mut writer, &clock);
+            }
+        }
+        clock.advance(7 * HOUR);
+        keep(&mut writer, &clock);
+        let report = writer.check(&Arc::default()).unwrap();
+        assert!(report.is_clean(), "{report:?}");
+        let (_, ticks) = report.rows.iter().find(|(table, _)| *table == "ticks").unwrap();
+        assert!((2..200).contains(ticks), "{ticks}: those of what is kept, and one before");
+        for (at, price) in prices.iter().step_by(7) {
+            match price_at(&writer, *at) {
+                Ok(found) => assert_eq!(found.as_ref(), Some(price), "as of {at}"),
+                Err(error) => assert!(matches!(error, HistoryError::Gone), "{error}"),
+            }
+        }
+    }
+    let prices_of = |writer: &Writer| prices.iter().step_by(7).map(|(at, _)| price_at(writer, *at).ok()).collect();
+    let before: Vec<_> = prices_of(&writer);
+    assert!(before[0].is_none() && before[before.len() - 1].is_some(), "{before:?}");
+    drop(writer);
+    lose_ticks(&directory);
+    let mut writer = open_with(&directory, &clock, history, options);
+    assert!(!writer.check(&Arc::default()).unwrap().is_clean());
+    writer.store.drop_damaged().unwrap();
+    assert!(writer.check(&Arc::default()).unwrap().is_clean());
+    assert_eq!(prices_of(&writer), before, "with an index that was built again");
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Store {
                 return self.unlist_import(log);
             }
             let mut trimmed = WorldLog { head, ..WorldLog::default() };
-            if self.trim_log(log.number, keep_from, &mut trimmed)?.0 {
+            if self.trim_log(log.number, keep_from, &mut trimmed)?.anything {
                 return Ok(true);
             }
         }
