@@ -5,6 +5,7 @@ mod lines;
 mod log;
 mod owners;
 mod polls;
+mod retention;
 mod undo;
 
 use std::sync::Arc;
