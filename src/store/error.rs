@@ -94,6 +94,11 @@ impl StoreError {
     pub const fn needs_reopen(&self) -> bool {
         !matches!(self, StoreError::Refused(_) | StoreError::Cancelled)
     }
+
+    /// Whether the disk failed, now or before: redb reads nothing more from it either.
+    pub(super) const fn is_of_disk(&self) -> bool {
+        matches!(self, StoreError::Io(_) | StoreError::DiskFull | StoreError::NeedsReopen)
+    }
 }
 
 impl From<io::Error> for StoreError {

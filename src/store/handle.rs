@@ -284,9 +284,9 @@ impl Store {
         Ok(self.file()?.backend.file_bytes()?)
     }
 
-    /// Whether the next commit can succeed without a [`Store::reopen`].
-    pub const fn is_writable(&self) -> bool {
-        self.is_writable
+    /// Whether the next commit can succeed without a [`Store::reopen`]: neither writing nor reading has failed since the last one.
+    pub fn is_writable(&self) -> bool {
+        self.is_writable && !self.history.has_failed()
     }
 
     pub(super) const fn options(&self) -> StoreOptions {
@@ -314,7 +314,11 @@ impl Store {
         &self,
         work: impl FnOnce(&Self, &OpenFile) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        guarded(|| work(self, self.file()?))
+        let result = guarded(|| work(self, self.file()?));
+        if result.as_ref().is_err_and(StoreError::is_of_disk) {
+            self.history.note_failure();
+        }
+        result
     }
 
     /// Runs `work`, which writes. After a failure of the file, nothing more is written before a reopening.

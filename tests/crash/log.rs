@@ -367,6 +367,30 @@ fn event_is_forgotten_once_the_disk_works_again() {
     }
 }
 
+/// A reading that fails closes the file to other readings, also those that would not fail, until it is opened again.
+#[test]
+fn history_is_read_again_once_the_disk_works_again() {
+    let mut random = Random::new();
+    let mut life = Life::new();
+    while life.seen.len() < 400 {
+        life.ingest(&mut random);
+        life.clock.advance(Duration::from_secs(31));
+        life.writer().tick();
+        life.look("ingest");
+    }
+    // Nothing is to be written after this, and what was read is no longer in memory.
+    life.restart();
+    life.disk.trouble(Trouble::From(0), io::ErrorKind::Other);
+    let history = life.history();
+    let fails = |seen: &Publication| history.as_of(seen.world, tennis(), seen.tick).is_err();
+    assert!(life.seen.iter().any(fails), "the disk fails");
+    life.disk.trouble(Trouble::None, io::ErrorKind::Other);
+    assert!(life.seen.iter().any(fails), "nothing has opened the file again");
+    life.clock.advance(Duration::from_secs(2));
+    life.writer().tick();
+    life.check();
+}
+
 #[test]
 fn log_gives_every_board_that_was_seen_and_every_change_once() {
     let mut random = Random::new();

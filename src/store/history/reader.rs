@@ -136,6 +136,8 @@ struct ReadSource {
     sports: Arc<[(SportId, u16)]>,
     /// Set when the file is about to be closed.
     is_closing: Arc<AtomicBool>,
+    /// Set when the disk fails while it is read.
+    has_failed: Arc<AtomicBool>,
     /// How often entries that were there have become others.
     rewrites: u64,
     tails: Arc<Tails>,
@@ -147,8 +149,8 @@ impl HistoryReader {
         let mut source = self.source();
         // What was found out about another file, or before a write that failed, may be wrong.
         let (sports, rewrites) = (sports.collect(), source.rewrites + 1);
-        let (is_closing, tails) = (Arc::default(), Arc::default());
-        *source = ReadSource { db: Some(Arc::clone(db)), sports, is_closing, rewrites, tails };
+        let db = Some(Arc::clone(db));
+        *source = ReadSource { db, sports, rewrites, ..ReadSource::default() };
     }
 
     /// Takes the file from readers, and ends what they are reading.
@@ -167,19 +169,34 @@ impl HistoryReader {
         self.source().rewrites += 1;
     }
 
+    /// Notes that the disk failed while it was read.
+    pub(in crate::store) fn note_failure(&self) {
+        self.source().has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the disk has failed while it was read since the file was opened: it has to be opened again.
+    pub(in crate::store) fn has_failed(&self) -> bool {
+        self.source().has_failed.load(Ordering::Relaxed)
+    }
+
     fn source(&self) -> MutexGuard<'_, ReadSource> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn read<T>(&self, work: impl FnOnce(&Reading) -> Result<T, HistoryError>) -> Result<T, HistoryError> {
-        let reading = {
+        let (reading, has_failed) = {
             let source = self.source();
             let db = source.db.as_ref().ok_or(StoreError::NeedsReopen)?;
             let (sports, is_closing) = (Arc::clone(&source.sports), Arc::clone(&source.is_closing));
             let (tails, rewrites) = (Arc::clone(&source.tails), source.rewrites);
-            Reading { txn: db.begin_read()?, sports, is_closing, tails, rewrites }
+            let reading = Reading { txn: db.begin_read()?, sports, is_closing, tails, rewrites };
+            (reading, Arc::clone(&source.has_failed))
         };
-        guarded(|| work(&reading))
+        let result = guarded(|| work(&reading));
+        if matches!(&result, Err(HistoryError::Store(error)) if error.is_of_disk()) {
+            has_failed.store(true, Ordering::Relaxed);
+        }
+        result
     }
 
     /// Where the log of a world ends.
