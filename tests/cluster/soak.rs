@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::engine::RedisServer;
 use super::nodes::{Cluster, Node, answers};
-use crate::crash::soak::poll_and_follow;
+use crate::crash::soak::{SMALL_CACHE, poll_and_follow};
 
 const TEST: &str = "polled_and_followed_cluster_does_not_grow";
 
@@ -19,7 +19,7 @@ fn used_memory(engine: &RedisServer) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn polled_and_followed_cluster_does_not_grow() {
-    let Some(mut cluster) = Cluster::start_with(TEST, &[("ODDSBOX_LOG", "warn")]) else { return };
+    let Some(mut cluster) = Cluster::start_with(TEST, &[("ODDSBOX_LOG", "warn"), SMALL_CACHE]) else { return };
     let key = cluster.node("a").issue("--burst 10000000 --per-day 1000000000000 --streams 100");
     for node in &cluster.nodes {
         answers(node, "/v1/sports", &key, 200).await;
