@@ -161,7 +161,7 @@ impl LogHistory {
 
 /// How many entries of the log are read at a time.
 const ENTRIES_READ: u64 = 64;
-/// The most bytes that entries in memory take together, about.
+/// The most bytes that entries in memory take together, about, with all that is rendered of them.
 const ENTRY_BYTES_MAX: u64 = 64 << 20;
 
 /// A run of entries of a log.
@@ -180,11 +180,12 @@ struct RunKey {
 struct EntryRun {
     entries: Arc<[Arc<ChangeEntry>]>,
     since: Timestamp,
+    weight: u64,
 }
 
 impl Weighter<RunKey, EntryRun> for ByWeight {
     fn weight(&self, _: &RunKey, run: &EntryRun) -> u64 {
-        1 + run.entries.iter().map(|entry| entry.weight() as u64).sum::<u64>()
+        run.weight
     }
 }
 
@@ -217,9 +218,11 @@ impl LogHistory {
                 .sports
                 .iter()
                 .map(|(sport, changes)| sport_entry(&catalogue[*sport].key, entry.at, (*sport, changes)));
-            Arc::new(ChangeEntry::new(entry.sequence, sports.collect()))
+            Arc::new(ChangeEntry::logged(entry.sequence, sports.collect()))
         };
-        EntryRun { entries: entries.iter().map(entry).collect(), since }
+        let entries: Arc<[Arc<ChangeEntry>]> = entries.iter().map(entry).collect();
+        let weight = 1 + entries.iter().map(|entry| entry.weight_max() as u64).sum::<u64>();
+        EntryRun { entries, since, weight }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::frames::FrameCache;
+use super::weight;
 use crate::model::{Event, Market, OddsFormat, Record, RecordId, Score, SportId, Timestamp};
 
 /// What one entry of the log changed.
@@ -113,15 +114,19 @@ pub(super) struct PriceChange {
 /// Records as JSON objects, one after the other.
 #[derive(Debug)]
 pub(super) struct RenderedRecords {
-    pub json: Vec<u8>,
+    pub json: Box<[u8]>,
     /// Where each of them ends.
-    pub ends: Vec<usize>,
+    pub ends: Box<[usize]>,
 }
 
 impl RenderedRecords {
     pub(super) fn get(&self, at: usize) -> &[u8] {
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.json[from..self.ends[at]]
+    }
+
+    fn weight(&self) -> usize {
+        self.json.len() + size_of_val(&*self.ends)
     }
 }
 
@@ -164,35 +169,62 @@ impl TickEntry {
 }
 
 impl SportEntry {
+    /// Its prices, and those of events that went to another competition.
+    pub(super) fn ticks(&self) -> impl Iterator<Item = &TickEntry> {
+        let moved = self.lists.iter().filter_map(|change| match change {
+            ListChange::Event(_, _, Some(moved)) => Some([&moved.left, &moved.arrived]),
+            _ => None,
+        });
+        moved.flatten().chain(&self.tick)
+    }
+
     fn event_count(&self) -> usize {
         self.lists.len() + self.tick.as_ref().map_or(0, TickEntry::event_count)
     }
 }
 
-/// About what an entry, a change of a list and a record take in memory, with one rendered form.
-const ENTRY_BYTES: usize = 256;
-const LIST_BYTES: usize = 600;
-const RECORD_BYTES: usize = 480;
+/// Of an entry of the log, as many frames are kept as its rendered records can take, divided by this: those for the first
+/// filter, or for some.
+const FRAMES_SHARE: usize = 2;
 
 impl ChangeEntry {
+    /// One that was just logged. The feed clears its frames when it is old.
+    pub fn new(sequence: u64, sports: Vec<SportEntry>) -> Self {
+        ChangeEntry::with_frames(sequence, sports, FrameCache::default())
+    }
+
+    /// One that was read from the log: all that is rendered of it is within its [`ChangeEntry::weight_max`].
+    pub fn logged(sequence: u64, sports: Vec<SportEntry>) -> Self {
+        let frames = FrameCache::within(weight::of_all_forms(&sports) / FRAMES_SHARE);
+        ChangeEntry::with_frames(sequence, sports, frames)
+    }
+
+    fn with_frames(sequence: u64, mut sports: Vec<SportEntry>, frames: FrameCache) -> Self {
+        sports.sort_by(|one, other| one.key.cmp(&other.key));
+        let weight = weight::ENTRY + sports.iter().map(weight::of_sport).sum::<usize>();
+        ChangeEntry { sequence, sports: sports.into(), frames, weight, made: Instant::now() }
+    }
+
     /// How long ago it was made: for one that the writer announced, the time since just before its publication.
     pub fn age(&self) -> Duration {
         self.made.elapsed()
     }
 
-    pub fn new(sequence: u64, mut sports: Vec<SportEntry>) -> Self {
-        sports.sort_by(|one, other| one.key.cmp(&other.key));
-        let bytes_of = |sport: &SportEntry| {
-            let records = sport.tick.as_ref().map_or(0, |tick| tick.records.len() + tick.sources.len());
-            sport.lists.len() * LIST_BYTES + records * RECORD_BYTES
-        };
-        let weight = ENTRY_BYTES + sports.iter().map(bytes_of).sum::<usize>();
-        ChangeEntry { sequence, sports: sports.into(), frames: FrameCache::default(), weight, made: Instant::now() }
-    }
-
-    /// About how many bytes of memory it takes.
+    /// About how many bytes of memory it takes before anything of it is rendered.
     pub fn weight(&self) -> usize {
         self.weight
+    }
+
+    /// About how many bytes its rendered records take.
+    pub(super) fn weight_of_forms(&self) -> usize {
+        let parts = self.sports.iter().flat_map(SportEntry::ticks).flat_map(|tick| &tick.rendered);
+        parts.flatten().filter_map(OnceLock::get).map(RenderedRecords::weight).sum()
+    }
+
+    /// The most that an entry of the log takes, with all that is rendered of it.
+    pub fn weight_max(&self) -> usize {
+        let forms = weight::of_all_forms(&self.sports);
+        self.weight + forms + forms / FRAMES_SHARE
     }
 
     /// How many events it consists of, before filters.

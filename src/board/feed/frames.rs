@@ -17,12 +17,16 @@ use crate::board::register::Register;
 use crate::board::render::{self, json};
 use crate::model::{OddsFormat, Position, Timestamp};
 
-/// How many bytes are kept for all filters together, if they are of more than one.
+/// How many bytes are kept for all filters together, unless something else is asked for.
 const KEPT_BYTES_MAX: usize = 2 << 20;
 
 /// The bytes of something for the filters that it was last rendered for.
-#[derive(Debug, Default)]
-pub(super) struct FrameCache(Mutex<KeptFrames>);
+#[derive(Debug)]
+pub(super) struct FrameCache {
+    kept: Mutex<KeptFrames>,
+    /// How many bytes are kept, if they are for more than one filter.
+    bytes_max: usize,
+}
 
 #[derive(Debug, Default)]
 struct KeptFrames {
@@ -39,7 +43,17 @@ pub(super) struct Frames {
     starts: Box<[(u32, usize)]>,
 }
 
+impl Default for FrameCache {
+    fn default() -> Self {
+        FrameCache::within(KEPT_BYTES_MAX)
+    }
+}
+
 impl FrameCache {
+    pub(super) fn within(bytes_max: usize) -> Self {
+        FrameCache { kept: Mutex::default(), bytes_max }
+    }
+
     /// The bytes for a filter, from the event with this number on.
     pub(super) fn get_or_render(&self, filter: &ChangeFilter, offset: u32, render: impl FnOnce() -> Frames) -> Bytes {
         if let Some(frames) = self.kept().by_filter.get(&filter.id) {
@@ -68,7 +82,7 @@ impl FrameCache {
     fn keep(&self, filter: &ChangeFilter, frames: Frames) -> bool {
         let kept = &mut *self.kept();
         let bytes = kept.bytes + frames.bytes.len();
-        let has_room = kept.by_filter.is_empty() || bytes <= KEPT_BYTES_MAX;
+        let has_room = kept.by_filter.is_empty() || bytes <= self.bytes_max;
         // Another client with the filter may have been as fast.
         if has_room && let Entry::Vacant(vacant) = kept.by_filter.entry(filter.id) {
             vacant.insert(frames);
@@ -77,12 +91,18 @@ impl FrameCache {
         has_room
     }
 
+    /// How many bytes are kept.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.kept().bytes
+    }
+
     pub(super) fn clear(&self) {
         *self.kept() = KeptFrames::default();
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptFrames> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -280,7 +300,7 @@ impl TickEntry {
             (&*change.event, key, change.record.as_deref())
         });
         let (json, ends) = render::records(sport_key, style, records);
-        RenderedRecords { json, ends }
+        RenderedRecords { json: json.into(), ends: ends.into() }
     }
 }
 

@@ -6,11 +6,15 @@
 //!
 //! - `entry` an entry as a numbered list of events; `filter` which of them a client follows
 //! - `frames` events as bytes, rendered once for all clients with the same filter; `merge` many entries as one
+//! - `weight` how much memory entries take
 
 mod entry;
 mod filter;
 mod frames;
 mod merge;
+#[cfg(test)]
+mod tests;
+mod weight;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -29,7 +33,7 @@ use crate::model::{Position, SportId, Timestamp};
 use crate::wake::{WakeList, WakeSlot};
 use frames::{FrameCache, FrameWriter};
 
-/// About the most bytes of entries in memory, for each world.
+/// About the most bytes of entries in memory and of their rendered records, for each world.
 const WINDOW_BYTES_MAX: usize = 32 << 20;
 /// Of how many entries the rendered bytes are kept.
 const RENDERED_ENTRIES: usize = 16;
@@ -49,6 +53,7 @@ pub struct Feed {
 struct Window {
     /// Without gaps.
     entries: VecDeque<Arc<ChangeEntry>>,
+    /// Before anything of them is rendered.
     bytes: usize,
     beat: Option<Arc<Beat>>,
 }
@@ -82,11 +87,7 @@ impl Feed {
         }
         window.bytes += entry.weight();
         window.entries.push_back(Arc::new(entry));
-        while window.bytes > WINDOW_BYTES_MAX && window.entries.len() > 1 {
-            if let Some(oldest) = window.entries.pop_front() {
-                window.bytes -= oldest.weight();
-            }
-        }
+        window.shrink(0);
     }
 
     /// Forgets the entries: nobody follows, or they are those of a log that was replaced.
@@ -101,6 +102,8 @@ impl Feed {
         // Whoever follows has them, and others rarely have the same filter.
         let old = window.entries.len().saturating_sub(RENDERED_ENTRIES);
         window.entries.range(..old).for_each(|entry| entry.frames.clear());
+        let rendered = window.entries.iter().map(|entry| entry.weight_of_forms()).sum();
+        window.shrink(rendered);
     }
 
     /// The number of the last beat.
@@ -165,6 +168,15 @@ impl Window {
     fn get(&self, sequence: u64) -> Option<Arc<ChangeEntry>> {
         let first = self.entries.front()?.sequence;
         self.entries.get(usize::try_from(sequence.checked_sub(first)?).ok()?).cloned()
+    }
+
+    /// Removes the oldest entries, until the others fit together with what was rendered of all.
+    fn shrink(&mut self, mut rendered: usize) {
+        while self.bytes + rendered > WINDOW_BYTES_MAX && self.entries.len() > 1 {
+            let Some(oldest) = self.entries.pop_front() else { return };
+            self.bytes -= oldest.weight();
+            rendered = rendered.saturating_sub(oldest.weight_of_forms());
+        }
     }
 
     fn clear(&mut self) {

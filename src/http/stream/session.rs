@@ -28,7 +28,7 @@ const COMMENT: Bytes = Bytes::from_static(b": still here\n\n");
 /// A reader that is behind by more entries than this gets them as one.
 const BEHIND_MAX: u64 = 16;
 /// Longer entries are not joined with their beat: copying them would cost more than a write of its own.
-const JOINED_WEIGHT_MAX: usize = 1 << 20;
+const JOINED_WEIGHT_MAX: usize = 512 << 10;
 /// When to look whether a maintenance without an announced end is over.
 const MAINTENANCE_RETRY_S: u32 = 60;
 

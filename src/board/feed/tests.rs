@@ -1,0 +1,115 @@
+//! The memory that entries take is what they are said to take.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::model::{
+    Bookmakers, Contest, Event, EventId, EventStatus, Market, MarketFilter, OddsFormat, Outcome, Price, Record,
+    RecordId, SportSet,
+};
+
+const SPORT_KEY: &str = "golf_tournaments";
+
+fn sport() -> SportId {
+    SportId::all().next().unwrap()
+}
+
+fn event() -> Arc<Event> {
+    Arc::new(Event {
+        id: EventId::new("the-masters-2026-augusta").unwrap(),
+        competition: "The Masters".into(),
+        competition_key: "golf_masters_tournament_winner".into(),
+        commence: Timestamp::from_unix(1_792_000_000),
+        contest: Contest::Tournament { title: "The Masters".into() },
+        status: EventStatus::Scheduled,
+        changed: Timestamp::from_unix(0),
+    })
+}
+
+fn record(event: &Event, bookmaker: &str, players: usize) -> Arc<Record> {
+    let id = RecordId::new(SPORT_KEY, &event.id, bookmaker, Market::OUTRIGHT);
+    let outcome = |player: usize| Outcome {
+        name: format!("Player Number {player:03}").as_str().into(),
+        price: Price::from_american(1_000 + i64::try_from(player).unwrap() * 100).unwrap(),
+        point: None,
+    };
+    let outcomes: Vec<Outcome> = (0..players).map(outcome).collect();
+    Arc::new(Record::logged(id, Market::OUTRIGHT, Timestamp::from_unix(1_790_000_000), &outcomes))
+}
+
+/// Prices of so many bookmakers.
+fn sports(books: usize, players: usize) -> Vec<SportEntry> {
+    let event = event();
+    let changed = |book: usize| -> ChangedRecord {
+        let key: Arc<str> = format!("bookmaker{book:02}").into();
+        (Arc::clone(&event), Arc::clone(&key), Market::OUTRIGHT, Some(record(&event, &key, players)))
+    };
+    let at = Timestamp::from_unix(1_790_000_000);
+    let tick = TickEntry::new(SPORT_KEY, at, Vec::new(), (0..books).map(changed).collect());
+    vec![SportEntry { sport: sport(), key: SPORT_KEY.into(), lists: Vec::new(), tick: Some(tick) }]
+}
+
+/// Filters of all that is published, one for each form of a record.
+fn filters() -> Vec<ChangeFilter> {
+    let forms = OddsFormat::ALL.into_iter().flat_map(|format| [(format, false), (format, true)]);
+    let filter = |(format, with_event)| {
+        ChangeFilter::new(FilterSpec {
+            sports: SportSet::NONE.with(sport()),
+            sides_only: SportSet::NONE,
+            competitions: None,
+            events: None,
+            markets: [MarketFilter::All].into(),
+            markets_to_come: Box::default(),
+            bookmakers: None,
+            regions: None,
+            format,
+            with_event,
+        })
+    };
+    forms.map(filter).collect()
+}
+
+/// Renders it for filters that have not been used before.
+fn render(entry: &ChangeEntry) {
+    let register = Register::new(Bookmakers::default());
+    for filter in filters() {
+        let frames = entry.frames(&filter, &register, Position::before(1, entry.sequence));
+        assert!(!frames.is_empty());
+    }
+}
+
+#[test]
+fn window_is_within_its_bound_with_all_that_is_rendered_of_it() {
+    let feed = Feed::default();
+    for sequence in 1..=400 {
+        feed.push(ChangeEntry::new(sequence, sports(4, 150)));
+        let NextChange::Entry(entry, _) = feed.next(Position::before(1, sequence), feed.last_beat()) else {
+            panic!("it was pushed")
+        };
+        render(&entry);
+        feed.beat(Beat::new(Timestamp::default(), Position::before(1, sequence + 1), Vec::new()));
+        let window = feed.window();
+        let bytes: usize = window.entries.iter().map(|entry| entry.weight() + entry.weight_of_forms()).sum();
+        assert!(bytes <= WINDOW_BYTES_MAX, "{bytes}");
+        assert!(window.entries.back().is_some_and(|last| last.sequence == sequence));
+        if sequence == 400 {
+            assert!(bytes > WINDOW_BYTES_MAX * 9 / 10, "it is used: {bytes}");
+        }
+    }
+    feed.push(ChangeEntry::new(401, sports(10, 150)));
+    feed.push(ChangeEntry::new(402, sports(3_500, 150)));
+    assert_eq!(feed.window().entries.len(), 1, "the last one is kept, however long it is");
+}
+
+#[test]
+fn entry_of_the_log_takes_at_most_its_weight() {
+    for (books, players) in [(1, 2), (3, 20), (40, 3), (30, 150), (2_500, 2)] {
+        let entry = ChangeEntry::logged(7, sports(books, players));
+        let (weight, weight_max) = (entry.weight(), entry.weight_max());
+        render(&entry);
+        let bytes = weight + entry.weight_of_forms() + entry.frames.bytes();
+        assert!(bytes <= weight_max, "{books} {players}: {bytes} of {weight_max}");
+        assert!(bytes > weight_max / 3, "{books} {players}: {bytes} of {weight_max}");
+        assert_eq!(weight_max, entry.weight_max());
+    }
+}
