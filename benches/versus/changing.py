@@ -89,9 +89,8 @@ def main():
         directory = pathlib.Path(name)
         oddsbox = contenders.Oddsbox(binary, directory, ODDSBOX_REFRESH="1s")
         try:
-            begun = time.monotonic()
             events, start = oddsbox.fill(directory, options.records)
-            print(f"{options.records} records taken in {time.monotonic() - begun:.1f} s", flush=True)
+            print(f"{options.records} records taken in {oddsbox.filled_s:.1f} s", flush=True)
             key = oddsbox.issue_key()
             oddsbox.wait_for_prices(key, board.event_id(events - 1))
             distinct = [str(keys_file(oddsbox, directory)), str(events_file(directory, events))]

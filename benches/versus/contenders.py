@@ -77,6 +77,7 @@ class Oddsbox(Process):
 
     def __init__(self, binary, directory, **settings):
         self.binary, self.data = binary, directory / "data"
+        self.filled_s = None
         self.environment = os.environ | {"ODDSBOX_DATA": str(self.data), "ODDSBOX_LOG": "warn"} | settings
         log = open(directory / "oddsbox.log", "w", encoding="utf-8")
         super().__init__(
@@ -109,9 +110,12 @@ class Oddsbox(Process):
             time.sleep(0.05)
 
     def fill(self, directory, records):
+        """Takes in the lines of a board. Returns how many events it has, and when they were made."""
         start = int(time.time())
         events = board.write(directory / "lines.ndjson", records, start)
+        began = time.monotonic()
         self.command("ingest", str(directory / "lines.ndjson"))
+        self.filled_s = time.monotonic() - began
         return events, start
 
 

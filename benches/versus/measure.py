@@ -30,7 +30,11 @@ def processes(pid):
     """A process and its children."""
     found = [pid]
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        children = (task / "children").read_text().split()
+        try:
+            children = (task / "children").read_text().split()
+        except FileNotFoundError:
+            # The thread has ended meanwhile.
+            continue
         found.extend(below for child in children for below in processes(int(child)))
     return found
 

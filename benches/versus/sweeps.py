@@ -63,16 +63,15 @@ def by_records(binary, seconds):
             directory = pathlib.Path(name)
             oddsbox = contenders.Oddsbox(binary, directory, **settings)
             try:
-                begun = time.monotonic()
                 events, _ = oddsbox.fill(directory, records)
-                taken = time.monotonic() - begun
+                taken_s = oddsbox.filled_s
                 key = oddsbox.issue_key()
                 oddsbox.wait_for_prices(key, board.event_id(events - 1))
                 kept = kept_answer(oddsbox, key, seconds)
                 new = new_answers(oddsbox, directory, key, events, seconds)
                 memory, size = measure.memory_bytes(oddsbox.pid), file_bytes(oddsbox)
                 oddsbox, start_s = restart(oddsbox, directory, **settings)
-                yield {"records": records, "ingest_s": round(taken, 2), "kept_cpu_us": round(kept.cpu_micros, 2),
+                yield {"records": records, "ingest_s": round(taken_s, 2), "kept_cpu_us": round(kept.cpu_micros, 2),
                        "distinct_cpu_us": round(new.cpu_micros, 2), "memory_bytes": memory, "file_bytes": size,
                        "start_s": round(start_s, 3)}
             finally:

@@ -13,7 +13,7 @@ use crate::store::row_batch::RowBatch;
 use crate::store::table_keys::{KeyframeKey, world_number};
 
 /// The changes of a sport since its keyframe take at most so many times the bytes of the keyframe.
-const OUTGROWN: u64 = 2;
+const OUTGROWN: u64 = 4;
 /// A reader of one sport skips at most so many bytes of the others.
 const LOG_BYTES_MAX: u64 = 4 << 20;
 /// Old history is removed up to a keyframe, so there is one in every piece of this length.

@@ -20,8 +20,9 @@ use crate::store::table_keys::{EventKey, LineEventKey, LogNumber};
 use crate::store::tables::{ENDS, LINE_EVENTS};
 
 /// A block that is longer than this before it is compressed takes no further changes. Whoever wants a part of a line reads
-/// whole blocks; blocks four times as long take as many bytes in all.
-const BLOCK_BYTES_MAX: usize = 16 << 10;
+/// whole blocks, which takes as long with a fourth of this; but each begins with whole outcomes, and lines of many outcomes then
+/// take twice as many bytes.
+const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct EventHistory {
