@@ -3,7 +3,7 @@
 #
 #     benches/all.sh DIRECTORY [NAME...]
 #
-# Takes about an hour on two cores that do nothing else. `log` in the directory has when each began and ended, and for how long
+# Takes about an hour and a quarter on two cores that do nothing else. `log` in the directory has when each began and ended, and for how long
 # the hypervisor gave the cores to other guests meanwhile. `large`, a history of 10^8 changes, takes another hour and 30 GB of disk,
 # and is measured only if it is named.
 set -uo pipefail

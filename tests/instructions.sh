@@ -4,8 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# 7,573 when this was last set, which leaves 10 % of room; a commit that raises it says why.
-MAX=${ODDSBOX_INSTRUCTIONS_MAX:-8330}
+# 8,606 when this was last set, which leaves 10 % of room; a commit that raises it says why.
+MAX=${ODDSBOX_INSTRUCTIONS_MAX:-9470}
 
 command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind"; exit 1; }
 program=$(cargo build --release --locked --bench instructions --message-format=json 2>/dev/null |

@@ -20,8 +20,8 @@ use crate::store::table_keys::{EventKey, LineEventKey, LogNumber};
 use crate::store::tables::{ENDS, LINE_EVENTS};
 
 /// A block that is longer than this before it is compressed takes no further changes. Whoever wants a part of a line reads
-/// whole blocks, which takes as long with a fourth of this; but each begins with whole outcomes, and lines of many outcomes then
-/// take twice as many bytes.
+/// whole blocks: with a fourth of this, a part of a long line takes half as long. But each block begins with whole outcomes, and
+/// lines of many outcomes then take twice as many bytes.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
