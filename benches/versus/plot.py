@@ -4,12 +4,19 @@ import html
 import math
 
 COLOURS = ["#1558b0", "#c0392b", "#2e7d32"]
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 60, 40, 20
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 60, 40, 32
 
 
 def decades(values):
     """The powers of ten that hold all values."""
     return math.floor(math.log10(min(values))), max(math.ceil(math.log10(max(values))), math.floor(math.log10(min(values))) + 1)
+
+
+def power_of_ten(power):
+    """As a label that is short however large it is."""
+    if power < 0:
+        return f"{10.0 ** power:g}"
+    return f"{10 ** (power % 3):,} {' kMGT'[power // 3]}" if power >= 6 else f"{10 ** power:,}"
 
 
 def write(path, title, x_label, y_label, lines):
@@ -29,12 +36,11 @@ def write(path, title, x_label, y_label, lines):
     for power in range(x_low, x_high + 1):
         x = x_at(10 ** power)
         parts.append(f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{10 ** power:,}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{power_of_ten(power)}</text>')
     for power in range(y_low, y_high + 1):
         y = y_at(10 ** power)
-        label = f"{10 ** power:,}" if power >= 0 else f"{10.0 ** power:g}"
         parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label}</text>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{power_of_ten(power)}</text>')
     for number, (name, line) in enumerate(lines.items()):
         colour = COLOURS[number]
         path_points = " ".join(f"{x_at(x):.1f},{y_at(y):.1f}" for x, y in line)
