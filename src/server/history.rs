@@ -161,8 +161,9 @@ impl LogHistory {
 
 /// How many entries of the log are read at a time.
 const ENTRIES_READ: u64 = 64;
-/// The most bytes that entries in memory take together, about, with all that is rendered of them.
-const ENTRY_BYTES_MAX: u64 = 64 << 20;
+/// The most bytes that entries in memory take together, about, if all clients ask for the same form. A run of long
+/// publications has to fit: a longer one would be read again for each client.
+const ENTRY_BYTES_MAX: u64 = 128 << 20;
 
 /// A run of entries of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,7 +222,7 @@ impl LogHistory {
             Arc::new(ChangeEntry::logged(entry.sequence, sports.collect()))
         };
         let entries: Arc<[Arc<ChangeEntry>]> = entries.iter().map(entry).collect();
-        let weight = 1 + entries.iter().map(|entry| entry.weight_max() as u64).sum::<u64>();
+        let weight = 1 + entries.iter().map(|entry| entry.weight_rendered() as u64).sum::<u64>();
         EntryRun { entries, since, weight }
     }
 }

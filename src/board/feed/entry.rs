@@ -183,19 +183,15 @@ impl SportEntry {
     }
 }
 
-/// Of an entry of the log, as many frames are kept as its rendered records can take, divided by this: those for the first
-/// filter, or for some.
-const FRAMES_SHARE: usize = 2;
-
 impl ChangeEntry {
     /// One that was just logged. The feed clears its frames when it is old.
     pub fn new(sequence: u64, sports: Vec<SportEntry>) -> Self {
         ChangeEntry::with_frames(sequence, sports, FrameCache::default())
     }
 
-    /// One that was read from the log: all that is rendered of it is within its [`ChangeEntry::weight_max`].
+    /// One that was read from the log. As many frames are kept as it has bytes in one form.
     pub fn logged(sequence: u64, sports: Vec<SportEntry>) -> Self {
-        let frames = FrameCache::within(weight::of_all_forms(&sports) / FRAMES_SHARE);
+        let frames = FrameCache::within(weight::of_a_form(&sports));
         ChangeEntry::with_frames(sequence, sports, frames)
     }
 
@@ -221,10 +217,9 @@ impl ChangeEntry {
         parts.flatten().filter_map(OnceLock::get).map(RenderedRecords::weight).sum()
     }
 
-    /// The most that an entry of the log takes, with all that is rendered of it.
-    pub fn weight_max(&self) -> usize {
-        let forms = weight::of_all_forms(&self.sports);
-        self.weight + forms + forms / FRAMES_SHARE
+    /// The most that an entry of the log takes with what clients of one form need of it.
+    pub fn weight_rendered(&self) -> usize {
+        self.weight + 2 * weight::of_a_form(&self.sports)
     }
 
     /// How many events it consists of, before filters.

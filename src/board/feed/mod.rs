@@ -55,6 +55,8 @@ struct Window {
     entries: VecDeque<Arc<ChangeEntry>>,
     /// Before anything of them is rendered.
     bytes: usize,
+    /// What had been rendered of their records at the last beat.
+    rendered: usize,
     beat: Option<Arc<Beat>>,
 }
 
@@ -87,7 +89,7 @@ impl Feed {
         }
         window.bytes += entry.weight();
         window.entries.push_back(Arc::new(entry));
-        window.shrink(0);
+        window.shrink();
     }
 
     /// Forgets the entries: nobody follows, or they are those of a log that was replaced.
@@ -102,8 +104,8 @@ impl Feed {
         // Whoever follows has them, and others rarely have the same filter.
         let old = window.entries.len().saturating_sub(RENDERED_ENTRIES);
         window.entries.range(..old).for_each(|entry| entry.frames.clear());
-        let rendered = window.entries.iter().map(|entry| entry.weight_of_forms()).sum();
-        window.shrink(rendered);
+        window.rendered = window.entries.iter().map(|entry| entry.weight_of_forms()).sum();
+        window.shrink();
     }
 
     /// The number of the last beat.
@@ -170,18 +172,19 @@ impl Window {
         self.entries.get(usize::try_from(sequence.checked_sub(first)?).ok()?).cloned()
     }
 
-    /// Removes the oldest entries, until the others fit together with what was rendered of all.
-    fn shrink(&mut self, mut rendered: usize) {
-        while self.bytes + rendered > WINDOW_BYTES_MAX && self.entries.len() > 1 {
+    /// Removes the oldest entries, until the others fit with what was rendered of them.
+    fn shrink(&mut self) {
+        while self.bytes + self.rendered > WINDOW_BYTES_MAX && self.entries.len() > 1 {
             let Some(oldest) = self.entries.pop_front() else { return };
             self.bytes -= oldest.weight();
-            rendered = rendered.saturating_sub(oldest.weight_of_forms());
+            // More may have been rendered since.
+            self.rendered = self.rendered.saturating_sub(oldest.weight_of_forms());
         }
     }
 
     fn clear(&mut self) {
         self.entries = VecDeque::new();
-        self.bytes = 0;
+        (self.bytes, self.rendered) = (0, 0);
     }
 }
 

@@ -1,7 +1,7 @@
-//! About how many bytes of memory entries take: as they are, and with all that can be rendered of them.
+//! About how many bytes of memory entries take: as they are, and with what is rendered of them.
 
 use super::entry::{PriceChange, SportEntry, TickEntry};
-use crate::model::{Event, OddsFormat, Outcome, Record};
+use crate::model::{Event, Outcome, Record};
 
 pub(super) const ENTRY: usize = 256;
 const LIST_CHANGE: usize = 600;
@@ -9,7 +9,8 @@ const SOURCE: usize = 48;
 /// The counters of an `Arc`, and what the allocator rounds up.
 const SHARED: usize = 24;
 
-/// About the most that a record, an event and an outcome are as JSON, without their names.
+/// About the most that a publication, a record, an event and an outcome are as JSON, without their names.
+const TICK_JSON: usize = 240;
 const RECORD_JSON: usize = 200;
 const EVENT_JSON: usize = 120;
 const OUTCOME_JSON: usize = 64;
@@ -32,19 +33,18 @@ fn of_record(record: &Record) -> usize {
     size_of::<Record>() + SHARED + record.outcomes.iter().map(of_outcome).sum::<usize>()
 }
 
-/// The most that all forms of the records of an entry take.
-pub(super) fn of_all_forms(sports: &[SportEntry]) -> usize {
-    let changes = sports.iter().flat_map(SportEntry::ticks).flat_map(|tick| &tick.records);
-    changes.map(|change| forms_of(&change.event, change.record.as_deref())).sum()
+/// The most that the prices of an entry take in one form.
+pub(super) fn of_a_form(sports: &[SportEntry]) -> usize {
+    let of_change = |change: &PriceChange| {
+        size_of::<usize>() + change.record.as_deref().map_or(0, |record| json_of(&change.event, record))
+    };
+    let of_tick = |tick: &TickEntry| TICK_JSON + tick.records.iter().map(of_change).sum::<usize>();
+    sports.iter().flat_map(SportEntry::ticks).map(of_tick).sum()
 }
 
-fn forms_of(event: &Event, record: Option<&Record>) -> usize {
-    let formats = OddsFormat::ALL.len();
-    let ends = 2 * formats * size_of::<usize>();
-    let Some(record) = record else { return ends };
+fn json_of(event: &Event, record: &Record) -> usize {
     let of_outcome = |outcome: &Outcome| OUTCOME_JSON + outcome.name.as_stored().len();
-    let plain = RECORD_JSON + event.id.as_str().len() + record.outcomes.iter().map(of_outcome).sum::<usize>();
     let names = [Some(&event.competition), Some(&event.competition_key), event.title(), event.home(), event.away()];
     let about = EVENT_JSON + names.into_iter().flatten().map(|name| name.len()).sum::<usize>();
-    ends + formats * (2 * plain + about)
+    RECORD_JSON + event.id.as_str().len() + about + record.outcomes.iter().map(of_outcome).sum::<usize>()
 }
