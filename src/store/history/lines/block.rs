@@ -29,6 +29,9 @@ const STEP_SHIFT: u8 = 3;
 /// From here on, the rest of the step follows.
 const STEP_MAX: usize = 31;
 
+/// About what a time takes.
+const TIME_BYTES: usize = 2;
+
 /// The most that a block may decompress to: a bound on hostile lengths.
 const DECOMPRESSED_MAX: usize = 1 << 26;
 
@@ -79,7 +82,7 @@ impl Block {
     ) {
         if self.times.last().is_none_or(|last| *last < at) {
             self.times.push(at);
-            self.size += 2;
+            self.size += TIME_BYTES;
         }
         let known = self.records.entry(record).or_default();
         // The first change of a block is read without the blocks before it.
@@ -135,14 +138,15 @@ impl Block {
             let last = times.last().map_or(0, |time| time.unix());
             times.push(Timestamp::from_unix(last.checked_add(cursor.small()?).ok_or(Flaw::Malformed)?));
         }
-        let mut records = BTreeMap::new();
+        let (mut records, mut size) = (BTreeMap::new(), times.len() * TIME_BYTES);
         for _ in 0..cursor.count()? {
             let numbers = (cursor.small()?, cursor.small()?);
             let next_time = times.len().checked_sub(cursor.small()?).ok_or(Flaw::Malformed)?;
             let len = cursor.count()?;
+            size += len;
             records.insert(numbers, RecordBytes { next_time, bytes: cursor.take(len)?.to_vec() });
         }
-        if cursor.is_empty() { Ok(Block { times, records, size: bytes.len() }) } else { Err(Flaw::Malformed) }
+        if cursor.is_empty() { Ok(Block { times, records, size }) } else { Err(Flaw::Malformed) }
     }
 
     /// Appends the changes of one record.

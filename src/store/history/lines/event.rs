@@ -9,20 +9,15 @@ use sha2::{Digest, Sha256};
 
 use super::block::{Block, RecordNumbers};
 use super::ends::{EventEnds, NewStart};
+use super::growing::{GrowingBlocks, OpenRecords};
 use super::pieces::{damaged_block, read_block};
 use super::read::LineRange;
 use super::rewrite::LineBytes;
 use crate::model::{Event, EventId, LinePoint, Outcome, PricedAt, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::history::read::LogError;
-use crate::store::history::row::Effort;
 use crate::store::table_keys::{EventKey, LineEventKey, LogNumber};
 use crate::store::tables::{ENDS, LINE_EVENTS};
-
-/// A block that is longer than this before it is compressed takes no further changes. Whoever wants a part of a line reads
-/// whole blocks: with a fourth of this, a part of a long line takes half as long. But each block begins with whole outcomes, and
-/// lines of many outcomes then take twice as many bytes.
-const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct EventHistory {
@@ -30,13 +25,10 @@ pub(super) struct EventHistory {
     pub(super) is_new: bool,
     pub(super) ends: EventEnds,
     /// The prices of its open records.
-    pub(super) open: BTreeMap<RecordNumbers, Arc<[Outcome]>>,
+    open: OpenRecords,
     /// The changes after the blocks, for a reader. A writer puts them into blocks.
     unwritten: Option<Vec<(RecordNumbers, LinePoint)>>,
-    /// The number of the block that takes changes, and the block.
-    block: (u32, Block),
-    /// Blocks that take no further changes.
-    full: Vec<(u32, Block)>,
+    blocks: GrowingBlocks,
     /// The size of the rows that it was read from, if they are written again.
     pub(super) stored: LineBytes,
     /// The block among them, and how many pieces it has.
@@ -71,10 +63,9 @@ impl EventHistory {
             number,
             is_new: true,
             ends: EventEnds::new(event, at),
-            open: BTreeMap::new(),
+            open: OpenRecords::new(),
             unwritten: is_read.then(Vec::new),
-            block: (0, Block::default()),
-            full: Vec::new(),
+            blocks: GrowingBlocks::after(0),
             stored: LineBytes::default(),
             stored_block: None,
             stored_day: None,
@@ -82,12 +73,12 @@ impl EventHistory {
         }
     }
 
-    /// The stored history of an event, without its open records. For a reader, all that follows was published after a
+    /// The stored history of an event with these open records. For a reader, all that follows was published after a
     /// time, and the last block matters only if something stored was too.
     pub(super) fn find(
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
-        id: &EventId,
+        (id, open): (&EventId, OpenRecords),
         published_after: Option<Timestamp>,
     ) -> Result<Option<Self>, LogError> {
         let hash = id_hash(id.as_str());
@@ -105,12 +96,12 @@ impl EventHistory {
                 continue;
             }
             let mut size = LineBytes { lines: 0, ends: stored.value().len() as u64 };
-            let (mut number_of_block, mut block, mut stored_block) = (ends.blocks, Block::default(), None);
+            let (mut blocks, mut stored_block) = (GrowingBlocks::after(ends.blocks), None);
             let is_continued = published_after.is_none_or(|time| ends.last_change > time);
             if let Some(last) = ends.blocks.checked_sub(1).filter(|_| is_continued) {
                 let (stored, stored_size) = read_block(txn, key, last)?;
-                if stored.size() < BLOCK_BYTES_MAX {
-                    (number_of_block, block, stored_block) = (last, stored, Some((last, stored_size.pieces)));
+                if let Some(continued) = GrowingBlocks::within(last, stored, &open) {
+                    (blocks, stored_block) = (continued, Some((last, stored_size.pieces)));
                     size.lines = stored_size.bytes;
                 }
             }
@@ -119,10 +110,9 @@ impl EventHistory {
                 is_new: false,
                 stored_day: Some(ends.day()),
                 ends,
-                open: BTreeMap::new(),
+                open,
                 unwritten: published_after.map(|_| Vec::new()),
-                block: (number_of_block, block),
-                full: Vec::new(),
+                blocks,
                 stored: size,
                 stored_block,
                 has_changed: false,
@@ -164,30 +154,21 @@ impl EventHistory {
             Some(after) => self.open.insert(record, Arc::clone(after)),
             None => self.open.remove(&record),
         };
-        let (number, block) = &mut self.block;
         let last_unwritten = self.unwritten.iter().flatten().next_back().map(|(_, point)| point.at);
         // A publication that was due just before another change comes after it.
-        let at = last_unwritten.or(block.last_time()).map_or(at, |last| at.max(last));
+        let at = last_unwritten.or(self.blocks.last_time()).map_or(at, |last| at.max(last));
         self.ends.put_price(record, at, after);
         if let Some(unwritten) = &mut self.unwritten {
             unwritten.push((record, LinePoint { at, outcomes: after.cloned() }));
             return;
         }
-        block.push(record, at, (before.as_deref(), after.map(|after| &**after)), &mut self.ends.texts);
-        if block.size() >= BLOCK_BYTES_MAX {
-            let full = std::mem::take(block);
-            self.full.push((*number, full));
-            *number += 1;
-        }
+        let change = (before.as_deref(), after.map(|after| &**after));
+        self.blocks.push((record, at), change, &mut self.ends.texts, &self.open);
     }
 
     /// Goes on in a new block with what the records are now: what they were in between is not known.
     pub(super) fn go_on_after_gap(&mut self, at: Timestamp) {
-        if !self.block.1.is_empty() {
-            let block = std::mem::take(&mut self.block.1);
-            self.full.push((self.block.0, block));
-            self.block.0 += 1;
-        }
+        self.blocks.begin_next();
         let closed: Vec<RecordNumbers> =
             self.ends.records.keys().filter(|record| !self.open.contains_key(record)).copied().collect();
         for (record, outcomes) in self.open.clone() {
@@ -208,13 +189,7 @@ impl EventHistory {
 
     /// The blocks that have changed, as they are stored; `ends` counts them.
     pub(super) fn changed_blocks(&mut self) -> Result<Vec<(u32, Vec<u8>)>, Flaw> {
-        let mut blocks = Vec::with_capacity(self.full.len() + 1);
-        for (number, block) in &self.full {
-            blocks.push((*number, block.to_bytes(Effort::Much)?));
-        }
-        if !self.block.1.is_empty() {
-            blocks.push((self.block.0, self.block.1.to_bytes(Effort::Little)?));
-        }
+        let blocks = self.blocks.to_bytes()?;
         if let Some((number, _)) = blocks.last() {
             self.ends.blocks = number + 1;
         }
@@ -253,26 +228,21 @@ impl EventHistory {
             Ok(())
         };
         let is_after = |block: &Block| range.to.is_some_and(|to| block.first_time().is_some_and(|first| first > to));
-        for number in first..self.stored_blocks() {
+        for number in first..self.blocks.first() {
             let block = stored.take(number)?;
             if is_after(&block) {
                 return Ok(points);
             }
             read(number, &block)?;
         }
-        for (number, block) in self.full.iter().chain([&self.block]).filter(|(_, block)| !is_after(block)) {
-            read(*number, block)?;
+        for (number, block) in self.blocks.iter().filter(|(_, block)| !is_after(block)) {
+            read(number, block)?;
         }
         for (record, point) in self.unwritten.iter().flatten().filter(|(record, _)| is_wanted(*record)) {
             count(std::slice::from_ref(point))?;
             points.entry(*record).or_default().push(point.clone());
         }
         Ok(points)
-    }
-
-    /// How many blocks are in the file alone.
-    fn stored_blocks(&self) -> u32 {
-        self.full.first().map_or(self.block.0, |(number, _)| *number)
     }
 
     /// The block from which on the points since a time are read: every record that is wanted and was priced by then has a
@@ -285,7 +255,7 @@ impl EventHistory {
     ) -> Result<u32, LogError> {
         let event = stored.event;
         // The number of blocks that begin by then: they are in the order of time.
-        let (mut low, mut high) = (0, self.stored_blocks());
+        let (mut low, mut high) = (0, self.blocks.first());
         while low < high {
             let middle = low + (high - low) / 2;
             if stored.get(middle)?.first_time().is_none_or(|first| first <= from) {

@@ -1,7 +1,7 @@
 //! Following the log of a sport, event by event.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,10 +10,11 @@ use redb::ReadTransaction;
 
 use super::block::RecordNumbers;
 use super::event::{EventHistory, is_in_lines};
+use super::growing::OpenRecords;
 use super::keys::LineKeys;
 use super::rewrite::Part;
 use super::tail::{EventStep, Tail, TailChange};
-use crate::model::{Event, EventId, Market, Outcome, Timestamp};
+use crate::model::{Event, EventId, Market, Timestamp};
 use crate::store::codec::Flaw;
 use crate::store::error::StoreError;
 use crate::store::history::entry::{LoggedChange, LoggedRecord};
@@ -209,15 +210,14 @@ impl<'t> Follower<'t> {
         };
         if !self.events.contains_key(id) {
             let open = self.open_at_start(id);
-            let history = match EventHistory::find(self.txn, self.sport, id, published_after)? {
+            let history = match EventHistory::find(self.txn, self.sport, (id, open), published_after)? {
                 Some(mut history) => {
-                    history.open = open;
                     if self.start.part.is_after_gap {
                         history.go_on_after_gap(self.known_since());
                     }
                     Some(history)
                 }
-                None => self.begin(id, new, &open)?,
+                None => self.begin(id, new)?,
             };
             let Some(history) = history else { return Ok(None) };
             self.events.insert(id.clone(), history);
@@ -225,12 +225,7 @@ impl<'t> Follower<'t> {
         Ok(self.events.get_mut(id))
     }
 
-    fn begin(
-        &mut self,
-        id: &EventId,
-        new: Option<(&Arc<Event>, Timestamp)>,
-        open: &BTreeMap<RecordNumbers, Arc<[Outcome]>>,
-    ) -> Result<Option<EventHistory>, LogError> {
+    fn begin(&mut self, id: &EventId, new: Option<(&Arc<Event>, Timestamp)>) -> Result<Option<EventHistory>, LogError> {
         let (event, at) = match (self.start.event(id), new) {
             (Some(folded), _) => (&folded.event, self.known_since()),
             (None, Some((event, at))) => (event, at),
@@ -240,8 +235,8 @@ impl<'t> Follower<'t> {
         let number = self.next_event.map_or_else(|| next_event(self.txn, self.sport), Ok)?;
         let mut history = EventHistory::new(number, Arc::clone(event), at, is_read);
         self.next_event = Some(number.saturating_add(1));
-        for (record, outcomes) in open {
-            history.put_price(*record, at, Some(outcomes));
+        for (record, outcomes) in self.open_at_start(id) {
+            history.put_price(record, at, Some(&outcomes));
         }
         Ok(Some(history))
     }
@@ -252,8 +247,8 @@ impl<'t> Follower<'t> {
     }
 
     /// The records of an event that were open before the first entry.
-    fn open_at_start(&mut self, id: &EventId) -> BTreeMap<RecordNumbers, Arc<[Outcome]>> {
-        let Some(folded) = self.start.event(id) else { return BTreeMap::new() };
+    fn open_at_start(&mut self, id: &EventId) -> OpenRecords {
+        let Some(folded) = self.start.event(id) else { return OpenRecords::new() };
         let keys = &mut self.keys;
         let records = self.start.part.start.records(folded).map(|(bookmaker, market, price)| {
             ((number_in(keys, bookmaker), number_in(keys, market.key())), Arc::clone(&price.outcomes))

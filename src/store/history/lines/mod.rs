@@ -16,6 +16,7 @@ mod block;
 mod ends;
 mod event;
 mod follow;
+mod growing;
 mod index;
 mod keys;
 mod pieces;

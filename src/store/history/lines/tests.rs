@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::block::{Block, RecordNumbers};
 use super::ends::{EndsRow, EventEnds};
+use super::growing::{GrowingBlocks, OpenRecords};
 use super::pieces::{block_of, put_block};
-use crate::model::{Contest, Event, EventId, EventStatus, LinePoint, Outcome, Timestamp};
+use crate::model::{Contest, Event, EventId, EventStatus, LinePoint, Outcome, Price, Timestamp};
 use crate::store::history::row::Effort;
 use crate::store::history::tests::outcomes;
 use crate::store::row_batch::RowBatch;
@@ -68,6 +69,64 @@ fn block_is_cut_into_pieces_in_place_of_those_before() {
     assert_eq!(stored(&bytes[..4065], 10), (2, 10));
     let too_many = vec![0; 4064 * 4096 + 1];
     assert!(put_block(event, (7, &too_many), 0, &mut RowBatch::default()).is_err());
+}
+
+/// The sizes of the full blocks of an event with so many records of so many outcomes, of which one price changes at a time.
+fn sizes_of_full_blocks(records: u32, outcomes: usize) -> Vec<usize> {
+    let (mut blocks, mut ends, mut open) = (GrowingBlocks::after(0), ends(), OpenRecords::new());
+    for change in 0..40_000_u32 {
+        let record = (change % records, 0);
+        let price = |of: usize| 100 + i64::from(change / records) % 90 * i64::from(of == 0);
+        let outcome = |of: usize| Outcome {
+            name: format!("Player {of}").as_str().into(),
+            price: Price::from_american(price(of)).unwrap(),
+            point: None,
+        };
+        let after: Arc<[Outcome]> = (0..outcomes).map(outcome).collect();
+        let before = open.insert(record, Arc::clone(&after));
+        let at = Timestamp::from_unix(1_000 + change);
+        blocks.push((record, at), (before.as_deref(), Some(&after)), &mut ends.texts, &open);
+    }
+    let numbers: Vec<u32> = blocks.iter().map(|(number, _)| number).collect();
+    assert!(numbers.iter().copied().eq(0..u32::try_from(numbers.len()).unwrap()));
+    let mut sizes: Vec<usize> = blocks.iter().map(|(_, block)| block.size()).collect();
+    sizes.pop();
+    assert!(sizes.len() > 2, "{sizes:?}");
+    sizes
+}
+
+#[test]
+fn blocks_are_longer_the_more_outcomes_are_open() {
+    let is_about = |size: &usize, bytes: usize| (bytes..bytes + 1_024).contains(size);
+    let two_sided = sizes_of_full_blocks(20, 2);
+    assert!(two_sided.iter().all(|size| is_about(size, 16 << 10)), "{two_sided:?}");
+    let between = sizes_of_full_blocks(50, 30);
+    assert!(between.iter().all(|size| is_about(size, 24 * 50 * 30)), "{between:?}");
+    let many = sizes_of_full_blocks(200, 30);
+    assert!(many.iter().all(|size| is_about(size, 64 << 10)), "{many:?}");
+}
+
+#[test]
+fn full_block_takes_no_further_change_once_it_is_stored() {
+    let (mut blocks, mut ends) = (GrowingBlocks::after(4), ends());
+    let (record, outcomes) = ((0, 0), |price| -> Arc<[Outcome]> {
+        [Outcome { name: "Home".into(), price: Price::from_american(price).unwrap(), point: None }].into()
+    });
+    let mut open = OpenRecords::from([(record, outcomes(100))]);
+    let mut change = 0;
+    while blocks.iter().count() == 1 {
+        let before = open.insert(record, outcomes(100 + i64::from(change % 7)));
+        let at = Timestamp::from_unix(1_000 + change);
+        blocks.push((record, at), (before.as_deref(), open.get(&record).map(|all| &**all)), &mut ends.texts, &open);
+        change += 1;
+    }
+    let stored = blocks.to_bytes().unwrap();
+    assert_eq!(stored.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [4]);
+    assert!(GrowingBlocks::within(4, Block::read(&stored[0].1).unwrap(), &open).is_none());
+    assert!(GrowingBlocks::within(4, Block::default(), &open).is_some());
+    // It would with more outcomes.
+    let many = (0..1_000).map(|record| ((record, 0), outcomes(100))).collect();
+    assert!(GrowingBlocks::within(4, Block::read(&stored[0].1).unwrap(), &many).is_some());
 }
 
 proptest! {
