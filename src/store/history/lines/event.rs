@@ -73,13 +73,14 @@ impl EventHistory {
         }
     }
 
-    /// The stored history of an event with these open records. For a reader, all that follows was published after a
-    /// time, and the last block matters only if something stored was too.
+    /// The stored history of an event, whose open records are asked for if there is one. For a reader, all that follows was
+    /// published after a time, and the last block matters only if something stored was too.
     pub(super) fn find(
         txn: &ReadTransaction,
         (world, sport): (u8, u16),
-        (id, open): (&EventId, OpenRecords),
+        id: &EventId,
         published_after: Option<Timestamp>,
+        open: impl FnOnce() -> OpenRecords,
     ) -> Result<Option<Self>, LogError> {
         let hash = id_hash(id.as_str());
         let (events, ends) = (txn.open_table(LINE_EVENTS.definition)?, txn.open_table(ENDS.definition)?);
@@ -95,6 +96,7 @@ impl EventHistory {
             if ends.event.id != *id {
                 continue;
             }
+            let open = open();
             let mut size = LineBytes { lines: 0, ends: stored.value().len() as u64 };
             let (mut blocks, mut stored_block) = (GrowingBlocks::after(ends.blocks), None);
             let is_continued = published_after.is_none_or(|time| ends.last_change > time);

@@ -209,8 +209,8 @@ impl<'t> Follower<'t> {
             Purpose::Writing => None,
         };
         if !self.events.contains_key(id) {
-            let open = self.open_at_start(id);
-            let history = match EventHistory::find(self.txn, self.sport, (id, open), published_after)? {
+            let (txn, sport) = (self.txn, self.sport);
+            let history = match EventHistory::find(txn, sport, id, published_after, || self.open_at_start(id))? {
                 Some(mut history) => {
                     if self.start.part.is_after_gap {
                         history.go_on_after_gap(self.known_since());
