@@ -206,7 +206,7 @@ impl<E: Engine> Lease<E> {
         loop {
             let until_ms = *lease.borrow_and_update();
             let ends = async {
-                match until_ms.map(|until_ms| until_ms.saturating_sub(self.clock.now().mono_ms)) {
+                match until_ms.map(|until_ms| until_ms.saturating_sub(self.clock.mono_ms())) {
                     Some(left_ms) => tokio::time::sleep(Duration::from_millis(left_ms)).await,
                     None => std::future::pending().await,
                 }
@@ -300,7 +300,7 @@ impl<E: Engine> Lease<E> {
         }
         let until_ms = sent.mono_ms.saturating_add(millis(self.length.saturating_sub(MARGIN)));
         let mut state = self.state();
-        if state.until_ms <= self.clock.now().mono_ms {
+        if state.until_ms <= self.clock.mono_ms() {
             // Between two leases nobody has waited for this node.
             state.missing = Some(view.last);
         }
@@ -325,7 +325,7 @@ impl<E: Engine> Lease<E> {
 
     /// Sets the clock by the engine's: all nodes have the same time.
     fn align(&self, sent: Moment, view: &ClusterView) {
-        let took_ms = i64::try_from(self.clock.now().mono_ms.saturating_sub(sent.mono_ms)).unwrap_or(i64::MAX);
+        let took_ms = i64::try_from(self.clock.mono_ms().saturating_sub(sent.mono_ms)).unwrap_or(i64::MAX);
         let engine_ms = i64::try_from(view.now_ms).unwrap_or(i64::MAX);
         let ahead_ms = engine_ms - sent.unix_ms.saturating_add(took_ms / 2);
         if ahead_ms.abs() > SKEW_MS.max(took_ms) {
@@ -339,7 +339,7 @@ impl<E: Engine> Lease<E> {
     pub async fn settled(&self) -> Result<Vec<Box<str>>, EngineError> {
         // Leases that were granted before end within one length. Twice that is for an engine that was away meanwhile.
         let patience = self.length * 2 + BEAT_EVERY;
-        let begun = self.clock.now().mono_ms;
+        let begun = self.clock.mono_ms();
         // Not the last of the log: other nodes report a publication that came after it only with their next beat.
         let mut entered = *self.node.entered_awaited();
         loop {
@@ -353,7 +353,7 @@ impl<E: Engine> Lease<E> {
                         return Ok(view.nodes.iter().filter(serves).map(|node| node.node.clone()).collect());
                     }
                 }
-                Err(error) if self.clock.now().mono_ms.saturating_sub(begun) > millis(patience) => return Err(error),
+                Err(error) if self.clock.mono_ms().saturating_sub(begun) > millis(patience) => return Err(error),
                 Err(_) => {}
             }
             tokio::time::sleep(CONFIRM_CHECK).await;

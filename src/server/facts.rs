@@ -50,7 +50,7 @@ impl ServerFacts for Facts {
     fn is_ready(&self) -> bool {
         *self.phase.borrow() == Phase::Serving
             && self.writer.answers_or_checks(WRITER_PATIENCE)
-            && self.boards.condition().may_serve(|| self.clock.now().mono_ms)
+            && self.boards.condition().may_serve(|| self.clock.mono_ms())
     }
 
     fn started(&self) -> Moment {

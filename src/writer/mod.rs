@@ -244,7 +244,7 @@ impl Writer {
             applying: None,
             feed_budgets: loaded.feed_budgets.into_iter().collect(),
             last_tick: now.unix_ms.div_euclid(options.refresh_ms),
-            upkeep: upkeep::Schedule::starting(local_clock.now().mono_ms),
+            upkeep: upkeep::Schedule::starting(local_clock.mono_ms()),
             comparison,
             pending_undo: commit::PendingUndo::default(),
             // The log of a node is what the shared log made of it.

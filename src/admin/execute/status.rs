@@ -46,7 +46,7 @@ fn world(world: World, context: &Context, now: Timestamp) -> WorldAnswer {
     let sources_stale = sources().filter(|source| source.is_stale(now)).count();
     let status = if condition.maintenance(now).is_some() {
         MAINTENANCE
-    } else if condition.is_unwritable() || sources_stale > 0 || !condition.may_serve(|| context.clock.now().mono_ms) {
+    } else if condition.is_unwritable() || sources_stale > 0 || !condition.may_serve(|| context.clock.mono_ms()) {
         DEGRADED
     } else {
         OK

@@ -307,7 +307,7 @@ impl Simulation {
 fn accepts(running: &Running, clock: &Clock, secret: &str) -> bool {
     let keys = running.keyring.load();
     let is_known = keys.authenticate(Some(secret), clock.now()).is_ok();
-    is_known && running.boards.condition().may_serve(|| clock.now().mono_ms)
+    is_known && running.boards.condition().may_serve(|| clock.mono_ms())
 }
 
 /// One request, as the public interface takes it.
@@ -317,7 +317,7 @@ async fn request((keyring, boards, clock): (&Keyring, &Boards, &Clock), secret: 
         let waiting = {
             let keys = keyring.load();
             let Ok(grant) = keys.authenticate(Some(secret), clock.now()) else { return false };
-            if !boards.condition().may_serve(|| clock.now().mono_ms) {
+            if !boards.condition().may_serve(|| clock.mono_ms()) {
                 return false;
             }
             match grant.meter().charge(Cost::Full, clock.now()) {

@@ -118,7 +118,7 @@ pub(crate) fn handle_with<B>(service: &Service, request: &Request<B>, now: Momen
     // 4. The key.
     let keys = service.keyring.load();
     let authenticated = exchange.authenticate(&keys);
-    if !service.boards.condition().may_serve(|| service.clock.now().mono_ms) {
+    if !service.boards.condition().may_serve(|| service.clock.mono_ms()) {
         return exchange.fail(&ApiError::overloaded()).into();
     }
     let grant = match authenticated {

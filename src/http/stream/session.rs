@@ -349,7 +349,7 @@ impl EventStream {
     /// Whether the stream may not go on, by the state of its key and of the service.
     fn reason_to_end(&mut self) -> Option<EndReason> {
         let condition = self.context.boards.condition();
-        if self.context.is_stopping() || !condition.may_serve(|| self.context.clock.now().mono_ms) {
+        if self.context.is_stopping() || !condition.may_serve(|| self.context.clock.mono_ms()) {
             return Some(EndReason::Shutdown);
         }
         let changes = self.seat.changes();

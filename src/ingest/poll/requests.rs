@@ -141,7 +141,7 @@ impl PollRequest {
         clock: Clock,
         sent_after: u64,
     ) -> Exchange {
-        let sent_ms = clock.now().mono_ms;
+        let sent_ms = clock.mono_ms();
         let query: Vec<(&str, &str)> = self.query.iter().map(|(name, value)| (*name, &**value)).collect();
         let answered = client.get(&self.path, &query).await;
         let received = clock.now();
