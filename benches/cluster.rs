@@ -258,6 +258,7 @@ fn main() {
         (*nodes, *highest) = (*nodes + 1, lag.max(*highest));
     }
     let all: Vec<Duration> = ticks.values().filter(|(nodes, _)| *nodes == NODES.len()).map(|(_, lag)| *lag).collect();
-    assert!(all.len() as u64 * 2 > count, "prices arrived in {} of {count} seconds", all.len());
+    // In about half of the seconds the simulator changes no price of the sandbox.
+    assert!(all.len() as u64 * 4 > count, "prices arrived in {} of {count} seconds", all.len());
     show("a price from its tick until it is on a stream of every node of three", all);
 }
