@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use foldhash::fast::RandomState;
-use quick_cache::Weighter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Options, OptionsBuilder, Weighter};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::query::Cursor;
@@ -204,8 +204,20 @@ impl<T: HeapBytes> HeapBytes for Option<T> {
     }
 }
 
-/// The initial capacity of a cache.
-const BODIES_EXPECTED: usize = 64;
+/// What a cached answer is expected to take at least.
+const ENTRY_BYTES_EXPECTED: u64 = 4 << 10;
+/// Each has its part of the bytes, in which the largest answers need room.
+const SHARDS: usize = 2;
+
+/// A full cache keeps an answer whose query comes again while it is remembered. As many queries are remembered as half of the
+/// entries that are expected: with fewer than a client has in turn, none of their answers would ever be kept.
+#[expect(clippy::expect_used, reason = "both values that it requires are set")]
+fn cache_options(bytes_max: u64) -> Options {
+    let entries = usize::try_from(bytes_max / ENTRY_BYTES_EXPECTED).unwrap_or(usize::MAX);
+    let mut options = OptionsBuilder::new();
+    options.shards(SHARDS).estimated_items_capacity(entries).weight_capacity(bytes_max);
+    options.build().expect("a size and an estimate")
+}
 
 impl<Q: Eq + Hash + Clone + HeapBytes, V: KeptBytes> Bodies<Q, V> {
     pub(crate) fn new(bytes_max: u64) -> Self {
@@ -213,7 +225,8 @@ impl<Q: Eq + Hash + Clone + HeapBytes, V: KeptBytes> Bodies<Q, V> {
     }
 
     pub(crate) fn among(all: &'static CachedBytes, bytes_max: u64) -> Self {
-        let cache = Cache::with(BODIES_EXPECTED, bytes_max, Weigh, RandomState::default(), DefaultLifecycle::default());
+        let options = cache_options(bytes_max);
+        let cache = Cache::with_options(options, Weigh, RandomState::default(), DefaultLifecycle::default());
         Bodies { cache, share: CacheShare { bytes: AtomicU64::new(0), all } }
     }
 
@@ -268,6 +281,25 @@ mod tests {
         let kept: u64 = bodies.cache.iter().map(|(query, _)| ids_bytes(query)).sum();
         assert!(bodies.cache.len() > 10, "{} are kept", bodies.cache.len());
         assert!(kept < bodies.kept_bytes() && bodies.kept_bytes() <= BYTES_MAX, "{kept} bytes of ids are kept");
+    }
+
+    #[test]
+    fn answers_asked_for_in_turn_are_cached_however_many_were_asked_for_once() {
+        let bodies = Bodies::new(4 << 20);
+        let rendered = |query: usize| {
+            let mut is_rendered = false;
+            let from = EventId::new(&query.to_string()).unwrap();
+            bodies.get_or_render(&from, || {
+                is_rendered = true;
+                Body::new(vec![b' '; 8 << 10], None)
+            });
+            usize::from(is_rendered)
+        };
+        assert_eq!((1_000..3_000).map(rendered).sum::<usize>(), 2_000);
+        // About a quarter of what has room.
+        let round = || (0..80).map(rendered).sum::<usize>();
+        let (first, _) = (round(), round());
+        assert_eq!((first, round()), (80, 0));
     }
 
     #[test]
